@@ -1,0 +1,80 @@
+# Every target sets up what it needs: python3 >= 3.11, make and a package registry are enough.
+
+PYTHON ?= python3
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+DEV := $(VENV)/.stamp-dev
+BENCH := $(VENV)/.stamp-bench
+BOUNDS_CACHE := $(CURDIR)/.cache/boundscheck
+UV := $(shell command -v uv 2>/dev/null)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+ifneq ($(UV),)
+MAKE_VENV := $(UV) venv --quiet --python $(PYTHON) $(VENV)
+READY := true
+INSTALL := $(UV) pip install --quiet --python $(BIN)/python --constraint constraints.txt
+else
+MAKE_VENV := $(PYTHON) -m venv $(VENV)
+# pip reads dependency groups since 25.1; a venv of uv's has no pip.
+READY := ($(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip) \
+	&& $(BIN)/python -m pip install --quiet 'pip>=25.1'
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+endif
+
+.PHONY: help demo test test-fast bench check format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo       fit and show a pruned tree on built-in data'
+	@echo 'make test       all tests, doctests, and the kernels once with bounds checks'
+	@echo 'make test-fast  the unit tests and doctests'
+	@echo 'make bench      measure against the peers, write benchmarks/RESULTS.md'
+	@echo 'make check      lint, format, types, layers'
+	@echo 'make format     rewrite the code in the project style'
+	@echo 'make clean      remove caches and the virtual environment'
+
+demo: $(DEV)
+	$(BIN)/committee demo
+
+# The cache is warmed first: parallel workers would each compile the kernels.
+test: $(DEV)
+	$(BIN)/committee warmup
+	$(BIN)/python -m pytest -n $(JOBS) --doctest-modules src/committee tests
+	rm -rf $(BOUNDS_CACHE)
+	NUMBA_BOUNDSCHECK=1 COMMITTEE_CACHE_DIR=$(BOUNDS_CACHE) $(BIN)/python -m pytest tests/unit/kernels tests/naive
+
+test-fast: $(DEV)
+	$(BIN)/committee warmup
+	$(BIN)/python -m pytest -n $(JOBS) --doctest-modules src/committee tests/unit
+
+bench: $(BENCH)
+	$(BIN)/python -m benchmarks
+
+check: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(DEV)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "committee needs python >= 3.11, $(PYTHON) is " + sys.version)'
+	$(MAKE_VENV)
+
+$(DEV): pyproject.toml constraints.txt | $(BIN)/python
+	$(READY)
+	$(INSTALL) --editable '.[app]' --group dev
+	@touch $@
+
+$(BENCH): $(DEV)
+	$(INSTALL) --group bench
+	@touch $@

@@ -1,0 +1,123 @@
+"""The only caller of numba: `@kernel` compiles, caches and repairs its cache.
+
+Numba notices an edit of a function's own file, but not of a callee in another file. So the cache directory carries a
+hash of all kernel sources and of everything else that decides the machine code, and a change anywhere starts afresh.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+# What a cache file that was cut off or overwritten raises when it is read.
+DAMAGE = (EOFError, pickle.UnpicklingError, ValueError, AttributeError, ImportError, IndexError, KeyError, TypeError)
+
+
+@cache
+def source_hash() -> str:
+    """Hash of every kernel source, the compiler and its flags: the name of the cache directory."""
+    digest = hashlib.sha256()
+    for path in sorted([*PACKAGE.joinpath("kernels").glob("*.py"), *PACKAGE.joinpath("base").glob("*.py")]):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    flags = (numba.__version__, sys.version_info[:3], config.BOUNDSCHECK, config.OPT, config.CPU_NAME)
+    digest.update(repr(flags).encode())
+    return digest.hexdigest()[:16]
+
+
+def _candidate_directories() -> list[Path]:
+    chosen = os.environ.get("COMMITTEE_CACHE_DIR")
+    if chosen:
+        return [Path(chosen)]
+    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return [PACKAGE / "__pycache__", user_cache / "committee"]
+
+
+@cache
+def cache_directory() -> Path:
+    """The first writable place for compiled kernels; a private temporary directory where there is none."""
+    for parent in _candidate_directories():
+        directory = parent / f"kernels-{source_hash()}"
+        with contextlib.suppress(OSError):
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            tempfile.TemporaryFile(dir=directory).close()
+            return directory
+    return Path(tempfile.mkdtemp(prefix="committee-kernels-"))
+
+
+class _HashedLocator(_CacheLocator):
+    """Puts every kernel into the one directory whose name already says which sources it belongs to."""
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        self._module = py_func.__module__.rpartition(".")[2]
+
+    def get_cache_path(self) -> str:
+        return str(cache_directory())
+
+    def get_source_stamp(self) -> str:
+        return source_hash()
+
+    def get_disambiguator(self) -> str:
+        return self._module
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _HashedLocator:
+        return cls(py_func)
+
+
+class _KernelCacheImpl(CompileResultCacheImpl):
+    _locator_classes = [_HashedLocator]
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache, except that a damaged file is thrown away and compiled again instead of raising for ever."""
+
+    _impl_class = _KernelCacheImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except DAMAGE:
+            self._discard()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except DAMAGE:  # the index of the other signatures is read before it is written
+            self._discard()
+            super().save_overload(sig, data)
+
+    def _discard(self) -> None:
+        for path in Path(self.cache_path).glob(f"{self._impl.filename_base}*"):
+            path.unlink(missing_ok=True)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile `function` on first use, without the GIL, and keep the machine code on disk.
+
+    Arithmetic stays strict IEEE: the sums are integers, and a gain must have the same bits whether its loop was
+    vectorised or not, or ties between equal splits would be broken at random.
+    """
+    dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    dispatcher._cache = KernelCache(function)
+    return dispatcher
+
+
+def part(function: Callable[..., Any]) -> Any:
+    """A piece of a kernel: callable from kernels only, which saves compiling a way in from Python."""
+    return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True)(function)

@@ -1,0 +1,83 @@
+"""`committee demo`: a tree pruned by cross-validation on built-in data, told step by step."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from rich.console import Console
+from rich.table import Table
+from sklearn.metrics import confusion_matrix
+from sklearn.model_selection import train_test_split
+
+from committee.data.samples import load_sample
+from committee.trees.decision_tree import DecisionTreeClassifier
+from committee.trees.export import export_text
+
+MAX_CURVE_ROWS = 12
+
+
+def run_demo(console: Console, picture: Path) -> None:
+    """Fit a pruned tree on the Pima data, print what it found and save its picture to `picture`."""
+    sample = load_sample("pima_diabetes")
+    X_train, X_test, y_train, y_test = train_test_split(
+        sample.X, sample.y, test_size=1 / 3, stratify=sample.y, random_state=0
+    )
+    console.print(f"[bold]Pima diabetes[/bold]: {sample.description}")
+    console.print(f"{len(y_train)} women to learn from, {len(y_test)} held out to test on.\n")
+
+    tree = DecisionTreeClassifier(ccp_alpha="cv", random_state=0).fit(X_train, y_train)
+    console.print(_pruning_table(tree))
+    console.print(
+        "The smallest tree whose error is within one standard error of the best is kept: "
+        f"[bold]{tree.tree_.n_leaves} leaves[/bold].\n"
+    )
+
+    console.print("[bold]The tree[/bold]")
+    console.print(export_text(tree, feature_names=sample.feature_names), markup=False, soft_wrap=True)
+
+    predicted = tree.predict(X_test)
+    console.print(f"\n[bold]Accuracy on the held-out third: {np.mean(predicted == y_test):.3f}[/bold]")
+    console.print(_confusion_table(y_test, predicted, tree.classes_))
+    _save_picture(console, tree, sample.feature_names, picture)
+
+
+def _pruning_table(tree: DecisionTreeClassifier) -> Table:
+    """The cross-validated error along the pruning path, thinned to a readable number of rows, the choice kept."""
+    curve = tree.pruning_
+    shown = np.linspace(0, len(curve.alpha) - 1, MAX_CURVE_ROWS).round().astype(int)
+    table = Table(title="Pruning: error in cross-validation", title_justify="left")
+    for name in ("ccp_alpha", "leaves", "error", "standard error", ""):
+        table.add_column(name, justify="right")
+    notes = {curve.best: "smallest error", curve.chosen: "chosen"}
+    for i in np.union1d(shown, list(notes)):
+        figures = (f"{curve.alpha[i]:.5f}", f"{curve.mean_error[i]:.3f}", f"{curve.std_error[i]:.3f}")
+        table.add_row(figures[0], str(curve.n_leaves[i]), *figures[1:], notes.get(i, ""))
+    return table
+
+
+def _confusion_table(y_true: ArrayLike, y_predicted: ArrayLike, classes: NDArray[Any]) -> Table:
+    table = Table()
+    table.add_column("truth")
+    for name in classes:
+        table.add_column(f"predicted {name}", justify="right")
+    for name, counts in zip(classes, confusion_matrix(y_true, y_predicted, labels=classes), strict=True):
+        table.add_row(str(name), *map(str, counts))
+    return table
+
+
+def _save_picture(
+    console: Console, tree: DecisionTreeClassifier, feature_names: tuple[str, ...], picture: Path
+) -> None:
+    if find_spec("matplotlib") is None:
+        console.print("Install matplotlib to get a picture of the tree as well.")
+        return
+    from committee.plots import TreeDisplay
+
+    display = TreeDisplay.from_estimator(tree, feature_names=feature_names)
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    display.figure_.savefig(picture, dpi=150)
+    console.print(f"A picture of the tree is in [bold]{picture}[/bold].")

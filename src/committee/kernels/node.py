@@ -1,0 +1,140 @@
+"""One node: its sums, whether it may be split, random cuts, the verdict on its best split, its children."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from committee.base.jit import part
+from committee.data.growth import LEFT_G
+from committee.kernels.absolute import rank_targets
+from committee.kernels.sampling import child_key, draw, draw_unit
+from committee.kernels.scores import ABSOLUTE, FIRST_CLASS_CRITERION, SQUARED, child_score, class_score
+
+
+@part
+def begin_node(node, rules, stat, table, position, origin, work):
+    """Sum the node's rows and forget any split; return whether it may be split."""
+    g = 0
+    h = 0
+    for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
+        g += stat[i, np.uintp(0)]
+        h += stat[i, np.uintp(1)]
+    node.g = g
+    node.h = h
+    node.shift = 0
+    node.score = -np.inf
+    node.gain = 0.0
+    node.feature = -1
+    node.left = -1
+    node.n_found = 0
+    if node.depth >= rules.max_depth or node.n < max(rules.min_samples_split, 2 * rules.min_samples_leaf, 2):
+        return False
+    if h < 2 * rules.min_weight_leaf:
+        return False
+    if rules.stop_if_pure == 1:
+        i = node.start + 1
+        first = table.target[origin[position[node.start]]]
+        while i < node.start + node.n and table.target[origin[position[i]]] == first:
+            i += 1
+        if i == node.start + node.n:
+            return False
+    if rules.criterion == ABSOLUTE:
+        rank_targets(
+            node, rules, stat, table.ranked_target, work.column, work.keys, work.counters, work.cuts[LEFT_G],
+            work.absolute,
+        )
+    elif rules.criterion >= FIRST_CLASS_CRITERION:
+        sums = work.by_class[0]
+        for k in range(sums.size):
+            sums[k] = 0.0
+        for i in range(node.start, node.start + node.n):
+            sums[stat[i, 0]] += np.float64(stat[i, 1])
+        node.own = class_score(rules.criterion, sums, np.float64(h))
+    else:
+        if rules.criterion == SQUARED and rules.l1 == 0.0 and rules.l2 == 0.0:
+            node.shift = g // h
+        node.own = child_score(
+            rules.criterion, (g - node.shift * h) * rules.g_unit, h * rules.h_unit, rules.l1, rules.l2
+        )
+    return True
+
+
+@part
+def end_search(node, rules):
+    """Turn the best score into the fall of the weighted impurity; refuse the split if that is too small."""
+    if node.feature >= 0:
+        fall = rules.gain_unit * (node.score - node.own) / rules.total_weight
+        if fall >= rules.min_gain:
+            node.gain = max(fall, 0.0)
+        else:
+            node.feature = -1
+
+
+@part
+def draw_cut(f, node, table, column):
+    """Draw a cut of feature f (extra-trees): column becomes 0 for rows that would go left and 1 for the others.
+
+    Return the drawn threshold, the last code on the left and whether missing goes left.
+    """
+    feature = table.features[f]
+    n_codes = feature.n_bins
+    low = n_codes
+    high = np.int64(-1)
+    n_missing = 0
+    for i in range(node.n):
+        c = np.int64(column[i])
+        if c == n_codes:
+            n_missing += 1
+        else:
+            low = min(low, c)
+            high = max(high, c)
+    missing_left = n_missing > 0 and low < high and draw(node.key, 6 * f) & np.uint64(1) == np.uint64(1)
+    threshold = np.nan
+    code = low
+    if low < high and feature.is_categorical == 0:
+        start = table.upper[feature.offset + low]
+        threshold = start + draw_unit(node.key, 6 * f + 1) * (table.lower[feature.offset + high] - start)
+        while code + 1 < high and table.upper[feature.offset + code + 1] <= threshold:
+            code += 1
+        if table.bytes.shape[0] > 0:
+            threshold = np.nan  # a threshold inside a bin would cut rows that the bin keeps together
+    for i in range(node.n):
+        c = np.int64(column[i])
+        left = c <= code
+        if feature.is_categorical == 1:  # every category goes left or right by the toss of a coin
+            left = (draw(node.key, 6 * f + 2 + (c >> 6)) >> np.uint64(c & 63)) & np.uint64(1) == np.uint64(1)
+        if c == n_codes:
+            left = missing_left
+        column[i] = np.uint32(0) if left else np.uint32(1)
+    return threshold, code, missing_left
+
+
+@part
+def keep_drawn_cut(f, node, is_categorical, threshold, code, missing_left):
+    """The cut just searched was a drawn one: put down what was drawn."""
+    node.threshold = threshold
+    node.code = code
+    node.missing_left = np.int64(missing_left)
+    node.is_set = is_categorical
+    for word in range(4):
+        node.set[word] = draw(node.key, 6 * f + 2 + word)
+
+
+@part
+def begin_children(node, n_left, rules, table, left, right):
+    """Rows, depth, key and constraints of the two children (records modified in place)."""
+    left.start = node.start
+    left.n = n_left
+    right.start = node.start + n_left
+    right.n = node.n - n_left
+    feature = table.features[node.feature]
+    left.key = child_key(node.key, np.uint64(0))
+    right.key = child_key(node.key, np.uint64(1))
+    left.depth = right.depth = node.depth + 1
+    left.groups = right.groups = node.groups & feature.groups
+    left.lower = right.lower = node.lower
+    left.upper = right.upper = node.upper
+    if feature.monotone > 0:
+        left.upper = right.lower = node.middle
+    elif feature.monotone < 0:
+        left.lower = right.upper = node.middle

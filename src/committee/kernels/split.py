@@ -1,0 +1,364 @@
+"""The best split of a node: cuts along one feature, scored, compared with the best so far.
+
+A cut is a candidate split: the sums of the rows that would go left. Numeric cuts follow the order of the codes,
+categorical ones Fisher's order of the categories in the node; both are then scored alike. Missing values are first
+put right, then left. Every `search_*` part writes a split that beats `node.score` into the node's record.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from committee.base.jit import part
+from committee.data.growth import CODE, LEFT_G, LEFT_H, LEFT_N
+from committee.kernels.absolute import search_absolute
+from committee.kernels.ordering import CODE_BITS, POSITION, order_by_code
+from committee.kernels.scores import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION, class_score, score_cuts
+
+
+@part
+def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, table, work):
+    """Search feature f; the codes of the node's rows stand in work.column[:node.n], n_codes means missing."""
+    before = node.score
+    has_classes = rules.criterion >= FIRST_CLASS_CRITERION and rules.criterion != ABSOLUTE
+    if is_categorical:
+        if has_classes:
+            search_class_categories(
+                f, n_codes, node, rules, stat, work.column, work.histogram, work.by_class, work.by_category,
+                work.order, work.gain,
+            )
+            return
+        n_codes = order_categories(
+            n_codes, node, rules, stat, table.ranked_target, work.column, work.by_category, work.order, work.gain,
+            work.cuts[CODE],
+        )
+    has_counts = rules.unit_weights or rules.min_samples_leaf == 1
+    # A histogram needs no sort, but it has no counts unless every weight is one.
+    if not has_classes and rules.criterion != ABSOLUTE and has_counts and node.n > 32 and (
+        n_codes < min(2 * node.n, work.histogram.shape[0])
+    ):
+        cut_histogram(n_codes, node, stat, work.column, work.histogram, work.cuts)
+        search_cuts(f, n_codes, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
+    else:
+        keys = order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)
+        if has_classes:
+            search_classes(f, n_codes, node, rules, stat, keys, work.by_class)
+        elif rules.criterion == ABSOLUTE:
+            search_absolute(f, n_codes, monotone, node, rules, stat, keys, work.cuts[LEFT_G], work.absolute)
+        else:
+            n_cuts = cut_order(n_codes, node, stat, keys, work.cuts)
+            search_cuts(f, n_cuts, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
+    if node.score > before:
+        node.threshold = np.nan
+        node.is_set = 0
+        if is_categorical:
+            for c in range(255):
+                work.gain[c] = work.by_category[c, 2]
+            write_set(node, node.code + 1, work.order, work.gain)
+
+
+@part
+def cut_histogram(n_codes, node, stat, column, histogram, cuts_out):
+    """Cuts after every code from a histogram of the codes. Empty bins repeat the cut before them, which wins ties.
+
+    LEFT_N holds the weight for want of counts. Entry n_codes holds the sums of missing rows. histogram is overwritten.
+    """
+    for c in range(n_codes + 1):
+        histogram[c, 0] = 0
+        histogram[c, 1] = 0
+    start = np.uintp(node.start)
+    zero = np.uintp(0)
+    one = np.uintp(1)
+    for i in range(np.uintp(node.n)):
+        c = np.uintp(column[i])
+        histogram[c, zero] += stat[start + i, zero]
+        histogram[c, one] += stat[start + i, one]
+    g = 0
+    h = 0
+    for c in range(n_codes):
+        g += histogram[c, 0]
+        h += histogram[c, 1]
+        cuts_out[CODE, c] = c
+        cuts_out[LEFT_G, c] = g
+        cuts_out[LEFT_H, c] = h
+        cuts_out[LEFT_N, c] = h
+    cuts_out[LEFT_G, n_codes] = histogram[n_codes, 0]
+    cuts_out[LEFT_H, n_codes] = histogram[n_codes, 1]
+    cuts_out[LEFT_N, n_codes] = histogram[n_codes, 1]
+
+
+@part
+def cut_order(n_codes, node, stat, keys, cuts_out):
+    """Cuts between rows of different codes in sorted order; after the last one stand the sums of missing rows."""
+    n = node.n
+    n_present = n
+    while n_present > 0 and np.int64(keys[n_present - 1] >> CODE_BITS) == n_codes:
+        n_present -= 1
+    start = np.uintp(node.start)
+    zero = np.uintp(0)
+    one = np.uintp(1)
+    g = 0
+    h = 0
+    n_cuts = 0
+    for i in range(n_present):
+        row = start + np.uintp(keys[i] & POSITION)
+        g += stat[row, zero]
+        h += stat[row, one]
+        code = keys[i] >> CODE_BITS
+        cuts_out[CODE, n_cuts] = np.int64(code)
+        cuts_out[LEFT_G, n_cuts] = g
+        cuts_out[LEFT_H, n_cuts] = h
+        cuts_out[LEFT_N, n_cuts] = i + 1
+        # The write above is kept only if the next row has another code: no branch to mispredict.
+        n_cuts += np.int64(i + 1 == n_present or (keys[i + 1] >> CODE_BITS) != code)
+    cuts_out[LEFT_G, n_cuts] = node.g - g
+    cuts_out[LEFT_H, n_cuts] = node.h - h
+    cuts_out[LEFT_N, n_cuts] = n - n_present
+    return n_cuts
+
+
+@part
+def search_cuts(f, n_cuts, min_samples, monotone, node, rules, cuts, gain):
+    """Score cuts with missing rows on the right, then, where there are any, on the left. Overwrites cuts, gain."""
+    missing_n = cuts[LEFT_N, n_cuts]
+    n_all = missing_n + (cuts[LEFT_N, n_cuts - 1] if n_cuts > 0 else 0)
+    for missing_left in range(2 if missing_n > 0 else 1):
+        if missing_left == 1:
+            n_cuts -= 1  # every present row left and the missing ones too is no split
+            for row in range(LEFT_G, LEFT_N + 1):
+                missing = cuts[row, n_cuts + 1]
+                for c in range(n_cuts):
+                    cuts[row, c] += missing
+        score_cuts(rules, node, n_cuts, cuts[LEFT_G], cuts[LEFT_H], gain)
+        c = best_cut(n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain)
+        if c >= 0:
+            left = cuts[LEFT_G, c] * rules.g_unit / (cuts[LEFT_H, c] * rules.h_unit + rules.l2)
+            right = (node.g - cuts[LEFT_G, c]) * rules.g_unit / ((node.h - cuts[LEFT_H, c]) * rules.h_unit + rules.l2)
+            node.score = gain[c]
+            node.feature = f
+            node.code = cuts[CODE, c]
+            node.missing_left = missing_left
+            node.middle = 0.5 * (left + right)
+
+
+@part
+def best_cut(n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain):
+    """The first best cut that is allowed and beats the node's best so far, else -1."""
+    best = node.score
+    found = -1
+    min_weight = rules.min_weight_leaf
+    h_all = node.h
+    for c in range(n_cuts):
+        if gain[c] > best:
+            n_left = cuts[LEFT_N, c]
+            h_left = cuts[LEFT_H, c]
+            if min(n_left, n_all - n_left) >= min_samples and min(h_left, h_all - h_left) >= min_weight:
+                if monotone == 0 or keeps_order(monotone, cuts[LEFT_G, c], h_left, node, rules):
+                    best = gain[c]
+                    found = c
+    return found
+
+
+@part
+def keeps_order(monotone, g_left, h_left, node, rules):
+    """Do the children's values keep the direction of the constraint and the bounds set by the splits above?"""
+    left = g_left * rules.g_unit / (h_left * rules.h_unit + rules.l2)
+    right = (node.g - g_left) * rules.g_unit / ((node.h - h_left) * rules.h_unit + rules.l2)
+    inside = min(left, right) >= node.lower and max(left, right) <= node.upper
+    return inside and (left - right) * monotone <= 0.0
+
+
+@part
+def search_classes(f, n_codes, node, rules, stat, keys, by_class):
+    """Numeric cuts for K classes: a pass over the sorted rows with missing rows right, another with them left."""
+    n = node.n
+    n_present = n
+    while n_present > 0 and np.int64(keys[n_present - 1] >> CODE_BITS) == n_codes:
+        n_present -= 1
+    left = by_class[0]
+    right = by_class[1]
+    criterion = rules.criterion
+    for missing_left in range(2 if n_present < n else 1):
+        for k in range(left.size):
+            left[k] = 0.0
+            right[k] = 0.0
+        h_left = 0
+        n_left = 0
+        for i in range(n):
+            row = node.start + np.int64(keys[i] & POSITION)
+            if missing_left == 1 and i >= n_present:
+                left[stat[row, 0]] += stat[row, 1]
+                h_left += stat[row, 1]
+                n_left += 1
+            else:
+                right[stat[row, 0]] += stat[row, 1]
+        square_left = 0.0
+        square_right = 0.0
+        for k in range(left.size):
+            square_left += left[k] * left[k]
+            square_right += right[k] * right[k]
+        for i in range(n_present):
+            row = np.uintp(node.start) + np.uintp(keys[i] & POSITION)
+            k = np.uintp(stat[row, np.uintp(0)])
+            h_left += stat[row, np.uintp(1)]
+            n_left += 1
+            weight = np.float64(stat[row, np.uintp(1)])
+            square_left += weight * (2.0 * left[k] + weight)
+            square_right -= weight * (2.0 * right[k] - weight)
+            left[k] += weight
+            right[k] -= weight
+            if i + 1 < n_present and (keys[i + 1] >> CODE_BITS) == (keys[i] >> CODE_BITS):
+                continue
+            if min(n_left, n - n_left) < max(rules.min_samples_leaf, 1):
+                continue
+            if min(h_left, node.h - h_left) < rules.min_weight_leaf:
+                continue
+            if criterion == CLASS_GINI:
+                gain = square_left / h_left + square_right / (node.h - h_left)
+            else:
+                gain = class_score(criterion, left, np.float64(h_left))
+                gain += class_score(criterion, right, np.float64(node.h - h_left))
+            if gain > node.score:
+                node.score = gain
+                node.feature = f
+                node.code = np.int64(keys[i] >> CODE_BITS)
+                node.missing_left = missing_left
+
+
+@part
+def sort_categories(n_present, order, value):
+    """Insertion sort of the category codes order[:n_present] by value[code]; equal values keep the code order."""
+    for i in range(1, n_present):
+        code = order[i]
+        j = i - 1
+        while j >= 0 and value[order[j]] > value[code]:
+            order[j + 1] = order[j]
+            j -= 1
+        order[j + 1] = code
+
+
+@part
+def order_categories(n_codes, node, rules, stat, ranked_target, column, by_category, order, value, place):
+    """Replace the category codes in `column` by their places in Fisher's order, by mean target; return how many.
+
+    For one target the best subset is a prefix of this order. Missing rows get the number of places.
+    Overwrites column, by_category (sum, weight and count by code), order, value and place.
+    """
+    is_rank = rules.criterion == ABSOLUTE
+    for c in range(by_category.shape[0]):
+        for k in range(3):
+            by_category[c, k] = 0.0
+    for i in range(node.n):
+        row = node.start + i
+        c = column[i]
+        h = np.float64(stat[row, 1])
+        by_category[c, 0] += ranked_target[stat[row, 0]] * h if is_rank else np.float64(stat[row, 0])
+        by_category[c, 1] += h
+        by_category[c, 2] += 1.0
+    n_present = 0
+    for c in range(n_codes):
+        if by_category[c, 2] > 0.0:
+            order[n_present] = c
+            value[c] = by_category[c, 0] / by_category[c, 1]
+            n_present += 1
+    sort_categories(n_present, order, value)
+    place[n_codes] = n_present
+    for j in range(n_present):
+        place[order[j]] = j
+    for i in range(node.n):
+        column[i] = np.uint32(place[column[i]])
+    return n_present
+
+
+@part
+def write_set(node, n_left, order, count):
+    """The first n_left categories in order as a bitset. A category the node never saw goes where missing goes."""
+    bits = node.set
+    for word in range(4):
+        bits[word] = np.uint64(0)
+    if node.missing_left == 1:
+        for c in range(255):
+            if count[c] == 0.0:
+                bits[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
+    for j in range(n_left):
+        c = order[j]
+        bits[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
+    node.is_set = 1
+
+
+@part
+def search_class_categories(f, n_codes, node, rules, stat, column, counts, by_class, by_category, order, value):
+    """Categories for K classes: for each class in turn, cut the order of the categories by their share of it."""
+    n_classes = rules.n_classes
+    for c in range(n_codes + 1):
+        for k in range(n_classes):
+            by_category[c, k] = 0.0
+        counts[c, 0] = 0
+        counts[c, 1] = 0
+    for i in range(node.n):
+        row = node.start + i
+        c = column[i]
+        by_category[c, stat[row, 0]] += np.float64(stat[row, 1])
+        counts[c, 0] += 1
+        counts[c, 1] += stat[row, 1]
+    n_present = 0
+    for c in range(n_codes):
+        if counts[c, 0] > 0:
+            order[n_present] = c
+            n_present += 1
+    before = node.score
+    for k in range(n_classes):
+        for j in range(n_present):
+            c = order[j]
+            value[c] = by_category[c, k] / np.float64(counts[c, 1])
+        sort_categories(n_present, order, value)
+        for missing_left in range(2 if counts[n_codes, 0] > 0 else 1):
+            n_left = cut_class_categories(
+                f, n_codes, n_present, missing_left, node, rules, counts, by_class, by_category, order
+            )
+            if node.score > before:
+                before = node.score
+                for c in range(n_codes):
+                    value[c] = np.float64(counts[c, 0])
+                for c in range(n_codes, 255):
+                    value[c] = 0.0
+                write_set(node, n_left, order, value)
+                for j in range(n_present):
+                    c = order[j]
+                    value[c] = by_category[c, k] / np.float64(counts[c, 1])
+
+
+@part
+def cut_class_categories(f, n_codes, n_present, missing_left, node, rules, counts, by_class, by_category, order):
+    """Try every prefix of `order`; return the number of categories in the best prefix, if it beats the node's best."""
+    left = by_class[0]
+    right = by_class[1]
+    n_classes = left.size
+    for k in range(n_classes):
+        left[k] = by_category[n_codes, k] if missing_left == 1 else 0.0
+        right[k] = 0.0 if missing_left == 1 else by_category[n_codes, k]
+        for j in range(n_present):
+            right[k] += by_category[order[j], k]
+    h_left = counts[n_codes, 1] * missing_left
+    n_left = counts[n_codes, 0] * missing_left
+    found = 0
+    for j in range(n_present):
+        c = order[j]
+        h_left += counts[c, 1]
+        n_left += counts[c, 0]
+        for k in range(n_classes):
+            left[k] += by_category[c, k]
+            right[k] -= by_category[c, k]
+        if min(n_left, node.n - n_left) < max(rules.min_samples_leaf, 1):
+            continue
+        if min(h_left, node.h - h_left) < rules.min_weight_leaf:
+            continue
+        gain = class_score(rules.criterion, left, np.float64(h_left))
+        gain += class_score(rules.criterion, right, np.float64(node.h - h_left))
+        if gain > node.score:
+            node.score = gain
+            node.feature = f
+            node.code = j
+            node.missing_left = missing_left
+            found = j + 1
+    return found

@@ -1,0 +1,576 @@
+"""A fitted tree as text and as Graphviz source, with names, counts, categories and the way of missing values.
+
+The functions that put one node into words (`label_tree`, `split_condition`, `prediction_text`, `node_colors`) also
+serve the plots.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+
+from committee.data.tree import LEAF, Tree
+
+CLASS_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+"""Okabe and Ito's palette: told apart with every common kind of colour vision; reused in turn from class 8 on."""
+
+MAX_CLASSES_IN_FULL = 6
+"""With more classes only the most frequent of a node are shown."""
+
+MAX_NAME = 40
+"""Longer names are cut in the middle: long names tend to share their beginnings."""
+
+
+class TreeArrays(Protocol):
+    @property
+    def arrays(self) -> Tree: ...
+
+
+class ColumnNames(Protocol):
+    """What the pictures need to know of the columns a tree was fitted on."""
+
+    @property
+    def is_categorical(self) -> NDArray[np.bool_]: ...
+
+    def name(self, f: int, /) -> str: ...
+
+    def category_names(self, f: int, /) -> list[str]: ...
+
+
+class FittedTree(Protocol):
+    """A fitted tree estimator; `classes_`, `has_missing_` and `criterion` are used where it has them."""
+
+    @property
+    def tree_(self) -> TreeArrays: ...
+
+    @property
+    def columns_(self) -> ColumnNames: ...
+
+
+class TreeLabels(NamedTuple):
+    """A tree and the names that its pictures show."""
+
+    tree: Tree
+    feature_names: list[str]
+    class_names: list[str] | None  # None for regression
+    category_sides: dict[int, tuple[list[str], list[str]]]  # categorical node -> categories going left, right
+    has_missing: NDArray[np.bool_]  # [d], the feature had missing values when the tree was fitted
+    has_weights: bool  # the weights say more than the number of rows
+    criterion: str
+
+    @property
+    def has_shares(self) -> bool:
+        """The values are class shares, not scores or means."""
+        return self.class_names is not None and self.tree.value.shape[1] == len(self.class_names)
+
+
+def export_text(
+    estimator: FittedTree,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    max_depth: int = 10,
+    spacing: int = 3,
+    decimals: int = 2,
+    show_weights: bool = False,
+) -> str:
+    """A fitted tree as an outline, one line a node, with its figures in columns.
+
+    Parameters
+    ----------
+    feature_names, class_names : sequence of str, optional
+        Names to show instead of the estimator's own, in the order of its features and `classes_`.
+    max_depth : int
+        Nodes deeper than this are folded into a line that counts their leaves; the root has depth 0.
+    spacing : int
+        Width of one step of the indentation, less one.
+    decimals : int
+        Decimals of thresholds and figures. Small thresholds keep as many significant digits.
+    show_weights : bool
+        Show weights even when they equal the rows, and class weights in place of class shares.
+
+    A class stands in the lines of leaves (and of folded nodes). "or missing" marks the branch that missing values
+    take, for features that had some when the tree was fitted.
+    """
+    _check_at_least("max_depth", max_depth, 0)
+    _check_at_least("spacing", spacing, 1)
+    _check_at_least("decimals", decimals, 0)
+    labels = label_tree(estimator, feature_names, class_names)
+    lines = list(_outline(labels, max_depth, spacing, decimals))
+    return _table([line.text for line in lines], _figures(labels, lines, decimals, show_weights))
+
+
+def export_graphviz(
+    estimator: FittedTree,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    max_depth: int | None = None,
+    filled: bool = True,
+    impurity: bool = True,
+    proportion: bool = False,
+    rounded: bool = True,
+    precision: int = 3,
+    node_ids: bool = False,
+) -> str:
+    """A fitted tree in the DOT language of Graphviz: ``dot -Tsvg tree.dot -o tree.svg`` draws it.
+
+    Parameters
+    ----------
+    feature_names, class_names : sequence of str, optional
+        Names to show instead of the estimator's own, in the order of its features and `classes_`.
+    max_depth : int, optional
+        Subtrees at this depth are folded into one node that counts their leaves; the root has depth 0.
+    filled, rounded : bool
+        Colour the nodes by class and purity, or by value; round their corners.
+    impurity, node_ids : bool
+        Show the impurity, the number of the node.
+    proportion : bool
+        Show rows as a percentage and class shares in place of class weights.
+    precision : int
+        Decimals of thresholds and figures. Small thresholds keep as many significant digits.
+    """
+    if max_depth is not None:
+        _check_at_least("max_depth", max_depth, 0)
+    _check_at_least("precision", precision, 0)
+    labels = label_tree(estimator, feature_names, class_names)
+    tree, colors, leaves = labels.tree, node_colors(labels), count_leaves(labels.tree)
+    style = ", ".join(name for name, wanted in (("filled", filled), ("rounded", rounded)) if wanted)
+    lines = [
+        "digraph Tree {",
+        "graph [ordering=out] ;",
+        f'node [shape=box, style="{style}", color="#444444", fontname="Helvetica"] ;',
+        'edge [color="#444444", fontname="Helvetica"] ;',
+    ]
+    for node, depth in _walk(tree, max_depth):
+        folded = depth == max_depth and tree.feature[node] != LEAF
+        head = [f"node #{node}"] if node_ids else []
+        head += [leaves_below(leaves[node])] if folded else _split_lines(labels, node, precision)
+        text = head + _figure_lines(labels, node, precision, impurity=impurity, proportion=proportion)
+        fill = f', fillcolor="{colors[node]}"' if filled else ""
+        lines.append(f"{node} [label={_dot_string(text)}{fill}] ;")
+        if not folded and tree.feature[node] != LEAF:
+            lines += _dot_edges(node, int(tree.left[node]))
+    return "\n".join([*lines, "}"])
+
+
+# ---- One node in words -----------------------------------------------------------------------------------------------
+
+
+def label_tree(
+    estimator: FittedTree,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+) -> TreeLabels:
+    """The tree of a fitted estimator with the names to show."""
+    tree = _arrays(estimator)
+    columns = estimator.columns_
+    is_categorical = columns.is_categorical
+    n_features = len(is_categorical)
+    own_names = [columns.name(f) for f in range(n_features)]
+    classes = getattr(estimator, "classes_", None)
+    if classes is None and class_names is not None:
+        raise ValueError("class_names is for classifiers, this estimator has no classes_")
+    categories = {f: columns.category_names(f) for f in np.flatnonzero(is_categorical).tolist()}
+    has_missing = getattr(estimator, "has_missing_", None)
+    criterion = getattr(estimator, "criterion", None)
+    return TreeLabels(
+        tree=tree,
+        feature_names=_names("feature_names", feature_names, own_names),
+        class_names=None if classes is None else _names("class_names", class_names, list(classes)),
+        category_sides=_category_sides(tree, categories),
+        has_missing=np.zeros(n_features, np.bool_) if has_missing is None else np.asarray(has_missing, np.bool_),
+        has_weights=not np.allclose(tree.weight, tree.n_samples),
+        criterion=criterion if isinstance(criterion, str) else "impurity",
+    )
+
+
+def split_condition(
+    labels: TreeLabels, node: int, *, left: bool, decimals: int, room: int = 60, at_most: str = "<="
+) -> str:
+    """What the split of `node` asks of its feature on the way to one side, without the feature's name.
+
+    Sets of categories take about `room` characters.
+    """
+    if node not in labels.category_sides:
+        return f"{at_most if left else '>'} {short_number(labels.tree.threshold[node], decimals)}"
+    goes_left, goes_right = labels.category_sides[node]
+    inside, outside = (goes_left, goes_right) if left else (goes_right, goes_left)
+    if not inside:
+        return "is missing"
+    if not outside:
+        return "is not missing"
+    if _text_width(", ".join(inside)) > room and _text_width(", ".join(outside)) < _text_width(", ".join(inside)):
+        return f"not in {_set_text(outside, room)}"
+    return f"in {_set_text(inside, room)}"
+
+
+def missing_side(labels: TreeLabels, node: int) -> bool | None:
+    """True where missing values go left at the split of `node`, False right, None where it says nothing."""
+    if not labels.has_missing[labels.tree.feature[node]]:
+        return None
+    if node in labels.category_sides and not all(labels.category_sides[node]):
+        return None  # the condition itself speaks of missing values
+    return bool(labels.tree.missing_left[node])
+
+
+def predicted_class(labels: TreeLabels, node: int) -> str:
+    """The name of the class that `node` predicts."""
+    names, value = labels.class_names, labels.tree.value[node]
+    if names is None:
+        raise ValueError("a regression tree predicts no class")
+    return names[int(np.argmax(value)) if labels.has_shares else int(value[0] > 0)]
+
+
+def prediction_text(labels: TreeLabels, node: int, decimals: int) -> str:
+    """Class and share, or value, of a node."""
+    value = labels.tree.value[node]
+    if labels.class_names is None:
+        return ", ".join(short_number(v, decimals) for v in value[:3]) + (", ..." if value.size > 3 else "")
+    name = clip(predicted_class(labels, node), 24)
+    if labels.has_shares:
+        return f"{name} {percent(value.max())}"
+    return f"{name} ({short_number(value[0], decimals)})"
+
+
+def node_colors(labels: TreeLabels) -> list[str]:
+    """A fill for each node: the hue is the class and the strength its purity, or one hue by value.
+
+    All are light enough for black text: contrast at least 7.
+    """
+    tree, value = labels.tree, labels.tree.value
+    hue = np.zeros(tree.n_nodes, np.intp)
+    if labels.has_shares:
+        k = value.shape[1]
+        hue = np.argmax(value, axis=1)
+        strength = (value.max(axis=1) - 1 / k) / (1 - 1 / k) if k > 1 else np.ones(tree.n_nodes)
+    elif labels.class_names is not None:
+        hue = (value[:, 0] > 0).astype(np.intp)
+        strength = _rescaled(np.abs(value[:, 0]), 0.0)
+    elif value.shape[1] == 1:
+        strength = _rescaled(value[:, 0], value.min())
+    else:
+        return ["#F2F2F2"] * tree.n_nodes
+    palette = np.array([_rgb(color) for color in CLASS_COLORS])[hue % len(CLASS_COLORS)]
+    share = 0.06 + 0.6 * np.clip(strength, 0, 1)[:, None]
+    return ["#" + bytes(row).hex().upper() for row in np.rint(255 - share * (255 - palette)).astype(np.uint8)]
+
+
+def count_leaves(tree: Tree) -> NDArray[np.int64]:
+    """Leaves below each node, 1 at a leaf."""
+    leaves = tree.is_leaf.astype(np.int64)
+    for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children come after their parent
+        leaves[node] = leaves[tree.left[node]] + leaves[tree.left[node] + 1]
+    return leaves
+
+
+def short_number(x: float, decimals: int) -> str:
+    """A number without idle zeros; a small one keeps `decimals + 1` significant digits.
+
+    >>> short_number(2.5, 2), short_number(0.00012345, 2), short_number(-0.0, 2)
+    ('2.5', '0.000123', '0')
+    """
+    if x == 0:
+        return "0"
+    if not 10.0 ** (1 - decimals) <= abs(x) < 1e15 and not float(x).is_integer():
+        return f"{x:.{decimals + 1}g}"
+    text = f"{x:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percent(share: float) -> str:
+    """A share in percent, never rounded up to 100 or down to 0."""
+    if 0.995 < share < 1:
+        return ">99%"
+    return "<1%" if 0 < share < 0.005 else f"{100 * share:.0f}%"
+
+
+def plural(n: int, word: str) -> str:
+    if n == 1:
+        return f"1 {word}"
+    return f"{n:,} leaves" if word == "leaf" else f"{n:,} {word}s"
+
+
+def clip(name: str, room: int) -> str:
+    """`name` with its middle left out where it is longer than `room`."""
+    if len(name) <= room:
+        return name
+    head = room // 2
+    return f"{name[:head].rstrip()}…{name[len(name) - (room - head - 1) :].lstrip()}"
+
+
+def leaves_below(n: int) -> str:
+    return f"... {plural(int(n), 'leaf')}"
+
+
+def _arrays(estimator: FittedTree) -> Tree:
+    if not hasattr(estimator, "tree_"):
+        raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet, call fit first")
+    arrays = getattr(estimator.tree_, "arrays", None)
+    if not isinstance(arrays, Tree):
+        raise TypeError(f"expected a tree estimator of committee, got {type(estimator).__name__}")
+    return arrays
+
+
+def _names(argument: str, given: Sequence[str] | None, own: Sequence[object]) -> list[str]:
+    if given is not None and len(given) != len(own):
+        raise ValueError(f"{argument} has {len(given)} names, the tree needs {len(own)}")
+    return [_clean(str(name)) for name in (own if given is None else given)]
+
+
+def _clean(name: str) -> str:
+    """One line of printable characters."""
+    if name.isprintable():
+        return name
+    return "".join(
+        " " if c.isspace() else c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name
+    )
+
+
+def _category_sides(tree: Tree, categories: dict[int, list[str]]) -> dict[int, tuple[list[str], list[str]]]:
+    """For each categorical split the categories that go left and right, of those that can still arrive there."""
+    sides: dict[int, tuple[list[str], list[str]]] = {}
+    arriving: dict[int, dict[int, int]] = {}  # node -> feature -> bitset, only where a split above has shut some out
+    for node in np.flatnonzero(~tree.is_leaf).tolist():  # parents come first
+        here = arriving.pop(node, {})
+        f, child, row = int(tree.feature[node]), int(tree.left[node]), int(tree.category_set[node])
+        below = here, here
+        if row >= 0:
+            names = categories.get(f, [])
+            chosen = int.from_bytes(tree.categories[row].astype("<u8").tobytes(), "little")
+            left, right = _divide(chosen, (1 << max(len(names), chosen.bit_length())) - 1, here.get(f))
+            sides[node] = _members(left, names), _members(right, names)
+            below = {**here, f: left}, {**here, f: right}
+        for i in (0, 1):
+            if below[i]:
+                arriving[child + i] = below[i]
+    return sides
+
+
+def _divide(chosen: int, known: int, arriving: int | None) -> tuple[int, int]:
+    """Bitsets of the categories going left and right; all known ones where none of those arriving goes one way."""
+    left, right = chosen & known, known & ~chosen
+    if arriving is None or not (left & arriving and right & arriving):
+        return left, right
+    return left & arriving, right & arriving
+
+
+def _members(bits: int, names: list[str]) -> list[str]:
+    codes = [code for code in range(bits.bit_length()) if bits >> code & 1]
+    return [_category(_clean(str(names[code]))) if code < len(names) else f"code {code}" for code in codes]
+
+
+def _category(name: str) -> str:
+    """A category's name, in quotes where it could be misread inside a set."""
+    if name and name == name.strip() and not set(name) & set(',{}"'):
+        return clip(name, MAX_NAME)
+    escaped = clip(name, MAX_NAME).replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _set_text(names: list[str], room: int) -> str:
+    shown = [clip(name, room) for name in names]
+    n = len(shown)
+    while n > 1 and _text_width(", ".join(shown[:n])) > room:
+        n -= 1
+    more = f", ... {len(names) - n} more" if n < len(names) else ""
+    return "{" + ", ".join(shown[:n]) + more + "}"
+
+
+def _rescaled(x: NDArray[np.float64], low: float) -> NDArray[np.float64]:
+    high = float(x.max())
+    return (x - low) / (high - low) if high > low else np.full(x.size, 0.5)
+
+
+def _rgb(color: str) -> tuple[int, ...]:
+    return tuple(bytes.fromhex(color[1:]))
+
+
+def _check_at_least(name: str, value: int, low: int) -> None:
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}, got {value}")
+
+
+# ---- The outline -----------------------------------------------------------------------------------------------------
+
+
+class _Line(NamedTuple):
+    text: str  # the rule, indented
+    node: int  # _NO_NODE in a line that stands for a folded subtree
+    is_end: bool  # no node below it is shown
+
+
+class _Column(NamedTuple):
+    header: str
+    cells: list[str]
+    is_number: bool = True
+
+
+_NO_NODE = -1
+
+
+def _outline(labels: TreeLabels, max_depth: int, spacing: int, decimals: int) -> Iterator[_Line]:
+    """The lines from top to bottom."""
+    tree, leaves = labels.tree, count_leaves(labels.tree)
+    dashes, blank = "─" * (spacing - 1) + " ", " " * (spacing + 1)
+    stack = [(0, 0, "all", "")]  # node, depth, line, what stands before the lines of its children
+    while stack:
+        node, depth, text, indent = stack.pop()
+        is_leaf = bool(tree.feature[node] == LEAF)
+        yield _Line(text, node, is_leaf or depth == max_depth)
+        if is_leaf:
+            continue
+        if depth == max_depth:
+            yield _Line(f"{indent}└{dashes}{leaves_below(leaves[node])}", _NO_NODE, True)
+            continue
+        child = int(tree.left[node])
+        rules = (_branch_rule(labels, node, left=side, decimals=decimals) for side in (True, False))
+        left, right = (f"{indent}{corner}{dashes}{rule}" for corner, rule in zip("├└", rules, strict=True))
+        stack.append((child + 1, depth + 1, right, indent + blank))
+        stack.append((child, depth + 1, left, indent + "│" + blank[1:]))
+
+
+def _branch_rule(labels: TreeLabels, node: int, *, left: bool, decimals: int) -> str:
+    name = labels.feature_names[int(labels.tree.feature[node])]
+    rule = f"{name} {split_condition(labels, node, left=left, decimals=decimals)}"
+    return f"{rule} or missing" if missing_side(labels, node) is left else rule
+
+
+def _figures(labels: TreeLabels, lines: list[_Line], decimals: int, show_weights: bool) -> list[_Column]:
+    """The columns beside the outline."""
+    tree, nodes = labels.tree, [line.node for line in lines]
+    columns = [_Column("rows", ["" if node == _NO_NODE else f"{tree.n_samples[node]:,}" for node in nodes])]
+    if show_weights or labels.has_weights:
+        columns.append(_number_column("weight", tree.weight, nodes, decimals))
+    if labels.class_names is not None:
+        names = ["" if node == _NO_NODE or not end else predicted_class(labels, node) for _, node, end in lines]
+        columns.append(_Column("class", [clip(name, 24) for name in names], is_number=False))
+    return columns + _value_columns(labels, nodes, decimals, show_weights)
+
+
+def _value_columns(labels: TreeLabels, nodes: list[int], decimals: int, show_weights: bool) -> list[_Column]:
+    value, names = labels.tree.value, labels.class_names
+    n_columns = value.shape[1]
+    if not labels.has_shares or names is None:
+        header = "value" if names is None else "score"
+        headers = [header] if n_columns == 1 else [f"{header} {i}" for i in range(n_columns)]
+        return [_number_column(h, value[:, i], nodes, decimals) for i, h in enumerate(headers)]
+    if show_weights:
+        value = value * labels.tree.weight[:, None]
+    if n_columns <= MAX_CLASSES_IN_FULL:
+        return [_number_column(clip(name, 16), value[:, i], nodes, decimals) for i, name in enumerate(names)]
+    cells = ["" if node == _NO_NODE else _most_frequent(value[node], names, decimals) for node in nodes]
+    return [_Column("most frequent", cells, is_number=False)]
+
+
+def _most_frequent(value: NDArray[np.float64], names: list[str], decimals: int, n: int = 3) -> str:
+    top = [int(i) for i in np.argsort(-value, kind="stable")[:n] if value[i] > 0]
+    return ", ".join(f"{clip(names[i], 16)} {short_number(value[i], decimals)}" for i in top)
+
+
+def _number_column(header: str, x: NDArray[np.float64], nodes: list[int], decimals: int) -> _Column:
+    """Figures with the same number of decimals: none for whole numbers, significant digits for tiny or huge ones."""
+    shown = x[[node for node in nodes if node != _NO_NODE]]
+    largest = float(np.abs(shown).max(initial=0.0))
+    spec = f".{decimals}f"
+    if 1 < largest < 1e15 and np.allclose(shown, np.rint(shown), rtol=0, atol=1e-9 * largest):
+        spec = ",.0f"
+    elif largest >= 1e9 or 0 < largest < 10.0 ** (1 - decimals):
+        spec = f".{decimals + 1}g"
+    return _Column(header, ["" if node == _NO_NODE else _no_minus_zero(format(x[node], spec)) for node in nodes])
+
+
+def _no_minus_zero(text: str) -> str:
+    return text[1:] if text.startswith("-") and not text.strip("-0.") else text
+
+
+def _table(lines: list[str], columns: list[_Column]) -> str:
+    width = max(_text_width(line) for line in lines)
+    rows = [_padded("", width, is_number=False), *(_padded(line, width, is_number=False) for line in lines)]
+    for column in columns:
+        cells = [column.header, *column.cells]
+        width = max(_text_width(cell) for cell in cells)
+        rows = [f"{row}  {_padded(cell, width, column.is_number)}" for row, cell in zip(rows, cells, strict=True)]
+    return "\n".join(row.rstrip() for row in rows)
+
+
+def _padded(text: str, width: int, is_number: bool) -> str:
+    blanks = " " * (width - _text_width(text))
+    return blanks + text if is_number else text + blanks
+
+
+def _text_width(text: str) -> int:
+    """Cells of a terminal: two for wide East Asian characters, none for combining marks."""
+    words = text.lstrip("│├└─ ")
+    width = len(text) - len(words)
+    if words.isascii():
+        return width + len(words)
+    return width + sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in words)
+
+
+# ---- Graphviz --------------------------------------------------------------------------------------------------------
+
+
+def _walk(tree: Tree, max_depth: int | None) -> Iterator[tuple[int, int]]:
+    """(node, depth), the root first and left before right, down to `max_depth`."""
+    stack = [(0, 0)]
+    while stack:
+        node, depth = stack.pop()
+        yield node, depth
+        if tree.feature[node] != LEAF and depth != max_depth:
+            child = int(tree.left[node])
+            stack += [(child + 1, depth + 1), (child, depth + 1)]
+
+
+def _split_lines(labels: TreeLabels, node: int, precision: int) -> list[str]:
+    feature = int(labels.tree.feature[node])
+    if feature == LEAF:
+        return []
+    name, condition = labels.feature_names[feature], split_condition(labels, node, left=True, decimals=precision)
+    lines = [f"{name} {condition}"] if len(name) + len(condition) <= 40 else [name, condition]
+    side = missing_side(labels, node)
+    return lines if side is None else [*lines, f"missing -> {'left' if side else 'right'}"]
+
+
+def _figure_lines(labels: TreeLabels, node: int, precision: int, *, impurity: bool, proportion: bool) -> list[str]:
+    tree = labels.tree
+    lines = [_impurity_line(labels, node, precision)] if impurity else []
+    share = 100 * tree.n_samples[node] / max(int(tree.n_samples[0]), 1)
+    lines.append(f"rows = {share:.1f}%" if proportion else f"rows = {tree.n_samples[node]}")
+    if labels.has_weights:
+        lines.append(f"weight = {short_number(tree.weight[node], precision)}")
+    value = tree.value[node]
+    if labels.has_shares and not proportion:
+        value = value * tree.weight[node]
+    if labels.has_shares and labels.class_names is not None and value.size > MAX_CLASSES_IN_FULL:
+        lines.append(f"value = {_most_frequent(value, labels.class_names, precision)}, ...")
+    else:
+        figures = [short_number(v, precision) for v in value]
+        lines.append(f"value = {figures[0] if len(figures) == 1 else '[' + ', '.join(figures) + ']'}")
+    return lines if labels.class_names is None else [*lines, f"class = {predicted_class(labels, node)}"]
+
+
+def _impurity_line(labels: TreeLabels, node: int, precision: int) -> str:
+    impurity, whole = float(labels.tree.impurity[node]), float(labels.tree.impurity[0])
+    is_rounding = abs(impurity) < 1e-12 * abs(whole)  # of a pure node
+    return f"{labels.criterion} = {'0' if is_rounding else short_number(impurity, precision)}"
+
+
+def _dot_edges(node: int, child: int) -> list[str]:
+    if node != 0:
+        return [f"{node} -> {child} ;", f"{node} -> {child + 1} ;"]
+    return [
+        f'{node} -> {child} [labeldistance=2.5, labelangle=45, headlabel="yes"] ;',
+        f'{node} -> {child + 1} [labeldistance=2.5, labelangle=-45, headlabel="no"] ;',
+    ]
+
+
+def _dot_string(lines: list[str]) -> str:
+    r"""A quoted DOT string; Graphviz reads \" and \\ and \n, and HTML entities even outside HTML labels."""
+    escaped = (line.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "\\n".join(escaped) + '"'

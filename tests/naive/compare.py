@@ -1,0 +1,73 @@
+"""Two trees side by side, blind to how their nodes are numbered and to ties between splits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.tree import LEAF, Tree
+
+
+class Comparison(NamedTuple):
+    """How two trees differ."""
+
+    differences: list[str]
+    n_compared: int  # nodes compared in both trees
+    n_ties: int  # nodes whose subtrees were left out because another split is as good
+
+
+def compare_trees(
+    a: Tree, b: Tree, margins: NDArray[np.float64] | None = None, *, tie: float = 1e-10, tol: float = 1e-9
+) -> Comparison:
+    """Walk both trees from the root and report every node that differs by more than `tol`.
+
+    `margins` belong to the nodes of `a` (the key margin of naive_cart): below a node whose margin is at most `tie`
+    times its weighted impurity the trees may rightly differ, so what stands below it is left out.
+    """
+    differences, n_compared, n_ties, stack = [], 0, 0, [(0, 0)]
+    while stack:
+        i, j = stack.pop()
+        n_compared += 1
+        differences += _node_differences(a, i, b, j, tol)
+        if (a.feature[i] == LEAF) != (b.feature[j] == LEAF):
+            if max(a.impurity[i], b.impurity[j]) <= 1e-12 * a.impurity[0]:
+                n_ties += 1  # scikit-learn splits pure nodes whose impurity is not quite 0 after rounding
+            else:
+                differences.append(f"node {i}/{j}: only one is a leaf")
+        elif a.feature[i] != LEAF:
+            if margins is not None and margins[i] <= tie * abs(a.weight[i] / a.weight[0] * a.impurity[i]):
+                n_ties += 1
+                continue
+            differences += _split_differences(a, i, b, j, tol)
+            stack += [(int(a.left[i]) + side, int(b.left[j]) + side) for side in (1, 0)]
+    return Comparison(differences, n_compared, n_ties)
+
+
+def _node_differences(a: Tree, i: int, b: Tree, j: int, tol: float) -> list[str]:
+    return [
+        f"node {i}/{j}: {name} {getattr(a, name)[i]} != {getattr(b, name)[j]}"
+        for name in ("n_samples", "weight", "impurity", "value", "gain")
+        if not np.allclose(getattr(a, name)[i], getattr(b, name)[j], rtol=tol, atol=tol)
+    ]
+
+
+def _split_differences(a: Tree, i: int, b: Tree, j: int, tol: float) -> list[str]:
+    found = []
+    if a.feature[i] != b.feature[j]:
+        found.append(f"node {i}/{j}: feature {a.feature[i]} != {b.feature[j]}")
+    if _left_codes(a, i) != _left_codes(b, j):
+        found.append(f"node {i}/{j}: categories {_left_codes(a, i)} != {_left_codes(b, j)}")
+    if not np.isclose(a.threshold[i], b.threshold[j], rtol=tol, atol=tol, equal_nan=True):
+        found.append(f"node {i}/{j}: threshold {a.threshold[i]} != {b.threshold[j]}")
+    if a.missing_left[i] != b.missing_left[j]:
+        found.append(f"node {i}/{j}: missing_left {a.missing_left[i]} != {b.missing_left[j]}")
+    return found
+
+
+def _left_codes(tree: Tree, node: int) -> list[int] | None:
+    row = tree.category_set[node]
+    if row < 0:
+        return None
+    return [code for code in range(256) if (int(tree.categories[row, code // 64]) >> (code % 64)) & 1]
