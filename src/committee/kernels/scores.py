@@ -28,6 +28,14 @@ def x_log_x(x):
 
 
 @part
+def child_value(g, h, rules):
+    """The value a leaf with these integer sums has: the maximiser of the squared score."""
+    target = g * rules.g_unit
+    shrunk = max(abs(target) - rules.l1, 0.0)
+    return (shrunk if target > 0.0 else -shrunk) / (h * rules.h_unit + rules.l2)
+
+
+@part
 def child_score(criterion, g, h, l1, l2):
     """Score of one child from its sums, for the criteria of (G, H)."""
     if criterion == SQUARED:

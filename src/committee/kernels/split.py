@@ -13,7 +13,7 @@ from committee.base.jit import part
 from committee.data.growth import CODE, LEFT_G, LEFT_H, LEFT_N
 from committee.kernels.absolute import search_absolute
 from committee.kernels.ordering import CODE_BITS, POSITION, order_by_code
-from committee.kernels.scores import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION, class_score, score_cuts
+from committee.kernels.scores import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION, child_value, class_score, score_cuts
 
 
 @part
@@ -132,8 +132,8 @@ def search_cuts(f, n_cuts, min_samples, monotone, node, rules, cuts, gain):
         score_cuts(rules, node, n_cuts, cuts[LEFT_G], cuts[LEFT_H], gain)
         c = best_cut(n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain)
         if c >= 0:
-            left = cuts[LEFT_G, c] * rules.g_unit / (cuts[LEFT_H, c] * rules.h_unit + rules.l2)
-            right = (node.g - cuts[LEFT_G, c]) * rules.g_unit / ((node.h - cuts[LEFT_H, c]) * rules.h_unit + rules.l2)
+            left = child_value(cuts[LEFT_G, c], cuts[LEFT_H, c], rules)
+            right = child_value(node.g - cuts[LEFT_G, c], node.h - cuts[LEFT_H, c], rules)
             node.score = gain[c]
             node.feature = f
             node.code = cuts[CODE, c]
@@ -162,8 +162,8 @@ def best_cut(n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain):
 @part
 def keeps_order(monotone, g_left, h_left, node, rules):
     """Do the children's values keep the direction of the constraint and the bounds set by the splits above?"""
-    left = g_left * rules.g_unit / (h_left * rules.h_unit + rules.l2)
-    right = (node.g - g_left) * rules.g_unit / ((node.h - h_left) * rules.h_unit + rules.l2)
+    left = child_value(g_left, h_left, rules)
+    right = child_value(node.g - g_left, node.h - h_left, rules)
     inside = min(left, right) >= node.lower and max(left, right) <= node.upper
     return inside and (left - right) * monotone <= 0.0
 

@@ -306,8 +306,8 @@ def _finish(
     left = nodes["left"].astype(np.int32)
     is_inner = left != LEAF
     value, impurity, weight = _node_statistics(nodes, rows, response)
-    if limits.is_monotone and value.shape[1] == 1:
-        np.clip(value[:, 0], nodes["lower"] + response.centre, nodes["upper"] + response.centre, out=value[:, 0])
+    if limits.is_monotone:
+        _clip_values(value, nodes["lower"], nodes["upper"], response.centre)
     has_set = is_inner & (nodes["is_set"] == 1)
     return Tree(
         feature=np.where(is_inner, nodes["feature"], LEAF).astype(np.int32),
@@ -322,6 +322,17 @@ def _finish(
         n_samples=nodes["n"].copy(),
         weight=weight,
     )
+
+
+def _clip_values(
+    value: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64], centre: float
+) -> None:
+    """Keep values inside the bounds of monotone constraints (in place); two classes have the targets -1 and +1."""
+    if value.shape[1] == 1:
+        np.clip(value[:, 0], lower + centre, upper + centre, out=value[:, 0])
+    else:
+        np.clip(value[:, 1], 0.5 * (lower + 1.0), 0.5 * (upper + 1.0), out=value[:, 1])
+        value[:, 0] = 1.0 - value[:, 1]
 
 
 def _thresholds(nodes: NDArray[np.void], matrix: BinnedMatrix) -> NDArray[np.float64]:
@@ -375,4 +386,4 @@ def class_impurity(share: NDArray[np.float64], criterion: str) -> NDArray[np.flo
         return np.abs(np.sum(share * logs, axis=1))
     if criterion == "edge":
         return 1.0 - share.max(axis=1)
-    return np.sqrt(np.maximum(1.0 - (share[:, 1] - share[:, 0]) ** 2, 0.0)) / 2.0
+    return 2.0 * np.sqrt(share[:, 0] * share[:, 1])  # Z

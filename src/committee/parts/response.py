@@ -76,8 +76,8 @@ def class_response(
     stat[:, 1] = whole
     if n_classes <= 2:
         stat[:, 0] = np.where(classes == 1, whole, -whole)
-        gain_unit = 0.5 if name in ("gini", "edge", "z") else 1.0
-        goal = Goal(_TWO_CLASSES[name], 2, unit, unit, 0.0, 0.0, gain_unit, total)
+        gain_unit = 0.5 if name in ("gini", "edge") else 1.0
+        goal = Goal(_TWO_CLASSES[name], n_classes, unit, unit, 0.0, 0.0, gain_unit, total)
     else:
         stat[:, 0] = classes
         goal = Goal(_MANY_CLASSES[name], n_classes, unit, unit, 0.0, 0.0, unit, total)

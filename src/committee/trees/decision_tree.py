@@ -1,0 +1,488 @@
+"""CART: classification and regression trees (Breiman, Friedman, Olshen and Stone 1984)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.utils import Bunch, compute_sample_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.columns import Columns
+from committee.base.fitting import all_or_nothing
+from committee.base.rng import RandomState, member_seeds
+from committee.base.validation import (
+    read_table,
+    read_targets_classification,
+    read_targets_regression,
+    read_training_table,
+    read_weights,
+)
+from committee.data.binned import BinnedMatrix
+from committee.data.tree import Tree
+from committee.trees.view import TreeView
+
+if TYPE_CHECKING:
+    from committee.parts.pruning import PruningCurve
+    from committee.parts.response import Response
+
+EXACT_ROWS = 100_000
+"""splitter="auto" grows exact trees up to this many rows and binned ones beyond."""
+
+CategoricalFeatures = Sequence[int] | Sequence[str] | Sequence[bool] | Literal["from_dtype"] | None
+InteractionConstraints = Sequence[Iterable[int | str]] | Literal["pairwise", "no_interactions"] | None
+MonotonicConstraints = ArrayLike | Mapping[str, int] | None
+MaxFeatures = int | float | Literal["sqrt", "log2"] | None
+
+
+class _Training:
+    """A coded training table and what is grown on it; `grow` may be called on subsets of its rows."""
+
+    def __init__(self, estimator: BaseDecisionTree, columns: Columns, X: NDArray[np.floating], target: Any,
+                 weight: NDArray[np.float64]) -> None:  # fmt: skip
+        from committee.parts.limits import tree_constraints
+
+        params = estimator._tree_params()
+        self.estimator, self.columns, self.X, self.target, self.weight = estimator, columns, X, target, weight
+        self.params = params
+        self.constraints = tree_constraints(params["monotonic_cst"], params["interaction_cst"], columns)
+        self.seed = int(member_seeds(params["random_state"], 1)[0])
+        self.matrix = self._code()
+
+    def _code(self) -> BinnedMatrix:
+        from committee.parts.binning import BinMapper
+
+        splitter, max_bins = self.params["splitter"], self.params["max_bins"]
+        binned = splitter == "binned" or (splitter == "auto" and len(self.X) > EXACT_ROWS)
+        has_weights = bool(np.any(self.weight != self.weight[0]))
+        return BinMapper(max_bins if binned else None).fit_transform(
+            self.X, self.weight if has_weights else None, self.columns.is_categorical, self.params["n_jobs"]
+        )
+
+    def grow(self, weight: NDArray[np.float64]) -> Tree:
+        from committee.parts.growing import grow
+        from committee.parts.limits import tree_limits
+
+        response = self.estimator._response(self.target, weight)
+        limits = tree_limits(self.params, response, self.columns.n_features, self.constraints)
+        return grow(self.matrix, response, limits, self.constraints, seed=self.seed, n_jobs=self.params["n_jobs"])
+
+    def grow_on(self, rows: NDArray[np.int64]) -> Tree:
+        weight = np.zeros_like(self.weight)
+        weight[rows] = self.weight[rows]
+        return self.grow(weight)
+
+
+class BaseDecisionTree(BaseEstimator):
+    """What classification and regression trees share."""
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "splitter": [StrOptions({"auto", "best", "random", "binned"})],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_split": [
+            Interval(Integral, 2, None, closed="left"),
+            Interval(Real, 0.0, 1.0, closed="right"),
+        ],
+        "min_samples_leaf": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0.0, 1.0, closed="neither"),
+        ],
+        "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
+        "max_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0.0, 1.0, closed="right"),
+            StrOptions({"sqrt", "log2"}),
+            None,
+        ],
+        "random_state": ["random_state", np.random.Generator],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+        "ccp_alpha": [Interval(Real, 0.0, None, closed="left"), StrOptions({"cv"})],
+        "monotonic_cst": ["array-like", dict, None],
+        "interaction_cst": [list, tuple, StrOptions({"pairwise", "no_interactions"}), None],
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+        "max_bins": [Interval(Integral, 2, 255, closed="both")],
+        "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
+        "n_jobs": [Integral, None],
+    }
+    _loss: str  # by which cross-validation judges pruned trees
+
+    if TYPE_CHECKING:
+        criterion: str
+        splitter: str
+        random_state: RandomState
+        ccp_alpha: float | Literal["cv"]
+        cv: Any
+        n_jobs: int | None
+        max_features: MaxFeatures
+        categorical_features: CategoricalFeatures
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
+        """Fitted attributes that describe the target, and the target as numbers."""
+        raise NotImplementedError
+
+    def _response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
+        raise NotImplementedError
+
+    def _tree_params(self) -> dict[str, Any]:
+        """Every parameter of growth, those a subclass fixes included."""
+        return self.get_params(deep=False)
+
+    def _class_weight(self, y: Any) -> NDArray[np.float64] | None:
+        return None
+
+    def _prediction(self, tree: Tree) -> NDArray[np.float64]:
+        """The single number by which each node predicts."""
+        raise NotImplementedError
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[_Training, dict[str, Any]]:
+        columns, table = read_training_table(
+            self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
+        )
+        described, target = self._read_target(y, len(table))
+        weight = read_weights(sample_weight, len(table))
+        weight = np.ones(len(table)) if weight is None else weight
+        class_weight = self._class_weight(y)
+        if class_weight is not None:
+            weight = read_weights(weight * class_weight, len(table))
+        return _Training(self, columns, table, target, weight), described
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            NumPy array, pandas, polars or Arrow table. Missing values are taken as they are.
+        y : targets of shape (n_samples,)
+        sample_weight : weights of shape (n_samples,), optional
+            A whole weight counts as so many equal rows; rows of weight zero count for nothing.
+        """
+        with all_or_nothing(self):
+            training, described = self._read(X, y, sample_weight)
+            tree = training.grow(training.weight)
+            curve = None
+            if self.ccp_alpha == "cv":
+                tree, curve = self._prune_by_cv(tree, training)
+            elif self.ccp_alpha > 0.0:
+                from committee.parts.pruning import prune
+
+                tree = prune(tree, float(self.ccp_alpha))
+            self._store(tree, curve, training, described)
+        return self
+
+    def _prune_by_cv(self, tree: Tree, training: _Training) -> tuple[Tree, PruningCurve]:
+        from committee.parts.pruning import cross_validate, prune, pruning_path
+
+        if np.count_nonzero(training.weight) < 2:
+            raise ValueError("ccp_alpha='cv' needs at least two rows of positive weight; got n_samples = 1.")
+        path = pruning_path(tree)
+        curve = cross_validate(
+            path,
+            training.X,
+            np.asarray(training.target, np.float64),
+            training.weight,
+            self._folds(training),
+            training.grow_on,
+            self._prediction,
+            self._loss_name(),
+        )
+        return prune(tree, float(curve.alpha[curve.chosen])), curve
+
+    def _loss_name(self) -> str:
+        return self._loss
+
+    def _folds(self, training: _Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Folds that share out the target evenly: its sorted values go round the folds, ties in random order."""
+        if not isinstance(self.cv, Integral):
+            from sklearn.model_selection import check_cv
+
+            yield from check_cv(self.cv).split(training.X, training.target)
+            return
+        rows = np.flatnonzero(training.weight > 0)
+        order = np.random.default_rng(training.seed).permutation(rows)
+        order = order[np.argsort(training.target[order], kind="stable")]
+        fold = np.empty(len(training.X), np.int64)
+        fold[order] = np.arange(order.size) % int(self.cv)
+        for k in range(min(int(self.cv), order.size)):
+            yield order[fold[order] != k], order[fold[order] == k]
+
+    def _store(self, tree: Tree, curve: PruningCurve | None, training: _Training, described: dict[str, Any]) -> None:
+        from committee.parts.limits import resolve_max_features
+
+        for name, value in described.items():
+            setattr(self, name, value)
+        self.columns_ = training.columns
+        self.has_missing_ = np.isnan(training.X).any(axis=0)
+        self.max_features_ = resolve_max_features(self.max_features, training.columns.n_features)
+        self.n_outputs_ = 1
+        self.tree_ = TreeView(tree, training.columns.n_features, hasattr(self, "classes_"))
+        if curve is not None:
+            self.pruning_ = curve
+        elif hasattr(self, "pruning_"):
+            del self.pruning_
+
+    # --- what a fitted tree answers -----------------------------------------------------------------------------------
+
+    def _leaves(self, X: Any) -> NDArray[np.int64]:
+        from committee.parts.traversing import apply_tree
+
+        check_is_fitted(self, "tree_")
+        return apply_tree(self.tree_.arrays, read_table(self, X), self.n_jobs)
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Number of the leaf each row ends in."""
+        return self._leaves(X)
+
+    def decision_path(self, X: Any) -> sparse.csr_matrix:
+        """Indicator matrix (n_samples, n_nodes) of the nodes each row passes through."""
+        from committee.parts.traversing import decision_path
+
+        check_is_fitted(self, "tree_")
+        return decision_path(self.tree_.arrays, read_table(self, X), self.n_jobs)
+
+    def get_depth(self) -> int:
+        """Depth of the tree; a single leaf has depth 0."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Number of leaves."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Impurity falls at each feature's splits, as shares of one."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.compute_feature_importances()
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Bunch:
+        """Alphas at which minimal cost-complexity pruning removes a split, and the impurity of the tree then."""
+        from committee.parts.pruning import pruning_path
+
+        self._validate_params()
+        with all_or_nothing(self):
+            training, _ = self._read(X, y, sample_weight)
+            path = pruning_path(training.grow(training.weight))
+        return Bunch(ccp_alphas=path.alpha, impurities=path.impurity)
+
+
+class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
+    """Classification tree: CART with missing values, categories, constraints and pruning by cross-validation (A-3, A-4).
+
+    Parameters have scikit-learn's names and meanings; these are new:
+
+    splitter : {"auto", "best", "random", "binned"}
+        "best" tries every distinct value, "binned" the edges of at most `max_bins` quantile bins, "auto" chooses
+        "best" up to 100,000 rows; "random" draws one threshold per feature.
+    ccp_alpha : float or "cv"
+        "cv" chooses the cost-complexity by `cv`-fold cross-validation with the one-standard-error rule and keeps the
+        curve in ``pruning_``.
+    monotonic_cst : -1, 0 or 1 per feature, or a dict by name; two classes only, on the probability of the second.
+    interaction_cst : groups of features that may meet on a path, "pairwise" or "no_interactions".
+    categorical_features : "from_dtype", a list of names or indices, a mask, or None.
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeClassifier
+    >>> from committee.data.samples import load_sample
+    >>> glass = load_sample("glass")
+    >>> tree = DecisionTreeClassifier(max_leaf_nodes=8).fit(glass.X, glass.y)
+    >>> round(tree.score(glass.X, glass.y), 3)
+    0.757
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **BaseDecisionTree._parameter_constraints,
+        "criterion": [StrOptions({"gini", "entropy", "log_loss"})],
+        "class_weight": [dict, list, StrOptions({"balanced"}), None],
+    }
+    _loss = "zero_one"
+
+    def __init__(
+        self,
+        *,
+        criterion: Literal["gini", "entropy", "log_loss"] = "gini",
+        splitter: Literal["auto", "best", "random", "binned"] = "auto",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = None,
+        random_state: RandomState = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        ccp_alpha: float | Literal["cv"] = 0.0,
+        monotonic_cst: MonotonicConstraints = None,
+        interaction_cst: InteractionConstraints = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        max_bins: int = 255,
+        cv: Any = 10,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.cv = cv
+        self.n_jobs = n_jobs
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
+        classes, codes = read_targets_classification(y, n_rows)
+        if self.monotonic_cst is not None and len(classes) > 2:
+            raise ValueError(
+                "Monotonicity constraints are not supported with multiclass classification: they are about the "
+                "probability of the second of two classes."
+            )
+        return {"classes_": classes, "n_classes_": len(classes)}, codes
+
+    def _response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
+        from committee.parts.response import class_response
+
+        return class_response(target, int(target.max()) + 1, weight, self.criterion)
+
+    def _class_weight(self, y: Any) -> NDArray[np.float64] | None:
+        return None if self.class_weight is None else compute_sample_weight(self.class_weight, y)
+
+    def _prediction(self, tree: Tree) -> NDArray[np.float64]:
+        return tree.value.argmax(axis=1).astype(np.float64)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most frequent class of the leaf each row ends in."""
+        leaves = self._leaves(X)
+        return self.classes_[self.tree_.arrays.value.argmax(axis=1)][leaves]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Shares of the classes, in the order of ``classes_``, in the leaf each row ends in."""
+        leaves = self._leaves(X)
+        return self.tree_.arrays.value[leaves]
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`; minus infinity for a class the leaf does not have."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
+    """Regression tree: CART with missing values, categories, constraints and pruning by cross-validation (A-3, A-4).
+
+    Parameters have scikit-learn's names and meanings; `DecisionTreeClassifier` describes the new ones. criterion is
+    "squared_error", "absolute_error" (leaves are medians) or "poisson"; "friedman_mse" orders splits exactly as
+    "squared_error" does and is accepted as another name for it.
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> from committee.data.samples import load_sample
+    >>> ozone = load_sample("ozone")
+    >>> tree = DecisionTreeRegressor(ccp_alpha="cv", random_state=0).fit(ozone.X, ozone.y)
+    >>> tree.get_n_leaves()
+    5
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **BaseDecisionTree._parameter_constraints,
+        "criterion": [StrOptions({"squared_error", "friedman_mse", "absolute_error", "poisson"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        criterion: Literal["squared_error", "friedman_mse", "absolute_error", "poisson"] = "squared_error",
+        splitter: Literal["auto", "best", "random", "binned"] = "auto",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = None,
+        random_state: RandomState = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        ccp_alpha: float | Literal["cv"] = 0.0,
+        monotonic_cst: MonotonicConstraints = None,
+        interaction_cst: InteractionConstraints = None,
+        categorical_features: CategoricalFeatures = "from_dtype",
+        max_bins: int = 255,
+        cv: Any = 10,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.cv = cv
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.criterion == "poisson"
+        return tags
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
+        target = read_targets_regression(y, n_rows)
+        if target.ndim > 1:
+            raise ValueError(
+                f"y has {target.shape[1]} outputs, a tree takes one; "
+                "wrap the tree in sklearn.multioutput.MultiOutputRegressor."
+            )
+        if np.abs(target).max() > 1e150:
+            raise ValueError("y has values beyond 1e150, whose squares overflow; rescale y.")
+        if self.criterion == "poisson" and (target.min() < 0 or target.sum() <= 0):
+            raise ValueError("Some value(s) of y are negative, or all are zero, which is not allowed for Poisson trees.")
+        return {}, target
+
+    def _response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
+        from committee.parts.response import value_response
+
+        criterion = "squared_error" if self.criterion == "friedman_mse" else self.criterion
+        return value_response(target, weight, criterion)
+
+    def _loss_name(self) -> str:
+        return "squared_error" if self.criterion == "friedman_mse" else self.criterion
+
+    def _prediction(self, tree: Tree) -> NDArray[np.float64]:
+        return tree.value[:, 0].copy()
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Mean target (median for the absolute error) of the leaf each row ends in."""
+        leaves = self._leaves(X)
+        return self.tree_.arrays.value[leaves, 0]
