@@ -20,6 +20,10 @@ from typing import Any
 import numba
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NativeLowering
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -118,6 +122,57 @@ def kernel(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
+class _PartLibrary(JITCodeLibrary):
+    """Code that is only ever linked into a kernel: it is neither optimised nor turned into machine code by itself.
+
+    Numba would do both for every function, and again for all it calls; most of a cold start would go there.
+    """
+
+    def add_llvm_module(self, ll_module: Any) -> None:
+        self._final_module.link_in(ll_module)
+
+    def finalize(self) -> None:
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(NativeLowering):
+    """Lower a part and register it for calls from other compiled code, without an address for calls from Python."""
+
+    _name = "part_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        lowered = state["cr"]
+        # Numba wants a built-in function as the way in from Python; this one refuses any arguments.
+        entry = [lowered.fndesc.qualname].copy
+        state.targetctx.insert_user_function(entry, lowered.fndesc, [state.library])
+        state["cr"] = lowered._replace(cfunc=entry)
+        return True
+
+
+class _PartCompiler(CompilerBase):
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state, "part")
+        passes.passes = [
+            (_PartLowering, text) if step is NativeLowering else (step, text) for step, text in passes.passes
+        ]
+        passes.finalize()
+        return [passes]
+
+
 def part(function: Callable[..., Any]) -> Any:
-    """A piece of a kernel: callable from kernels only, which saves compiling a way in from Python."""
-    return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True)(function)
+    """A piece of a kernel: callable from kernels only."""
+    return numba.njit(
+        nogil=True,
+        error_model="numpy",
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=True,
+        pipeline_class=_PartCompiler,
+    )(function)

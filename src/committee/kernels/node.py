@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import part
-from committee.data.growth import LEFT_G
-from committee.kernels.absolute import rank_targets
 from committee.kernels.sampling import child_key, draw, draw_unit
-from committee.kernels.scores import ABSOLUTE, FIRST_CLASS_CRITERION, SQUARED, child_score, class_score
+from committee.kernels.scores import FIRST_CLASS_CRITERION, SQUARED, child_score, class_score
 
 
 @part
-def begin_node(node, rules, stat, table, position, origin, work):
+def begin_node(node, rules, stat, target, rows):
     """Sum the node's rows and forget any split; return whether it may be split."""
     g = 0
     h = 0
@@ -33,30 +31,28 @@ def begin_node(node, rules, stat, table, position, origin, work):
         return False
     if rules.stop_if_pure == 1:
         i = node.start + 1
-        first = table.target[origin[position[node.start]]]
-        while i < node.start + node.n and table.target[origin[position[i]]] == first:
+        first = target[rows[node.start]]
+        while i < node.start + node.n and target[rows[i]] == first:
             i += 1
         if i == node.start + node.n:
             return False
-    if rules.criterion == ABSOLUTE:
-        rank_targets(
-            node, rules, stat, table.ranked_target, work.column, work.keys, work.counters, work.cuts[LEFT_G],
-            work.absolute,
-        )
-    elif rules.criterion >= FIRST_CLASS_CRITERION:
-        sums = work.by_class[0]
+    return True
+
+
+@part
+def score_node(node, rules, stat, sums):
+    """The score of the node unsplit, from its sums or those of its classes. `sums` [classes] is overwritten."""
+    if rules.criterion >= FIRST_CLASS_CRITERION:
         for k in range(sums.size):
             sums[k] = 0.0
         for i in range(node.start, node.start + node.n):
             sums[stat[i, 0]] += np.float64(stat[i, 1])
-        node.own = class_score(rules.criterion, sums, np.float64(h))
+        node.own = class_score(rules.criterion, sums, np.float64(node.h))
     else:
         if rules.criterion == SQUARED and rules.l1 == 0.0 and rules.l2 == 0.0:
-            node.shift = g // h
-        node.own = child_score(
-            rules.criterion, (g - node.shift * h) * rules.g_unit, h * rules.h_unit, rules.l1, rules.l2
-        )
-    return True
+            node.shift = node.g // node.h
+        g = (node.g - node.shift * node.h) * rules.g_unit
+        node.own = child_score(rules.criterion, g, node.h * rules.h_unit, rules.l1, rules.l2)
 
 
 @part
@@ -71,12 +67,11 @@ def end_search(node, rules):
 
 
 @part
-def draw_cut(f, node, table, column):
+def draw_cut(f, node, feature, is_binned, lower, upper, column):
     """Draw a cut of feature f (extra-trees): column becomes 0 for rows that would go left and 1 for the others.
 
     Return the drawn threshold, the last code on the left and whether missing goes left.
     """
-    feature = table.features[f]
     n_codes = feature.n_bins
     low = n_codes
     high = np.int64(-1)
@@ -92,11 +87,11 @@ def draw_cut(f, node, table, column):
     threshold = np.nan
     code = low
     if low < high and feature.is_categorical == 0:
-        start = table.upper[feature.offset + low]
-        threshold = start + draw_unit(node.key, 6 * f + 1) * (table.lower[feature.offset + high] - start)
-        while code + 1 < high and table.upper[feature.offset + code + 1] <= threshold:
+        start = upper[feature.offset + low]
+        threshold = start + draw_unit(node.key, 6 * f + 1) * (lower[feature.offset + high] - start)
+        while code + 1 < high and upper[feature.offset + code + 1] <= threshold:
             code += 1
-        if table.bytes.shape[0] > 0:
+        if is_binned:
             threshold = np.nan  # a threshold inside a bin would cut rows that the bin keeps together
     for i in range(node.n):
         c = np.int64(column[i])
@@ -121,13 +116,12 @@ def keep_drawn_cut(f, node, is_categorical, threshold, code, missing_left):
 
 
 @part
-def begin_children(node, n_left, rules, table, left, right):
+def begin_children(node, n_left, feature, left, right):
     """Rows, depth, key and constraints of the two children (records modified in place)."""
     left.start = node.start
     left.n = n_left
     right.start = node.start + n_left
     right.n = node.n - n_left
-    feature = table.features[node.feature]
     left.key = child_key(node.key, np.uint64(0))
     right.key = child_key(node.key, np.uint64(1))
     left.depth = right.depth = node.depth + 1

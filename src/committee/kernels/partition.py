@@ -8,16 +8,29 @@ from committee.base.jit import part
 
 
 @part
-def gather_codes(table, f, rows, column_out):
-    """Codes of feature f for `rows`."""
-    if table.bytes.shape[0] > 0:
-        codes = table.bytes[f]
-        for i in range(np.uintp(rows.size)):
-            column_out[i] = np.uint32(codes[rows[i]])
+def table_code(f, bytes_, ranks, row):
+    """The code of one cell of the table, which has bytes or ranks."""
+    return np.int64(bytes_[f, row]) if bytes_.shape[0] > 0 else np.int64(ranks[f, row])
+
+
+@part
+def gather_codes(f, bytes_, ranks, rows, start, n, column_out):
+    """Codes of feature f for rows[start : start + n]."""
+    start = np.uintp(start)
+    if bytes_.shape[0] > 0:
+        for i in range(np.uintp(n)):
+            column_out[i] = np.uint32(bytes_[f, rows[start + i]])
     else:
-        ranks = table.ranks[f]
-        for i in range(np.uintp(rows.size)):
-            column_out[i] = ranks[rows[i]]
+        for i in range(np.uintp(n)):
+            column_out[i] = ranks[f, rows[start + i]]
+
+
+@part
+def gather_local(codes, position, start, n, column_out):
+    """Codes of a subtree's own column for its rows position[start : start + n]."""
+    start = np.uintp(start)
+    for i in range(np.uintp(n)):
+        column_out[i] = np.uint32(codes[position[start + i]])
 
 
 @part

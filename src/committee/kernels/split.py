@@ -17,7 +17,7 @@ from committee.kernels.scores import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION
 
 
 @part
-def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, table, work):
+def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, ranked_target, work):
     """Search feature f; the codes of the node's rows stand in work.column[:node.n], n_codes means missing."""
     before = node.score
     has_classes = rules.criterion >= FIRST_CLASS_CRITERION and rules.criterion != ABSOLUTE
@@ -29,7 +29,7 @@ def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, tabl
             )
             return
         n_codes = order_categories(
-            n_codes, node, rules, stat, table.ranked_target, work.column, work.by_category, work.order, work.gain,
+            n_codes, node, rules, stat, ranked_target, work.column, work.by_category, work.order, work.gain,
             work.cuts[CODE],
         )
     has_counts = rules.unit_weights or rules.min_samples_leaf == 1

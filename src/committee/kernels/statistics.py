@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import kernel, part
+from committee.kernels.ordering import CODE_BITS, POSITION, order_by_code
 
 
 @kernel
@@ -67,28 +68,29 @@ def merge_moments(a, b, out):
 
 
 @kernel
-def medians(nodes, rows, target, weight, out):
-    """Weight, weighted median and sum of absolute deviations of every node: out[node, :3]."""
+def medians(nodes, rows, rank, ranked_target, weight, column, keys, counters, out):
+    """Weight, weighted median and sum of absolute deviations of every node: out[node, :3].
+
+    rank holds the rank of each row's target among ranked_target. Overwrites column, keys and counters.
+    """
     for node in range(nodes.size):
         inside = rows[nodes[node].start : nodes[node].start + nodes[node].n]
-        y = target[inside]
-        order = np.argsort(y)
         total = 0.0
         for i in range(inside.size):
+            column[i] = np.uint32(rank[inside[i]])
             total += weight[inside[i]]
-        median = y[order[-1]]
+        ordered = order_by_code(column, inside.size, ranked_target.size, keys, counters)
         below = 0.0
-        for i in range(order.size):
-            below += weight[inside[order[i]]]
-            if 2.0 * below > total or i + 1 == order.size:
-                median = y[order[i]]
-                break
-            if 2.0 * below == total:
-                median = 0.5 * (y[order[i]] + y[order[i + 1]])
-                break
+        i = -1
+        while 2.0 * below < total and i + 1 < inside.size:
+            i += 1
+            below += weight[inside[np.int64(ordered[i] & POSITION)]]
+        median = ranked_target[np.int64(ordered[i] >> CODE_BITS)]
+        if 2.0 * below == total and i + 1 < inside.size:
+            median = 0.5 * (median + ranked_target[np.int64(ordered[i + 1] >> CODE_BITS)])
         distance = 0.0
-        for i in range(inside.size):
-            distance += weight[inside[i]] * abs(y[i] - median)
+        for j in range(inside.size):
+            distance += weight[inside[j]] * abs(ranked_target[rank[inside[j]]] - median)
         out[node, 0] = total
         out[node, 1] = median
         out[node, 2] = distance

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.base.dtypes import ROW
+from committee.base.dtypes import CODE_LOCAL, ROW
 from committee.base.threads import n_threads, run
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import FEATURE, NODE, RULES, Limits, Table, Work
@@ -149,6 +149,13 @@ def _new_nodes(capacity: int) -> NDArray[np.void]:
     return nodes
 
 
+def _concatenate(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
+    """NumPy's own concatenate forgets that the records are aligned, and kernels would be compiled again for that."""
+    whole = np.empty(sum(part.size for part in parts), NODE)
+    np.concatenate(parts, out=whole)
+    return whole
+
+
 # --- one kernel call -------------------------------------------------------------------------------------------------
 
 
@@ -163,7 +170,25 @@ def _grow_small(
     nodes[0]["start"] = 0
     work = _work(n, rules, n)
     features = np.arange(table.features.size)
-    return nodes[: grow_subtree(rules, features, rows, stat, table, nodes, work)]
+    return nodes[: _call(rules, features, rows, stat, table, nodes, work, is_copied=not rules["random_splits"][0])]
+
+
+def _call(
+    rules: NDArray[np.void],
+    features: NDArray[np.int64],
+    rows: NDArray[np.uint32],
+    stat: NDArray[np.int64],
+    table: Table,
+    nodes: NDArray[np.void],
+    work: Work,
+    is_copied: bool,
+) -> int:
+    """`grow_subtree` with its scratch arrays."""
+    n, d = rows.size, table.features.size
+    local = np.empty((d if is_copied else 0, n), CODE_LOCAL)
+    frontier, n_ranks = np.empty(nodes.size, np.int64), np.empty(d, np.int64)
+    position, origin = np.empty(n, ROW), np.empty(n, ROW)
+    return grow_subtree(rules, features, rows, stat, table, nodes, local, n_ranks, frontier, position, origin, work)
 
 
 # --- large nodes from Python -----------------------------------------------------------------------------------------
@@ -236,7 +261,7 @@ class _LargeTree:
         threads = min(self.threads, n_threads(self.n_jobs, n * features.size))
         n_calls = max(threads, -(-n * features.size // (4 * SUBTREE_CELLS)))
         calls = [
-            (self.nodes[i], chunk, self.rules, rows, stat, self.table, self.works)
+            (self.nodes[i : i + 1].copy(), chunk, self.rules, rows, stat, self.table, self.works)
             for chunk in np.array_split(features, n_calls)
         ]
         found = run(_search_chunk, calls, threads)
@@ -248,9 +273,9 @@ class _LargeTree:
     def _take_split(self, i: int) -> int:
         """Send the rows of node i to two new nodes; return the left one."""
         if self.n_nodes + 2 > self.nodes.size:
-            self.nodes = np.concatenate([self.nodes, _new_nodes(self.nodes.size)])
+            self.nodes = _concatenate([self.nodes, _new_nodes(self.nodes.size)])
         left = self.n_nodes
-        split_node(self.nodes, i, left, self.rules, self.rows, self.stat, self.table, self.works[0])
+        split_node(self.nodes, i, left, self.rows, self.stat, self.table, self.works[0])
         self.n_nodes += 2
         return left
 
@@ -271,11 +296,11 @@ class _LargeTree:
             top[i] = subtree[0]
             parts.append(subtree[1:])
             n_nodes += subtree.size - 1
-        return np.concatenate(parts)
+        return _concatenate(parts)
 
 
 def _search_chunk(
-    node: np.void,
+    node: NDArray[np.void],
     features: NDArray[np.int64],
     rules: NDArray[np.void],
     rows: NDArray[np.uint32],
@@ -283,18 +308,17 @@ def _search_chunk(
     table: Table,
     works: list[Work],
 ) -> np.void:
-    """A copy of `node` with the best split along `features`. Borrows one of `works` for as long as it runs."""
+    """Write the best split along `features` into `node`. Borrows one of `works` for as long as it runs."""
     only_search = rules.copy()
     only_search["max_splits"] = 0
     only_search["max_features"] = features.size
-    own = np.array([node])
-    own["start"] = 0
+    node["start"] = 0
     work = works.pop()
     try:
-        grow_subtree(only_search, features, rows.copy(), stat, table, own, work)
+        _call(only_search, features, rows, stat, table, node, work, is_copied=False)
     finally:
         works.append(work)
-    return own[0]
+    return node[0]
 
 
 # --- from growing nodes to a tree ------------------------------------------------------------------------------------
@@ -359,7 +383,9 @@ def _node_statistics(
     target, w = response.target, response.weight
     if response.criterion == "absolute_error":
         sums = np.empty((m, 3))
-        statistics.medians(nodes, rows, target, w, sums)
+        scratch = np.empty(rows.size, np.uint32), np.empty((2, rows.size), np.uint64), np.empty(2112, np.int32)
+        rank = np.ascontiguousarray(response.stat[:, 0])
+        statistics.medians(nodes, rows, rank, response.ranked_target, w, *scratch, sums)
         return sums[:, 1:2].copy(), sums[:, 2] / sums[:, 0], sums[:, 0].copy()
     if response.criterion in ("gini", "entropy", "edge", "z"):
         by_class = np.empty((m, response.goal.n_classes))
