@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from committee.parts.warmup import warmup
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 REPEATS = 5
+LOG_WIDTH = 200  # of a file or pipe, which has no width of its own
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,7 +35,7 @@ def measure_and_report(
     only: tuple[str, ...], quick: bool, repeats: int | None, output: Path | None, is_list: bool
 ) -> None:
     """Measure committee against its peers."""
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else LOG_WIDTH)
     chosen = suite(Scale(10 if quick else 1), only)
     if not chosen:
         raise click.UsageError(f"no benchmark is named like {', '.join(only)}; --list names them")

@@ -79,7 +79,7 @@ def _their_tree(n: int) -> peer.DecisionTreeClassifier:
     order = _depth_first(ours.children_left, ours.children_right)
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    nodes = np.zeros(len(order), NODE_DTYPE)
+    nodes: Any = np.zeros(len(order), NODE_DTYPE)
     nodes["left_child"], nodes["right_child"] = (
         np.where(child >= 0, place[child], -1)[order] for child in (ours.children_left, ours.children_right)
     )

@@ -55,14 +55,14 @@ def classes(n: int, d: int, n_classes: int = 2, n_test: int | None = None) -> Sp
         total, d, n_informative=min(15, (d + 1) // 2), n_redundant=min(5, d // 6), n_classes=n_classes, flip_y=0.1,
         random_state=0,
     )  # fmt: skip
-    return _cut(X.astype(np.float32), y, n)
+    return _cut(np.asarray(X, np.float32), np.asarray(y), n)
 
 
 @lru_cache(maxsize=2)
 def values(n: int, d: int) -> Split:
     """Friedman's first function of five features with unit noise; the other features mean nothing."""
     X, y = make_friedman1(n + _held_out(n), d, noise=1.0, random_state=0)
-    return _cut(X.astype(np.float32), y, n)
+    return _cut(np.asarray(X, np.float32), np.asarray(y), n)
 
 
 @lru_cache(maxsize=1)

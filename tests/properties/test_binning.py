@@ -54,7 +54,7 @@ def assert_same_bins(a: BinnedMatrix, b: BinnedMatrix) -> None:
     np.testing.assert_array_equal(a.n_bins, b.n_bins)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(weighted_columns(), st.integers(2, 20))
 def test_bins_and_codes_are_the_twins(column: tuple[Floats, NDArray[np.int64]], max_bins: int) -> None:
     values, times = column
@@ -67,7 +67,7 @@ def test_bins_and_codes_are_the_twins(column: tuple[Floats, NDArray[np.int64]], 
         assert matrix.n_bins[0] == len(lower) <= max_bins
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(weighted_columns(), st.integers(2, 20))
 def test_integer_weights_are_repeated_rows(column: tuple[Floats, NDArray[np.int64]], max_bins: int) -> None:
     values, times = column
@@ -88,7 +88,7 @@ def test_rows_of_no_weight_count_for_nothing(
     np.testing.assert_array_equal(both.codes[0, : values.size], alone.codes[0])
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(columns(), st.sampled_from([np.float32, np.float64]), st.sampled_from([3, 255, None]))
 def test_codes_keep_the_order_of_values(values: Floats, dtype: type, max_bins: int | None) -> None:
     """x < y never gets code(x) > code(y), equal values get equal codes, and with a bin each code(x) < code(y)."""
@@ -102,7 +102,7 @@ def test_codes_keep_the_order_of_values(values: Floats, dtype: type, max_bins: i
     steps, code_steps = np.diff(typed[~is_missing][order].astype(np.float64)), np.diff(codes[~is_missing][order])
     assert np.all(code_steps[steps == 0] == 0)
     assert np.all(code_steps >= 0)
-    if max_bins is None or matrix.n_bins[0] < max_bins:
+    if max_bins is None or np.unique(typed[~is_missing]).size <= max_bins:
         assert np.all(code_steps[steps > 0] == 1)
 
 

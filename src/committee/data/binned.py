@@ -26,6 +26,7 @@ class BinnedMatrix(NamedTuple):
     lower: NDArray[np.float64]  # [offsets[d]]
     upper: NDArray[np.float64]  # [offsets[d]]
     is_categorical: NDArray[np.bool_]  # [d]
+    tiles: NDArray[np.uint8] | None = None  # [tiles, n, 32] binned codes by rows, made where histograms need them
 
     @property
     def n_rows(self) -> int:

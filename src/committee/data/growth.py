@@ -46,6 +46,17 @@ class Limits(NamedTuple):
     has_groups: bool
 
 
+class Constraints(NamedTuple):
+    """What the splits must respect: direction per feature, and groups of features that may interact."""
+
+    monotone: NDArray[np.int64]  # [d]
+    groups: NDArray[np.uint64]  # [d] bit i set if group i holds the feature
+
+    @classmethod
+    def none(cls, n_features: int) -> Constraints:
+        return cls(np.zeros(n_features, np.int64), np.full(n_features, 2**64 - 1, np.uint64))
+
+
 def _fields(tuple_type: type) -> list[tuple[str, str]]:
     return [(name, "f8" if kind is float else "i8") for name, kind in get_type_hints(tuple_type).items()]
 

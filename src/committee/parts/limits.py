@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.base.columns import Columns
-from committee.data.growth import Limits
-from committee.parts.growing import NO_LIMIT, Constraints
+from committee.data.growth import Constraints, Limits
+from committee.parts.growing import NO_LIMIT
 from committee.parts.response import Response
 
 MaxFeatures = int | float | Literal["sqrt", "log2"] | None
 
 ROUNDING = float(np.finfo(np.float64).eps)
 """A split that misses min_impurity_decrease by no more than rounding is taken, as in scikit-learn."""
+
+MAX_GROUPS = 64
+"""A feature's interaction groups are the bits of a word."""
 
 
 def resolve_max_features(max_features: MaxFeatures, n_features: int) -> int:
@@ -71,11 +76,15 @@ def tree_constraints(
     return Constraints(_monotone(monotonic_cst, columns), _groups(interaction_cst, columns))
 
 
-def _feature_index(feature: int | str, columns: Columns, parameter: str) -> int:
+def _feature_index(feature: object, columns: Columns, parameter: str) -> int:
     if isinstance(feature, str):
-        if columns.names is None or feature not in columns.names:
+        if columns.names is None:
+            raise ValueError(f"{parameter} names the feature {feature!r}, but the columns of X have no names: use indices.")
+        if feature not in columns.names:
             raise ValueError(f"{parameter} names the feature {feature!r}, which the table does not have.")
-        return list(columns.names).index(feature)
+        return columns.names.index(feature)
+    if not isinstance(feature, Integral) or isinstance(feature, bool):
+        raise ValueError(f"{parameter} must name features by index or by name; got {feature!r}.")
     if not 0 <= int(feature) < columns.n_features:
         raise ValueError(f"{parameter} names feature {feature}, but the table has {columns.n_features} features.")
     return int(feature)
@@ -87,20 +96,24 @@ def _monotone(monotonic_cst: ArrayLike | Mapping[str, int] | None, columns: Colu
         return signs
     if isinstance(monotonic_cst, Mapping):
         for feature, sign in monotonic_cst.items():
-            signs[_feature_index(feature, columns, "monotonic_cst")] = sign
+            signs[_feature_index(feature, columns, "monotonic_cst")] = _sign(sign)
     else:
         given = np.asarray(monotonic_cst)
         if given.shape != (columns.n_features,):
             raise ValueError(
                 f"monotonic_cst has shape {given.shape} but the input data X has {columns.n_features} features."
             )
-        signs[:] = given
-    if not np.all(np.isin(signs, (-1, 0, 1))):
-        raise ValueError("monotonic_cst must contain only -1, 0 or 1.")
+        signs[:] = [_sign(sign) for sign in given.tolist()]
     for f in np.flatnonzero(signs):
         if columns.is_categorical[f]:
             raise ValueError(f"monotonic_cst constrains {columns.name(f)}, which is categorical and has no order.")
     return signs
+
+
+def _sign(value: Any) -> int:
+    if value not in (-1, 0, 1):
+        raise ValueError(f"monotonic_cst must contain only -1, 0 or 1; got {value!r}.")
+    return int(value)
 
 
 def _groups(
@@ -109,21 +122,29 @@ def _groups(
     d = columns.n_features
     if interaction_cst is None:
         return np.full(d, 2**64 - 1, np.uint64)
-    groups: list[set[int]]
     if isinstance(interaction_cst, str):
-        if interaction_cst not in ("pairwise", "no_interactions"):
-            raise ValueError(
-                f"interaction_cst must be 'pairwise', 'no_interactions' or groups of features; got {interaction_cst!r}."
-            )
-        pairs = [{i, j} for i in range(d) for j in range(i)]
-        groups = [{i} for i in range(d)] if interaction_cst == "no_interactions" or d == 1 else pairs
+        size = 2 if interaction_cst == "pairwise" and d > 1 else 1
+        _refuse_many_groups(math.comb(d, size))
+        groups = [set(group) for group in itertools.combinations(range(d), size)]
     else:
-        groups = [{_feature_index(f, columns, "interaction_cst") for f in group} for group in interaction_cst]
+        groups = [_group(group, columns) for group in interaction_cst]
         rest = set(range(d)) - set().union(*groups)
         groups += [rest] if rest else []
-    if len(groups) > 64:
-        raise ValueError(f"interaction_cst makes {len(groups)} groups of features; at most 64 are possible.")
+        _refuse_many_groups(len(groups))
     bits = np.zeros(d, np.uint64)
     for i, group in enumerate(groups):
         bits[sorted(group)] |= np.uint64(1 << i)
     return bits
+
+
+def _group(group: object, columns: Columns) -> set[int]:
+    if isinstance(group, str) or not isinstance(group, Iterable):
+        raise ValueError(
+            f"interaction_cst must hold groups of features, such as [[0, 1], [2]]; got {group!r} where a group should be."
+        )
+    return {_feature_index(feature, columns, "interaction_cst") for feature in group}
+
+
+def _refuse_many_groups(n_groups: int) -> None:
+    if n_groups > MAX_GROUPS:
+        raise ValueError(f"interaction_cst makes {n_groups} groups of features; at most {MAX_GROUPS} are possible.")

@@ -89,6 +89,7 @@ def class_response(
 def value_response(target: NDArray[np.float64], weight: NDArray[np.float64], criterion: str) -> Response:
     """A numeric target under squared error, absolute error or Poisson deviance."""
     total = float(weight.sum())
+    target = np.ascontiguousarray(target, np.float64)
     whole, unit = fixed_point_weights(weight)
     unit_weights = bool(unit == 1.0 and np.all(whole <= 1))
     stat = np.empty((target.size, 2), SUM)

@@ -1,0 +1,139 @@
+"""Nodes and subtrees in one kernel call each, with the memory such a call needs."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.dtypes import CODE_LOCAL, ROW
+from committee.data.binned import BinnedMatrix
+from committee.data.growth import FEATURE, NODE, RULES, Constraints, Limits, Table, Work
+from committee.data.tree import LEAF
+from committee.kernels.scores import ABSOLUTE
+from committee.kernels.subtree import grow_subtree
+from committee.parts.response import Response
+
+SUBTREE_ROWS = 4096
+SUBTREE_CELLS = 1 << 23
+"""A subtree has at most this many rows and cells: it fits the cache and ends within a second (for Ctrl-C)."""
+
+HISTOGRAM_CODES = 1 << 14
+"""Codes up to which a histogram replaces the sort of a large node."""
+
+
+def subtree_rows(n_features: int) -> int:
+    """Rows up to which a node is grown to its end in one call."""
+    return max(64, min(SUBTREE_ROWS, SUBTREE_CELLS // max(n_features, 1)))
+
+
+def rules_record(response: Response, limits: Limits) -> NDArray[np.void]:
+    return np.array([(*response.goal, *limits)], RULES)
+
+
+def make_table(matrix: BinnedMatrix, response: Response, constraints: Constraints) -> Table:
+    features = np.zeros(matrix.n_features, FEATURE)
+    features["n_bins"] = matrix.n_bins
+    features["offset"] = matrix.offsets[:-1]
+    features["is_categorical"] = matrix.is_categorical
+    features["monotone"] = constraints.monotone
+    features["groups"] = constraints.groups
+    return Table(
+        bytes=np.empty((0, 0), np.uint8) if matrix.is_exact else matrix.codes,
+        ranks=matrix.codes if matrix.is_exact else np.empty((0, 0), np.uint32),
+        features=features,
+        lower=matrix.lower,
+        upper=matrix.upper,
+        target=response.target,
+        ranked_target=response.ranked_target,
+    )
+
+
+def make_work(n: int, rules: NDArray[np.void], n_codes: int) -> Work:
+    """Scratch memory for nodes of at most n rows whose features have at most n_codes codes."""
+    n_classes = int(rules["n_classes"][0])
+    n_histogram = max(min(2 * n, HISTOGRAM_CODES, n_codes + 2), 257)
+    n_cuts = max(n + 2, n_histogram)
+    return Work(
+        column=np.empty(n, np.uint32),
+        keys=np.empty((2, n), np.uint64),
+        counters=np.empty(2112, np.int32),
+        histogram=np.empty((n_histogram, 2), np.int64),
+        cuts=np.empty((4, n_cuts), np.int64),
+        gain=np.empty(n_cuts),
+        by_class=np.empty((2, n_classes)),
+        by_category=np.zeros((257, max(n_classes, 3))),
+        order=np.empty(257, np.int64),
+        absolute=np.empty((6, n + 2 if rules["criterion"][0] == ABSOLUTE else 0)),
+        spare_rows=np.empty(n, ROW),
+        spare_stat=np.empty((n, 2), np.int64),
+        side=np.empty(n, np.uint8),
+    )
+
+
+def new_nodes(capacity: int) -> NDArray[np.void]:
+    nodes = np.zeros(capacity, NODE)
+    nodes["feature"] = nodes["left"] = LEAF
+    nodes["groups"] = 2**64 - 1
+    nodes["lower"], nodes["upper"] = -np.inf, np.inf
+    return nodes
+
+
+def concatenate_nodes(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
+    """NumPy's own concatenate forgets that the records are aligned, and kernels would be compiled again for that."""
+    whole = np.empty(sum(part.size for part in parts), NODE)
+    np.concatenate(parts, out=whole)
+    return whole
+
+
+def grow_small(
+    rules: NDArray[np.void], rows: NDArray[np.uint32], stat: NDArray[np.int64], table: Table, root: np.void
+) -> NDArray[np.void]:
+    """The nodes of the subtree of `rows`, numbered from its root; rows and stat are reordered in place."""
+    n = rows.size
+    n_splits = min(n - 1, int(rules["max_splits"][0]))
+    nodes = new_nodes(2 * n_splits + 1)
+    nodes[0] = root
+    nodes[0]["start"] = 0
+    work = make_work(n, rules, n)
+    features = np.arange(table.features.size)
+    return nodes[: _call(rules, features, rows, stat, table, nodes, work, is_copied=not rules["random_splits"][0])]
+
+
+def _call(
+    rules: NDArray[np.void],
+    features: NDArray[np.int64],
+    rows: NDArray[np.uint32],
+    stat: NDArray[np.int64],
+    table: Table,
+    nodes: NDArray[np.void],
+    work: Work,
+    is_copied: bool,
+) -> int:
+    """`grow_subtree` with its scratch arrays."""
+    n, d = rows.size, table.features.size
+    local = np.empty((d if is_copied else 0, n), CODE_LOCAL)
+    frontier, n_ranks = np.empty(nodes.size, np.int64), np.empty(d, np.int64)
+    position, origin = np.empty(n, ROW), np.empty(n, ROW)
+    return grow_subtree(rules, features, rows, stat, table, nodes, local, n_ranks, frontier, position, origin, work)
+
+
+def search_node(
+    node: NDArray[np.void],
+    features: NDArray[np.int64],
+    rules: NDArray[np.void],
+    rows: NDArray[np.uint32],
+    stat: NDArray[np.int64],
+    table: Table,
+    works: list[Work],
+) -> np.void:
+    """Write the best split along `features` into `node`. Borrows one of `works` for as long as it runs."""
+    only_search = rules.copy()
+    only_search["max_splits"] = 0
+    only_search["max_features"] = features.size
+    node["start"] = 0
+    work = works.pop()
+    try:
+        _call(only_search, features, rows, stat, table, node, work, is_copied=False)
+    finally:
+        works.append(work)
+    return node[0]
