@@ -45,6 +45,21 @@ def compare_trees(
     return Comparison(differences, n_compared, n_ties)
 
 
+def gain_margins(a: Tree, b: Tree, tie: float = 1e-10) -> NDArray[np.float64]:
+    """Margins for compare_trees without a twin: 0 at nodes of `a` whose split is another than that of `b` though both
+    gain the same, so that they tie; elsewhere infinite, so that every other difference counts."""
+    margins, stack = np.full(a.n_nodes, np.inf), [(0, 0)]
+    while stack:
+        i, j = stack.pop()
+        if a.feature[i] == LEAF or b.feature[j] == LEAF:
+            continue
+        if not _split_differences(a, i, b, j, 0.0):
+            stack += [(int(a.left[i]) + side, int(b.left[j]) + side) for side in (0, 1)]
+        elif abs(a.gain[i] - b.gain[j]) <= tie * abs(a.weight[i] / a.weight[0] * a.impurity[i]):
+            margins[i] = 0.0
+    return margins
+
+
 def _node_differences(a: Tree, i: int, b: Tree, j: int, tol: float) -> list[str]:
     return [
         f"node {i}/{j}: {name} {getattr(a, name)[i]} != {getattr(b, name)[j]}"
@@ -59,7 +74,8 @@ def _split_differences(a: Tree, i: int, b: Tree, j: int, tol: float) -> list[str
         found.append(f"node {i}/{j}: feature {a.feature[i]} != {b.feature[j]}")
     if _left_codes(a, i) != _left_codes(b, j):
         found.append(f"node {i}/{j}: categories {_left_codes(a, i)} != {_left_codes(b, j)}")
-    if not np.isclose(a.threshold[i], b.threshold[j], rtol=tol, atol=tol, equal_nan=True):
+    both_nan = np.isnan(a.threshold[i]) and np.isnan(b.threshold[j])
+    if not both_nan and abs(a.threshold[i] / 2 - b.threshold[j] / 2) > tol * (1 + abs(b.threshold[j])) / 2:
         found.append(f"node {i}/{j}: threshold {a.threshold[i]} != {b.threshold[j]}")
     if a.missing_left[i] != b.missing_left[j]:
         found.append(f"node {i}/{j}: missing_left {a.missing_left[i]} != {b.missing_left[j]}")

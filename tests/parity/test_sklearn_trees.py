@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 import committee
 from committee.data.samples import load_sample
-from committee.data.tree import LEAF, Tree, check_tree
+from committee.data.tree import Tree, check_tree
 from committee.parts import growing
 from tests.naive.cart import naive_cart, to_tree
-from tests.naive.compare import Comparison, compare_trees
+from tests.naive.compare import Comparison, compare_trees, gain_margins
 from tests.naive.from_sklearn import from_sklearn
 
 Floats = NDArray[np.float64]
@@ -283,24 +283,9 @@ def test_leaves_after_pruning(criterion: str, n_classes: int) -> None:
 # --- larger data: a tie shows in the gains ---------------------------------------------------------------------------
 
 
-def gain_margins(a: Tree, b: Tree) -> Floats:
-    """Margins for compare_trees without the twin: 0 at nodes of `a` whose split is another than that of `b`, though
-    both gain the same; elsewhere infinite, so that every other difference counts."""
-    margins, stack = np.full(a.n_nodes, np.inf), [(0, 0)]
-    while stack:
-        i, j = stack.pop()
-        if a.feature[i] == LEAF or b.feature[j] == LEAF:
-            continue
-        if a.feature[i] == b.feature[j] and a.threshold[i] == b.threshold[j] and a.missing_left[i] == b.missing_left[j]:
-            stack += [(int(a.left[i]) + side, int(b.left[j]) + side) for side in (0, 1)]
-        elif abs(a.gain[i] - b.gain[j]) <= TIE * abs(a.weight[i] / a.weight[0] * a.impurity[i]):
-            margins[i] = 0.0
-    return margins
-
-
 def compare_by_gain(fits: Fits) -> Comparison:
     ours, theirs = fits.trees
-    comparison = compare_trees(ours, theirs, gain_margins(ours, theirs), tie=TIE, tol=STAT)
+    comparison = compare_trees(ours, theirs, gain_margins(ours, theirs, TIE), tie=TIE, tol=STAT)
     assert comparison.differences == []
     return comparison
 

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "committee",
-    derandomize=False,
+    derandomize=True,
     deadline=None,  # the first example may compile a kernel
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,

@@ -14,19 +14,11 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from committee.base.columns import (
-    ANY_DTYPE,
-    Columns,
-    Float,
-    Table,
-    canonical,
-    encode,
-    factorize,
-    fit_encode,
-    is_missing,
-    open_table,
-    read_objects,
-)
+from committee.base.columns import ANY_DTYPE, Columns, encode, fit_encode, open_table
+from committee.base.reading import Float, Table, canonical, factorize, is_missing, read_objects
+
+SMALLEST_TOTAL, LARGEST_TOTAL = 1e-100, 1e100
+"""Of all weights: sums of weighted squares stay far from the ends of float64, whatever the target."""
 
 
 def read_training_table(
@@ -55,30 +47,30 @@ def read_table(estimator: Any, X: Any) -> Float:
     return encode(columns, table)
 
 
-def read_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """One finite weight >= 0 per row, not all zero; None stays None."""
+def read_weights(sample_weight: Any, n_rows: int, what: str = "sample_weight") -> NDArray[np.float64] | None:
+    """One finite weight >= 0 per row, not all zero; None stays None. `what` names them in an error."""
     if sample_weight is None:
         return None
-    if isinstance(sample_weight, str):
-        raise ValueError(f"sample_weight must be numbers, one per row; got {sample_weight!r}.")
+    if isinstance(sample_weight, str | dict):
+        raise ValueError(f"{what} must be numbers, one per row; got {sample_weight!r}.")
     if isinstance(sample_weight, numbers.Number):
         weight = np.full(n_rows, sample_weight)
     else:
-        plain = _plain_values(sample_weight, "sample_weight")
-        weight = check_array(plain, ensure_2d=False, input_name="sample_weight", **ANY_DTYPE)
+        plain = _plain_values(sample_weight, what)
+        weight = check_array(plain, ensure_2d=False, input_name=what, **ANY_DTYPE)
     if weight.ndim != 1:
         raise ValueError(
-            f"sample_weight must be a number or have one dimension, got shape {weight.shape}: pass one weight per row."
+            f"{what} must be a number or have one dimension, got shape {weight.shape}: pass one weight per row."
         )
-    _check_length(n_rows, weight.shape[0], "sample_weight", "pass one weight per row")
-    weight = _as_float64(weight, "sample_weight")
-    _refuse_weights(weight)
+    _check_length(n_rows, weight.shape[0], what, "pass one weight per row")
+    weight = _as_float64(weight, what)
+    _refuse_weights(weight, what)
     return weight
 
 
 def read_targets_regression(y: Any, n: int) -> NDArray[np.float64]:
     """Finite numbers, [n] or [n, k] with k > 1."""
-    _require_targets(y)
+    _require_targets(y, "pass one target per row")
     target = check_array(_plain_values(y, "y"), ensure_2d=False, input_name="y", **ANY_DTYPE)
     if target.ndim != 2 or target.shape[1] == 1:
         target = column_or_1d(target, warn=True)
@@ -90,9 +82,11 @@ def read_targets_regression(y: Any, n: int) -> NDArray[np.float64]:
 
 def read_targets_classification(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The sorted classes, and for each row the position of its class among them."""
-    _require_targets(y)
+    _require_targets(y, "pass one label per row")
     labels = column_or_1d(_plain_values(y, "y"), warn=True)
     _check_length(n, labels.shape[0], "y", "pass one label per row")
+    if labels.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(label, str) for label in y):
+        labels = np.array(y, dtype=object).ravel()  # a number or nan among strings must not turn into a string
     if labels.dtype.kind == "O":
         labels = _plain_labels(labels)
     if labels.dtype.kind == "O":
@@ -136,9 +130,11 @@ def _refuse_missing(what: str) -> NoReturn:
     raise ValueError(f"Input {what} contains NaN. Drop the rows without a value, or fill them in.")
 
 
-def _require_targets(y: Any) -> None:
+def _require_targets(y: Any, advice: str) -> None:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    if isinstance(y, str | bytes | dict | set | numbers.Number):
+        raise ValueError(f"y should be a 1d array, got {type(y).__name__}: {advice}.")
 
 
 def _check_length(n_rows: int, length: int, what: str, advice: str) -> None:
@@ -158,19 +154,23 @@ def _as_float64(values: NDArray[Any], what: str) -> NDArray[np.float64]:
     return canonical(np.ascontiguousarray(values), np.float64)
 
 
-def _refuse_weights(weight: NDArray[np.float64]) -> None:
+def _refuse_weights(weight: NDArray[np.float64], what: str) -> None:
     if not np.all(np.isfinite(weight)):
-        raise ValueError("Input sample_weight contains NaN or infinity: give such rows the weight 0 or drop them.")
+        raise ValueError(f"Input {what} contains NaN or infinity: give such rows the weight 0 or drop them.")
     if np.any(weight < 0):
-        raise ValueError("Negative values in sample_weight: weights must be >= 0; drop such rows or set them to 0.")
+        raise ValueError(f"Negative values in {what}: weights must be >= 0; drop such rows or set them to 0.")
     if not np.any(weight):
         raise ValueError(
             "Sample weights must contain at least one non-zero number: all weights are zero, so there is nothing to "
-            "fit; pass sample_weight=None to count every row once."
+            f"fit; pass {what}=None to count every row once."
         )
     with np.errstate(over="ignore"):
-        if not np.isfinite(weight.sum()):
-            raise ValueError("The sum of sample_weight is beyond float64: divide all weights by their maximum.")
+        total = float(weight.sum())
+    if not SMALLEST_TOTAL <= total <= LARGEST_TOTAL:
+        raise ValueError(
+            f"The sum of {what} is {total:.3g}, too {'large' if total > 1 else 'small'} for sums of squares in "
+            "float64: divide all weights by their maximum."
+        )
 
 
 def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
 from sklearn.utils import Bunch, compute_sample_weight
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.columns import Columns
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 EXACT_ROWS = 100_000
 """splitter="auto" grows exact trees up to this many rows and binned ones beyond."""
+
+SMALLEST_TARGET, LARGEST_TARGET = 1e-100, 1e100
+"""Of the largest |y|: sums of weighted squares stay far from the ends of float64."""
 
 CategoricalFeatures = Sequence[int] | Sequence[str] | Sequence[bool] | Literal["from_dtype"] | None
 InteractionConstraints = Sequence[Iterable[int | str]] | Literal["pairwise", "no_interactions"] | None
@@ -87,16 +91,16 @@ class BaseDecisionTree(BaseEstimator):
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_samples_split": [
             Interval(Integral, 2, None, closed="left"),
-            Interval(Real, 0.0, 1.0, closed="right"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
         ],
         "min_samples_leaf": [
             Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0.0, 1.0, closed="neither"),
+            Interval(RealNotInt, 0.0, 1.0, closed="neither"),
         ],
         "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
         "max_features": [
             Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0.0, 1.0, closed="right"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
             StrOptions({"sqrt", "log2"}),
             None,
         ],
@@ -108,8 +112,8 @@ class BaseDecisionTree(BaseEstimator):
         "interaction_cst": [list, tuple, StrOptions({"pairwise", "no_interactions"}), None],
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
-        "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
-        "n_jobs": [Integral, None],
+        "cv": ["cv_object"],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
     }
     _loss: str  # by which cross-validation judges pruned trees
 
@@ -157,7 +161,7 @@ class BaseDecisionTree(BaseEstimator):
         weight = np.ones(len(table)) if weight is None else weight
         class_weight = self._class_weight(y)
         if class_weight is not None:
-            weight = read_weights(weight * class_weight, len(table))
+            weight = read_weights(weight * class_weight, len(table), "class_weight")
         return _Training(self, columns, table, target, weight), described
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -209,9 +213,7 @@ class BaseDecisionTree(BaseEstimator):
     def _folds(self, training: _Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Folds that share out the target evenly: its sorted values go round the folds, ties in random order."""
         if not isinstance(self.cv, Integral):
-            from sklearn.model_selection import check_cv
-
-            yield from check_cv(self.cv).split(training.X, training.target)
+            yield from self._given_folds(training)
             return
         rows = np.flatnonzero(training.weight > 0)
         order = np.random.default_rng(training.seed).permutation(rows)
@@ -220,6 +222,22 @@ class BaseDecisionTree(BaseEstimator):
         fold[order] = np.arange(order.size) % int(self.cv)
         for k in range(min(int(self.cv), order.size)):
             yield order[fold[order] != k], order[fold[order] == k]
+
+    def _given_folds(self, training: _Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The folds of a splitter or a list, without the rows of weight zero."""
+        from sklearn.model_selection import check_cv
+
+        rows = np.arange(len(training.X))
+        has_weight = training.weight > 0
+        n_tested = 0
+        for train, test in check_cv(self.cv).split(training.X, training.target):
+            train, test = (side[has_weight[side]] for side in (rows[train], rows[test]))
+            if train.size == 0:
+                raise ValueError("A split of cv has no training rows of positive weight: use fewer or shuffled splits.")
+            n_tested += test.size
+            yield train, test
+        if n_tested == 0:
+            raise ValueError("cv tests no rows of positive weight: pass splits with rows to test.")
 
     def _store(self, tree: Tree, curve: PruningCurve | None, training: _Training, described: dict[str, Any]) -> None:
         from committee.parts.limits import resolve_max_features
@@ -276,9 +294,8 @@ class BaseDecisionTree(BaseEstimator):
         from committee.parts.pruning import pruning_path
 
         self._validate_params()
-        with all_or_nothing(self):
-            training, _ = self._read(X, y, sample_weight)
-            path = pruning_path(training.grow(training.weight))
+        training, _ = copy(self)._read(X, y, sample_weight)  # a fitted tree stays as it is
+        path = pruning_path(training.grow(training.weight))
         return Bunch(ccp_alphas=path.alpha, impurities=path.impurity)
 
 
@@ -310,7 +327,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     _parameter_constraints: dict[str, list[Any]] = {
         **BaseDecisionTree._parameter_constraints,
         "criterion": [StrOptions({"gini", "entropy", "log_loss"})],
-        "class_weight": [dict, list, StrOptions({"balanced"}), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _loss = "zero_one"
 
@@ -464,8 +481,12 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
                 f"y has {target.shape[1]} outputs, a tree takes one; "
                 "wrap the tree in sklearn.multioutput.MultiOutputRegressor."
             )
-        if np.abs(target).max() > 1e150:
-            raise ValueError("y has values beyond 1e150, whose squares overflow; rescale y.")
+        largest = float(np.abs(target).max())
+        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
+            raise ValueError(
+                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
+                "float64: divide y by a number of that size."
+            )
         if self.criterion == "poisson" and (target.min() < 0 or target.sum() <= 0):
             raise ValueError("Some value(s) of y are negative, or all are zero, which is not allowed for Poisson trees.")
         return {}, target

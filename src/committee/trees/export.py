@@ -7,7 +7,8 @@ serve the plots.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
+from numbers import Integral
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -309,15 +310,19 @@ def leaves_below(n: int) -> str:
 
 
 def _arrays(estimator: FittedTree) -> Tree:
-    if not hasattr(estimator, "tree_"):
+    if hasattr(estimator, "fit") and not isinstance(estimator, type) and not hasattr(estimator, "tree_"):
         raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet, call fit first")
-    arrays = getattr(estimator.tree_, "arrays", None)
+    arrays = getattr(getattr(estimator, "tree_", None), "arrays", None)
     if not isinstance(arrays, Tree):
-        raise TypeError(f"expected a tree estimator of committee, got {type(estimator).__name__}")
+        kind = type(estimator)
+        got = f"the class {estimator.__name__}" if isinstance(estimator, type) else f"{kind.__module__}.{kind.__name__}"
+        raise TypeError(f"expected a fitted tree estimator of committee, got {got}")
     return arrays
 
 
 def _names(argument: str, given: Sequence[str] | None, own: Sequence[object]) -> list[str]:
+    if isinstance(given, str) or not isinstance(given, Sized | None):
+        raise TypeError(f"{argument} must be a sequence of names, got {given!r}")
     if given is not None and len(given) != len(own):
         raise ValueError(f"{argument} has {len(given)} names, the tree needs {len(own)}")
     return [_clean(str(name)) for name in (own if given is None else given)]
@@ -391,8 +396,10 @@ def _rgb(color: str) -> tuple[int, ...]:
     return tuple(bytes.fromhex(color[1:]))
 
 
-def _check_at_least(name: str, value: int, low: int) -> None:
-    if value < low:
+def _check_at_least(name: str, value: object, low: int) -> None:
+    if not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number of at least {low}, got {value!r}")
+    if int(value) < low:
         raise ValueError(f"{name} must be at least {low}, got {value}")
 
 

@@ -20,11 +20,10 @@ from committee.base.columns import (
     Categories,
     Columns,
     encode,
-    factorize,
-    find_infinity,
     fit_columns,
     fit_encode,
 )
+from committee.base.reading import factorize, find_infinity
 
 nan = np.nan
 
@@ -422,12 +421,12 @@ REFUSED = [
     ("no rows in a frame", pd.DataFrame({"a": []}), None, ValueError, r"0 sample\(s\) \(shape=\(0, 1\)\)"),
     ("no columns", np.ones((3, 0)), None, ValueError, r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1"),
     ("no columns in a frame", pd.DataFrame(index=[0, 1]), None, ValueError, r"0 feature\(s\) \(shape=\(2, 0\)\)"),
-    ("ragged", [[1, 2], [3]], None, ValueError, "inhomogeneous"),
+    ("ragged", [[1, 2], [3]], None, ValueError, "rows of X differ in length"),
     ("matrix", np.asmatrix(one), None, TypeError, "np.matrix is not supported"),
     ("a series", pd.Series([1.0, 2.0]), None, ValueError, "Expected a 2-dimensional container"),
     ("lazy", pl.LazyFrame({"a": [1]}), None, TypeError, "collect it first"),
     ("twice the same name", pd.DataFrame(one, columns=["a", "a"]), None, ValueError, "names of X must be unique"),
-    ("nothing", None, None, ValueError, "Expected 2D array, got scalar"),
+    ("nothing", None, None, TypeError, "X of type NoneType cannot be read as a table"),
     ("a number", 3.0, None, ValueError, "Expected 2D array, got scalar"),
     ("an object", object(), None, TypeError, "X of type object cannot be read as a table"),
     ("choice: a word", one, "all", ValueError, "put a single name into a list"),

@@ -178,8 +178,8 @@ TABLES = [
     ("inf", np.array([[1, inf]]), ValueError, r"Input X contains infinity .* x\[1\]"),
     ("strings", np.array([["1", "2"]]), ValueError, "holds strings such as '1'"),
     ("string objects", np.array([[1, "2"]], object), ValueError, "holds strings such as '2'"),
-    ("dict", {"a": [1, 2]}, ValueError, "Expected 2D array"),
-    ("none", None, ValueError, "Expected 2D array"),
+    ("dict", {"a": [1, 2]}, TypeError, "X of type dict cannot be read as a table"),
+    ("none", None, TypeError, "X of type NoneType cannot be read as a table"),
 ]
 
 
@@ -238,7 +238,7 @@ WEIGHTS = [
     ("number", 2.5, [2.5, 2.5, 2.5]),
     ("numpy number", np.float32(2.5), [2.5, 2.5, 2.5]),
     ("strided", np.arange(6.0)[::2], [0, 2, 4]),
-    ("tiny", [5e-324, 0, 0], [5e-324, 0, 0]),
+    ("tiny", [1e-99, 0, 5e-324], [1e-99, 0, 5e-324]),
 ]
 
 
@@ -271,7 +271,9 @@ REFUSED_WEIGHTS = [
     ("complex", [1j, 1, 1], "Complex data not supported"),
     ("a word", "balanced", "sample_weight must be numbers, one per row; got 'balanced'"),
     ("complex number", 1j, "Complex data not supported"),
-    ("overflow", [1e308, 1e308, 1e308], "divide all weights by their maximum"),
+    ("overflow", [1e308, 1e308, 1e308], "sum of sample_weight is inf, too large"),
+    ("huge", [1e300, 1, 1], "sum of sample_weight is 1e+300, too large"),
+    ("tiny", [5e-324, 0, 0], "too small for sums of squares in float64: divide all weights by their maximum"),
     ("dates", np.array([1, 2, 3], "M8[ns]"), "Input sample_weight holds dates or times"),
 ]
 
@@ -327,7 +329,7 @@ REFUSED_NUMBERS = [
     ("dates", np.array([1, 2, 3], "M8[ns]"), ValueError, "Input y holds dates or times"),
     ("3-d", np.ones((3, 1, 1)), ValueError, "dim 3"),
     ("sparse", scipy.sparse.csr_array(np.eye(3)), TypeError, "Sparse data was passed for y"),
-    ("scalar", 3.0, TypeError, "at least 1 dimension"),
+    ("scalar", 3.0, ValueError, "y should be a 1d array, got float: pass one target per row"),
     ("dicts", [{}, {}, {}], TypeError, "Input y holds something that is not a number"),
 ]
 
