@@ -53,7 +53,8 @@ def gain_margins(a: Tree, b: Tree, tie: float = 1e-10) -> NDArray[np.float64]:
         i, j = stack.pop()
         if a.feature[i] == LEAF or b.feature[j] == LEAF:
             continue
-        if not _split_differences(a, i, b, j, 0.0):
+        same_weight = np.isclose(a.weight[a.left[i]], b.weight[b.left[j]], rtol=1e-9, atol=0.0)
+        if same_weight and not _split_differences(a, i, b, j, 0.0):
             stack += [(int(a.left[i]) + side, int(b.left[j]) + side) for side in (0, 1)]
         elif abs(a.gain[i] - b.gain[j]) <= tie * abs(a.weight[i] / a.weight[0] * a.impurity[i]):
             margins[i] = 0.0

@@ -13,6 +13,7 @@ Thresholds are half-way between the same two float32 values in float64 in both l
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,6 @@ from numpy.typing import NDArray
 import committee
 from committee.data.samples import load_sample
 from committee.data.tree import Tree, check_tree
-from committee.parts import growing
 from tests.naive.cart import naive_cart, to_tree
 from tests.naive.compare import Comparison, compare_trees, gain_margins
 from tests.naive.from_sklearn import from_sklearn
@@ -337,9 +337,9 @@ def test_regression_on_samples(criterion: str, name: str) -> None:
 
 
 @every_problem
-def test_nodes_of_many_rows(criterion: str, n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_of_many_rows(criterion: str, n_classes: int, set_subtree_rows: Callable[[int], None]) -> None:
     """Growth in two tiers: 1500 rows, subtrees of at most 64."""
-    monkeypatch.setattr(growing, "SUBTREE_ROWS", 64)
+    set_subtree_rows(64)
     for missing in (0.0, 0.1):
         data = make_data(100, criterion, n_classes, n=1500, d=5, missing=missing, shift=0.25)
         fits = fit_both(data.X, data.y, data.w, criterion, min_samples_leaf=3)

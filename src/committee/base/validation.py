@@ -112,10 +112,15 @@ def _plain_values(values: Any, what: str) -> Any:
 
     (An Arrow dictionary would repeat its last entry for every null, a nullable bool would become a float.)
     """
-    if isinstance(values, np.ndarray | list):
+    if isinstance(values, np.ndarray):
         if np.ma.is_masked(values):
             _refuse_missing(what)
         return values
+    if isinstance(values, list | tuple):
+        try:
+            return np.asarray(values)
+        except ValueError as error:
+            raise ValueError(f"{what} holds lists of different lengths: pass one value per row.") from error
     frame: Any = nw.from_native(values, allow_series=True, pass_through=True)
     if isinstance(frame, nw.DataFrame) and frame.shape[1] == 1:
         return _plain_values(frame[:, 0].to_native(), what).reshape(-1, 1)

@@ -44,6 +44,7 @@ class Limits(NamedTuple):
     best_first: bool
     is_monotone: bool
     has_groups: bool
+    is_plain: bool = False  # set by the engine: squared criterion, no regularisation, no limit on leaves
 
 
 class Constraints(NamedTuple):
@@ -131,6 +132,7 @@ class Work(NamedTuple):
     by_class: NDArray[np.float64]  # [2, k]: left, right
     by_category: NDArray[np.float64]  # [257, max(k, 3)]
     order: NDArray[np.int64]  # [257] categories in Fisher order
+    inverse: NDArray[np.float64]  # [64] H / (h (H - h)) of a node of H rows of weight one
     absolute: NDArray[np.float64]  # [6, n + 1] for the absolute error, else empty
     spare_rows: NDArray[np.uint32]  # [n]
     spare_stat: NDArray[np.int64]  # [n, 2]

@@ -60,6 +60,22 @@ class Tree(NamedTuple):
         return int(self.depth.max(initial=0))
 
 
+_LAYOUT: dict[str, tuple[type[np.generic], int]] = {
+    "feature": (np.int32, 1),
+    "threshold": (np.float64, 1),
+    "left": (np.int32, 1),
+    "missing_left": (np.bool_, 1),
+    "category_set": (np.int32, 1),
+    "categories": (np.uint64, 2),
+    "value": (np.float64, 2),
+    "impurity": (np.float64, 1),
+    "gain": (np.float64, 1),
+    "n_samples": (np.int64, 1),
+    "weight": (np.float64, 1),
+}
+"""dtype and dimensions of each array; kernels are compiled for these."""
+
+
 class InvalidTreeError(ValueError):
     """The arrays do not describe a tree."""
 
@@ -69,12 +85,8 @@ def check_tree(tree: Tree, n_features: int) -> Tree:
 
     For trees that enter from outside (a file, another library, a user's hand).
     """
+    _check_layout(tree)
     m = tree.n_nodes
-    if m == 0:
-        raise InvalidTreeError("a tree needs at least a root node")
-    for name, column in zip(tree._fields, tree, strict=True):
-        if name != "categories" and len(column) != m:
-            raise InvalidTreeError(f"{name} has {len(column)} entries for {m} nodes")
     inner = np.flatnonzero(tree.feature != LEAF)
     children = tree.left[inner].astype(np.int64)
     if np.any(tree.left[tree.feature == LEAF] != LEAF):
@@ -92,7 +104,23 @@ def check_tree(tree: Tree, n_features: int) -> Tree:
     for name in ("value", "impurity", "gain", "weight"):
         if not np.all(np.isfinite(getattr(tree, name))):
             raise InvalidTreeError(f"{name} is not finite everywhere")
+    if np.any(tree.weight < 0) or np.any(tree.n_samples < 0):
+        raise InvalidTreeError("a node has a negative weight or number of rows")
     return tree
+
+
+def _check_layout(tree: Tree) -> None:
+    for name, (dtype, n_dims) in _LAYOUT.items():
+        column = np.asarray(getattr(tree, name))
+        if column.dtype != dtype or column.ndim != n_dims:
+            raise InvalidTreeError(
+                f"{name} must be a {n_dims}-dimensional array of {dtype.__name__}, "
+                f"got {column.ndim} dimensions of {column.dtype}"
+            )
+        if name != "categories" and len(column) != len(tree.feature):
+            raise InvalidTreeError(f"{name} has {len(column)} entries for {len(tree.feature)} nodes")
+    if len(tree.feature) == 0:
+        raise InvalidTreeError("a tree needs at least a root node")
 
 
 def _check_splits(tree: Tree, inner: NDArray[np.int64]) -> None:

@@ -139,7 +139,7 @@ def search_histogram(nodes, i, features, rules_1, rows, stat, table, sums, is_pa
             node.n_found += 1
             before = node.score
             search_cuts(
-                f, feature.n_bins, rules.min_samples_leaf, feature.monotone, node, rules, work.cuts, work.gain
+                f, feature.n_bins, node.h, rules.min_samples_leaf, feature.monotone, node, rules, work.cuts, work.gain
             )
             if node.score > before:
                 node.threshold = np.nan

@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import part
+from committee.data.growth import LEFT_G, LEFT_H, LEFT_N
 from committee.kernels.sampling import child_key, draw, draw_unit
-from committee.kernels.scores import FIRST_CLASS_CRITERION, SQUARED, child_score, class_score
+from committee.kernels.scores import (
+    CLASS_ERROR,
+    CLASS_GINI,
+    EDGE,
+    FIRST_CLASS_CRITERION,
+    SQUARED,
+    child_score,
+    class_score,
+)
 
 
 @part
@@ -48,11 +57,30 @@ def score_node(node, rules, stat, sums):
         for i in range(node.start, node.start + node.n):
             sums[stat[i, 0]] += np.float64(stat[i, 1])
         node.own = class_score(rules.criterion, sums, np.float64(node.h))
+    elif rules.criterion == SQUARED and rules.l1 == 0.0 and rules.l2 == 0.0:
+        node.shift = node.g // node.h
+        node.own = 0.0  # splits are scored by the fall itself
     else:
-        if rules.criterion == SQUARED and rules.l1 == 0.0 and rules.l2 == 0.0:
-            node.shift = node.g // node.h
-        g = (node.g - node.shift * node.h) * rules.g_unit
-        node.own = child_score(rules.criterion, g, node.h * rules.h_unit, rules.l1, rules.l2)
+        node.own = child_score(rules.criterion, node.g * rules.g_unit, node.h * rules.h_unit, rules.l1, rules.l2)
+
+
+@part
+def perfect_score(node, rules):
+    """A score that no split exceeds: that of two pure children. Of two rows, any split is the only one."""
+    if node.n == 2:
+        return -1e308
+    if rules.n_classes < 2:
+        return np.inf
+    criterion = rules.criterion
+    h = node.h * rules.h_unit
+    if criterion == SQUARED:
+        g = node.g * rules.g_unit
+        return (h - g * g / h) * (1.0 - 1e-12)
+    if criterion == EDGE:
+        return h
+    if criterion == CLASS_GINI or criterion == CLASS_ERROR:
+        return np.float64(node.h)
+    return 0.0
 
 
 @part
@@ -67,40 +95,60 @@ def end_search(node, rules):
 
 
 @part
-def draw_cut(f, node, feature, is_binned, lower, upper, column):
+def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, stat, column, cuts_out):
     """Draw a cut of feature f (extra-trees): column becomes 0 for rows that would go left and 1 for the others.
 
-    Return the drawn threshold, the last code on the left and whether missing goes left.
+    The sums of the left rows become the only cut in cuts_out. code_of translates the codes in column to the table's; empty, they are the table's. Return the drawn threshold, the
+    last code on the left and whether missing goes left.
     """
-    n_codes = feature.n_bins
-    low = n_codes
-    high = np.int64(-1)
-    n_missing = 0
+    missing = np.uint32(n_codes)
+    lowest = missing
+    highest = np.uint32(0)
+    n_missing = np.uint32(0)
     for i in range(node.n):
-        c = np.int64(column[i])
-        if c == n_codes:
-            n_missing += 1
-        else:
-            low = min(low, c)
-            high = max(high, c)
+        c = column[i]
+        lowest = min(lowest, c)
+        highest = max(highest, c if c != missing else np.uint32(0))
+        n_missing += np.uint32(c == missing)
+    low, high = np.int64(lowest), np.int64(highest)
     missing_left = n_missing > 0 and low < high and draw(node.key, 6 * f) & np.uint64(1) == np.uint64(1)
     threshold = np.nan
     code = low
     if low < high and feature.is_categorical == 0:
-        start = upper[feature.offset + low]
-        threshold = start + draw_unit(node.key, 6 * f + 1) * (lower[feature.offset + high] - start)
-        while code + 1 < high and upper[feature.offset + code + 1] <= threshold:
-            code += 1
+        is_local = code_of.size > 0
+        first = upper[feature.offset + (np.int64(code_of[low]) if is_local else low)]
+        last = lower[feature.offset + (np.int64(code_of[high]) if is_local else high)]
+        threshold = first + draw_unit(node.key, 6 * f + 1) * (last - first)
+        above = high  # the last code at or below the threshold, by bisection
+        while code + 1 < above:
+            middle = (code + above) // 2
+            if upper[feature.offset + (np.int64(code_of[middle]) if is_local else middle)] <= threshold:
+                code = middle
+            else:
+                above = middle
         if is_binned:
             threshold = np.nan  # a threshold inside a bin would cut rows that the bin keeps together
-    for i in range(node.n):
-        c = np.int64(column[i])
-        left = c <= code
-        if feature.is_categorical == 1:  # every category goes left or right by the toss of a coin
-            left = (draw(node.key, 6 * f + 2 + (c >> 6)) >> np.uint64(c & 63)) & np.uint64(1) == np.uint64(1)
-        if c == n_codes:
-            left = missing_left
-        column[i] = np.uint32(0) if left else np.uint32(1)
+    if feature.is_categorical == 1:
+        for i in range(node.n):  # every category goes left or right by the toss of a coin
+            c = np.int64(column[i])
+            toss = (draw(node.key, 6 * f + 2 + (c >> 6)) >> np.uint64(c & 63)) & np.uint64(1) == np.uint64(0)
+            column[i] = np.uint32(not missing_left if c == n_codes else toss)
+    else:
+        last_left = np.uint32(code)
+        kept_left = missing if missing_left else np.uint32(0xFFFFFFFF)  # the one larger code that goes left
+        for i in range(node.n):
+            column[i] = np.uint32((column[i] > last_left) & (column[i] != kept_left))
+    g = 0
+    h = 0
+    n_right = 0
+    start = np.uintp(node.start)
+    for i in range(np.uintp(node.n)):
+        right = np.int64(column[i])
+        n_right += right
+        g += stat[start + i, np.uintp(0)] & (right - 1)  # all bits, or none
+        h += stat[start + i, np.uintp(1)] & (right - 1)
+    cuts_out[LEFT_G, 0], cuts_out[LEFT_H, 0], cuts_out[LEFT_N, 0] = g, h, node.n - n_right
+    cuts_out[LEFT_N, 1] = 0
     return threshold, code, missing_left
 
 

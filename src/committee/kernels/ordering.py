@@ -29,7 +29,9 @@ def order_by_code(column, n, n_codes, keys, counters):
     Modified in place: keys, counters.
     """
     if n <= SMALL and n_codes <= SMALL_CODES:
-        rank_small(column, n, counters, keys[0])
+        rank_small(column, n, counters)
+        for i in range(n):
+            keys[0, counters[SMALL + i]] = (np.uint64(column[i]) << CODE_BITS) | np.uint64(i)
         return keys[0]
     n_bits = 1
     while (1 << n_bits) < n_codes:
@@ -48,19 +50,20 @@ def order_by_code(column, n, n_codes, keys, counters):
 
 
 @part
-def rank_small(column, n, small_keys, keys_out):
-    """Sort at most SMALL rows: the rank of a key is the number of smaller ones. small_keys is overwritten."""
+def rank_small(column, n, counters):
+    """Ranks of at most SMALL codes, equal ones in row order, into counters[SMALL : SMALL + n].
+
+    The rank of a key is the number of smaller ones. One key at a time is compared with eight others in a vector; the
+    keys lie in counters[:SMALL] (overwritten).
+    """
     padded = (n + 7) // 8 * 8
     for i in range(n):
-        small_keys[i] = np.int32(column[i]) * np.int32(SMALL) + np.int32(i)
-    for i in range(n, padded):
-        small_keys[i] = np.int32(2147483647)
-    for i in range(n):
-        key = small_keys[i]
-        rank = np.int32(0)
-        for j in range(padded):
-            rank += np.int32(small_keys[j] < key)
-        keys_out[rank] = (np.uint64(column[i]) << CODE_BITS) | np.uint64(i)
+        counters[i] = np.int32(column[i]) * np.int32(SMALL) + np.int32(i)
+        counters[SMALL + i] = np.int32(0)
+    for j in range(n):
+        key = counters[j]
+        for i in range(padded):
+            counters[SMALL + i] += np.int32(key < counters[i])
 
 
 @part

@@ -57,13 +57,13 @@ def remove(i, heap, size, where, link):
 
 
 @kernel
-def prune_weakest_links(left, parent, cost, pruned_at_out, order_out, alpha_out, cost_out):
+def prune_weakest_links(left, parent, cost, pruned_at_out, order_out, alpha_out, cost_out, n_leaves_out):
     """Collapse the weakest inner node again and again until the root is a leaf; return the number of steps.
 
     The link of node t is g(t) = (R(t) - R(T_t)) / (leaves of T_t - 1): the price per leaf at which its subtree T_t is
     no longer worth keeping. cost is R(t), a node's share of the tree's impurity. Step s collapses order_out[s] at
-    alpha_out[s] and leaves a tree of cost cost_out[s]; pruned_at_out[t] is the step that made t a leaf, 0 for leaves,
-    -1 for nodes that vanish below another.
+    alpha_out[s] and leaves a tree of cost cost_out[s] with n_leaves_out[s] leaves; pruned_at_out[t] is the step that
+    made t a leaf, 0 for leaves, -1 for nodes that vanish below another.
     """
     m = left.size
     branch_cost = cost.copy()
@@ -116,6 +116,7 @@ def prune_weakest_links(left, parent, cost, pruned_at_out, order_out, alpha_out,
                 sift_up(where[u], heap, where, link)
             u = parent[u]
         cost_out[n_steps - 1] = branch_cost[0]
+        n_leaves_out[n_steps - 1] = n_leaves[0]
     return n_steps
 
 

@@ -68,24 +68,33 @@ def class_score(criterion, sums, h):
 
 
 @part
-def score_cuts(rules, node, n_cuts, cut_g, cut_h, gain_out):
-    """Fill gain_out[:n_cuts] with the sum of both children's scores, left sums in cut_g, cut_h (integers).
+def variance_fall(g, h, mean, h_all):
+    """G_L^2 / H_L + G_R^2 / H_R - G^2 / H, which is (G_L - mean * H_L)^2 * H / (H_L * H_R), with no cancellation.
 
-    The squared criterion without regularisation is computed on targets centred at the node's mean, `node.shift`
-    (an integer, so nothing is lost): far from zero, G^2 / H of the children cancels to noise.
+    Every path of the engine computes it by these same operations: equal splits must have equal bits.
+    """
+    centred = g - mean * h
+    return centred * centred * (h_all / (h * (h_all - h)))
+
+
+@part
+def score_cuts(rules, node, n_cuts, cut_g, cut_h, gain_out):
+    """Fill gain_out[:n_cuts] with the scores of cuts, left sums in cut_g, cut_h (integers).
+
+    Without regularisation the squared criterion is scored by the fall itself, on targets shifted by an integer near
+    the node's mean (nothing is lost); the other criteria by the sum of the children's scores.
     """
     criterion, l1, l2 = rules.criterion, rules.l1, rules.l2
     g_unit, h_unit, shift = rules.g_unit, rules.h_unit, node.shift
     g_all = (node.g - shift * node.h) * g_unit
     h_all = node.h * h_unit
-    if criterion == SQUARED and l1 == 0.0:
+    if criterion == SQUARED and l1 == 0.0 and l2 == 0.0:
+        mean = g_all / h_all
         for c in range(n_cuts):
-            g = (cut_g[c] - shift * cut_h[c]) * g_unit
-            h = cut_h[c] * h_unit
-            gain_out[c] = g * g / (h + l2) + (g_all - g) * (g_all - g) / (h_all - h + l2)
+            gain_out[c] = variance_fall((cut_g[c] - shift * cut_h[c]) * g_unit, cut_h[c] * h_unit, mean, h_all)
     else:
         for c in range(n_cuts):
-            g = (cut_g[c] - shift * cut_h[c]) * g_unit
+            g = cut_g[c] * g_unit
             h = cut_h[c] * h_unit
             left = child_score(criterion, g, h, l1, l2)
             gain_out[c] = left + child_score(criterion, g_all - g, h_all - h, l1, l2)

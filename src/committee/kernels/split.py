@@ -12,8 +12,8 @@ import numpy as np
 from committee.base.jit import part
 from committee.data.growth import CODE, LEFT_G, LEFT_H, LEFT_N
 from committee.kernels.absolute import search_absolute
-from committee.kernels.ordering import CODE_BITS, POSITION, order_by_code
-from committee.kernels.scores import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION, child_value, class_score, score_cuts
+from committee.kernels.ordering import CODE_BITS, POSITION, SMALL, SMALL_CODES, order_by_code, rank_small
+from committee.kernels.scores import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION, child_value, class_score, score_cuts, variance_fall
 
 
 @part
@@ -33,12 +33,14 @@ def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, rank
             work.cuts[CODE],
         )
     has_counts = rules.unit_weights or rules.min_samples_leaf == 1
+    if rules.is_plain and node.n <= SMALL and not is_categorical and monotone == 0 and n_codes < SMALL_CODES:
+        if search_small(f, n_codes, node, rules, stat, work.column, work.counters, work.cuts, work.inverse):
+            return
     # A histogram needs no sort, but it has no counts unless every weight is one.
-    if not has_classes and rules.criterion != ABSOLUTE and has_counts and node.n > 32 and (
-        n_codes < min(2 * node.n, work.histogram.shape[0])
-    ):
+    is_dense = n_codes < min(2 * node.n, work.histogram.shape[0]) and (node.n > 32 or n_codes <= 4)
+    if is_dense and has_counts and not has_classes and rules.criterion != ABSOLUTE:
         cut_histogram(n_codes, node, stat, work.column, work.histogram, work.cuts)
-        search_cuts(f, n_codes, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
+        search_cuts(f, n_codes, node.h, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
     else:
         keys = order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)
         if has_classes:
@@ -47,7 +49,7 @@ def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, rank
             search_absolute(f, n_codes, monotone, node, rules, stat, keys, work.cuts[LEFT_G], work.absolute)
         else:
             n_cuts = cut_order(n_codes, node, stat, keys, work.cuts)
-            search_cuts(f, n_cuts, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
+            search_cuts(f, n_cuts, node.n, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
     if node.score > before:
         node.threshold = np.nan
         node.is_set = 0
@@ -55,6 +57,50 @@ def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, rank
             for c in range(255):
                 work.gain[c] = work.by_category[c, 2]
             write_set(node, node.code + 1, work.order, work.gain)
+
+
+@part
+def search_small(f, n_codes, node, rules, stat, column, counters, sorted_rows, inverse):
+    """Few rows under the plain squared criterion, no limit or constraint in the way, in one go.
+
+    Return False, with nothing done, where a value is missing. Overwrites counters and sorted_rows.
+    """
+    n = node.n
+    for i in range(n):
+        if np.int64(column[i]) == n_codes:
+            return False
+    rank_small(column, n, counters)
+    start = np.uintp(node.start)
+    for i in range(np.uintp(n)):
+        rank = np.uintp(counters[np.uintp(SMALL) + i])
+        sorted_rows[np.uintp(CODE), rank] = np.int64(column[i])
+        sorted_rows[np.uintp(LEFT_G), rank] = stat[start + i, np.uintp(0)]
+        sorted_rows[np.uintp(LEFT_H), rank] = stat[start + i, np.uintp(1)]
+    h_all = node.h * rules.h_unit
+    mean = (node.g - node.shift * node.h) * rules.g_unit / h_all
+    g = 0
+    h = 0
+    best = node.score
+    found = -1
+    for i in range(n - 1):
+        g += sorted_rows[LEFT_G, i]
+        h += sorted_rows[LEFT_H, i]
+        if rules.unit_weights:
+            centred = (g - node.shift * h) * rules.g_unit - mean * h
+            gain = centred * centred * inverse[h]
+        else:
+            gain = variance_fall((g - node.shift * h) * rules.g_unit, h * rules.h_unit, mean, h_all)
+        if gain > best and sorted_rows[CODE, i] != sorted_rows[CODE, i + 1]:
+            best = gain
+            found = i
+    if found >= 0:
+        node.score = best
+        node.feature = f
+        node.code = sorted_rows[CODE, found]
+        node.missing_left = 0
+        node.threshold = np.nan
+        node.is_set = 0
+    return True
 
 
 @part
@@ -118,10 +164,12 @@ def cut_order(n_codes, node, stat, keys, cuts_out):
 
 
 @part
-def search_cuts(f, n_cuts, min_samples, monotone, node, rules, cuts, gain):
-    """Score cuts with missing rows on the right, then, where there are any, on the left. Overwrites cuts, gain."""
+def search_cuts(f, n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain):
+    """Score cuts with missing rows on the right, then, where there are any, on the left. Overwrites cuts, gain.
+
+    n_all is the number of rows in the unit of LEFT_N: rows, or their weight where there are no counts.
+    """
     missing_n = cuts[LEFT_N, n_cuts]
-    n_all = missing_n + (cuts[LEFT_N, n_cuts - 1] if n_cuts > 0 else 0)
     for missing_left in range(2 if missing_n > 0 else 1):
         if missing_left == 1:
             n_cuts -= 1  # every present row left and the missing ones too is no split

@@ -11,8 +11,8 @@ import numpy as np
 from committee.base.jit import kernel, part
 from committee.data.growth import CODE, LEFT_G
 from committee.kernels.absolute import rank_targets
-from committee.kernels.node import begin_children, begin_node, draw_cut, end_search, keep_drawn_cut, score_node
-from committee.kernels.ordering import CODE_BITS, POSITION, order_by_code
+from committee.kernels.node import begin_children, begin_node, draw_cut, end_search, keep_drawn_cut, perfect_score, score_node
+from committee.kernels.ordering import CODE_BITS, POSITION, SMALL, order_by_code
 from committee.kernels.partition import (
     boundary_positions,
     gather_codes,
@@ -23,8 +23,8 @@ from committee.kernels.partition import (
     table_code,
 )
 from committee.kernels.sampling import draw_swap
-from committee.kernels.scores import ABSOLUTE
-from committee.kernels.split import search_feature
+from committee.kernels.scores import ABSOLUTE, FIRST_CLASS_CRITERION
+from committee.kernels.split import search_cuts, search_feature
 
 TWO_SIDES = np.int64(2)  # codes of a drawn cut
 NO_GROUP = np.uint64(0)
@@ -114,12 +114,14 @@ def is_ahead(i, j, nodes):
 
 
 @kernel
-def grow_subtree(rules_1, features, rows, stat, table, nodes, local, n_ranks, frontier, position, origin, work):
+def grow_subtree(
+    rules_1, features, rows, stat, table, nodes, local, code_of, n_ranks, frontier, position, origin, work
+):
     """Grow the subtree of `rows` from nodes[0], which holds its bounds, depth and key; return the number of nodes.
 
     Modified in place: rows and stat (reordered so that the rows of every node are contiguous), nodes, the scratch
-    arrays local [d, n], n_ranks [d], frontier, position and origin [n], work, and `features`, the features to look at,
-    which are drawn from and restored.
+    arrays local [d, n], code_of [d, n] (empty unless splits are random), n_ranks [d], frontier, position and origin
+    [n], work, and `features`, the features to look at, which are drawn from and restored.
 
     With an empty `local` the codes are read straight from the table. With rules.max_splits = 0 this is the search for
     the best split of one node.
@@ -152,6 +154,10 @@ def grow_subtree(rules_1, features, rows, stat, table, nodes, local, n_ranks, fr
                 )  # fmt: skip
             else:
                 score_node(node, rules, stat, work.by_class[0])
+            best_possible = perfect_score(node, rules)
+            if rules.unit_weights and node.n <= SMALL:
+                for k in range(1, node.n):
+                    work.inverse[k] = np.float64(node.n) / (np.float64(k) * (np.float64(node.n) - np.float64(k)))
             n_seen = 0
             while n_seen < features.size and (n_seen < rules.max_features or node.n_found == 0):
                 if is_drawn:
@@ -168,6 +174,9 @@ def grow_subtree(rules_1, features, rows, stat, table, nodes, local, n_ranks, fr
                         n_ranks[f] = rank_locally(
                             n, feature, column, work.cuts[CODE], work.keys, work.counters, local[f]
                         )
+                        if code_of.size > 0:
+                            for j in range(n):
+                                code_of[f, local[f, j]] = column[j]
                     n_codes = n_ranks[f]
                     gather_local(local[f], position, node.start, node.n, column)
                 else:
@@ -181,16 +190,25 @@ def grow_subtree(rules_1, features, rows, stat, table, nodes, local, n_ranks, fr
                 missing_left = False
                 if rules.random_splits == 1:
                     threshold, code, missing_left = draw_cut(
-                        f, node, feature, is_binned, table.lower, table.upper, column
-                    )
+                        f, n_codes, node, feature, is_binned, code_of[f if code_of.size > 0 else 0], table.lower,
+                        table.upper, stat, column, work.cuts,
+                    )  # fmt: skip
                     is_categorical = False
                     n_codes = TWO_SIDES
                 before = node.score
-                search_feature(
-                    f, n_codes, is_categorical, feature.monotone, node, rules, stat, table.ranked_target, work
-                )
+                if rules.random_splits == 1 and rules.criterion < FIRST_CLASS_CRITERION:
+                    search_cuts(
+                        f, np.int64(1), node.n, rules.min_samples_leaf, feature.monotone, node, rules, work.cuts,
+                        work.gain,
+                    )  # fmt: skip
+                else:
+                    search_feature(
+                        f, n_codes, is_categorical, feature.monotone, node, rules, stat, table.ranked_target, work
+                    )
                 if rules.random_splits == 1 and node.score > before:
                     keep_drawn_cut(f, node, feature.is_categorical, threshold, code, missing_left)
+                if node.score >= best_possible:
+                    break  # no later feature can do better, and the first of equal splits wins
             if is_drawn:
                 for step in range(n_seen - 1, -1, -1):
                     draw_swap(features, node.key, step)

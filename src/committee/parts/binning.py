@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.dtypes import CODE_BINNED, CODE_EXACT, MAX_BINS
 from committee.base.threads import n_threads, run
+from committee.base.validation import read_weights
 from committee.data.binned import BinnedMatrix
 from committee.kernels.binning import BLOCK, bin_columns
 
@@ -23,8 +26,10 @@ class BinMapper:
     """
 
     def __init__(self, max_bins: int | None = MAX_BINS) -> None:
-        if max_bins is not None and not 2 <= max_bins <= MAX_BINS:
-            raise ValueError(f"max_bins must be between 2 and {MAX_BINS}, or None for exact codes; got {max_bins}")
+        if max_bins is not None and not (isinstance(max_bins, Integral) and 2 <= max_bins <= MAX_BINS):
+            raise ValueError(
+                f"max_bins must be a whole number from 2 to {MAX_BINS}, or None for exact codes; got {max_bins!r}"
+            )
         self.max_bins = max_bins
 
     def fit_transform(
@@ -35,8 +40,13 @@ class BinMapper:
         n_jobs: int | None = None,
     ) -> BinnedMatrix:
         """Codes of the table the bins are learned from. Rows of zero weight count for nothing in the bins."""
-        d = X.shape[1]
+        if getattr(X, "ndim", 0) != 2 or X.dtype.kind != "f":
+            raise TypeError("BinMapper takes a two-dimensional array of floats, as base.validation makes of any table")
+        n, d = X.shape
         categorical = np.zeros(d, bool) if is_categorical is None else is_categorical
+        if categorical.shape != (d,):
+            raise ValueError(f"is_categorical has shape {categorical.shape} but X has {d} columns")
+        sample_weight = read_weights(sample_weight, n)
         if self.max_bins is None:
             return rank_table(X, categorical, n_jobs)
         return bin_table(X, sample_weight, categorical, self.max_bins, n_jobs)
@@ -60,7 +70,7 @@ def quantile_bins(
         values = np.sort(values)
     else:
         order = np.argsort(values, kind="stable")
-        values = values[order]
+        values, weight = values[order], weight[order]
     is_last = np.empty(values.size, bool)
     np.not_equal(values[1:], values[:-1], out=is_last[:-1])
     is_last[-1:] = True
@@ -68,7 +78,7 @@ def quantile_bins(
     distinct = values[last]
     if distinct.size <= max_bins:
         return distinct, distinct
-    cumulative = last + 1.0 if weight is None else np.cumsum(weight[order])[last]
+    cumulative = last + 1.0 if weight is None else np.cumsum(weight)[last]
     targets = np.arange(1, max_bins) * cumulative[-1] / max_bins
     ends = np.unique(np.append(np.searchsorted(cumulative, targets), distinct.size - 1))
     return distinct[np.append(0, ends[:-1] + 1)], distinct[ends]
@@ -123,7 +133,10 @@ def _column_bins(
 
 def _category_bins(column: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A bin for each category code up to the largest, so that a code is its own bin."""
-    n_codes = 0 if np.all(np.isnan(column)) else int(np.nanmax(column)) + 1
+    present = column[~np.isnan(column)]
+    n_codes = int(present.max(initial=-1)) + 1
+    if n_codes > MAX_BINS or np.any((present < 0) | (present != np.floor(present))):
+        raise ValueError(f"category codes must be whole numbers from 0 to {MAX_BINS - 1}")
     codes = np.arange(n_codes, dtype=np.float64)
     return codes, codes
 

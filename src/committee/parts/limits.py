@@ -79,7 +79,9 @@ def tree_constraints(
 def _feature_index(feature: object, columns: Columns, parameter: str) -> int:
     if isinstance(feature, str):
         if columns.names is None:
-            raise ValueError(f"{parameter} names the feature {feature!r}, but the columns of X have no names: use indices.")
+            raise ValueError(
+                f"{parameter} names the feature {feature!r}, but the columns of X have no names: use indices."
+            )
         if feature not in columns.names:
             raise ValueError(f"{parameter} names the feature {feature!r}, which the table does not have.")
         return columns.names.index(feature)
@@ -140,7 +142,7 @@ def _groups(
 def _group(group: object, columns: Columns) -> set[int]:
     if isinstance(group, str) or not isinstance(group, Iterable):
         raise ValueError(
-            f"interaction_cst must hold groups of features, such as [[0, 1], [2]]; got {group!r} where a group should be."
+            f"interaction_cst must hold groups of features, such as [[0, 1], [2]]; got {group!r} in place of a group."
         )
     return {_feature_index(feature, columns, "interaction_cst") for feature in group}
 

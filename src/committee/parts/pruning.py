@@ -46,34 +46,16 @@ def pruning_path(tree: Tree) -> PruningPath:
     cost = tree.impurity * tree.weight / tree.weight[0]
     n_inner = int(np.count_nonzero(~tree.is_leaf))
     pruned_at, order = np.empty(m, np.int64), np.empty(n_inner, np.int64)
-    alpha, impurity = np.empty(n_inner), np.empty(n_inner)
-    n_steps = prune_weakest_links(tree.left, parents(tree), cost, pruned_at, order, alpha, impurity)
+    alpha, impurity, n_leaves = np.empty(n_inner), np.empty(n_inner), np.empty(n_inner, np.int64)
+    n_steps = prune_weakest_links(tree.left, parents(tree), cost, pruned_at, order, alpha, impurity, n_leaves)
     full = float(cost[tree.is_leaf].sum())
     return PruningPath(
         alpha=np.append(0.0, alpha[:n_steps]),
         impurity=np.append(full, impurity[:n_steps]),
-        n_leaves=_leaves_after(tree, order[:n_steps]),
+        n_leaves=np.append(n_inner + 1, n_leaves[:n_steps]),
         order=order[:n_steps],
         pruned_at=pruned_at,
     )
-
-
-def _leaves_after(tree: Tree, order: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Leaves left after each step, by replaying the steps."""
-    n_leaves = np.ones(tree.n_nodes, np.int64)
-    parent = parents(tree)
-    for t in range(tree.n_nodes - 1, 0, -1):
-        if t % 2:  # children stand side by side: t and t + 1 share a parent
-            n_leaves[parent[t]] = n_leaves[t] + n_leaves[t + 1]
-    counts = np.empty(order.size + 1, np.int64)
-    counts[0] = n_leaves[0]
-    for s, t in enumerate(order):
-        fewer = n_leaves[t] - 1
-        while t >= 0:
-            n_leaves[t] -= fewer
-            t = parent[t]
-        counts[s + 1] = n_leaves[0]
-    return counts
 
 
 def prune(tree: Tree, ccp_alpha: float) -> Tree:
@@ -128,8 +110,9 @@ def cross_validate(
     the geometric mean of the interval and judged on the fold (Breiman et al. 1984, section 3.4). The standard error
     is that of the mean loss over rows.
     """
-    distinct = np.append(path.alpha[1:] > path.alpha[:-1] * (1 + 1e-12) + 1e-300, True)
-    alpha, n_leaves = path.alpha[distinct], path.n_leaves[distinct]
+    alpha = np.maximum.accumulate(path.alpha)  # rounding may let a zero link fall below zero
+    distinct = np.append(alpha[1:] > alpha[:-1] * (1 + 1e-12) + 1e-300, True)
+    alpha, n_leaves = alpha[distinct], path.n_leaves[distinct]
     between = np.append(np.sqrt(alpha[:-1] * alpha[1:]), np.inf)
     differences = np.zeros((2, alpha.size + 1))
     for train, test in folds:

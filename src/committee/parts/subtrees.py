@@ -9,7 +9,7 @@ from committee.base.dtypes import CODE_LOCAL, ROW
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import FEATURE, NODE, RULES, Constraints, Limits, Table, Work
 from committee.data.tree import LEAF
-from committee.kernels.scores import ABSOLUTE
+from committee.kernels.scores import ABSOLUTE, SQUARED
 from committee.kernels.subtree import grow_subtree
 from committee.parts.response import Response
 
@@ -27,7 +27,11 @@ def subtree_rows(n_features: int) -> int:
 
 
 def rules_record(response: Response, limits: Limits) -> NDArray[np.void]:
-    return np.array([(*response.goal, *limits)], RULES)
+    rules = np.array([(*response.goal, *limits)], RULES)
+    goal = response.goal
+    is_free = limits.min_samples_leaf <= 1 and limits.min_weight_leaf <= 1  # no leaf weighs less than one unit
+    rules["is_plain"] = is_free and goal.criterion == SQUARED and goal.l1 == 0.0 and goal.l2 == 0.0
+    return rules
 
 
 def make_table(matrix: BinnedMatrix, response: Response, constraints: Constraints) -> Table:
@@ -63,6 +67,7 @@ def make_work(n: int, rules: NDArray[np.void], n_codes: int) -> Work:
         by_class=np.empty((2, n_classes)),
         by_category=np.zeros((257, max(n_classes, 3))),
         order=np.empty(257, np.int64),
+        inverse=np.empty(64),
         absolute=np.empty((6, n + 2 if rules["criterion"][0] == ABSOLUTE else 0)),
         spare_rows=np.empty(n, ROW),
         spare_stat=np.empty((n, 2), np.int64),
@@ -96,7 +101,7 @@ def grow_small(
     nodes[0]["start"] = 0
     work = make_work(n, rules, n)
     features = np.arange(table.features.size)
-    return nodes[: _call(rules, features, rows, stat, table, nodes, work, is_copied=not rules["random_splits"][0])]
+    return nodes[: _call(rules, features, rows, stat, table, nodes, work, is_copied=True)]
 
 
 def _call(
@@ -112,9 +117,11 @@ def _call(
     """`grow_subtree` with its scratch arrays."""
     n, d = rows.size, table.features.size
     local = np.empty((d if is_copied else 0, n), CODE_LOCAL)
+    code_of = np.empty((d, n) if is_copied and rules["random_splits"][0] else (1, 0), np.uint32)
     frontier, n_ranks = np.empty(nodes.size, np.int64), np.empty(d, np.int64)
     position, origin = np.empty(n, ROW), np.empty(n, ROW)
-    return grow_subtree(rules, features, rows, stat, table, nodes, local, n_ranks, frontier, position, origin, work)
+    scratch = (local, code_of, n_ranks, frontier, position, origin, work)
+    return grow_subtree(rules, features, rows, stat, table, nodes, *scratch)
 
 
 def search_node(

@@ -227,10 +227,11 @@ class BaseDecisionTree(BaseEstimator):
         """The folds of a splitter or a list, without the rows of weight zero."""
         from sklearn.model_selection import check_cv
 
+        splitter: Any = check_cv(self.cv)
         rows = np.arange(len(training.X))
         has_weight = training.weight > 0
         n_tested = 0
-        for train, test in check_cv(self.cv).split(training.X, training.target):
+        for train, test in splitter.split(training.X, training.target):
             train, test = (side[has_weight[side]] for side in (rows[train], rows[test]))
             if train.size == 0:
                 raise ValueError("A split of cv has no training rows of positive weight: use fewer or shuffled splits.")
@@ -488,7 +489,9 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
                 "float64: divide y by a number of that size."
             )
         if self.criterion == "poisson" and (target.min() < 0 or target.sum() <= 0):
-            raise ValueError("Some value(s) of y are negative, or all are zero, which is not allowed for Poisson trees.")
+            raise ValueError(
+                "Some value(s) of y are negative, or all are zero, which is not allowed for Poisson trees."
+            )
         return {}, target
 
     def _response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:

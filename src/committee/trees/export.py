@@ -7,9 +7,9 @@ serve the plots.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from numbers import Integral
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -310,18 +310,18 @@ def leaves_below(n: int) -> str:
 
 
 def _arrays(estimator: FittedTree) -> Tree:
-    if hasattr(estimator, "fit") and not isinstance(estimator, type) and not hasattr(estimator, "tree_"):
+    if isinstance(estimator, type):
+        raise TypeError(f"expected a fitted estimator, got the class {estimator.__name__}")
+    if not hasattr(estimator, "tree_"):
         raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet, call fit first")
-    arrays = getattr(getattr(estimator, "tree_", None), "arrays", None)
+    arrays = getattr(estimator.tree_, "arrays", None)
     if not isinstance(arrays, Tree):
-        kind = type(estimator)
-        got = f"the class {estimator.__name__}" if isinstance(estimator, type) else f"{kind.__module__}.{kind.__name__}"
-        raise TypeError(f"expected a fitted tree estimator of committee, got {got}")
+        raise TypeError(f"expected a tree estimator of committee, got {type(estimator).__name__}")
     return arrays
 
 
-def _names(argument: str, given: Sequence[str] | None, own: Sequence[object]) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Sized | None):
+def _names(argument: str, given: Any, own: Sequence[object]) -> list[str]:
+    if isinstance(given, str) or not (given is None or hasattr(given, "__len__")):
         raise TypeError(f"{argument} must be a sequence of names, got {given!r}")
     if given is not None and len(given) != len(own):
         raise ValueError(f"{argument} has {len(given)} names, the tree needs {len(own)}")

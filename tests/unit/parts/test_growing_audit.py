@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import Limits
 from committee.data.tree import LEAF, Tree, check_tree
-from committee.parts import growing
 from committee.parts.binning import BinMapper
 from committee.parts.growing import NO_LIMIT, Constraints, free_limits, grow
 from committee.parts.response import Response, class_response, newton_response, value_response
@@ -200,9 +199,9 @@ def test_exact_trees_in_one_kernel_call(criterion: str) -> None:
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_exact_trees_in_two_tiers(criterion: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_trees_in_two_tiers(criterion: str, set_subtree_rows: Callable[[int], None]) -> None:
     """Nodes of more than 64 rows are searched one by one, smaller ones become subtrees."""
-    monkeypatch.setattr(growing, "SUBTREE_ROWS", 64)
+    set_subtree_rows(64)
     n_inner = 0
     for seed in range(100, 120):
         problem = make_problem(seed, criterion, n_rows=(150, 300))
@@ -213,11 +212,11 @@ def test_exact_trees_in_two_tiers(criterion: str, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_binned_trees(criterion: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binned_trees(criterion: str, set_subtree_rows: Callable[[int], None]) -> None:
     """A cut between two bins is never beaten by another; odd seeds grow in two tiers."""
     n_inner = 0
     for seed in range(200, 220):
-        monkeypatch.setattr(growing, "SUBTREE_ROWS", 64 if seed % 2 else 4096)
+        set_subtree_rows(64 if seed % 2 else 4096)
         problem = make_problem(seed, criterion, n_rows=(30, 250))
         matrix = BinMapper(2 + seed % 14).fit_transform(problem.X, problem.w, problem.options["is_categorical"])
         tree = grow_tree(problem, matrix)
@@ -230,12 +229,12 @@ def test_binned_trees(criterion: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("changes", [{"max_features": 1}, {"random_splits": True}], ids=["one feature", "random"])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_drawn_splits_keep_every_limit(
-    criterion: str, changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    criterion: str, changes: dict[str, Any], set_subtree_rows: Callable[[int], None]
 ) -> None:
     """Features or thresholds drawn at random need not be the best, but all numbers and limits still hold."""
     n_suboptimal = 0
     for seed in range(300, 312):
-        monkeypatch.setattr(growing, "SUBTREE_ROWS", 64 if seed % 2 else 4096)
+        set_subtree_rows(64 if seed % 2 else 4096)
         problem = make_problem(seed, criterion, n_rows=(30, 200))
         if "max_leaf_nodes" in problem.options:  # gains of drawn splits order the nodes, which the audit cannot replay
             del problem.options["max_leaf_nodes"]

@@ -1,0 +1,464 @@
+"""What every estimator of the catalog promises: scikit-learn's contract in full, and ours on top of it."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import importlib
+import io
+import pickle
+import pkgutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import committee
+from committee import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
+from committee.base import threads
+from committee.catalog import CATALOG, Entry
+from committee.data.tree import Tree
+
+ESTIMATORS: list[type[Any]] = [getattr(committee, entry.name) for entry in CATALOG]
+
+SETTINGS: list[Any] = [
+    DecisionTreeClassifier(),
+    DecisionTreeClassifier(criterion="entropy", splitter="binned", max_leaf_nodes=6, class_weight="balanced"),
+    DecisionTreeClassifier(splitter="random", max_features="sqrt", min_samples_leaf=2, random_state=0),
+    DecisionTreeClassifier(ccp_alpha="cv", cv=3, random_state=0),
+    DecisionTreeRegressor(),
+    DecisionTreeRegressor(criterion="absolute_error", max_depth=4, ccp_alpha=0.01),
+    DecisionTreeRegressor(criterion="poisson", splitter="binned", max_bins=16, n_jobs=2),
+    DecisionTreeRegressor(splitter="random", max_features=0.5, max_leaf_nodes=9, random_state=0),
+    DecisionTreeRegressor(ccp_alpha="cv", cv=3, random_state=0),
+    DecisionStump(),
+    DecisionStump(splitter="binned", min_samples_leaf=2),
+]
+every_setting = pytest.mark.parametrize("estimator", SETTINGS, ids=repr)
+
+
+def make_data(estimator: Any, n: int = 300, d: int = 6, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """A table with some missing values and a target >= 0, of three classes for a classifier."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, d)), 2)
+    signal = X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3] + 0.3 * rng.normal(size=n)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    y = np.digitize(signal, [-0.5, 0.8]) if is_classifier(estimator) else signal - signal.min()
+    return X, y
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal bit for bit, down to the arrays inside."""
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, Tree) or (isinstance(a, tuple) and hasattr(a, "_fields")):
+        return type(a) is type(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if hasattr(a, "arrays"):
+        return same(a.arrays, b.arrays)
+    return bool(a == b)
+
+
+def assert_same_fit(a: Any, b: Any) -> None:
+    """The same attributes with the same values, fitted ones among them."""
+    assert vars(a).keys() == vars(b).keys()
+    for name in vars(a):
+        if name != "n_jobs":
+            assert same(getattr(a, name), getattr(b, name)), name
+
+
+# --- scikit-learn's checks -------------------------------------------------------------------------------------------
+
+
+@parametrize_with_checks(SETTINGS)  # without a list of expected failures
+def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
+    check(estimator)
+
+
+# --- the catalog -----------------------------------------------------------------------------------------------------
+
+
+def public_estimators() -> Iterator[str]:
+    """Every estimator class that the package defines under a public name, bases aside."""
+    for found in pkgutil.walk_packages(committee.__path__, "committee."):
+        module = importlib.import_module(found.name)
+        for name, value in vars(module).items():
+            is_own = isinstance(value, type) and issubclass(value, BaseEstimator) and value.__module__ == found.name
+            if is_own and not name.startswith(("_", "Base")):
+                yield name
+
+
+def test_every_estimator_has_one_entry() -> None:
+    names = [entry.name for entry in CATALOG]
+    assert sorted(names) == sorted(public_estimators())
+
+
+@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
+def test_an_entry_says_where_and_what(entry: Entry) -> None:
+    cls = getattr(importlib.import_module(entry.module), entry.name)
+    assert getattr(committee, entry.name) is cls
+    assert entry.name in committee.__all__
+    assert entry.aliases
+    assert any(part.strip().isdigit() and len(part.strip()) == 4 for part in entry.paper.split(","))
+    assert entry.ids
+
+
+@pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.name)
+def test_the_example_of_the_docstring_runs(entry: Entry) -> None:
+    """At least one line of output, and every line as it stands there."""
+    cls = getattr(committee, entry.name)
+    tests = [test for test in doctest.DocTestFinder().find(cls, entry.name) if test.examples]
+    assert any(example.want for test in tests for example in test.examples)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    runner, report = doctest.DocTestRunner(optionflags=flags), io.StringIO()
+    for test in tests:
+        runner.run(test, out=report.write)
+    assert runner.failures == 0, report.getvalue()
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_trees_transform_nothing(cls: type[Any]) -> None:
+    assert not hasattr(cls(), "transform")
+    assert not hasattr(cls(), "set_output")
+
+
+# --- copies ----------------------------------------------------------------------------------------------------------
+
+
+@every_setting
+def test_clone_pickle_and_joblib(estimator: Any, tmp_path: Path) -> None:
+    X, y = make_data(estimator)
+    model = clone(estimator).fit(X, y)
+    assert clone(model).get_params() == estimator.get_params()
+    assert not hasattr(clone(model), "tree_")
+    joblib.dump(model, tmp_path / "model.joblib")
+    copies = [
+        pickle.loads(pickle.dumps(model)),
+        pickle.loads(pickle.dumps(model, protocol=4)),
+        joblib.load(tmp_path / "model.joblib"),
+        copy.deepcopy(model),
+    ]
+    for other in copies:
+        assert_same_fit(model, other)
+        np.testing.assert_array_equal(other.predict(X), model.predict(X))
+        assert_same_fit(other.fit(X, y), model)
+
+
+@every_setting
+def test_a_memory_mapped_model_predicts(estimator: Any, tmp_path: Path) -> None:
+    """Arrays of a model loaded with mmap_mode are read-only."""
+    X, y = make_data(estimator)
+    model = clone(estimator).fit(X, y)
+    joblib.dump(model, tmp_path / "model.joblib")
+    mapped = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
+    np.testing.assert_array_equal(mapped.predict(X), model.predict(X))
+
+
+# --- refits and failed fits ------------------------------------------------------------------------------------------
+
+
+@every_setting
+def test_a_refit_leaves_no_trace(estimator: Any) -> None:
+    X, y = make_data(estimator)
+    frame = pd.DataFrame(X[:100, :4], columns=["a", "b", "c", "d"])
+    fresh = clone(estimator).fit(X, y)
+    again = clone(estimator).fit(frame, y[:100])
+    assert list(again.feature_names_in_) == ["a", "b", "c", "d"]
+    again.fit(X, y)
+    assert_same_fit(again, fresh)
+
+
+def test_a_refit_without_cross_validation_removes_its_curve() -> None:
+    X, y = make_data(DecisionTreeRegressor())
+    model = DecisionTreeRegressor(ccp_alpha="cv", cv=3, random_state=0).fit(X, y)
+    assert model.pruning_.chosen >= 0
+    model.set_params(ccp_alpha=0.0).fit(X, y)
+    assert not hasattr(model, "pruning_")
+
+
+def is_kernel(value: object) -> bool:
+    return hasattr(value, "py_func") and hasattr(value, "signatures")
+
+
+def interrupt_growth(monkeypatch: pytest.MonkeyPatch, n_calls: int) -> list[str]:
+    """Every kernel that a module of committee.parts calls raises KeyboardInterrupt from the n-th call on."""
+    calls: list[str] = []
+
+    def interrupted(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            calls.append(name)
+            if len(calls) >= n_calls:
+                raise KeyboardInterrupt
+            return kernel(*args)
+
+        return call
+
+    for module in [m for name, m in sys.modules.items() if name.startswith("committee.parts.")]:
+        for name, value in list(vars(module).items()):
+            if is_kernel(value):
+                monkeypatch.setattr(module, name, interrupted(name, value))
+    return calls
+
+
+@pytest.mark.parametrize("was_fitted", [False, True], ids=["new", "fitted"])
+@pytest.mark.parametrize("n_calls", [1, 3])
+@every_setting
+def test_an_interrupted_fit_changes_nothing(
+    estimator: Any,
+    n_calls: int,
+    was_fitted: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    set_subtree_rows: Callable[[int], None],
+) -> None:
+    set_subtree_rows(64)  # then the fit needs many calls
+    X, y = make_data(estimator)
+    model = clone(estimator)
+    if was_fitted:
+        model.fit(X[:100, :3], y[:100])
+    else:
+        clone(estimator).fit(X, y)  # imports the modules to patch
+    before, answers = dict(vars(model)), model.predict(X[:, :3]) if was_fitted else None
+    calls = interrupt_growth(monkeypatch, n_calls)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    monkeypatch.undo()
+    assert len(calls) >= n_calls
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is before[name] for name in before)
+    if was_fitted:
+        np.testing.assert_array_equal(model.predict(X[:, :3]), answers)
+    else:
+        with pytest.raises(NotFittedError):
+            model.predict(X)
+
+
+@pytest.mark.parametrize("was_fitted", [False, True], ids=["new", "fitted"])
+@every_setting
+def test_a_failed_fit_changes_nothing(estimator: Any, was_fitted: bool) -> None:
+    X, y = make_data(estimator)
+    model = clone(estimator)
+    if was_fitted:
+        model.fit(X, y)
+    before = dict(vars(model))
+    bad: list[tuple[Any, Any, Any]] = [
+        (X[:, :2], y[:-1], None),
+        (np.where(X > 1, np.inf, X)[:, :2], y, None),
+        (X[:, :2], y, -np.ones(len(y))),
+        (X[:, :2], np.full(len(y), np.nan), None),
+        (pd.DataFrame({"a": ["x"] * len(y)}), y, None),
+    ]
+    for table, target, weight in bad:
+        with pytest.raises(ValueError, match=r".+"):
+            model.fit(table, target, sample_weight=weight)
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[name] is before[name] for name in before)
+
+
+# A program that fits a tree that takes many seconds; it says when growth, and before it the coding, begins.
+LONG_FIT = """
+    import numpy as np
+    from committee import DecisionTreeRegressor
+    import committee.parts.growing as growing
+
+    small = np.random.default_rng(0).normal(size=(5000, 3))
+    DecisionTreeRegressor(splitter="best").fit(small, small[:, 0])  # loads the kernels
+    rng = np.random.default_rng(0)
+    X = rng.random((2_000_000, 20), dtype=np.float32)
+    y = rng.random(2_000_000)
+    grow = growing.grow
+
+    def grow_aloud(*args, **kwargs):
+        print("growing", flush=True)
+        return grow(*args, **kwargs)
+
+    growing.grow = grow_aloud
+    tree = DecisionTreeRegressor(splitter="best", n_jobs=N_JOBS)
+    print("coding", flush=True)
+    try:
+        tree.fit(X, y)
+        print("finished", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", sorted(vars(tree)) == sorted(tree.get_params()), flush=True)
+"""
+
+
+@pytest.mark.parametrize(("stage", "n_jobs"), [("coding", 1), ("growing", 1), ("growing", 2)])
+def test_ctrl_c_is_heard(stage: str, n_jobs: int) -> None:
+    """Within 5 seconds, however busy the machine; about half a second if it is not."""
+    program = textwrap.dedent(LONG_FIT).replace("N_JOBS", str(n_jobs))
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip() == stage:
+                break
+        time.sleep(1.0)  # into the work
+        process.send_signal(signal.SIGINT)
+        try:
+            rest, _ = process.communicate(timeout=5.0)
+        finally:
+            process.kill()
+    assert rest.split()[-2:] == ["interrupted", "True"]
+    assert "finished" not in rest
+
+
+# --- threads ---------------------------------------------------------------------------------------------------------
+
+
+THREADED: list[Any] = [
+    DecisionTreeClassifier(splitter="best"),
+    DecisionTreeClassifier(splitter="binned"),
+    DecisionTreeClassifier(splitter="best", criterion="entropy", max_features=3, random_state=0),
+    DecisionTreeClassifier(splitter="random", max_features="sqrt", random_state=0),
+    DecisionTreeClassifier(splitter="binned", max_leaf_nodes=40),
+    DecisionTreeClassifier(ccp_alpha="cv", cv=3, random_state=0, max_depth=6),
+    DecisionTreeRegressor(splitter="best"),
+    DecisionTreeRegressor(splitter="binned", criterion="poisson", max_features=0.5, random_state=0),
+    DecisionTreeRegressor(splitter="random", random_state=0),
+    DecisionTreeRegressor(criterion="absolute_error", max_depth=6),
+    DecisionTreeRegressor(criterion="absolute_error", splitter="binned", max_leaf_nodes=20),
+    DecisionTreeRegressor(max_leaf_nodes=50, max_features=2, random_state=0),
+    DecisionTreeRegressor(monotonic_cst=[1, 0, 0, 0, -1, 0], min_samples_leaf=5),
+    DecisionStump(),
+    DecisionStump(splitter="binned"),
+]
+
+
+@pytest.mark.parametrize("estimator", THREADED, ids=repr)
+def test_the_number_of_threads_changes_no_bit(
+    estimator: Any, monkeypatch: pytest.MonkeyPatch, set_subtree_rows: Callable[[int], None]
+) -> None:
+    """Every node of more than 256 rows, every subtree and every block of rows to predict may go to a second thread."""
+    monkeypatch.setattr(threads, "WORK_PER_THREAD", 500)
+    set_subtree_rows(256)
+    X, y = make_data(estimator, n=5000)
+    w = np.random.default_rng(1).integers(1, 17, len(y)) / 8
+    used: list[int] = []
+    run = threads.run
+
+    def spy(function: Callable[..., Any], calls: Any, n_threads: int) -> list[Any]:
+        used.append(n_threads)
+        return run(function, calls, n_threads)
+
+    for module in [m for name, m in sys.modules.items() if name.startswith("committee.parts.")]:
+        if hasattr(module, "run"):
+            monkeypatch.setattr(module, "run", spy)
+    one = clone(estimator).set_params(n_jobs=1).fit(X, y, sample_weight=w)
+    assert set(used) == {1}
+    two = clone(estimator).set_params(n_jobs=2).fit(X, y, sample_weight=w)
+    assert used.count(2) > 1
+    assert_same_fit(one, two)
+    assert same(one.predict(X), two.predict(X))
+    assert same(one.apply(X), two.apply(X))
+
+
+# --- frames ----------------------------------------------------------------------------------------------------------
+
+
+def make_frames(n: int = 240) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    """The same named table with categories and missing values in three libraries, and a target that needs them."""
+    rng = np.random.default_rng(3)
+    town = rng.choice(["Bonn", "Ulm", "Kiel", "Jena", "Hof"], n)
+    size, age = rng.normal(size=n), rng.integers(0, 90, n)
+    y = 3.0 * np.isin(town, ["Ulm", "Hof"]) + size + 0.01 * age + 0.1 * rng.normal(size=n) + 4
+    towns = [None if rng.random() < 0.05 else str(name) for name in town]
+    sizes = [None if rng.random() < 0.05 else float(value) for value in size]
+    pandas = pd.DataFrame({"town": pd.Categorical(towns), "size": pd.array(sizes, dtype="Float64"), "age": age})
+    polars = pl.DataFrame({"town": towns, "size": sizes, "age": age}, schema_overrides={"town": pl.Categorical})
+    arrow = pa.table({"town": pa.array(towns).dictionary_encode(), "size": pa.array(sizes), "age": pa.array(age)})
+    return {"pandas": pandas, "polars": polars, "arrow": arrow}, y
+
+
+@every_setting
+def test_frames_with_names_and_categories(estimator: Any) -> None:
+    frames, y = make_frames()
+    target = (y > np.median(y)).astype(int) if is_classifier(estimator) else y
+    models = {name: clone(estimator).fit(frame, target) for name, frame in frames.items()}
+    answers = models["pandas"].predict(frames["pandas"])
+    for name, model in models.items():
+        assert list(model.feature_names_in_) == ["town", "size", "age"]
+        assert model.columns_.category_names(0) == ["Bonn", "Hof", "Jena", "Kiel", "Ulm"]
+        assert same(model.tree_.arrays, models["pandas"].tree_.arrays)
+        for frame in frames.values():  # fitted on one kind, asked with another
+            np.testing.assert_array_equal(model.predict(frame), answers, err_msg=name)
+    assert models["pandas"].score(frames["pandas"], target) > (0.7 if is_classifier(estimator) else 0.3)
+
+
+@every_setting
+def test_other_columns_are_refused(estimator: Any) -> None:
+    frames, y = make_frames()
+    frame = frames["pandas"]
+    model = clone(estimator).fit(frame, y > 4 if is_classifier(estimator) else y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[["size", "town", "age"]])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame.rename(columns={"age": "years"}))
+    with pytest.warns(UserWarning, match="valid feature names"), pytest.raises(ValueError, match="2 features"):
+        model.predict(np.zeros((3, 2)))
+
+
+@every_setting
+def test_unseen_categories_count_as_missing(estimator: Any) -> None:
+    frames, y = make_frames()
+    frame = frames["pandas"]
+    model = clone(estimator).fit(frame, y > 4 if is_classifier(estimator) else y)
+    nowhere, elsewhere = frame.copy(), frame.copy()
+    nowhere["town"] = pd.Categorical([None] * len(frame), categories=["Bonn"])
+    elsewhere["town"] = pd.Categorical(["Oslo"] * len(frame))
+    np.testing.assert_array_equal(model.predict(elsewhere), model.predict(nowhere))
+
+
+# --- inside scikit-learn's tools -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_pipeline_and_grid_search(cls: type[Any]) -> None:
+    X, y = make_data(cls())
+    pipeline = Pipeline([("scale", FunctionTransformer(lambda table: table * 2.0)), ("tree", cls())])
+    grid = {"tree__min_samples_leaf": [1, 10, 150]}
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X, y)
+    assert search.best_params_["tree__min_samples_leaf"] != 150  # no split is left to take
+    best = clone(search.best_estimator_).fit(X, y)
+    assert_same_fit(best[-1], search.best_estimator_[-1])
+    np.testing.assert_array_equal(search.predict(X), best.predict(X))
+    direct = cls(**{name[6:]: value for name, value in search.best_params_.items()}).fit(2.0 * X, y)
+    np.testing.assert_array_equal(direct.predict(2.0 * X), search.predict(X))
+
+
+@pytest.fixture
+def _routing() -> Iterator[None]:
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("_routing")
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_sample_weight_is_routed(cls: type[Any]) -> None:
+    X, y = make_data(cls())
+    w = np.random.default_rng(0).integers(0, 5, len(y)).astype(float)
+    asks = cls().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+    weighted = make_pipeline(FunctionTransformer(), asks).fit(X, y, sample_weight=w)
+    assert same(weighted[-1].tree_.arrays, cls().fit(X, y, sample_weight=w).tree_.arrays)
+    assert not same(weighted[-1].tree_.arrays, cls().fit(X, y).tree_.arrays)
+    scores = cross_validate(asks, X, y, cv=[(np.arange(150), np.arange(150, 300))], params={"sample_weight": w})
+    model = cls().fit(X[:150], y[:150], sample_weight=w[:150])
+    assert scores["test_score"][0] == model.score(X[150:], y[150:], sample_weight=w[150:])
+    with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
+        make_pipeline(FunctionTransformer(), cls()).fit(X, y, sample_weight=w)
