@@ -130,7 +130,7 @@ class Work(NamedTuple):
     cuts: NDArray[np.int64]  # [4, max(c, n)]: code, g, h and n of the rows that would go left
     gain: NDArray[np.float64]  # [max(c, n)]
     by_class: NDArray[np.float64]  # [2, k]: left, right
-    by_category: NDArray[np.float64]  # [257, max(k, 3)]
+    by_category: NDArray[np.float64]  # [257, 3]: sum, weight and count
     order: NDArray[np.int64]  # [257] categories in Fisher order
     inverse: NDArray[np.float64]  # [64] H / (h (H - h)) of a node of H rows of weight one
     absolute: NDArray[np.float64]  # [6, n + 1] for the absolute error, else empty

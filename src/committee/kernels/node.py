@@ -24,8 +24,8 @@ def begin_node(node, rules, stat, target, rows):
     g = 0
     h = 0
     for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
-        g += stat[i, np.uintp(0)]
-        h += stat[i, np.uintp(1)]
+        g += stat[i, 0]
+        h += stat[i, 1]
     node.g = g
     node.h = h
     node.shift = 0
@@ -145,8 +145,8 @@ def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, stat, 
     for i in range(np.uintp(node.n)):
         right = np.int64(column[i])
         n_right += right
-        g += stat[start + i, np.uintp(0)] & (right - 1)  # all bits, or none
-        h += stat[start + i, np.uintp(1)] & (right - 1)
+        g += stat[start + i, 0] & (right - 1)  # all bits, or none
+        h += stat[start + i, 1] & (right - 1)
     cuts_out[LEFT_G, 0], cuts_out[LEFT_H, 0], cuts_out[LEFT_N, 0] = g, h, node.n - n_right
     cuts_out[LEFT_N, 1] = 0
     return threshold, code, missing_left

@@ -106,18 +106,18 @@ def move_rows(start, n, side, rows, stat, spare_rows, spare_stat):
     n_right = zero
     for i in range(np.uintp(n)):
         row = rows[start + i]
-        g = stat[start + i, zero]
-        h = stat[start + i, one]
+        g = stat[start + i, 0]
+        h = stat[start + i, 1]
         left = np.uintp(side[i])
         rows[n_left] = row
-        stat[n_left, zero] = g
-        stat[n_left, one] = h
+        stat[n_left, 0] = g
+        stat[n_left, 1] = h
         spare_rows[n_right] = row
-        spare_stat[n_right, zero] = g
-        spare_stat[n_right, one] = h
+        spare_stat[n_right, 0] = g
+        spare_stat[n_right, 1] = h
         n_left += left
         n_right += one - left
     for i in range(n_right):
         rows[n_left + i] = spare_rows[i]
-        stat[n_left + i, zero] = spare_stat[i, zero]
-        stat[n_left + i, one] = spare_stat[i, one]
+        stat[n_left + i, 0] = spare_stat[i, 0]
+        stat[n_left + i, 1] = spare_stat[i, 1]

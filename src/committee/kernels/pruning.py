@@ -57,22 +57,24 @@ def remove(i, heap, size, where, link):
 
 
 @kernel
-def prune_weakest_links(left, parent, cost, pruned_at_out, order_out, alpha_out, cost_out, n_leaves_out):
+def prune_weakest_links(
+    left, parent, cost, branch_cost, link, scratch, pruned_at_out, order_out, alpha_out, cost_out, n_leaves_out
+):
     """Collapse the weakest inner node again and again until the root is a leaf; return the number of steps.
 
     The link of node t is g(t) = (R(t) - R(T_t)) / (leaves of T_t - 1): the price per leaf at which its subtree T_t is
     no longer worth keeping. cost is R(t), a node's share of the tree's impurity. Step s collapses order_out[s] at
     alpha_out[s] and leaves a tree of cost cost_out[s] with n_leaves_out[s] leaves; pruned_at_out[t] is the step that
-    made t a leaf, 0 for leaves, -1 for nodes that vanish below another.
+    made t a leaf, 0 for leaves, -1 for nodes that vanish below another. branch_cost, link [m] and
+    scratch [4, m] are overwritten.
     """
     m = left.size
-    branch_cost = cost.copy()
-    n_leaves = np.ones(m, np.int64)
-    link = np.zeros(m)
-    heap = np.empty(m, np.int64)
-    where = np.full(m, -1)
+    n_leaves, heap, where, below = scratch[0], scratch[1], scratch[2], scratch[3]
     size = 0
     for t in range(m - 1, -1, -1):
+        branch_cost[t] = cost[t]
+        n_leaves[t] = 1
+        where[t] = -1
         pruned_at_out[t] = 0
         if left[t] >= 0:
             branch_cost[t] = branch_cost[left[t]] + branch_cost[left[t] + 1]
@@ -84,7 +86,6 @@ def prune_weakest_links(left, parent, cost, pruned_at_out, order_out, alpha_out,
             size += 1
     for place in range(size // 2 - 1, -1, -1):
         sift_down(place, heap, size, where, link)
-    below = np.empty(m, np.int64)
     n_steps = 0
     while size > 0:
         t = heap[0]
@@ -121,16 +122,15 @@ def prune_weakest_links(left, parent, cost, pruned_at_out, order_out, alpha_out,
 
 
 @kernel
-def pruned_losses(parent, collapse, prediction, leaves, target, weight, loss_kind, loss_out):
+def pruned_losses(parent, collapse, prediction, leaves, target, weight, loss_kind, path, loss_out):
     """Add the losses, and their squares, of rows under every tree of a pruning sequence to loss_out[2, trees + 1].
 
     What is added are differences along the sequence: the sums are the cumulative sums of loss_out[:, :trees].
 
     Node t answers in the trees collapse[t], collapse[t] + 1, ... as long as none of its ancestors does. leaves holds
-    the leaf of each row in the full tree. loss_kind: 0 wrong class, 1 squared, 2 absolute, 3 half Poisson deviance.
+    the leaf of each row in the full tree; path [nodes] is overwritten. loss_kind: 0 wrong class, 1 squared, 2 absolute, 3 half Poisson deviance.
     """
     n_trees = loss_out.shape[1] - 1
-    path = np.empty(parent.size, np.int64)
     for i in range(leaves.size):
         length = 0
         t = leaves[i]

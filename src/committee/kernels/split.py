@@ -18,45 +18,53 @@ from committee.kernels.scores import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION
 
 @part
 def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, ranked_target, work):
-    """Search feature f; the codes of the node's rows stand in work.column[:node.n], n_codes means missing."""
-    before = node.score
+    """Search feature f; the codes of the node's rows stand in work.column[:node.n], n_codes means missing.
+
+    Categories are put in order first (Fisher) and then cut like numbers: by mean target, for which the best subset is
+    a prefix of the order; for K classes in K orders, by the share of each class in turn.
+    """
+    if not is_categorical:
+        search_column(f, n_codes, monotone, node, rules, stat, work)
+        return
+    for i in range(node.n):
+        work.spare_rows[i] = work.column[i]
     has_classes = rules.criterion >= FIRST_CLASS_CRITERION and rules.criterion != ABSOLUTE
-    if is_categorical:
-        if has_classes:
-            search_class_categories(
-                f, n_codes, node, rules, stat, work.column, work.histogram, work.by_class, work.by_category,
-                work.order, work.gain,
-            )
-            return
-        n_codes = order_categories(
-            n_codes, node, rules, stat, ranked_target, work.column, work.by_category, work.order, work.gain,
-            work.cuts[CODE],
-        )
-    has_counts = rules.unit_weights or rules.min_samples_leaf == 1
-    if rules.is_plain and node.n <= SMALL and not is_categorical and monotone == 0 and n_codes < SMALL_CODES:
+    for k in range(rules.n_classes if has_classes else 1):
+        before = node.score
+        n_places = order_categories(
+            k, n_codes, has_classes, node, rules, stat, ranked_target, work.spare_rows, work.by_category, work.order,
+            work.gain, work.cuts[CODE], work.column,
+        )  # fmt: skip
+        search_column(f, n_places, 0, node, rules, stat, work)
+        if node.score > before:
+            write_set(node, work.order, work.by_category)
+
+
+@part
+def search_column(f, n_codes, monotone, node, rules, stat, work):
+    """Search the cuts between codes; the best one so far is kept in the node's record."""
+    if rules.is_plain and node.n <= SMALL and monotone == 0 and n_codes < SMALL_CODES:
         if search_small(f, n_codes, node, rules, stat, work.column, work.counters, work.cuts, work.inverse):
             return
-    # A histogram needs no sort, but it has no counts unless every weight is one.
+    before = node.score
+    has_counts = rules.unit_weights or rules.min_samples_leaf == 1
     is_dense = n_codes < min(2 * node.n, work.histogram.shape[0]) and (node.n > 32 or n_codes <= 4)
-    if is_dense and has_counts and not has_classes and rules.criterion != ABSOLUTE:
+    # A histogram needs no sort, but it has no counts unless every weight is one.
+    if is_dense and has_counts and rules.criterion < FIRST_CLASS_CRITERION:
         cut_histogram(n_codes, node, stat, work.column, work.histogram, work.cuts)
         search_cuts(f, n_codes, node.h, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
     else:
         keys = order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)
-        if has_classes:
-            search_classes(f, n_codes, node, rules, stat, keys, work.by_class)
-        elif rules.criterion == ABSOLUTE:
+        if rules.criterion == ABSOLUTE:
             search_absolute(f, n_codes, monotone, node, rules, stat, keys, work.cuts[LEFT_G], work.absolute)
+        elif rules.criterion >= FIRST_CLASS_CRITERION:
+            search_classes(f, n_codes, node, rules, stat, keys, work.by_class)
         else:
             n_cuts = cut_order(n_codes, node, stat, keys, work.cuts)
             search_cuts(f, n_cuts, node.n, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
     if node.score > before:
         node.threshold = np.nan
         node.is_set = 0
-        if is_categorical:
-            for c in range(255):
-                work.gain[c] = work.by_category[c, 2]
-            write_set(node, node.code + 1, work.order, work.gain)
 
 
 @part
@@ -73,9 +81,9 @@ def search_small(f, n_codes, node, rules, stat, column, counters, sorted_rows, i
     start = np.uintp(node.start)
     for i in range(np.uintp(n)):
         rank = np.uintp(counters[np.uintp(SMALL) + i])
-        sorted_rows[np.uintp(CODE), rank] = np.int64(column[i])
-        sorted_rows[np.uintp(LEFT_G), rank] = stat[start + i, np.uintp(0)]
-        sorted_rows[np.uintp(LEFT_H), rank] = stat[start + i, np.uintp(1)]
+        sorted_rows[CODE, rank] = np.int64(column[i])
+        sorted_rows[LEFT_G, rank] = stat[start + i, 0]
+        sorted_rows[LEFT_H, rank] = stat[start + i, 1]
     h_all = node.h * rules.h_unit
     mean = (node.g - node.shift * node.h) * rules.g_unit / h_all
     g = 0
@@ -117,8 +125,8 @@ def cut_histogram(n_codes, node, stat, column, histogram, cuts_out):
     one = np.uintp(1)
     for i in range(np.uintp(node.n)):
         c = np.uintp(column[i])
-        histogram[c, zero] += stat[start + i, zero]
-        histogram[c, one] += stat[start + i, one]
+        histogram[c, 0] += stat[start + i, 0]
+        histogram[c, 1] += stat[start + i, 1]
     g = 0
     h = 0
     for c in range(n_codes):
@@ -148,8 +156,8 @@ def cut_order(n_codes, node, stat, keys, cuts_out):
     n_cuts = 0
     for i in range(n_present):
         row = start + np.uintp(keys[i] & POSITION)
-        g += stat[row, zero]
-        h += stat[row, one]
+        g += stat[row, 0]
+        h += stat[row, 1]
         code = keys[i] >> CODE_BITS
         cuts_out[CODE, n_cuts] = np.int64(code)
         cuts_out[LEFT_G, n_cuts] = g
@@ -247,10 +255,10 @@ def search_classes(f, n_codes, node, rules, stat, keys, by_class):
             square_right += right[k] * right[k]
         for i in range(n_present):
             row = np.uintp(node.start) + np.uintp(keys[i] & POSITION)
-            k = np.uintp(stat[row, np.uintp(0)])
-            h_left += stat[row, np.uintp(1)]
+            k = np.uintp(stat[row, 0])
+            h_left += stat[row, 1]
             n_left += 1
-            weight = np.float64(stat[row, np.uintp(1)])
+            weight = np.float64(stat[row, 1])
             square_left += weight * (2.0 * left[k] + weight)
             square_right -= weight * (2.0 * right[k] - weight)
             left[k] += weight
@@ -274,139 +282,57 @@ def search_classes(f, n_codes, node, rules, stat, keys, by_class):
 
 
 @part
-def sort_categories(n_present, order, value):
-    """Insertion sort of the category codes order[:n_present] by value[code]; equal values keep the code order."""
-    for i in range(1, n_present):
-        code = order[i]
-        j = i - 1
-        while j >= 0 and value[order[j]] > value[code]:
-            order[j + 1] = order[j]
-            j -= 1
-        order[j + 1] = code
+def order_categories(
+    k, n_codes, has_classes, node, rules, stat, ranked_target, codes, by_category, order, value, place, column_out
+):
+    """Places of the rows' categories in the order by mean target, or by the share of class k; return how many places.
 
-
-@part
-def order_categories(n_codes, node, rules, stat, ranked_target, column, by_category, order, value, place):
-    """Replace the category codes in `column` by their places in Fisher's order, by mean target; return how many.
-
-    For one target the best subset is a prefix of this order. Missing rows get the number of places.
-    Overwrites column, by_category (sum, weight and count by code), order, value and place.
+    Missing rows get the number of places. Overwrites by_category (sum, weight and count by code), order, value, place.
     """
-    is_rank = rules.criterion == ABSOLUTE
     for c in range(by_category.shape[0]):
-        for k in range(3):
-            by_category[c, k] = 0.0
+        for column in range(3):
+            by_category[c, column] = 0.0
     for i in range(node.n):
         row = node.start + i
-        c = column[i]
+        c = codes[i]
         h = np.float64(stat[row, 1])
-        by_category[c, 0] += ranked_target[stat[row, 0]] * h if is_rank else np.float64(stat[row, 0])
+        amount = np.float64(stat[row, 0])
+        if has_classes:
+            amount = h if stat[row, 0] == k else 0.0
+        elif rules.criterion == ABSOLUTE:
+            amount = ranked_target[stat[row, 0]] * h
+        by_category[c, 0] += amount
         by_category[c, 1] += h
         by_category[c, 2] += 1.0
-    n_present = 0
+    n_places = 0
     for c in range(n_codes):
         if by_category[c, 2] > 0.0:
-            order[n_present] = c
             value[c] = by_category[c, 0] / by_category[c, 1]
-            n_present += 1
-    sort_categories(n_present, order, value)
-    place[n_codes] = n_present
-    for j in range(n_present):
+            j = n_places - 1  # insertion sort: equal values keep the order of their codes
+            while j >= 0 and value[order[j]] > value[c]:
+                order[j + 1] = order[j]
+                j -= 1
+            order[j + 1] = c
+            n_places += 1
+    place[n_codes] = n_places
+    for j in range(n_places):
         place[order[j]] = j
     for i in range(node.n):
-        column[i] = np.uint32(place[column[i]])
-    return n_present
+        column_out[i] = np.uint32(place[codes[i]])
+    return n_places
 
 
 @part
-def write_set(node, n_left, order, count):
-    """The first n_left categories in order as a bitset. A category the node never saw goes where missing goes."""
+def write_set(node, order, by_category):
+    """The first node.code + 1 categories in order as a bitset. A category the node never saw goes where missing goes."""
     bits = node.set
     for word in range(4):
         bits[word] = np.uint64(0)
     if node.missing_left == 1:
-        for c in range(255):
-            if count[c] == 0.0:
+        for c in range(256):
+            if by_category[c, 2] == 0.0:
                 bits[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
-    for j in range(n_left):
+    for j in range(node.code + 1):
         c = order[j]
         bits[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
     node.is_set = 1
-
-
-@part
-def search_class_categories(f, n_codes, node, rules, stat, column, counts, by_class, by_category, order, value):
-    """Categories for K classes: for each class in turn, cut the order of the categories by their share of it."""
-    n_classes = rules.n_classes
-    for c in range(n_codes + 1):
-        for k in range(n_classes):
-            by_category[c, k] = 0.0
-        counts[c, 0] = 0
-        counts[c, 1] = 0
-    for i in range(node.n):
-        row = node.start + i
-        c = column[i]
-        by_category[c, stat[row, 0]] += np.float64(stat[row, 1])
-        counts[c, 0] += 1
-        counts[c, 1] += stat[row, 1]
-    n_present = 0
-    for c in range(n_codes):
-        if counts[c, 0] > 0:
-            order[n_present] = c
-            n_present += 1
-    before = node.score
-    for k in range(n_classes):
-        for j in range(n_present):
-            c = order[j]
-            value[c] = by_category[c, k] / np.float64(counts[c, 1])
-        sort_categories(n_present, order, value)
-        for missing_left in range(2 if counts[n_codes, 0] > 0 else 1):
-            n_left = cut_class_categories(
-                f, n_codes, n_present, missing_left, node, rules, counts, by_class, by_category, order
-            )
-            if node.score > before:
-                before = node.score
-                for c in range(n_codes):
-                    value[c] = np.float64(counts[c, 0])
-                for c in range(n_codes, 255):
-                    value[c] = 0.0
-                write_set(node, n_left, order, value)
-                for j in range(n_present):
-                    c = order[j]
-                    value[c] = by_category[c, k] / np.float64(counts[c, 1])
-
-
-@part
-def cut_class_categories(f, n_codes, n_present, missing_left, node, rules, counts, by_class, by_category, order):
-    """Try every prefix of `order`; return the number of categories in the best prefix, if it beats the node's best."""
-    left = by_class[0]
-    right = by_class[1]
-    n_classes = left.size
-    for k in range(n_classes):
-        left[k] = by_category[n_codes, k] if missing_left == 1 else 0.0
-        right[k] = 0.0 if missing_left == 1 else by_category[n_codes, k]
-        for j in range(n_present):
-            right[k] += by_category[order[j], k]
-    h_left = counts[n_codes, 1] * missing_left
-    n_left = counts[n_codes, 0] * missing_left
-    found = 0
-    for j in range(n_present):
-        c = order[j]
-        h_left += counts[c, 1]
-        n_left += counts[c, 0]
-        for k in range(n_classes):
-            left[k] += by_category[c, k]
-            right[k] -= by_category[c, k]
-        if min(n_left, node.n - n_left) < max(rules.min_samples_leaf, 1):
-            continue
-        if min(h_left, node.h - h_left) < rules.min_weight_leaf:
-            continue
-        gain = class_score(rules.criterion, left, np.float64(h_left))
-        gain += class_score(rules.criterion, right, np.float64(node.h - h_left))
-        if gain > node.score:
-            node.score = gain
-            node.feature = f
-            node.code = j
-            node.missing_left = missing_left
-            found = j + 1
-    return found

@@ -47,7 +47,9 @@ def pruning_path(tree: Tree) -> PruningPath:
     n_inner = int(np.count_nonzero(~tree.is_leaf))
     pruned_at, order = np.empty(m, np.int64), np.empty(n_inner, np.int64)
     alpha, impurity, n_leaves = np.empty(n_inner), np.empty(n_inner), np.empty(n_inner, np.int64)
-    n_steps = prune_weakest_links(tree.left, parents(tree), cost, pruned_at, order, alpha, impurity, n_leaves)
+    scratch = np.empty(m), np.empty(m), np.empty((4, m), np.int64)
+    found = pruned_at, order, alpha, impurity, n_leaves
+    n_steps = prune_weakest_links(tree.left, parents(tree), cost, *scratch, *found)
     full = float(cost[tree.is_leaf].sum())
     return PruningPath(
         alpha=np.append(0.0, alpha[:n_steps]),
@@ -123,7 +125,7 @@ def cross_validate(
         first[tree.is_leaf] = 0
         pruned_losses(
             parents(tree), first, predict(tree), apply_tree(tree, X[test]), target[test], weight[test],
-            LOSSES[loss], differences,
+            LOSSES[loss], np.empty(tree.n_nodes, np.int64), differences,
         )  # fmt: skip
     mean, mean_square = differences[:, :-1].cumsum(axis=1) / weight.sum()
     variance = np.maximum(mean_square - mean**2, 0.0)

@@ -65,7 +65,7 @@ def make_work(n: int, rules: NDArray[np.void], n_codes: int) -> Work:
         cuts=np.empty((4, n_cuts), np.int64),
         gain=np.empty(n_cuts),
         by_class=np.empty((2, n_classes)),
-        by_category=np.zeros((257, max(n_classes, 3))),
+        by_category=np.empty((257, 3)),
         order=np.empty(257, np.int64),
         inverse=np.empty(64),
         absolute=np.empty((6, n + 2 if rules["criterion"][0] == ABSOLUTE else 0)),

@@ -488,10 +488,8 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
                 f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
                 "float64: divide y by a number of that size."
             )
-        if self.criterion == "poisson" and (target.min() < 0 or target.sum() <= 0):
-            raise ValueError(
-                "Some value(s) of y are negative, or all are zero, which is not allowed for Poisson trees."
-            )
+        if self.criterion == "poisson" and (target.min() < 0 or not target.any()):
+            raise ValueError("Some value(s) of y are negative, or all are zero: criterion='poisson' is for counts.")
         return {}, target
 
     def _response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:

@@ -92,13 +92,12 @@ def test_the_steps_say_which_node_went_when() -> None:
 
 
 def test_a_split_is_the_first_to_go_where_it_gains_least() -> None:
-    """R = 1 at the root; the left split gains 1/4 at the price of a leaf, the one at the root 1/2."""
+    """The variance is 9/8 at the root; its halves have 1/4 and 0, each on half of the weight."""
     X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.5, -0.5, 1.0, 1.0])
     tree = DecisionTreeRegressor().fit(X, y).tree_.arrays
     path = pruning_path(tree)
-    # variance: root 17/16, the left half 1/4 on half of the weight
-    np.testing.assert_allclose(path.alpha, [0.0, 0.125, 17 / 16 - 0.125], rtol=1e-12)
-    np.testing.assert_allclose(path.impurity, [0.0, 0.125, 17 / 16], rtol=1e-12)
+    np.testing.assert_allclose(path.alpha, [0.0, 1 / 8, 1.0], rtol=1e-12)
+    np.testing.assert_allclose(path.impurity, [0.0, 1 / 8, 9 / 8], rtol=1e-12)
     assert path.n_leaves.tolist() == [3, 2, 1]
 
 

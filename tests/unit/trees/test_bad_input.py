@@ -10,6 +10,7 @@ import datetime
 import pickle
 from collections.abc import Callable
 from copy import deepcopy
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, KFold
-from sklearn.tree import DecisionTreeClassifier as SklearnClassifier
 from sklearn.tree import DecisionTreeRegressor as SklearnRegressor
 
 import committee
@@ -90,7 +90,7 @@ class OnlyShape:
 BAD_TABLES = table(
     ("no rows", np.empty((0, 3)), ValueError, r"Found array with 0 sample\(s\)"),
     ("no columns", np.empty((N, 0)), ValueError, r"Found array with 0 feature\(s\)"),
-    ("empty list", [], ValueError, "Expected 2D array.*Reshape your data"),
+    ("empty list", [], ValueError, r"Expected 2D array(.|\n)*Reshape your data"),
     ("1-d", X[:, 0], ValueError, r"Expected 2D array(.|\n)*Reshape your data"),
     ("3-d", X[:, :, None], ValueError, "Found array with dim 3"),
     ("number", 3.0, ValueError, "Expected 2D array, got scalar"),
@@ -106,18 +106,13 @@ BAD_TABLES = table(
     ("complex", X + 1j, ValueError, "Complex data not supported"),
     ("complex object", changed(1j, dtype=object), ValueError, "Complex data not supported"),
     ("strings as numbers", X.astype(str), ValueError, r"Column x\[0\] holds strings such as .*: convert it to numbers"),
-    ("bytes", [[b"1"], [b"2"]], ValueError, r"holds strings such as .*convert it to numbers"),
+    ("bytes", [[b"1"] * 3] * 2, ValueError, r"holds strings such as .*convert it to numbers"),
     ("object string", changed("a", dtype=object), ValueError, r"Column x\[1\] holds strings such as 'a'.*categor"),
     ("object dict", changed({}, dtype=object), TypeError, r"Column x\[1\] holds something that is not a number"),
     ("dates", np.full((N, 3), "2020-01-01", "M8[D]"), ValueError, "holds dates or times: turn it into numbers"),
     ("durations", np.ones((N, 3), "m8[s]"), ValueError, "holds dates or times: turn it into numbers"),
-    ("date objects", [[datetime.date(2020, 1, 1)]] * 2, TypeError, "not a number .*datetime.date"),
-    (
-        "inf",
-        changed(inf),
-        ValueError,
-        r"infinity .* in column x\[1\]: cut it to a finite range with np.clip, or put nan",
-    ),
+    ("date objects", [[datetime.date(2020, 1, 1)] * 3] * 2, TypeError, "not a number .*datetime.date"),
+    ("inf", changed(inf), ValueError, r"infinity .* in column x\[1\]: cut it .* np.clip, or put nan"),
     ("-inf", changed(-inf), ValueError, r"infinity .* in column x\[1\]"),
     ("inf in float32", changed(inf, dtype=np.float32), ValueError, r"too large for float32 in column x\[1\]"),
     ("beyond float64", X * np.longdouble("1e4000"), ValueError, r"too large for float64 in column x\[0\]"),
@@ -130,12 +125,6 @@ BAD_TABLES = table(
     ("record batch", pa.record_batch({"a": [1.0]}), TypeError, "pyarrow.Table.from_batches"),
     ("series", pd.Series(X[:, 0]), ValueError, "Pass a DataFrame containing a single row"),
     ("twin names", pd.DataFrame(X, columns=["a", "b", "a"]), ValueError, "must be unique, rename or drop columns"),
-    (
-        "list column",
-        pd.DataFrame({"a": [[1], [2]]}),
-        (TypeError, ValueError),
-        "'a' holds (lists|something that is not)",
-    ),
 )
 
 
@@ -157,8 +146,7 @@ def test_a_bad_table_is_refused_by_a_fitted_tree(
     if not hasattr(cls, method):
         pytest.skip("a regressor has no probabilities")
     model = cls().fit(X, target_of(cls))
-    narrow = "|X has [12] features, but|with feature names"
-    with pytest.raises(error, match=text + (narrow if error is ValueError else "")):
+    with pytest.raises(error, match=text):
         getattr(model, method)(bad)
 
 
@@ -191,11 +179,7 @@ BAD_TARGETS = table(
     ("dict", dict.fromkeys(range(N), 1), "y should be a 1d array, got dict"),
     ("3-d", np.ones((N, 1, 1)), "Found array with dim 3"),
     ("ragged", [[0, 1], [1]], "y holds lists of different lengths: pass one value per row"),
-    (
-        "two columns",
-        np.ones((N, 2)),
-        r"should be a 1d array, got .*\(40, 2\)|2 outputs, a tree takes one; wrap the tree",
-    ),
+    ("two columns", np.ones((N, 2)), r"got an array of shape \(40, 2\)|2 outputs, a tree takes one; wrap"),
     ("nan", np.r_[nan, VALUES[1:]], "Input y contains NaN"),
     ("inf", np.r_[inf, VALUES[1:]], "Input y contains infinity"),
     ("missing object", [None, *LABELS[1:].tolist()], "Input y contains NaN"),
@@ -290,7 +274,7 @@ BAD_PARAMETERS = table(
     ("min_weight_fraction_leaf", {"min_weight_fraction_leaf": 0.6}, r"in the range \[0.0, 0.5\]"),
     ("max_features 0", {"max_features": 0}, r"'max_features' .* \[1, inf\)"),
     ("max_features 0.0", {"max_features": 0.0}, r"'max_features' .* \(0.0, 1.0\]"),
-    ("max_features auto", {"max_features": "auto"}, "'max_features' .* 'sqrt'"),
+    ("max_features auto", {"max_features": "auto"}, "'max_features' .*'sqrt'"),
     ("random_state", {"random_state": -1}, "'random_state' parameter"),
     ("max_leaf_nodes", {"max_leaf_nodes": 1}, r"an int in the range \[2, inf\)"),
     ("min_impurity_decrease", {"min_impurity_decrease": -1.0}, r"in the range \[0.0, inf\)"),
@@ -302,11 +286,7 @@ BAD_PARAMETERS = table(
     ("n_jobs float", {"n_jobs": 1.5}, "'n_jobs' parameter"),
     ("cv 1", {"ccp_alpha": "cv", "cv": 1}, r"'cv' .* an int in the range \[2, inf\)"),
     ("cv without splits", {"ccp_alpha": "cv", "cv": []}, "cv tests no rows of positive weight"),
-    (
-        "cv without training",
-        {"ccp_alpha": "cv", "cv": [([], [0, 1])]},
-        "no training rows of positive weight: use fewer",
-    ),
+    ("cv without training", {"ccp_alpha": "cv", "cv": [([], [0, 1])]}, "no training rows of positive weight"),
     ("cv of groups", {"ccp_alpha": "cv", "cv": GroupKFold(3)}, "'groups' parameter should not be None"),
     ("cv too many", {"ccp_alpha": "cv", "cv": KFold(N + 1)}, "n_splits=41 greater than the number of samples"),
     ("monotonic_cst length", {"monotonic_cst": [1]}, r"has shape \(1,\) but the input data X has 3 features"),
@@ -318,23 +298,15 @@ BAD_PARAMETERS = table(
     ("monotonic_cst index", {"monotonic_cst": {5: 1}}, "names feature 5, but the table has 3 features"),
     ("monotonic_cst float index", {"monotonic_cst": {1.5: 1}}, "by index or by name; got 1.5"),
     ("monotonic_cst name", {"monotonic_cst": {"a": 1}}, "names .*'a', but the columns of X have no names: use indices"),
-    (
-        "monotonic_cst on categories",
-        {"monotonic_cst": [1, 0, 0], "categorical_features": [0]},
-        "categorical and has no",
-    ),
-    ("interaction_cst word", {"interaction_cst": "all"}, "'interaction_cst' .* 'pairwise'"),
+    ("monotonic_cst on codes", {"monotonic_cst": [1, 0, 0], "categorical_features": [0]}, "categorical and has no"),
+    ("interaction_cst word", {"interaction_cst": "all"}, "'interaction_cst' .*'pairwise'"),
     ("interaction_cst flat", {"interaction_cst": [0, 1]}, r"must hold groups of features, such as .*; got 0"),
     ("interaction_cst word as group", {"interaction_cst": ["ab"]}, "must hold groups of features, .*; got 'ab'"),
     ("interaction_cst index", {"interaction_cst": [[0, 3]]}, "names feature 3, but the table has 3 features"),
     ("interaction_cst float", {"interaction_cst": [[0.5]]}, "by index or by name; got 0.5"),
     ("interaction_cst None", {"interaction_cst": [[None]]}, "by index or by name; got None"),
     ("categorical_features index", {"categorical_features": [3]}, r"must be in 0 .. 2; got \[3\]"),
-    (
-        "categorical_features name",
-        {"categorical_features": ["a"]},
-        "the columns of X have none: pass indices or a mask",
-    ),
+    ("categorical_features name", {"categorical_features": ["a"]}, "have none: pass indices or a mask"),
     ("categorical_features mask", {"categorical_features": [True]}, "must have one entry per column: 3, not 1"),
     ("categorical_features mixed", {"categorical_features": [0, "a"]}, "only names, only indices or only bools"),
     ("class_weight word", {"class_weight": "heavy"}, "'class_weight' .* {'balanced'}"),
@@ -364,7 +336,8 @@ def test_monotone_constraints_need_two_classes() -> None:
 
 
 def test_pairs_of_many_features_are_refused_before_they_are_written_down() -> None:
-    wide = RNG.normal(size=(3, 20_000))
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(3, 20_000))
     with pytest.raises(ValueError, match="makes 199990000 groups of features; at most 64 are possible"):
         DecisionTreeClassifier(interaction_cst="pairwise").fit(wide, [0, 1, 0])
 
@@ -553,9 +526,10 @@ def test_missing_values_never_seen_follow_the_larger_child() -> None:
 @pytest.mark.parametrize("n_levels", [2, 63, 64, 65, 253, 254, 255, 256, 300])
 @pytest.mark.parametrize("splitter", ["best", "binned"])
 def test_many_categories(splitter: str, n_levels: int) -> None:
-    codes = np.r_[np.arange(n_levels), RNG.integers(0, n_levels, 3 * n_levels)]
+    rng = np.random.default_rng(0)
+    codes = np.r_[np.arange(n_levels), rng.integers(0, n_levels, 3 * n_levels)]
     frame = pd.DataFrame({"c": pd.Categorical([f"level {code:03}" for code in codes])})
-    height = RNG.normal(size=n_levels)
+    height = rng.normal(size=n_levels)
     kept = np.isin(np.char.mod("level %03d", codes), pooled_apart(frame))
     for model, y in (
         (DecisionTreeRegressor(splitter=splitter), height[codes]),
@@ -614,18 +588,29 @@ def test_rows_of_weight_zero_count_for_nothing(cls: type[Any]) -> None:
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
 
 
-@pytest.mark.parametrize("decades", [6, 12, 20], ids="1e±{}".format)
-def test_weights_of_many_decades(decades: int) -> None:
-    weight = 10.0 ** RNG.permutation(np.linspace(-decades, decades, N))
-    model = DecisionTreeRegressor(max_depth=1).fit(X, VALUES, sample_weight=weight)
-    expected = SklearnRegressor(max_depth=1).fit(X, VALUES, sample_weight=weight)
-    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-9)
-    labels = DecisionTreeClassifier(max_depth=1).fit(X, LABELS, sample_weight=weight)
-    expected = SklearnClassifier(max_depth=1).fit(X, LABELS, sample_weight=weight)
-    np.testing.assert_allclose(labels.predict_proba(X), expected.predict_proba(X), rtol=1e-9, atol=1e-30)
+@pytest.mark.parametrize("decades", [6, 12, 20])
+def test_weights_of_many_decades_give_the_best_split(decades: int) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        weight = 10.0 ** rng.permutation(np.linspace(-decades, decades, N))
+        tree = DecisionTreeRegressor(max_depth=1).fit(X, VALUES, sample_weight=weight).tree_
+        best = max(exact_score(weight, X[:, f] <= x) for f in range(3) for x in np.sort(X[:, f])[:-1])
+        found = exact_score(weight, X[:, tree.feature[0]] <= tree.threshold[0])
+        unsplit = exact_score(weight, np.ones(N, bool))
+        assert best - found <= (best - unsplit) * Fraction(1, 10**12)
 
 
-@pytest.mark.parametrize("scale", [1e-99, 1e-50, 1e50, 1e98])
+def exact_score(weight: Any, goes_left: Any) -> Fraction:
+    """Sum of (sum of w y)^2 / (sum of w) over the two sides, without any rounding."""
+    score = Fraction(0)
+    for side in (goes_left, ~goes_left):
+        w = [Fraction(value) for value in weight[side].tolist()]
+        g = sum((a * Fraction(y) for a, y in zip(w, VALUES[side].tolist(), strict=True)), Fraction(0))
+        score += g * g / sum(w) if w else 0
+    return score
+
+
+@pytest.mark.parametrize("scale", [2.0**-330, 2.0**-100, 2.0**100, 2.0**325])
 @pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
 def test_the_scale_of_the_target_does_not_matter(criterion: str, scale: float) -> None:
     y = np.abs(VALUES) + 0.1
@@ -647,9 +632,10 @@ THRESHOLDS_OF_THE_ENGINE = [1, 2, 63, 64, 65, 255, 256, 257, 4095, 4096, 4097]
 @pytest.mark.parametrize("n", THRESHOLDS_OF_THE_ENGINE)
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_sizes_at_which_the_engine_changes_its_ways(n: int, missing: float) -> None:
-    features = RNG.normal(size=(n, 3))
-    features[RNG.random(features.shape) < missing] = nan
-    y = np.nan_to_num(features[:, 0]) + RNG.normal(size=n)
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(n, 3))
+    features[rng.random(features.shape) < missing] = nan
+    y = np.nan_to_num(features[:, 0]) + rng.normal(size=n)
     model = DecisionTreeRegressor(splitter="best", max_depth=5).fit(features, y)
     expected = SklearnRegressor(max_depth=5, random_state=0).fit(features, y)
     np.testing.assert_allclose(model.predict(features), expected.predict(features))
@@ -661,7 +647,8 @@ def test_sizes_at_which_the_engine_changes_its_ways(n: int, missing: float) -> N
 @pytest.mark.parametrize("n_values", [254, 255, 256, 257, 65_535, 65_536, 65_537])
 @pytest.mark.parametrize("max_bins", [255, None], ids=["binned", "exact"])
 def test_numbers_of_distinct_values(n_values: int, max_bins: int | None) -> None:
-    x = RNG.permutation(n_values).astype(np.float64)
+    rng = np.random.default_rng(0)
+    x = rng.permutation(n_values).astype(np.float64)
     matrix = BinMapper(max_bins).fit_transform(x[:, np.newaxis])
     codes = matrix.codes[0].astype(np.int64)
     assert matrix.n_bins.tolist() == [n_values if max_bins is None else min(n_values, max_bins)]
@@ -680,7 +667,8 @@ def test_duplicated_rows_with_contradicting_labels() -> None:
 
 @every_estimator
 def test_more_columns_than_anyone_needs(cls: type[Any]) -> None:
-    wide = RNG.normal(size=(3, 20_000))
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(3, 20_000))
     for splitter in ("best", "binned"):
         model = cls(splitter=splitter).fit(wide, [0, 1, 0])
         assert model.predict(wide).tolist() == [0, 1, 0]
@@ -814,20 +802,12 @@ def test_bad_numbers_of_bins(max_bins: Any) -> None:
 
 
 BAD_TREES = table(
-    (
-        "value of one dimension",
-        lambda tree: {"value": tree.value[:, 0]},
-        "value must be a 2-dimensional array of float64",
-    ),
+    ("flat value", lambda tree: {"value": tree.value[:, 0]}, "value must be a 2-dimensional array of float64"),
     ("feature as float", lambda tree: {"feature": tree.feature.astype(float)}, "feature must be .* of int32"),
     ("feature as list", lambda tree: {"feature": tree.feature.tolist()}, "feature must be .* of int32"),
     ("no nodes", lambda tree: {name: getattr(tree, name)[:0] for name in tree._fields}, "at least a root"),
     ("lengths", lambda tree: {"gain": tree.gain[1:]}, "gain has 6 entries for 7 nodes"),
-    (
-        "cycle",
-        lambda tree: {"left": np.where(tree.left > 0, 0, -1).astype(np.int32)},
-        "a child stands before its parent",
-    ),
+    ("cycle", lambda tree: {"left": np.where(tree.left > 0, 0, -1).astype(np.int32)}, "a child stands before"),
     ("outside", lambda tree: {"left": np.where(tree.left > 0, 6, -1).astype(np.int32)}, "a child lies outside"),
     ("feature 9", lambda tree: {"feature": np.where(tree.left > 0, 9, -1).astype(np.int32)}, r"feature outside 0..2"),
     ("nan threshold", lambda tree: {"threshold": tree.threshold * nan}, "no finite threshold"),
