@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
 
 @contextmanager
-def all_or_nothing(estimator: Any) -> Iterator[None]:
+def all_or_nothing(estimator: Any) -> Generator[None]:
     """Give the estimator its attributes back if the block raises, Ctrl-C included."""
     before = dict(vars(estimator))
     try:

@@ -27,6 +27,8 @@ from numba.core.typed_passes import NativeLowering
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
+_njit: Any = numba.njit
+
 # What a cache file that was cut off or overwritten raises when it is read.
 DAMAGE = (EOFError, pickle.UnpicklingError, ValueError, AttributeError, ImportError, IndexError, KeyError, TypeError)
 
@@ -38,7 +40,8 @@ def source_hash() -> str:
     for path in sorted([*PACKAGE.joinpath("kernels").glob("*.py"), *PACKAGE.joinpath("base").glob("*.py")]):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
-    flags = (numba.__version__, sys.version_info[:3], config.BOUNDSCHECK, config.OPT, config.CPU_NAME)
+    flags = [getattr(config, name, None) for name in ("BOUNDSCHECK", "OPT", "CPU_NAME", "CPU_FEATURES")]
+    flags += [numba.__version__, sys.version_info[:3]]
     digest.update(repr(flags).encode())
     return digest.hexdigest()[:16]
 
@@ -84,7 +87,7 @@ class _HashedLocator(_CacheLocator):
 
 
 class _KernelCacheImpl(CompileResultCacheImpl):
-    _locator_classes = [_HashedLocator]
+    _locator_classes = (_HashedLocator,)
 
 
 class KernelCache(FunctionCache):
@@ -117,7 +120,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     Arithmetic stays strict IEEE: the sums are integers, and a gain must have the same bits whether its loop was
     vectorised or not, or ties between equal splits would be broken at random.
     """
-    dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    dispatcher = _njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
     dispatcher._cache = KernelCache(function)
     return dispatcher
 
@@ -169,7 +172,7 @@ class _PartCompiler(CompilerBase):
 
 def part(function: Callable[..., Any]) -> Any:
     """A piece of a kernel: callable from kernels only."""
-    return numba.njit(
+    return _njit(
         nogil=True,
         error_model="numpy",
         no_cfunc_wrapper=True,

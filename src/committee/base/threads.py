@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from joblib import effective_n_jobs
 
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 def n_threads(n_jobs: int | None, work: int) -> int:
     """How many threads `work` cells deserve, at most what `n_jobs` allows."""
-    allowed = 1 if n_jobs is None else effective_n_jobs(n_jobs)
+    allowed = 1 if n_jobs is None else int(cast(int, effective_n_jobs(n_jobs)))
     return max(1, min(allowed, work // WORK_PER_THREAD))
 
 

@@ -10,6 +10,8 @@ one's by subtraction.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -29,7 +31,7 @@ BYTE = np.uint32(255)
 
 
 @intrinsic
-def prefetch(typing_context, array, index):
+def _prefetch(typing_context, array, index):
     """Ask for the cache line of array.flat[index] (contiguous) before it is needed."""
 
     def generate(context, builder, signature, args):
@@ -42,6 +44,9 @@ def prefetch(typing_context, array, index):
         return context.get_dummy_value()
 
     return types.void(array, index), generate
+
+
+prefetch: Any = _prefetch
 
 
 @kernel

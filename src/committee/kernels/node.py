@@ -98,8 +98,8 @@ def end_search(node, rules):
 def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, stat, column, cuts_out):
     """Draw a cut of feature f (extra-trees): column becomes 0 for rows that would go left and 1 for the others.
 
-    The sums of the left rows become the only cut in cuts_out. code_of translates the codes in column to the table's; empty, they are the table's. Return the drawn threshold, the
-    last code on the left and whether missing goes left.
+    The sums of the left rows become the only cut in cuts_out. code_of translates the codes in column to the table's;
+    empty, they are the table's. Return the drawn threshold, the last code on the left, whether missing goes left.
     """
     missing = np.uint32(n_codes)
     lowest = missing

@@ -128,7 +128,8 @@ def pruned_losses(parent, collapse, prediction, leaves, target, weight, loss_kin
     What is added are differences along the sequence: the sums are the cumulative sums of loss_out[:, :trees].
 
     Node t answers in the trees collapse[t], collapse[t] + 1, ... as long as none of its ancestors does. leaves holds
-    the leaf of each row in the full tree; path [nodes] is overwritten. loss_kind: 0 wrong class, 1 squared, 2 absolute, 3 half Poisson deviance.
+    the leaf of each row in the full tree; path [nodes] is overwritten. loss_kind: 0 wrong class, 1 squared,
+    2 absolute, 3 half Poisson deviance.
     """
     n_trees = loss_out.shape[1] - 1
     for i in range(leaves.size):

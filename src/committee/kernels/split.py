@@ -13,7 +13,15 @@ from committee.base.jit import part
 from committee.data.growth import CODE, LEFT_G, LEFT_H, LEFT_N
 from committee.kernels.absolute import search_absolute
 from committee.kernels.ordering import CODE_BITS, POSITION, SMALL, SMALL_CODES, order_by_code, rank_small
-from committee.kernels.scores import ABSOLUTE, CLASS_GINI, FIRST_CLASS_CRITERION, child_value, class_score, score_cuts, variance_fall
+from committee.kernels.scores import (
+    ABSOLUTE,
+    CLASS_GINI,
+    FIRST_CLASS_CRITERION,
+    child_value,
+    class_score,
+    score_cuts,
+    variance_fall,
+)
 
 
 @part
@@ -121,8 +129,6 @@ def cut_histogram(n_codes, node, stat, column, histogram, cuts_out):
         histogram[c, 0] = 0
         histogram[c, 1] = 0
     start = np.uintp(node.start)
-    zero = np.uintp(0)
-    one = np.uintp(1)
     for i in range(np.uintp(node.n)):
         c = np.uintp(column[i])
         histogram[c, 0] += stat[start + i, 0]
@@ -149,8 +155,6 @@ def cut_order(n_codes, node, stat, keys, cuts_out):
     while n_present > 0 and np.int64(keys[n_present - 1] >> CODE_BITS) == n_codes:
         n_present -= 1
     start = np.uintp(node.start)
-    zero = np.uintp(0)
-    one = np.uintp(1)
     g = 0
     h = 0
     n_cuts = 0
@@ -324,7 +328,7 @@ def order_categories(
 
 @part
 def write_set(node, order, by_category):
-    """The first node.code + 1 categories in order as a bitset. A category the node never saw goes where missing goes."""
+    """The first node.code + 1 categories in order as a bitset; one that the node never saw goes where missing goes."""
     bits = node.set
     for word in range(4):
         bits[word] = np.uint64(0)

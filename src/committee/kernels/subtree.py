@@ -11,7 +11,15 @@ import numpy as np
 from committee.base.jit import kernel, part
 from committee.data.growth import CODE, LEFT_G
 from committee.kernels.absolute import rank_targets
-from committee.kernels.node import begin_children, begin_node, draw_cut, end_search, keep_drawn_cut, perfect_score, score_node
+from committee.kernels.node import (
+    begin_children,
+    begin_node,
+    draw_cut,
+    end_search,
+    keep_drawn_cut,
+    perfect_score,
+    score_node,
+)
 from committee.kernels.ordering import CODE_BITS, POSITION, SMALL, order_by_code
 from committee.kernels.partition import (
     boundary_positions,

@@ -54,9 +54,7 @@ class NodeHistograms:
         """Are all features of binned rows searched, by a criterion of (G, H), with no need for counts?"""
         has_counts = rules["unit_weights"][0] or rules["min_samples_leaf"][0] == 1
         looks_at_all = rules["max_features"][0] >= table.features.size and not rules["random_splits"][0]
-        return bool(
-            table.bytes.size and has_counts and looks_at_all and rules["criterion"][0] < FIRST_CLASS_CRITERION
-        )
+        return bool(table.bytes.size and has_counts and looks_at_all and rules["criterion"][0] < FIRST_CLASS_CRITERION)
 
     def search(self, i: int, nodes: NDArray[np.void], rules: NDArray[np.void], work: Work) -> None:
         """Write the best split of node i along the numeric features into its record."""

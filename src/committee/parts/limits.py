@@ -85,7 +85,7 @@ def _feature_index(feature: object, columns: Columns, parameter: str) -> int:
         if feature not in columns.names:
             raise ValueError(f"{parameter} names the feature {feature!r}, which the table does not have.")
         return columns.names.index(feature)
-    if not isinstance(feature, Integral) or isinstance(feature, bool):
+    if isinstance(feature, bool) or not isinstance(feature, Integral):
         raise ValueError(f"{parameter} must name features by index or by name; got {feature!r}.")
     if not 0 <= int(feature) < columns.n_features:
         raise ValueError(f"{parameter} names feature {feature}, but the table has {columns.n_features} features.")
@@ -108,7 +108,7 @@ def _monotone(monotonic_cst: ArrayLike | Mapping[str, int] | None, columns: Colu
         signs[:] = [_sign(sign) for sign in given.tolist()]
     for f in np.flatnonzero(signs):
         if columns.is_categorical[f]:
-            raise ValueError(f"monotonic_cst constrains {columns.name(f)}, which is categorical and has no order.")
+            raise ValueError(f"monotonic_cst constrains {columns.name(int(f))}, which is categorical and has no order.")
     return signs
 
 

@@ -65,9 +65,7 @@ def fixed_point_targets(
     return np.rint(np.ldexp(target * weight, shift)).astype(SUM), math.ldexp(1.0, -shift)
 
 
-def class_response(
-    classes: NDArray[np.int64], n_classes: int, weight: NDArray[np.float64], criterion: str
-) -> Response:
+def class_response(classes: NDArray[np.int64], n_classes: int, weight: NDArray[np.float64], criterion: str) -> Response:
     """Two classes are the targets -1 and +1 of a criterion of (G, H); more classes have a sum each."""
     total = float(weight.sum())
     name = "entropy" if criterion == "log_loss" else criterion

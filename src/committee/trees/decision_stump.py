@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -41,7 +41,7 @@ class DecisionStump(DecisionTreeClassifier):
     monotonic_cst = None
     ccp_alpha = 0.0
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: DecisionTreeClassifier._parameter_constraints[name]
             for name in (
@@ -80,7 +80,7 @@ class DecisionStump(DecisionTreeClassifier):
         tags.classifier_tags.poor_score = True  # a weak learner by design
         return tags
 
-    def _tree_params(self) -> dict[str, Any]:
+    def tree_params(self) -> dict[str, Any]:
         return {**DecisionTreeClassifier().get_params(), **self.get_params(deep=False), "max_depth": 1}
 
     def _store(self, tree: Tree, curve: PruningCurve | None, training: Any, described: dict[str, Any]) -> None:

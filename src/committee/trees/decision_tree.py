@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Bunch, compute_sample_weight
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -52,7 +52,7 @@ class _Training:
                  weight: NDArray[np.float64]) -> None:  # fmt: skip
         from committee.parts.limits import tree_constraints
 
-        params = estimator._tree_params()
+        params = estimator.tree_params()
         self.estimator, self.columns, self.X, self.target, self.weight = estimator, columns, X, target, weight
         self.params = params
         self.constraints = tree_constraints(params["monotonic_cst"], params["interaction_cst"], columns)
@@ -73,7 +73,7 @@ class _Training:
         from committee.parts.growing import grow
         from committee.parts.limits import tree_limits
 
-        response = self.estimator._response(self.target, weight)
+        response = self.estimator.make_response(self.target, weight)
         limits = tree_limits(self.params, response, self.columns.n_features, self.constraints)
         return grow(self.matrix, response, limits, self.constraints, seed=self.seed, n_jobs=self.params["n_jobs"])
 
@@ -86,7 +86,7 @@ class _Training:
 class BaseDecisionTree(BaseEstimator):
     """What classification and regression trees share."""
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "splitter": [StrOptions({"auto", "best", "random", "binned"})],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
         "min_samples_split": [
@@ -138,10 +138,10 @@ class BaseDecisionTree(BaseEstimator):
         """Fitted attributes that describe the target, and the target as numbers."""
         raise NotImplementedError
 
-    def _response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
+    def make_response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
         raise NotImplementedError
 
-    def _tree_params(self) -> dict[str, Any]:
+    def tree_params(self) -> dict[str, Any]:
         """Every parameter of growth, those a subclass fixes included."""
         return self.get_params(deep=False)
 
@@ -158,13 +158,11 @@ class BaseDecisionTree(BaseEstimator):
         )
         described, target = self._read_target(y, len(table))
         weight = read_weights(sample_weight, len(table))
-        weight = np.ones(len(table)) if weight is None else weight
         class_weight = self._class_weight(y)
         if class_weight is not None:
-            weight = read_weights(weight * class_weight, len(table), "class_weight")
-        return _Training(self, columns, table, target, weight), described
+            weight = read_weights(class_weight if weight is None else weight * class_weight, len(table), "class_weight")
+        return _Training(self, columns, table, target, np.ones(len(table)) if weight is None else weight), described
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.
 
@@ -176,6 +174,7 @@ class BaseDecisionTree(BaseEstimator):
         sample_weight : weights of shape (n_samples,), optional
             A whole weight counts as so many equal rows; rows of weight zero count for nothing.
         """
+        self._validate_params()
         with all_or_nothing(self):
             training, described = self._read(X, y, sample_weight)
             tree = training.grow(training.weight)
@@ -301,7 +300,7 @@ class BaseDecisionTree(BaseEstimator):
 
 
 class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
-    """Classification tree: CART with missing values, categories, constraints and pruning by cross-validation (A-3, A-4).
+    """Classification tree: CART with missing values, categories, constraints, pruning by cross-validation (A-3, A-4).
 
     Parameters have scikit-learn's names and meanings; these are new:
 
@@ -325,12 +324,13 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     0.757
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseDecisionTree._parameter_constraints,
         "criterion": [StrOptions({"gini", "entropy", "log_loss"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _loss = "zero_one"
+    classes_: NDArray[Any]
 
     def __init__(
         self,
@@ -382,7 +382,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
             )
         return {"classes_": classes, "n_classes_": len(classes)}, codes
 
-    def _response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
+    def make_response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
         from committee.parts.response import class_response
 
         return class_response(target, int(target.max()) + 1, weight, self.criterion)
@@ -426,7 +426,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
     5
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseDecisionTree._parameter_constraints,
         "criterion": [StrOptions({"squared_error", "friedman_mse", "absolute_error", "poisson"})],
     }
@@ -492,7 +492,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
             raise ValueError("Some value(s) of y are negative, or all are zero: criterion='poisson' is for counts.")
         return {}, target
 
-    def _response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
+    def make_response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
         from committee.parts.response import value_response
 
         criterion = "squared_error" if self.criterion == "friedman_mse" else self.criterion

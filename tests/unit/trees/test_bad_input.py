@@ -626,6 +626,31 @@ def test_targets_far_from_zero_are_split_as_those_near_it() -> None:
     np.testing.assert_array_equal(near.tree_.threshold, far.tree_.threshold)
 
 
+WAYS_TO_GROW = [
+    (cls, criterion)
+    for cls, criteria in (
+        (DecisionTreeClassifier, ["gini", "entropy", "log_loss"]),
+        (DecisionTreeRegressor, ["squared_error", "friedman_mse", "absolute_error", "poisson"]),
+    )
+    for criterion in criteria
+]
+
+
+@pytest.mark.parametrize("n", [40, 400])
+@every_splitter
+@pytest.mark.parametrize(("cls", "criterion"), WAYS_TO_GROW)
+def test_rows_end_in_the_leaves_that_counted_them(cls: type[Any], criterion: str, splitter: str, n: int) -> None:
+    rng = np.random.default_rng(0)
+    features = np.c_[rng.normal(size=(n, 2)), rng.integers(0, 9, (n, 2))]
+    features[rng.random(features.shape) < 0.1] = nan
+    y, weight = rng.poisson(2.0, n), rng.integers(0, 3, n)
+    for limits in ({}, {"max_leaf_nodes": 12}, {"max_features": 1}, {"min_samples_leaf": 3}):
+        model = cls(criterion=criterion, splitter=splitter, categorical_features=[2], random_state=0, **limits)
+        tree = check_tree(model.fit(features, y, sample_weight=weight).tree_.arrays, 4)
+        leaves = np.bincount(model.apply(features), weight > 0, minlength=tree.n_nodes)
+        np.testing.assert_array_equal(leaves[tree.is_leaf], tree.n_samples[tree.is_leaf])
+
+
 THRESHOLDS_OF_THE_ENGINE = [1, 2, 63, 64, 65, 255, 256, 257, 4095, 4096, 4097]
 
 

@@ -144,9 +144,10 @@ def test_targets_far_from_zero_keep_their_splits(shift: float) -> None:
     np.testing.assert_allclose(moved.predict(X) - shift, plain.predict(X), atol=1e-15 * abs(shift) + 1e-13)
 
 
-@pytest.mark.parametrize("scale", [1e-60, 1e-9, 1e9, 1e60])
+@pytest.mark.parametrize("scale", [2.0**-200, 2.0**-30, 2.0**30, 2.0**200])
 @pytest.mark.parametrize("criterion", REGRESSION)
 def test_the_unit_of_the_target_does_not_matter(criterion: str, scale: float) -> None:
+    """Powers of two, which round nothing: then even ties are settled alike."""
     X, y = make_data()
     plain = DecisionTreeRegressor(criterion=criterion, max_depth=5).fit(X, y)
     scaled = DecisionTreeRegressor(criterion=criterion, max_depth=5).fit(X, y * scale)
@@ -409,14 +410,23 @@ def test_a_larger_price_never_gives_a_larger_tree() -> None:
 
 
 def test_pruning_by_cross_validation_is_reproducible() -> None:
-    X, y = make_data()
-    fits = [DecisionTreeRegressor(ccp_alpha="cv", cv=5, random_state=seed).fit(X, y) for seed in (0, 0, 1)]
+    X, y = make_classes(n_classes=3)
+    fits = [DecisionTreeClassifier(ccp_alpha="cv", cv=5, random_state=seed).fit(X, y) for seed in (0, 0, 1)]
     for a, b in zip(fits[0].pruning_, fits[1].pruning_, strict=True):
         np.testing.assert_array_equal(a, b)
     assert not np.array_equal(fits[0].pruning_.mean_error, fits[2].pruning_.mean_error)
-    own = DecisionTreeRegressor(ccp_alpha="cv", cv=KFold(5), random_state=0).fit(X, y)
+    own = DecisionTreeClassifier(ccp_alpha="cv", cv=KFold(5), random_state=0).fit(X, y)
     assert own.pruning_.mean_error.shape == fits[0].pruning_.mean_error.shape
     assert 1 < own.get_n_leaves() < 20
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_folds_share_out_the_classes_evenly(n_classes: int) -> None:
+    """No fold lacks a class that has as many rows as there are folds: the curve of the pure table is 0 until the root."""
+    y = np.repeat(np.arange(n_classes), 10)
+    model = DecisionTreeClassifier(ccp_alpha="cv", cv=10, random_state=3).fit(y[:, None].astype(float), y)
+    assert model.pruning_.mean_error[0] == 0.0
+    assert model.get_n_leaves() == n_classes
 
 
 def test_the_pruning_path_leaves_the_estimator_alone() -> None:
