@@ -21,13 +21,13 @@ MAX_CURVE_ROWS = 12
 
 
 def run_demo(console: Console, picture: Path) -> None:
-    """Fit a pruned tree on the Pima data, print what it found and save its picture to `picture`."""
-    sample = load_sample("pima_diabetes")
+    """Fit a pruned tree on the glass data, print what it found and save its picture to `picture`."""
+    sample = load_sample("glass")
     X_train, X_test, y_train, y_test = train_test_split(
         sample.X, sample.y, test_size=1 / 3, stratify=sample.y, random_state=0
     )
-    console.print(f"[bold]Pima diabetes[/bold]: {sample.description}")
-    console.print(f"{len(y_train)} women to learn from, {len(y_test)} held out to test on.\n")
+    console.print(f"[bold]Glass[/bold]: {sample.description}")
+    console.print(f"{len(y_train)} splinters to learn from, {len(y_test)} held out to test on.\n")
 
     tree = DecisionTreeClassifier(ccp_alpha="cv", random_state=0).fit(X_train, y_train)
     console.print(_pruning_table(tree))
@@ -60,10 +60,10 @@ def _pruning_table(tree: DecisionTreeClassifier) -> Table:
 
 
 def _confusion_table(y_true: ArrayLike, y_predicted: ArrayLike, classes: NDArray[Any]) -> Table:
-    table = Table()
-    table.add_column("truth")
+    table = Table(title="Truth by rows, prediction by columns", title_justify="left")
+    table.add_column("")
     for name in classes:
-        table.add_column(f"predicted {name}", justify="right")
+        table.add_column(str(name), justify="right")
     for name, counts in zip(classes, confusion_matrix(y_true, y_predicted, labels=classes), strict=True):
         table.add_row(str(name), *map(str, counts))
     return table
@@ -75,9 +75,10 @@ def _save_picture(
     if find_spec("matplotlib") is None:
         console.print("Install matplotlib to get a picture of the tree as well.")
         return
-    from committee.plots import TreeDisplay
+    from committee.plots import PruningDisplay, TreeDisplay
 
-    display = TreeDisplay.from_estimator(tree, feature_names=feature_names)
     picture.parent.mkdir(parents=True, exist_ok=True)
-    display.figure_.savefig(picture, dpi=150)
-    console.print(f"A picture of the tree is in [bold]{picture}[/bold].")
+    TreeDisplay.from_estimator(tree, feature_names=feature_names).figure_.savefig(picture, dpi=150, bbox_inches="tight")
+    curve = picture.with_name("pruning.png")
+    PruningDisplay.from_estimator(tree).figure_.savefig(curve, dpi=150, bbox_inches="tight")
+    console.print(f"Pictures of the tree and of its pruning are in [bold]{picture}[/bold] and [bold]{curve}[/bold].")

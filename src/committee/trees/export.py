@@ -199,7 +199,7 @@ def split_condition(
     Sets of categories take about `room` characters.
     """
     if node not in labels.category_sides:
-        return f"{at_most if left else '>'} {short_number(labels.tree.threshold[node], decimals)}"
+        return f"{at_most if left else '>'} {threshold_text(labels.tree.threshold[node], decimals)}"
     goes_left, goes_right = labels.category_sides[node]
     inside, outside = (goes_left, goes_right) if left else (goes_right, goes_left)
     if not inside:
@@ -268,6 +268,12 @@ def count_leaves(tree: Tree) -> NDArray[np.int64]:
     for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children come after their parent
         leaves[node] = leaves[tree.left[node]] + leaves[tree.left[node] + 1]
     return leaves
+
+
+def threshold_text(x: float, decimals: int) -> str:
+    """A threshold with four significant digits at least: neighbouring splits of one feature must look different."""
+    before_point = int(np.floor(np.log10(abs(x)))) + 1 if x and np.isfinite(x) else 1
+    return short_number(x, max(decimals, min(4 - before_point, 12)))
 
 
 def short_number(x: float, decimals: int) -> str:

