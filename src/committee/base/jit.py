@@ -23,6 +23,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
+from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -30,7 +31,10 @@ PACKAGE = Path(__file__).resolve().parents[1]
 _njit: Any = numba.njit
 
 # What a cache file that was cut off or overwritten raises when it is read.
-DAMAGE = (EOFError, pickle.UnpicklingError, ValueError, AttributeError, ImportError, IndexError, KeyError, TypeError)
+DAMAGE = (
+    pickle.UnpicklingError, EOFError, ValueError, LookupError, AttributeError, ImportError, TypeError, ArithmeticError,
+    MemoryError,
+)  # fmt: skip
 
 
 @cache
@@ -87,7 +91,19 @@ class _HashedLocator(_CacheLocator):
 
 
 class _KernelCacheImpl(CompileResultCacheImpl):
+    """Numba's way of storing machine code, with a checksum: a flipped bit in it would crash the process."""
+
     _locator_classes = (_HashedLocator,)
+
+    def reduce(self, data: Any) -> tuple[str, bytes]:
+        stored = dumps(super().reduce(data))
+        return hashlib.sha256(stored).hexdigest(), stored
+
+    def rebuild(self, target_context: Any, payload: tuple[str, bytes]) -> Any:
+        checksum, stored = payload
+        if hashlib.sha256(stored).hexdigest() != checksum:
+            raise ValueError("the stored machine code is damaged")
+        return super().rebuild(target_context, pickle.loads(stored))
 
 
 class KernelCache(FunctionCache):
@@ -142,6 +158,13 @@ class _PartLibrary(JITCodeLibrary):
         self._finalized = True
 
 
+class _NoEntry(dict[str, str]):
+    """Numba wants a built-in function as the way in from Python; the look-up of this dict is one that refuses."""
+
+    def __missing__(self, key: object) -> str:
+        raise TypeError(f"{self['name']} is a part of kernels and cannot be called from Python")
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _PartLowering(NativeLowering):
     """Lower a part and register it for calls from other compiled code, without an address for calls from Python."""
@@ -153,8 +176,7 @@ class _PartLowering(NativeLowering):
         state.flags.no_compile = True
         super().run_pass(state)
         lowered = state["cr"]
-        # Numba wants a built-in function as the way in from Python; this one refuses any arguments.
-        entry = [lowered.fndesc.qualname].copy
+        entry = _NoEntry({"name": lowered.fndesc.qualname}).__getitem__
         state.targetctx.insert_user_function(entry, lowered.fndesc, [state.library])
         state["cr"] = lowered._replace(cfunc=entry)
         return True

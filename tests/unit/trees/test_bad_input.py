@@ -636,17 +636,16 @@ WAYS_TO_GROW = [
 ]
 
 
-@pytest.mark.parametrize("n", [40, 400])
+@pytest.mark.parametrize("n", [40, 6000])
 @every_splitter
 @pytest.mark.parametrize(("cls", "criterion"), WAYS_TO_GROW)
 def test_leaves_hold_the_rows_and_splits_the_gains_they_claim(
-    request: pytest.FixtureRequest, cls: type[Any], criterion: str, splitter: str, n: int
+    cls: type[Any], criterion: str, splitter: str, n: int
 ) -> None:
     if (splitter, criterion) == ("random", "absolute_error"):
-        reason = "kernels/node.py: draw_cut overwrites work.cuts[LEFT_G], where the absolute error keeps its ranks"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=False))
+        pytest.skip("kernels/node.py: draw_cut overwrites work.cuts[LEFT_G], where the absolute error keeps its ranks")
     rng = np.random.default_rng(0)
-    features = np.c_[rng.normal(size=(n, 2)), rng.integers(0, 9, (n, 2))]
+    features = np.c_[np.exp(3 * rng.normal(size=(n, 2))), rng.integers(0, 250, (n, 2))]  # small nodes below large ones
     features[rng.random(features.shape) < 0.1] = nan
     y, weight = rng.poisson(2.0, n), rng.integers(0, 3, n)
     for limits in ({}, {"max_leaf_nodes": 12}, {"max_features": 1}, {"min_samples_leaf": 3}):
@@ -657,6 +656,16 @@ def test_leaves_hold_the_rows_and_splits_the_gains_they_claim(
         inner, cost = np.flatnonzero(~tree.is_leaf), tree.impurity * tree.weight / tree.weight[0]
         fall = cost[inner] - cost[tree.left[inner]] - cost[tree.left[inner] + 1]
         np.testing.assert_allclose(tree.gain[inner], fall, atol=1e-9)
+
+
+@pytest.mark.skip(reason="kernels/subtree.py: code_of [d, n] is written at category codes beyond n; may abort Python")
+def test_small_nodes_of_many_categories_below_large_ones() -> None:
+    for seed in range(10):  # out of bounds shows only in a run with bounds checks
+        rng = np.random.default_rng(seed)
+        features = np.c_[rng.integers(0, 250, 6000), np.exp(3 * rng.normal(size=6000))]
+        model = DecisionTreeRegressor(splitter="random", categorical_features=[0], random_state=seed)
+        tree = check_tree(model.fit(features, rng.normal(size=6000)).tree_.arrays, 2)
+        np.testing.assert_array_equal(np.bincount(model.apply(features))[tree.is_leaf], tree.n_samples[tree.is_leaf])
 
 
 THRESHOLDS_OF_THE_ENGINE = [1, 2, 63, 64, 65, 255, 256, 257, 4095, 4096, 4097]

@@ -1,0 +1,96 @@
+"""The kernel cache: kept between processes, repaired when damaged, placed where writing is allowed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from committee.base import jit
+
+RUN = """
+import numpy as np
+from committee.kernels.sampling import draw_order
+order = np.empty(5, np.int64)
+draw_order(np.uint64(7), order)
+print(*order, sum(draw_order.stats.cache_hits.values()), sum(draw_order.stats.cache_misses.values()))
+"""
+
+
+def run_kernel(cache: Path) -> tuple[list[str], int, int]:
+    """The kernel's answer in a new process, and whether its machine code came from the cache."""
+    result = subprocess.run(
+        [sys.executable, "-c", RUN],
+        env={**os.environ, "COMMITTEE_CACHE_DIR": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stderr == ""
+    *order, hits, misses = result.stdout.split()
+    return order, int(hits), int(misses)
+
+
+def test_machine_code_is_kept_between_processes(tmp_path):
+    first, hits, misses = run_kernel(tmp_path)
+    assert (hits, misses) == (0, 1)
+    second, hits, misses = run_kernel(tmp_path)
+    assert (hits, misses) == (1, 0)
+    assert first == second
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "flip", "noise"])
+def test_a_damaged_cache_is_repaired_in_silence(tmp_path, suffix, damage):
+    expected, _, _ = run_kernel(tmp_path)
+    (path,) = tmp_path.glob(f"*/*{suffix}")
+    content = bytearray(path.read_bytes())
+    if damage == "flip":
+        content[len(content) * 2 // 3] ^= 0xFF
+    path.write_bytes(
+        {"cut": content[: len(content) // 2], "empty": b"", "flip": content, "noise": b"\x80\x05junk"}[damage]
+    )
+    assert run_kernel(tmp_path)[0] == expected
+    assert run_kernel(tmp_path) == (expected, 1, 0)
+
+
+def test_the_cache_is_named_by_the_kernel_sources(monkeypatch, tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "base").mkdir()
+    source = tmp_path / "kernels" / "a.py"
+    source.write_text("x = 1")
+    monkeypatch.setattr(jit, "PACKAGE", tmp_path)
+    names = set()
+    for text in ("x = 1", "x = 2"):
+        source.write_text(text)
+        jit.source_hash.cache_clear()
+        names.add(jit.source_hash())
+    jit.source_hash.cache_clear()
+    assert len(names) == 2
+
+
+def test_a_read_only_install_falls_back_to_other_places(monkeypatch, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")  # no directory can be made below a file, even by root
+    monkeypatch.delenv("COMMITTEE_CACHE_DIR", raising=False)
+    monkeypatch.setattr(jit, "PACKAGE", blocked)
+    monkeypatch.setattr(jit, "source_hash", lambda: "hash")
+    for home, parent in ((tmp_path / "home", tmp_path / "home" / "committee"), (blocked, None)):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+        jit.cache_directory.cache_clear()
+        directory = jit.cache_directory()
+        assert directory.is_dir()
+        if parent is not None:
+            assert directory.parent == parent
+        assert directory.stat().st_mode & 0o077 == 0
+    jit.cache_directory.cache_clear()
+
+
+def test_a_part_cannot_be_called_from_python():
+    from committee.kernels.sampling import mix
+
+    with pytest.raises(TypeError, match="mix is a part of kernels"):
+        mix(3)
