@@ -95,11 +95,11 @@ def end_search(node, rules):
 
 
 @part
-def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, stat, column, cuts_out):
+def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, column):
     """Draw a cut of feature f (extra-trees): column becomes 0 for rows that would go left and 1 for the others.
 
-    The sums of the left rows become the only cut in cuts_out. code_of translates the codes in column to the table's;
-    empty, they are the table's. Return the drawn threshold, the last code on the left, whether missing goes left.
+    code_of translates the codes in column to the table's; empty, they are the table's. Return the drawn threshold, the
+    last code on the left, the largest code, and whether missing goes left.
     """
     missing = np.uint32(n_codes)
     lowest = missing
@@ -114,11 +114,21 @@ def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, stat, 
     missing_left = n_missing > 0 and low < high and draw(node.key, 6 * f) & np.uint64(1) == np.uint64(1)
     threshold = np.nan
     code = low
-    if low < high and feature.is_categorical == 0:
+    if feature.is_categorical == 1:
+        for i in range(node.n):  # by the toss of a coin, but two categories part for certain
+            c = np.int64(column[i])
+            toss = (draw(node.key, 6 * f + 2 + (c >> 6)) >> np.uint64(c & 63)) & np.uint64(1) == np.uint64(0)
+            right = (toss or c == high) and c != low
+            column[i] = np.uint32(not missing_left if c == n_codes else right)
+        return threshold, code, high, missing_left
+    if low < high:
         is_local = code_of.size > 0
         first = upper[feature.offset + (np.int64(code_of[low]) if is_local else low)]
         last = lower[feature.offset + (np.int64(code_of[high]) if is_local else high)]
-        threshold = first + draw_unit(node.key, 6 * f + 1) * (last - first)
+        share = draw_unit(node.key, 6 * f + 1)
+        threshold = (1.0 - share) * first + share * last
+        if not first <= threshold < last:  # neighbouring floats
+            threshold = first
         above = high  # the last code at or below the threshold, by bisection
         while code + 1 < above:
             middle = (code + above) // 2
@@ -128,16 +138,16 @@ def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, stat, 
                 above = middle
         if is_binned:
             threshold = np.nan  # a threshold inside a bin would cut rows that the bin keeps together
-    if feature.is_categorical == 1:
-        for i in range(node.n):  # every category goes left or right by the toss of a coin
-            c = np.int64(column[i])
-            toss = (draw(node.key, 6 * f + 2 + (c >> 6)) >> np.uint64(c & 63)) & np.uint64(1) == np.uint64(0)
-            column[i] = np.uint32(not missing_left if c == n_codes else toss)
-    else:
-        last_left = np.uint32(code)
-        kept_left = missing if missing_left else np.uint32(0xFFFFFFFF)  # the one larger code that goes left
-        for i in range(node.n):
-            column[i] = np.uint32((column[i] > last_left) & (column[i] != kept_left))
+    last_left = np.uint32(code)
+    kept_left = missing if missing_left else np.uint32(0xFFFFFFFF)  # the one larger code that goes left
+    for i in range(node.n):
+        column[i] = np.uint32((column[i] > last_left) & (column[i] != kept_left))
+    return threshold, code, high, missing_left
+
+
+@part
+def sum_drawn_cut(node, stat, column, cuts_out):
+    """The sums of the rows that a drawn cut sends left, as the only cut in cuts_out."""
     g = 0
     h = 0
     n_right = 0
@@ -149,18 +159,20 @@ def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, stat, 
         h += stat[start + i, 1] & (right - 1)
     cuts_out[LEFT_G, 0], cuts_out[LEFT_H, 0], cuts_out[LEFT_N, 0] = g, h, node.n - n_right
     cuts_out[LEFT_N, 1] = 0
-    return threshold, code, missing_left
 
 
 @part
-def keep_drawn_cut(f, node, is_categorical, threshold, code, missing_left):
+def keep_drawn_cut(f, node, is_categorical, threshold, code, high, missing_left):
     """The cut just searched was a drawn one: put down what was drawn."""
     node.threshold = threshold
     node.code = code
     node.missing_left = np.int64(missing_left)
     node.is_set = is_categorical
-    for word in range(4):
-        node.set[word] = draw(node.key, 6 * f + 2 + word)
+    if is_categorical == 1:
+        for word in range(4):
+            node.set[word] = draw(node.key, 6 * f + 2 + word)
+        node.set[high >> 6] &= ~(np.uint64(1) << np.uint64(high & 63))
+        node.set[code >> 6] |= np.uint64(1) << np.uint64(code & 63)
 
 
 @part

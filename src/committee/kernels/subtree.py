@@ -19,6 +19,7 @@ from committee.kernels.node import (
     keep_drawn_cut,
     perfect_score,
     score_node,
+    sum_drawn_cut,
 )
 from committee.kernels.ordering import CODE_BITS, POSITION, SMALL, order_by_code
 from committee.kernels.partition import (
@@ -35,6 +36,7 @@ from committee.kernels.scores import ABSOLUTE, FIRST_CLASS_CRITERION
 from committee.kernels.split import search_cuts, search_feature
 
 TWO_SIDES = np.int64(2)  # codes of a drawn cut
+ONE_CUT = np.int64(1)
 NO_GROUP = np.uint64(0)
 CONSTANT = 0  # number of ranks of a column that has one value in the subtree
 NOT_COPIED = -1
@@ -139,6 +141,7 @@ def grow_subtree(
     is_copied = local.shape[0] > 0
     is_drawn = rules.max_features < features.size
     is_binned = table.bytes.shape[0] > 0
+    is_random = rules.random_splits == 1
     for i in range(n):
         origin[i] = rows[i]
         position[i] = i
@@ -182,7 +185,7 @@ def grow_subtree(
                         n_ranks[f] = rank_locally(
                             n, feature, column, work.cuts[CODE], work.keys, work.counters, local[f]
                         )
-                        if code_of.size > 0:
+                        if code_of.size > 0 and feature.is_categorical == 0:
                             for j in range(n):
                                 code_of[f, local[f, j]] = column[j]
                     n_codes = n_ranks[f]
@@ -193,28 +196,26 @@ def grow_subtree(
                     continue
                 node.n_found += 1
                 is_categorical = feature.is_categorical == 1
-                threshold = np.nan
-                code = n_codes
-                missing_left = False
-                if rules.random_splits == 1:
-                    threshold, code, missing_left = draw_cut(
+                before = node.score
+                threshold, code, high, missing_left = np.nan, n_codes, n_codes, False
+                if is_random:
+                    threshold, code, high, missing_left = draw_cut(
                         f, n_codes, node, feature, is_binned, code_of[f if code_of.size > 0 else 0], table.lower,
-                        table.upper, stat, column, work.cuts,
+                        table.upper, column,
                     )  # fmt: skip
                     is_categorical = False
                     n_codes = TWO_SIDES
-                before = node.score
-                if rules.random_splits == 1 and rules.criterion < FIRST_CLASS_CRITERION:
+                if is_random and rules.criterion < FIRST_CLASS_CRITERION:
+                    sum_drawn_cut(node, stat, column, work.cuts)
                     search_cuts(
-                        f, np.int64(1), node.n, rules.min_samples_leaf, feature.monotone, node, rules, work.cuts,
-                        work.gain,
-                    )  # fmt: skip
+                        f, ONE_CUT, node.n, rules.min_samples_leaf, feature.monotone, node, rules, work.cuts, work.gain
+                    )
                 else:
                     search_feature(
                         f, n_codes, is_categorical, feature.monotone, node, rules, stat, table.ranked_target, work
                     )
-                if rules.random_splits == 1 and node.score > before:
-                    keep_drawn_cut(f, node, feature.is_categorical, threshold, code, missing_left)
+                if is_random and node.score > before:
+                    keep_drawn_cut(f, node, feature.is_categorical, threshold, code, high, missing_left)
                 if node.score >= best_possible:
                     break  # no later feature can do better, and the first of equal splits wins
             if is_drawn:

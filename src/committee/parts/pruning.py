@@ -117,6 +117,7 @@ def cross_validate(
     alpha, n_leaves = alpha[distinct], path.n_leaves[distinct]
     between = np.append(np.sqrt(alpha[:-1] * alpha[1:]), np.inf)
     differences = np.zeros((2, alpha.size + 1))
+    total, n_tested = 0.0, 0
     for train, test in folds:
         tree = grow_on(train)
         own = pruning_path(tree)
@@ -127,9 +128,11 @@ def cross_validate(
             parents(tree), first, predict(tree), apply_tree(tree, X[test]), target[test], weight[test],
             LOSSES[loss], np.empty(tree.n_nodes, np.int64), differences,
         )  # fmt: skip
-    mean, mean_square = differences[:, :-1].cumsum(axis=1) / weight.sum()
+        total += float(weight[test].sum())
+        n_tested += int(np.count_nonzero(weight[test]))
+    mean, mean_square = differences[:, :-1].cumsum(axis=1) / total
     variance = np.maximum(mean_square - mean**2, 0.0)
-    std = np.sqrt(variance / np.count_nonzero(weight))
+    std = np.sqrt(variance / n_tested)
     best = int(alpha.size - 1 - np.argmin(mean[::-1]))
     chosen = int(np.flatnonzero(mean <= mean[best] + std[best])[-1])
     return PruningCurve(alpha, n_leaves, mean, std, best, chosen)

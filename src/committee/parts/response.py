@@ -56,6 +56,7 @@ def fixed_point_targets(
 
     Under whole weights the target is rounded first and multiplied then: exactly what repeated rows add up to.
     """
+    target = np.where(weight > 0, target, 0.0)
     largest = float(np.abs(target).max(initial=0.0))
     if largest == 0.0:
         return np.zeros(target.size, SUM), 1.0

@@ -438,8 +438,8 @@ def _draw_bar(ax: Any, labels: TreeLabels, node: int, place: tuple[float, float,
         return
     ax.add_patch(Rectangle((x, y), width, BAR, facecolor="white", edgecolor="none", zorder=4))
     start = x
-    for k, share in enumerate(shares):
-        color = CLASS_COLORS[k % len(CLASS_COLORS)]
+    for k in np.flatnonzero(shares):
+        share, color = shares[k], CLASS_COLORS[k % len(CLASS_COLORS)]
         ax.add_patch(Rectangle((start, y), width * share, BAR, facecolor=color, edgecolor="none", zorder=4))
         start += width * share
     ax.add_patch(Rectangle((x, y), width, BAR, fill=False, edgecolor=INK, linewidth=0.05 * size, zorder=4))

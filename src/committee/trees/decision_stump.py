@@ -87,7 +87,8 @@ class DecisionStump(DecisionTreeClassifier):
         super()._store(tree, curve, training, described)
         is_split = tree.n_nodes > 1
         self.feature_ = int(tree.feature[0]) if is_split else None
-        self.threshold_ = float(tree.threshold[0]) if is_split else None
+        is_numeric = is_split and tree.category_set[0] < 0
+        self.threshold_ = float(tree.threshold[0]) if is_numeric else None
         leaves = tree.is_leaf
         self.error_ = float(np.sum(tree.weight[leaves] * (1.0 - tree.value[leaves].max(axis=1))) / tree.weight[0])
         self.edge_ = 1.0 - 2.0 * self.error_
