@@ -185,10 +185,12 @@ def search_cuts(f, n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain
     for missing_left in range(2 if missing_n > 0 else 1):
         if missing_left == 1:
             n_cuts -= 1  # every present row left and the missing ones too is no split
-            for row in range(LEFT_G, LEFT_N + 1):
+            for row in range(LEFT_G, LEFT_N):
                 missing = cuts[row, n_cuts + 1]
                 for c in range(n_cuts):
                     cuts[row, c] += missing
+            for c in range(n_cuts):  # missing alone on the left would be the last cut with its sides exchanged
+                cuts[LEFT_N, c] += missing_n if cuts[LEFT_N, c] > 0 else 0
         score_cuts(rules, node, n_cuts, cuts[LEFT_G], cuts[LEFT_H], gain)
         c = best_cut(n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain)
         if c >= 0:

@@ -98,7 +98,9 @@ def value_response(target: NDArray[np.float64], weight: NDArray[np.float64], cri
         goal = Goal(scores.ABSOLUTE, 1, 1.0, unit, 0.0, 0.0, 1.0, total)
         return Response(criterion, goal, stat, target, weight, 0.0, ranked, unit_weights)
     code = scores.POISSON if criterion == "poisson" else scores.SQUARED
-    centre = 0.0 if criterion == "poisson" else float(np.average(target, weights=weight))
+    counted = target[weight > 0]
+    # The middle of the range: it leaves the most bits to the targets and does not depend on the order of the rows.
+    centre = 0.0 if criterion == "poisson" else float(0.5 * counted.min() + 0.5 * counted.max())
     stat[:, 0], g_unit = fixed_point_targets(target - centre, weight, whole, unit)
     goal = Goal(code, 1, g_unit, unit, 0.0, 0.0, 1.0, total)
     return Response(criterion, goal, stat, target, weight, centre, np.empty(0), unit_weights)
