@@ -73,26 +73,3 @@ def find_leaves_with_categories(X, feature, threshold, left, missing_left, categ
                 goes_left = x <= threshold[node]
             node = left[node] + (0 if goes_left else 1)
         leaves_out[row] = node
-
-
-@kernel
-def mark_paths(parent, leaves, first_out, columns_out):
-    """Nodes on the path to each leaf, root first; row i fills columns_out[first_out[i]:first_out[i + 1]].
-
-    columns_out may be empty to fill first_out alone.
-    """
-    total = 0
-    for i in range(leaves.size):
-        first_out[i] = total
-        node = leaves[i]
-        length = 0
-        while node >= 0:
-            length += 1
-            node = parent[node]
-        if columns_out.size > 0:
-            node = leaves[i]
-            for j in range(length - 1, -1, -1):
-                columns_out[total + j] = node
-                node = parent[node]
-        total += length
-    first_out[leaves.size] = total

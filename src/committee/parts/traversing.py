@@ -8,7 +8,7 @@ from scipy import sparse
 
 from committee.base.threads import n_threads, run
 from committee.data.tree import LEAF, Tree
-from committee.kernels.traverse import find_leaves, find_leaves_with_categories, mark_paths
+from committee.kernels.traverse import find_leaves, find_leaves_with_categories
 
 PACKED = np.dtype([("threshold", "f8"), ("feature", "i4"), ("left", "i4")], align=True)
 """A node for prediction in 16 bytes. A negative feature ~f sends missing values left; a leaf leads to itself."""
@@ -67,10 +67,15 @@ def parents(tree: Tree) -> NDArray[np.int64]:
 
 def decision_path(tree: Tree, X: NDArray[np.floating], n_jobs: int | None = None) -> sparse.csr_matrix:
     """Indicator matrix [n, nodes] of the nodes each row passes through."""
-    leaves = apply_tree(tree, X, n_jobs)
-    first = np.empty(leaves.size + 1, np.int64)
-    parent = parents(tree)
-    mark_paths(parent, leaves, first, np.empty(0, np.int64))
-    columns = np.empty(first[-1], np.int64)
-    mark_paths(parent, leaves, first, columns)
-    return sparse.csr_matrix((np.ones(columns.size, np.int64), columns, first), shape=(leaves.size, tree.n_nodes))
+    node = apply_tree(tree, X, n_jobs)
+    parent, depth = parents(tree), tree.depth
+    ends = np.cumsum(depth[node] + 1, dtype=np.int64)
+    columns = np.empty(ends[-1] if ends.size else 0, np.int64)
+    place, row = ends - 1, np.arange(node.size)
+    while row.size:  # all rows climb one step at a time
+        columns[place[row]] = node[row]
+        place[row] -= 1
+        node[row] = parent[node[row]]
+        row = row[node[row] >= 0]
+    first = np.append(0, ends)
+    return sparse.csr_matrix((np.ones(columns.size, np.int64), columns, first), shape=(ends.size, tree.n_nodes))

@@ -12,7 +12,7 @@ from committee.parts.growing import free_limits, grow
 from committee.parts.pruning import cross_validate, pruning_path
 from committee.parts.response import class_response, value_response
 from committee.parts.subtrees import SUBTREE_ROWS
-from committee.parts.traversing import apply_tree, decision_path
+from committee.parts.traversing import apply_tree
 
 
 def warmup(echo: Callable[[str], None] | None = None) -> float:
@@ -37,7 +37,6 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     say("walking trees")
     for table in (X, X.astype(np.float32)):
         apply_tree(trees[0], table)
-    decision_path(trees[0], X)
     apply_tree(grow(category, value_response(y, weight, "squared_error"), limits), codes)
     say("pruning trees")
     rows = np.arange(n)
