@@ -11,8 +11,10 @@ Floats = NDArray[np.float64]
 def naive_bins(values: Floats, weights: Floats | None, max_bins: int) -> tuple[Floats, Floats]:
     """Smallest and largest value (`lower`, `upper`) of each bin of a column.
 
-    A bin for each distinct value if there are at most `max_bins`; else a cut after the first value whose cumulative
-    weight reaches k/max_bins of the total, for k = 1..max_bins-1. Missing values and rows of no weight do not count.
+    A bin for each distinct value if there are at most `max_bins`. Else a value that weighs 1/max_bins of the total has
+    a bin of its own, which costs two bins, and the other values share b = max_bins - 2 * (such values) bins: a cut
+    after the first value where their cumulative weight reaches k/b of their total, for k = 1..b-1. With b < 1 no value
+    is special. Missing values and rows of no weight do not count.
     """
     values = np.asarray(values, np.float64)
     weights = np.ones(len(values)) if weights is None else np.asarray(weights, np.float64)
@@ -23,8 +25,15 @@ def naive_bins(values: Floats, weights: Floats | None, max_bins: int) -> tuple[F
     distinct = sorted(weight_of)
     if len(distinct) <= max_bins:
         return np.array(distinct), np.array(distinct)
-    cumulative = np.cumsum([weight_of[v] for v in distinct])
-    cuts = {_first_reaching(cumulative, k, max_bins) for k in range(1, max_bins)} - {len(distinct) - 1}
+    total = sum(weight_of.values())
+    heavy = [i for i, v in enumerate(distinct) if weight_of[v] * max_bins >= total]
+    n_bins = max_bins - 2 * len(heavy)
+    if n_bins < 1:
+        heavy, n_bins = [], max_bins
+    cumulative = np.cumsum([0.0 if i in heavy else weight_of[v] for i, v in enumerate(distinct)])
+    cuts = {_first_reaching(cumulative, k, n_bins) for k in range(1, n_bins)}
+    cuts |= set(heavy) | {i - 1 for i in heavy if i > 0}
+    cuts -= {len(distinct) - 1}
     ends = [*sorted(cuts), len(distinct) - 1]
     starts = [0, *(end + 1 for end in ends[:-1])]
     return np.array([distinct[i] for i in starts]), np.array([distinct[i] for i in ends])

@@ -64,7 +64,7 @@ def quantile_bins(
     """Smallest and largest value of each bin of one column (no missing values, positive weights).
 
     With at most `max_bins` distinct values each has its bin. Otherwise bin k ends at the first value whose cumulative
-    weight reaches k / max_bins of the total; a whole weight counts as so many rows.
+    weight reaches k / max_bins of the total, heavy values apart; a whole weight counts as so many rows.
     """
     if weight is None:
         values = np.sort(values)
@@ -79,9 +79,25 @@ def quantile_bins(
     if distinct.size <= max_bins:
         return distinct, distinct
     cumulative = last + 1.0 if weight is None else np.cumsum(weight)[last]
-    targets = np.arange(1, max_bins) * cumulative[-1] / max_bins
-    ends = np.unique(np.append(np.searchsorted(cumulative, targets), distinct.size - 1))
+    ends = bin_ends(np.diff(cumulative, prepend=0.0).astype(np.float64), max_bins)
     return distinct[np.append(0, ends[:-1] + 1)], distinct[ends]
+
+
+def bin_ends(weight: NDArray[np.float64], max_bins: int) -> NDArray[np.intp]:
+    """The last value of each bin, from the weights of the distinct values in ascending order.
+
+    A value as heavy as a whole bin, such as the zero of a sparse column, has a bin to itself; its neighbours share out
+    the bins that remain, two fewer for each such value.
+    """
+    heavy = np.flatnonzero(weight * max_bins >= weight.sum())
+    n_bins = max_bins - 2 * heavy.size
+    if n_bins < 1:
+        heavy, n_bins = heavy[:0], max_bins
+    rest = weight.copy()
+    rest[heavy] = 0.0
+    cumulative = np.cumsum(rest)
+    ends = np.searchsorted(cumulative, np.arange(1, n_bins) * cumulative[-1] / n_bins)
+    return np.unique(np.concatenate([ends, heavy, heavy[heavy > 0] - 1, [weight.size - 1]]))
 
 
 def sample_rows(n: int, weight: NDArray[np.float64] | None) -> NDArray[np.intp] | slice:

@@ -110,7 +110,7 @@ class LargeTree:
         start, n = int(self.nodes["start"][i]), int(self.nodes["n"][i])
         rows, stat = self.rows[start : start + n], self.stat[start : start + n]
         threads = min(self.threads, n_threads(self.n_jobs, n * features.size))
-        n_calls = max(threads, -(-n * features.size // (4 * SUBTREE_CELLS)))
+        n_calls = min(max(threads, -(-n * features.size // SUBTREE_CELLS)), max(features.size, 1))
         calls = [
             (self.nodes[i : i + 1].copy(), chunk, self.rules, rows, stat, self.table, self.works)
             for chunk in np.array_split(features, n_calls)

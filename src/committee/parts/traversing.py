@@ -27,8 +27,13 @@ def pack(tree: Tree) -> NDArray[np.void]:
     return nodes
 
 
-def apply_tree(tree: Tree, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int64]:
-    """The leaf every row ends in; X [n, d] is float32 or float64 with category codes in categorical columns."""
+def apply_tree(
+    tree: Tree, X: NDArray[np.floating], n_jobs: int | None = None, packed: NDArray[np.void] | None = None
+) -> NDArray[np.int64]:
+    """The leaf every row ends in; X [n, d] is float32 or float64 with category codes in categorical columns.
+
+    `packed` is the tree as `pack` gives it, for callers that come again.
+    """
     leaves = np.empty(X.shape[0], np.int64)
     threads = n_threads(n_jobs, 4 * X.shape[0])
     blocks = [(slice(i, i + BLOCK),) for i in range(0, X.shape[0], BLOCK)]
@@ -47,7 +52,7 @@ def apply_tree(tree: Tree, X: NDArray[np.floating], n_jobs: int | None = None) -
                 leaves[rows],
             )
     else:
-        nodes = pack(tree)
+        nodes = pack(tree) if packed is None else packed
 
         def walk(rows: slice) -> None:
             find_leaves(np.ascontiguousarray(X[rows]), nodes, leaves[rows])

@@ -210,17 +210,18 @@ class BaseDecisionTree(BaseEstimator):
         return self._loss
 
     def _folds(self, training: _Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Folds that share out the target evenly: its sorted values go round the folds, ties in random order."""
+        """Folds that share out the target evenly: of each run of `cv` sorted values every fold gets one, by lot."""
         if not isinstance(self.cv, Integral):
             yield from self._given_folds(training)
             return
-        rows = np.flatnonzero(training.weight > 0)
-        order = np.random.default_rng(training.seed).permutation(rows)
+        rng = np.random.default_rng(training.seed)
+        order = rng.permutation(np.flatnonzero(training.weight > 0))
         order = order[np.argsort(training.target[order], kind="stable")]
-        fold = np.empty(len(training.X), np.int64)
-        fold[order] = np.arange(order.size) % int(self.cv)
-        for k in range(min(int(self.cv), order.size)):
-            yield order[fold[order] != k], order[fold[order] == k]
+        n_folds = min(int(self.cv), order.size)
+        runs = np.tile(np.arange(n_folds), (-(-order.size // n_folds), 1))
+        fold = rng.permuted(runs, axis=1).ravel()[: order.size]
+        for k in range(n_folds):
+            yield order[fold != k], order[fold == k]
 
     def _given_folds(self, training: _Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """The folds of a splitter or a list, without the rows of weight zero."""
@@ -257,10 +258,8 @@ class BaseDecisionTree(BaseEstimator):
     # --- what a fitted tree answers -----------------------------------------------------------------------------------
 
     def _leaves(self, X: Any) -> NDArray[np.int64]:
-        from committee.parts.traversing import apply_tree
-
         check_is_fitted(self, "tree_")
-        return apply_tree(self.tree_.arrays, read_table(self, X), self.n_jobs)
+        return self.tree_.apply(read_table(self, X), self.n_jobs)
 
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Number of the leaf each row ends in."""
@@ -398,7 +397,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     def predict(self, X: Any) -> NDArray[Any]:
         """The most frequent class of the leaf each row ends in."""
         leaves = self._leaves(X)
-        return self.classes_[self.tree_.arrays.value.argmax(axis=1)][leaves]
+        return self.classes_[self.tree_.answers[leaves]]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Shares of the classes, in the order of ``classes_``, in the leaf each row ends in."""

@@ -77,10 +77,25 @@ class TreeView:
     def value(self) -> NDArray[np.float64]:
         return self.arrays.value[:, np.newaxis, :]
 
-    def apply(self, X: NDArray[np.floating]) -> NDArray[np.int64]:
+    @cached_property
+    def packed(self) -> NDArray[np.void] | None:
+        """The form for prediction; None where categorical splits need the arrays themselves."""
+        from committee.parts.traversing import pack
+
+        return None if len(self.arrays.categories) else pack(self.arrays)
+
+    @cached_property
+    def answers(self) -> NDArray[np.intp]:
+        """The class each node answers with."""
+        return self.arrays.value.argmax(axis=1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("packed", "answers", "max_depth")}
+
+    def apply(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int64]:
         from committee.parts.traversing import apply_tree
 
-        return apply_tree(self.arrays, X)
+        return apply_tree(self.arrays, X, n_jobs, self.packed)
 
     def predict(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         return self.arrays.value[self.apply(X)]
