@@ -424,7 +424,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
     >>> ozone = load_sample("ozone")
     >>> tree = DecisionTreeRegressor(ccp_alpha="cv", random_state=0).fit(ozone.X, ozone.y)
     >>> tree.get_n_leaves()
-    8
+    9
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
