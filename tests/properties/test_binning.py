@@ -116,7 +116,8 @@ def test_few_distinct_values_have_a_bin_each(values: Floats, max_bins: int) -> N
         assert_same_bins(binned, exact)
         np.testing.assert_array_equal(binned.codes, exact.codes)
     else:
-        assert 1 <= binned.n_bins[0] <= max_bins
+        # Two bins cannot set a heavy value apart from both of its neighbours; three can.
+        assert min(max_bins - 1, 2) <= binned.n_bins[0] <= max_bins
 
 
 @given(columns(min_size=2), st.integers(2, 20), st.sampled_from([np.float32, np.float64]))

@@ -31,6 +31,3 @@ MAX_BINS = 255
 
 MAX_CATEGORIES = 254
 """Categories kept apart; rarer ones share one more code, so codes and the missing code fit a byte."""
-
-BITSET_WORDS = 4
-"""A set of category codes is 256 bits in four uint64 words."""
