@@ -21,7 +21,7 @@ import numba
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import register_pass
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
@@ -130,13 +130,47 @@ class KernelCache(FunctionCache):
             path.unlink(missing_ok=True)
 
 
+class _SettledFlags(Flags):
+    """Flags that no longer change: numba looks them up for every call it types, and would collect them every time."""
+
+    __slots__ = ("_settled",)
+
+    def values(self) -> dict[str, Any]:
+        if not hasattr(self, "_settled"):
+            self._settled = super().values()
+        return self._settled
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+
+class _OpenFlags(Flags):
+    """Flags whose copy, which numba takes when it begins to compile, is settled."""
+
+    __slots__ = ()
+
+    def copy(self) -> Flags:
+        return _SettledFlags(self)
+
+
+class _KernelCompiler(CompilerBase):
+    """Numba's compiler for machine code without a Python fallback."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.state.flags = _OpenFlags(self.state.flags)
+
+    def define_pipelines(self) -> list[Any]:
+        return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` on first use, without the GIL, and keep the machine code on disk.
 
     Arithmetic stays strict IEEE: the sums are integers, and a gain must have the same bits whether its loop was
     vectorised or not, or ties between equal splits would be broken at random.
     """
-    dispatcher = _njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    dispatcher = _njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, _nrt=False, pipeline_class=_KernelCompiler)(function)
     dispatcher._cache = KernelCache(function)
     return dispatcher
 
@@ -182,7 +216,7 @@ class _PartLowering(NativeLowering):
         return True
 
 
-class _PartCompiler(CompilerBase):
+class _PartCompiler(_KernelCompiler):
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state, "part")
         passes.passes = [
@@ -199,5 +233,6 @@ def part(function: Callable[..., Any]) -> Any:
         error_model="numpy",
         no_cfunc_wrapper=True,
         no_cpython_wrapper=True,
+        _nrt=False,
         pipeline_class=_PartCompiler,
     )(function)

@@ -22,7 +22,7 @@ def rank_targets(node, rules, stat, ranked_target, column, keys, counters, y_ran
     n = node.n
     for i in range(n):
         column[i] = np.uint32(stat[node.start + i, 0])
-    ordered = order_by_code(column, n, ranked_target.size, keys, counters)
+    ordered = keys[order_by_code(column, n, ranked_target.size, keys, counters)]
     rank = -1
     below = 0
     median = np.nan
@@ -62,6 +62,7 @@ def median_and_distance(size, weight_all, target_all, sums):
 
     Where exactly half of the weight lies below, the median is the mean of two neighbours.
     """
+    weights, targets, values = sums[WEIGHTS], sums[TARGETS], sums[Y_VALUE]
     step = 1
     while 2 * step <= size:
         step *= 2
@@ -73,18 +74,18 @@ def median_and_distance(size, weight_all, target_all, sums):
     up_to = 0.0
     while step > 0:
         j = rank + step
-        if j <= size and below + sums[WEIGHTS, j] < half:
+        if j <= size and below + weights[j] < half:
             rank = j
-            below += sums[WEIGHTS, j]
-            below_target += sums[TARGETS, j]
+            below += weights[j]
+            below_target += targets[j]
         j = high + step
-        if j <= size and up_to + sums[WEIGHTS, j] <= half:
+        if j <= size and up_to + weights[j] <= half:
             high = j
-            up_to += sums[WEIGHTS, j]
+            up_to += weights[j]
         step //= 2
-    value = sums[Y_VALUE, rank]
+    value = values[rank]
     distance = value * below - below_target + (target_all - below_target) - value * (weight_all - below)
-    return 0.5 * (value + sums[Y_VALUE, min(high, size - 1)]), distance
+    return 0.5 * (value + values[min(high, size - 1)]), distance
 
 
 @part
@@ -93,6 +94,8 @@ def search_absolute(f, n_codes, monotone, node, rules, stat, keys, y_rank, sums)
     n = node.n
     size = node.shift
     h_unit = rules.h_unit
+    weights, targets = sums[WEIGHTS], sums[TARGETS]
+    left_weight, left_median, left_cost = sums[LEFT_WEIGHT], sums[LEFT_MEDIAN], sums[LEFT_COST]
     min_weight = rules.min_weight_leaf * h_unit
     n_present = n
     while n_present > 0 and np.int64(keys[n_present - 1] >> CODE_BITS) == n_codes:
@@ -104,8 +107,8 @@ def search_absolute(f, n_codes, monotone, node, rules, stat, keys, y_rank, sums)
         # First forwards for what each cut leaves on the left, then backwards for what it leaves on the right.
         for is_right in range(2):
             for j in range(size + 1):
-                sums[WEIGHTS, j] = 0.0
-                sums[TARGETS, j] = 0.0
+                weights[j] = 0.0
+                targets[j] = 0.0
             weight_all = 0.0
             target_all = 0.0
             if missing_left != is_right:
@@ -119,12 +122,12 @@ def search_absolute(f, n_codes, monotone, node, rules, stat, keys, y_rank, sums)
                 if is_right == 1 and is_cut:
                     n_left = i + 1 + (n - n_present) * missing_left
                     allowed = min(n_left, n - n_left) >= max(rules.min_samples_leaf, 1)
-                    if allowed and min(sums[LEFT_WEIGHT, i], weight_all) >= min_weight:
-                        left = sums[LEFT_MEDIAN, i]
+                    if allowed and min(left_weight[i], weight_all) >= min_weight:
+                        left = left_median[i]
                         right, distance = median_and_distance(size, weight_all, target_all, sums)
                         inside = min(left, right) >= node.lower and max(left, right) <= node.upper
                         if monotone == 0 or (inside and (left - right) * monotone <= 0.0):
-                            fall = -sums[LEFT_COST, i] - distance
+                            fall = -left_cost[i] - distance
                             if fall >= gain:  # backwards: the first of equal cuts must win
                                 gain = fall
                                 found = i
@@ -134,9 +137,9 @@ def search_absolute(f, n_codes, monotone, node, rules, stat, keys, y_rank, sums)
                 target_all += weighted
                 if is_right == 0 and is_cut:
                     median, distance = median_and_distance(size, weight_all, target_all, sums)
-                    sums[LEFT_MEDIAN, i] = median
-                    sums[LEFT_COST, i] = distance
-                    sums[LEFT_WEIGHT, i] = weight_all
+                    left_median[i] = median
+                    left_cost[i] = distance
+                    left_weight[i] = weight_all
         if found >= 0 and gain > node.score:
             node.score = gain
             node.feature = f

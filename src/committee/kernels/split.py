@@ -62,7 +62,7 @@ def search_column(f, n_codes, monotone, node, rules, stat, work):
         cut_histogram(n_codes, node, stat, work.column, work.histogram, work.cuts)
         search_cuts(f, n_codes, node.h, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
     else:
-        keys = order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)
+        keys = work.keys[order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)]
         if rules.criterion == ABSOLUTE:
             search_absolute(f, n_codes, monotone, node, rules, stat, keys, work.cuts[LEFT_G], work.absolute)
         elif rules.criterion >= FIRST_CLASS_CRITERION:

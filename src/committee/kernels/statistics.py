@@ -79,7 +79,7 @@ def medians(nodes, rows, rank, ranked_target, weight, column, keys, counters, ou
         for i in range(inside.size):
             column[i] = np.uint32(rank[inside[i]])
             total += weight[inside[i]]
-        ordered = order_by_code(column, inside.size, ranked_target.size, keys, counters)
+        ordered = keys[order_by_code(column, inside.size, ranked_target.size, keys, counters)]
         below = 0.0
         i = -1
         while 2.0 * below < total and i + 1 < inside.size:

@@ -55,7 +55,7 @@ def rank_locally(n, feature, column, rank_of, keys, counters, local_out):
         return n_codes
     if n_codes < rank_of.size:
         return rank_by_presence(n_codes, n, column, rank_of, local_out)
-    ordered = order_by_code(column, n, n_codes + 1, keys, counters)
+    ordered = keys[order_by_code(column, n, n_codes + 1, keys, counters)]
     rank = 0
     for i in range(n):
         if i > 0 and ordered[i] >> CODE_BITS != ordered[i - 1] >> CODE_BITS:
