@@ -20,12 +20,6 @@ SUM = np.int64
 """Sums of targets and of weights are fixed-point integers: they do not depend on the order of the additions, so a
 model is bit-identical on any number of threads and integer weights equal repeated rows."""
 
-VALUE = np.float64
-"""Thresholds, leaf values, impurities: float64, recomputed from the rows when a tree is finished."""
-
-NODE = np.int32
-"""Node numbers inside one tree."""
-
 MAX_BINS = 255
 """Value bins per feature; the code n_bins[f] (at most 255) means missing."""
 

@@ -10,8 +10,10 @@ import contextlib
 import hashlib
 import os
 import pickle
+import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -68,6 +70,19 @@ def cache_directory() -> Path:
             tempfile.TemporaryFile(dir=directory).close()
             return directory
     return Path(tempfile.mkdtemp(prefix="committee-kernels-"))
+
+
+def remove_stale_caches() -> int:
+    """Delete what older kernel sources left beside the cache in use; return how many directories went.
+
+    Those of the last day stay: another process may be working with them.
+    """
+    yesterday = time.time() - 86_400
+    beside = (path for path in cache_directory().parent.glob("kernels-*") if path != cache_directory())
+    stale = [path for path in beside if path.stat().st_mtime < yesterday]
+    for path in stale:
+        shutil.rmtree(path, ignore_errors=True)
+    return len(stale)
 
 
 class _HashedLocator(_CacheLocator):
@@ -170,7 +185,9 @@ def kernel(function: Callable[..., Any]) -> Any:
     Arithmetic stays strict IEEE: the sums are integers, and a gain must have the same bits whether its loop was
     vectorised or not, or ties between equal splits would be broken at random.
     """
-    dispatcher = _njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, _nrt=False, pipeline_class=_KernelCompiler)(function)
+    dispatcher = _njit(
+        nogil=True, error_model="numpy", no_cfunc_wrapper=True, _nrt=False, pipeline_class=_KernelCompiler
+    )(function)
     dispatcher._cache = KernelCache(function)
     return dispatcher
 

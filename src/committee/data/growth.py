@@ -132,7 +132,8 @@ class Work(NamedTuple):
     by_class: NDArray[np.float64]  # [2, k]: left, right
     by_category: NDArray[np.float64]  # [257, 3]: sum, weight and count
     order: NDArray[np.int64]  # [257] categories in Fisher order
-    inverse: NDArray[np.float64]  # [64] H / (h (H - h)) of a node of H rows of weight one
+    block: NDArray[np.int64]  # [3, rows * features of a small node]: codes, g and h of the rows that would go left
+    falls: NDArray[np.float64]  # [2, the same]: falls of the impurity, and H / (h (H - h)) by the weight h on the left
     absolute: NDArray[np.float64]  # [6, n + 1] for the absolute error, else empty
     spare_rows: NDArray[np.uint32]  # [n]
     spare_stat: NDArray[np.int64]  # [n, 2]

@@ -52,6 +52,13 @@ def draw_swap(features, key, step):
     features[step], features[j] = features[j], features[step]
 
 
+@part
+def undo_draws(features, key, n_draws):
+    """Put `features` back as they were before n_draws steps of draw_swap (modified in place)."""
+    for step in range(n_draws - 1, -1, -1):
+        draw_swap(features, key, step)
+
+
 @kernel
 def draw_order(key, features_out):
     """A random permutation of the features: the order in which the node with this key looks at them."""

@@ -12,7 +12,7 @@ import numpy as np
 from committee.base.jit import part
 from committee.data.growth import CODE, LEFT_G, LEFT_H, LEFT_N
 from committee.kernels.absolute import search_absolute
-from committee.kernels.ordering import CODE_BITS, POSITION, SMALL, SMALL_CODES, order_by_code, rank_small
+from committee.kernels.ordering import CODE_BITS, POSITION, order_by_code
 from committee.kernels.scores import (
     ABSOLUTE,
     CLASS_GINI,
@@ -20,7 +20,6 @@ from committee.kernels.scores import (
     child_value,
     class_score,
     score_cuts,
-    variance_fall,
 )
 
 
@@ -51,9 +50,6 @@ def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, rank
 @part
 def search_column(f, n_codes, monotone, node, rules, stat, work):
     """Search the cuts between codes; the best one so far is kept in the node's record."""
-    if rules.is_plain and node.n <= SMALL and monotone == 0 and n_codes < SMALL_CODES:
-        if search_small(f, n_codes, node, rules, stat, work.column, work.counters, work.cuts, work.inverse):
-            return
     before = node.score
     has_counts = rules.unit_weights or rules.min_samples_leaf == 1
     is_dense = n_codes < min(2 * node.n, work.histogram.shape[0]) and (node.n > 32 or n_codes <= 4)
@@ -73,50 +69,6 @@ def search_column(f, n_codes, monotone, node, rules, stat, work):
     if node.score > before:
         node.threshold = np.nan
         node.is_set = 0
-
-
-@part
-def search_small(f, n_codes, node, rules, stat, column, counters, sorted_rows, inverse):
-    """Few rows under the plain squared criterion, no limit or constraint in the way, in one go.
-
-    Return False, with nothing done, where a value is missing. Overwrites counters and sorted_rows.
-    """
-    n = node.n
-    for i in range(n):
-        if np.int64(column[i]) == n_codes:
-            return False
-    rank_small(column, n, counters)
-    start = np.uintp(node.start)
-    for i in range(np.uintp(n)):
-        rank = np.uintp(counters[np.uintp(SMALL) + i])
-        sorted_rows[CODE, rank] = np.int64(column[i])
-        sorted_rows[LEFT_G, rank] = stat[start + i, 0]
-        sorted_rows[LEFT_H, rank] = stat[start + i, 1]
-    h_all = node.h * rules.h_unit
-    mean = (node.g - node.shift * node.h) * rules.g_unit / h_all
-    g = 0
-    h = 0
-    best = node.score
-    found = -1
-    for i in range(n - 1):
-        g += sorted_rows[LEFT_G, i]
-        h += sorted_rows[LEFT_H, i]
-        if rules.unit_weights:
-            centred = (g - node.shift * h) * rules.g_unit - mean * h
-            gain = centred * centred * inverse[h]
-        else:
-            gain = variance_fall((g - node.shift * h) * rules.g_unit, h * rules.h_unit, mean, h_all)
-        if gain > best and sorted_rows[CODE, i] != sorted_rows[CODE, i + 1]:
-            best = gain
-            found = i
-    if found >= 0:
-        node.score = best
-        node.feature = f
-        node.code = sorted_rows[CODE, found]
-        node.missing_left = 0
-        node.threshold = np.nan
-        node.is_set = 0
-    return True
 
 
 @part

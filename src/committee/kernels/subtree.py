@@ -21,7 +21,7 @@ from committee.kernels.node import (
     score_node,
     sum_drawn_cut,
 )
-from committee.kernels.ordering import CODE_BITS, POSITION, SMALL, order_by_code
+from committee.kernels.ordering import CODE_BITS, POSITION, order_by_code
 from committee.kernels.partition import (
     boundary_positions,
     gather_codes,
@@ -31,8 +31,9 @@ from committee.kernels.partition import (
     move_rows,
     table_code,
 )
-from committee.kernels.sampling import draw_swap
+from committee.kernels.sampling import draw_swap, undo_draws
 from committee.kernels.scores import ABSOLUTE, FIRST_CLASS_CRITERION
+from committee.kernels.small_node import FEW_ROWS, search_small_node
 from committee.kernels.split import search_cuts, search_feature
 
 TWO_SIDES = np.int64(2)  # codes of a drawn cut
@@ -125,7 +126,7 @@ def is_ahead(i, j, nodes):
 
 @kernel
 def grow_subtree(
-    rules_1, features, rows, stat, table, nodes, local, code_of, n_ranks, frontier, position, origin, work
+    rules_1, features, rows, stat, table, nodes, local, code_of, n_ranks, frontier, look, position, origin, work
 ):
     """Grow the subtree of `rows` from nodes[0], which holds its bounds, depth and key; return the number of nodes.
 
@@ -142,6 +143,10 @@ def grow_subtree(
     is_drawn = rules.max_features < features.size
     is_binned = table.bytes.shape[0] > 0
     is_random = rules.random_splits == 1
+    n_wanted = min(rules.max_features, features.size)
+    is_simple = is_copied and rules.is_plain == 1 and not is_random
+    for f in range(table.features.size):
+        is_simple &= table.features[f].is_categorical == 0 and table.features[f].monotone == 0
     for i in range(n):
         origin[i] = rows[i]
         position[i] = i
@@ -166,10 +171,27 @@ def grow_subtree(
             else:
                 score_node(node, rules, stat, work.by_class[0])
             best_possible = perfect_score(node, rules)
-            if rules.unit_weights and node.n <= SMALL:
-                for k in range(1, node.n):
-                    work.inverse[k] = np.float64(node.n) / (np.float64(k) * (np.float64(node.n) - np.float64(k)))
             n_seen = 0
+            if is_simple and 2 < node.n <= FEW_ROWS:
+                n_look = 0
+                while n_seen < n_wanted:
+                    if is_drawn:
+                        draw_swap(features, node.key, n_seen)
+                    f = features[n_seen]
+                    n_seen += 1
+                    if n_ranks[f] == NOT_COPIED:
+                        gather_codes(f, table.bytes, table.ranks, origin, 0, n, column)
+                        n_ranks[f] = rank_locally(
+                            n, table.features[f], column, work.cuts[CODE], work.keys, work.counters, local[f]
+                        )
+                    look[n_look] = f
+                    n_look += n_ranks[f] != CONSTANT
+                if not search_small_node(
+                    n_look, look, best_possible, node, rules, stat, position, local, n_ranks, work.block, work.falls
+                ):
+                    if is_drawn:
+                        undo_draws(features, node.key, n_seen)
+                    n_seen = 0
             while n_seen < features.size and (n_seen < rules.max_features or node.n_found == 0):
                 if is_drawn:
                     draw_swap(features, node.key, n_seen)
@@ -219,8 +241,7 @@ def grow_subtree(
                 if node.score >= best_possible:
                     break  # no later feature can do better, and the first of equal splits wins
             if is_drawn:
-                for step in range(n_seen - 1, -1, -1):
-                    draw_swap(features, node.key, step)
+                undo_draws(features, node.key, n_seen)
             end_search(node, rules)
             if node.feature >= 0:
                 push(frontier, n_frontier, i, rules.best_first == 1, nodes)

@@ -106,15 +106,18 @@ def _thresholds(nodes: NDArray[np.void], matrix: BinnedMatrix) -> NDArray[np.flo
     """Half-way between the last value on the left and the first on the right that the node's rows have."""
     threshold = np.full(nodes.size, np.nan)
     numeric = np.flatnonzero((nodes["left"] != LEAF) & (nodes["is_set"] == 0))
-    inner = nodes[numeric]
-    offset, last_bin = matrix.offsets[inner["feature"]], matrix.n_bins[inner["feature"]] - 1
-    low = matrix.upper[offset + np.clip(inner["last_left"], 0, last_bin)]
-    high = matrix.lower[offset + np.clip(inner["first_right"], 0, last_bin)]
-    middle = np.where(np.isnan(inner["threshold"]), midpoints(low, high), inner["threshold"])
+    # Field by field: NumPy copies records slowly.
+    feature, last, first, drawn = (
+        nodes[name][numeric] for name in ("feature", "last_left", "first_right", "threshold")
+    )
+    offset, last_bin = matrix.offsets[feature], matrix.n_bins[feature] - 1
+    low = matrix.upper[offset + np.clip(last, 0, last_bin)]
+    high = matrix.lower[offset + np.clip(first, 0, last_bin)]
+    middle = np.where(np.isnan(drawn), midpoints(low, high), drawn)
     # Only missing values on one side: every value goes to the other.
     largest = np.finfo(np.float64).max
-    middle = np.where(inner["last_left"] < 0, -largest, middle)
-    threshold[numeric] = np.where(inner["first_right"] < 0, largest, middle)
+    middle = np.where(last < 0, -largest, middle)
+    threshold[numeric] = np.where(first < 0, largest, middle)
     return threshold
 
 

@@ -10,6 +10,7 @@ from committee.data.binned import BinnedMatrix
 from committee.data.growth import FEATURE, NODE, RULES, Constraints, Limits, Table, Work
 from committee.data.tree import LEAF
 from committee.kernels.scores import ABSOLUTE, SQUARED
+from committee.kernels.small_node import FEW_ROWS, TOGETHER
 from committee.kernels.subtree import grow_subtree
 from committee.parts.response import Response
 
@@ -29,7 +30,9 @@ def subtree_rows(n_features: int) -> int:
 def rules_record(response: Response, limits: Limits) -> NDArray[np.void]:
     rules = np.array([(*response.goal, *limits)], RULES)
     goal = response.goal
-    is_free = limits.min_samples_leaf <= 1 and limits.min_weight_leaf <= 1  # no leaf weighs less than one unit
+    is_free = (
+        not limits.has_groups and limits.min_samples_leaf <= 1 and limits.min_weight_leaf <= 1
+    )  # no leaf weighs less than one unit
     rules["is_plain"] = is_free and goal.criterion == SQUARED and goal.l1 == 0.0 and goal.l2 == 0.0
     return rules
 
@@ -67,7 +70,8 @@ def make_work(n: int, rules: NDArray[np.void], n_codes: int) -> Work:
         by_class=np.empty((2, n_classes)),
         by_category=np.empty((257, 3)),
         order=np.empty(257, np.int64),
-        inverse=np.empty(64),
+        block=np.empty((3, FEW_ROWS * TOGETHER), np.int64),
+        falls=np.empty((2, FEW_ROWS * TOGETHER)),
         absolute=np.empty((6, n + 2 if rules["criterion"][0] == ABSOLUTE else 0)),
         spare_rows=np.empty(n, ROW),
         spare_stat=np.empty((n, 2), np.int64),
@@ -86,7 +90,7 @@ def new_nodes(capacity: int) -> NDArray[np.void]:
 def concatenate_nodes(parts: list[NDArray[np.void]]) -> NDArray[np.void]:
     """NumPy's own concatenate forgets that the records are aligned, and kernels would be compiled again for that."""
     whole = np.empty(sum(part.size for part in parts), NODE)
-    np.concatenate(parts, out=whole)
+    np.concatenate([part.view(np.uint64) for part in parts], out=whole.view(np.uint64))  # as words: fast
     return whole
 
 
@@ -118,9 +122,9 @@ def _call(
     n, d = rows.size, table.features.size
     local = np.empty((d if is_copied else 0, n), CODE_LOCAL)
     code_of = np.empty((d, n) if is_copied and rules["random_splits"][0] else (1, 0), np.uint32)
-    frontier, n_ranks = np.empty(nodes.size, np.int64), np.empty(d, np.int64)
+    frontier, n_ranks, look = np.empty(nodes.size, np.int64), np.empty(d, np.int64), np.empty(d, np.int64)
     position, origin = np.empty(n, ROW), np.empty(n, ROW)
-    scratch = (local, code_of, n_ranks, frontier, position, origin, work)
+    scratch = (local, code_of, n_ranks, frontier, look, position, origin, work)
     return grow_subtree(rules, features, rows, stat, table, nodes, *scratch)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from committee.base.jit import remove_stale_caches
 from committee.parts.binning import BinMapper
 from committee.parts.growing import free_limits, grow
 from committee.parts.pruning import cross_validate, pruning_path
@@ -44,4 +45,5 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
         pruning_path(trees[0]), X, y, weight, [(rows, rows)], lambda _: trees[0], lambda t: t.value[:, 0].copy(),
         "squared_error",
     )  # fmt: skip
+    remove_stale_caches()
     return time.process_time() - began

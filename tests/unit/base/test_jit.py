@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,16 @@ def test_a_part_cannot_be_called_from_python():
 
     with pytest.raises(TypeError, match="mix is a part of kernels"):
         mix(3)
+
+
+def test_caches_of_older_sources_are_removed_after_a_day(tmp_path, monkeypatch):
+    old, new, used = (tmp_path / f"kernels-{name}" for name in ("old", "new", "used"))
+    for directory in (old, new, used):
+        directory.mkdir()
+        (directory / "file").write_text("machine code")
+    two_days_ago = time.time() - 2 * 86_400
+    for directory in (old, used):
+        os.utime(directory, (two_days_ago, two_days_ago))
+    monkeypatch.setattr(jit, "cache_directory", lambda: used)
+    assert jit.remove_stale_caches() == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kernels-new", "kernels-used"]
