@@ -73,3 +73,49 @@ def find_leaves_with_categories(X, feature, threshold, left, missing_left, categ
                 goes_left = x <= threshold[node]
             node = left[node] + (0 if goes_left else 1)
         leaves_out[row] = node
+
+
+@kernel
+def add_leaf_values(X, nodes, roots, values, score_out):
+    """Add the values [nodes, k] of the leaves that rows of X [n, d] reach in every tree to score_out [n, k].
+
+    A block of rows meets all trees while both are in the cache; eight rows walk in lock step.
+    """
+    n = X.shape[0]
+    last = n // 8 * 8
+    k = values.shape[1]
+    for row in range(np.uintp(0), np.uintp(last), np.uintp(8)):
+        for t in range(roots.size):
+            a = b = c = d = e = f = g = h = np.uintp(roots[t])
+            while True:
+                a1 = step(X, row, a, nodes)
+                b1 = step(X, row + np.uintp(1), b, nodes)
+                c1 = step(X, row + np.uintp(2), c, nodes)
+                d1 = step(X, row + np.uintp(3), d, nodes)
+                e1 = step(X, row + np.uintp(4), e, nodes)
+                f1 = step(X, row + np.uintp(5), f, nodes)
+                g1 = step(X, row + np.uintp(6), g, nodes)
+                h1 = step(X, row + np.uintp(7), h, nodes)
+                moved = (a ^ a1) | (b ^ b1) | (c ^ c1) | (d ^ d1) | (e ^ e1) | (f ^ f1) | (g ^ g1) | (h ^ h1)
+                a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
+                if moved == np.uintp(0):
+                    break
+            for j in range(k):
+                score_out[row, j] += values[a, j]
+                score_out[row + np.uintp(1), j] += values[b, j]
+                score_out[row + np.uintp(2), j] += values[c, j]
+                score_out[row + np.uintp(3), j] += values[d, j]
+                score_out[row + np.uintp(4), j] += values[e, j]
+                score_out[row + np.uintp(5), j] += values[f, j]
+                score_out[row + np.uintp(6), j] += values[g, j]
+                score_out[row + np.uintp(7), j] += values[h, j]
+    for i in range(last, n):
+        for t in range(roots.size):
+            node = np.uintp(roots[t])
+            while True:
+                child = step(X, np.uintp(i), node, nodes)
+                if child == node:
+                    break
+                node = child
+            for j in range(k):
+                score_out[i, j] += values[node, j]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from committee.base.dtypes import CODE_BINNED, CODE_EXACT, MAX_BINS
 from committee.base.threads import n_threads, run
@@ -52,8 +52,9 @@ class BinMapper:
         return bin_table(X, sample_weight, categorical, self.max_bins, n_jobs)
 
 
-def midpoints(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def midpoints(low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
     """Thresholds between neighbouring values: half-way, or the lower value where half-way rounds to the higher."""
+    low, high = np.asarray(low), np.asarray(high)
     middle = low / 2.0 + high / 2.0
     return np.where((middle >= high) | (middle < low), low, middle)
 

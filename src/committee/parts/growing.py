@@ -53,8 +53,39 @@ def grow(
     n_jobs: int | None = None,
 ) -> Tree:
     """Grow one tree on the rows of positive weight."""
+    nodes, rows = _grow_nodes(matrix, response, limits, constraints, seed, n_jobs)
+    return _finish(nodes, rows, matrix, response, limits)
+
+
+def grow_placed(
+    matrix: BinnedMatrix,
+    response: Response,
+    limits: Limits,
+    constraints: Constraints | None = None,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> tuple[Tree, NDArray[np.int64]]:
+    """`grow`, and the leaf that every training row ended in; -1 for rows of weight zero."""
+    nodes, rows = _grow_nodes(matrix, response, limits, constraints, seed, n_jobs)
+    leaf = np.full(response.weight.size, -1, np.int64)
+    is_leaf = np.flatnonzero(nodes["left"] == LEAF)
+    is_leaf = is_leaf[np.argsort(nodes["start"][is_leaf], kind="stable")]  # leaves tile the rows
+    leaf[rows] = np.repeat(is_leaf, nodes["n"][is_leaf])
+    return _finish(nodes, rows, matrix, response, limits), leaf
+
+
+def _grow_nodes(
+    matrix: BinnedMatrix,
+    response: Response,
+    limits: Limits,
+    constraints: Constraints | None,
+    seed: int,
+    n_jobs: int | None,
+) -> tuple[NDArray[np.void], NDArray[np.uint32]]:
+    """Node records, and the rows in an order that keeps those of every node together."""
     rows = np.flatnonzero(response.weight > 0).astype(ROW)
-    stat = response.stat[rows]
+    stat = response.stat[rows] if rows.size < response.weight.size else response.stat.copy()
     table = make_table(matrix, response, constraints or Constraints.none(matrix.n_features))
     rules = rules_record(response, limits)
     if rows.size <= subtree_rows(matrix.n_features):
@@ -64,7 +95,7 @@ def grow(
     else:
         top = LargeTree(rules, rows, stat, table, matrix.tiles, seed, n_jobs)
         nodes = top.grow_best_first() if limits.best_first else top.grow_depth_first()
-    return _finish(nodes, rows, matrix, response, limits)
+    return nodes, rows
 
 
 def _finish(
@@ -158,4 +189,4 @@ def class_impurity(share: NDArray[np.float64], criterion: str) -> NDArray[np.flo
         return np.abs(np.sum(share * logs, axis=1))
     if criterion == "edge":
         return 1.0 - share.max(axis=1)
-    return 2.0 * np.sqrt(share[:, 0] * share[:, 1])  # Z
+    return 2.0 * np.sqrt(share[:, 0] * (1.0 - share[:, 0]))  # Z of two classes

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from committee.base.columns import Columns
 from committee.data.tree import Tree
 from committee.trees.decision_tree import CategoricalFeatures, DecisionTreeClassifier
-
-if TYPE_CHECKING:
-    from committee.parts.pruning import PruningCurve
 
 
 class DecisionStump(DecisionTreeClassifier):
@@ -83,8 +81,8 @@ class DecisionStump(DecisionTreeClassifier):
     def tree_params(self) -> dict[str, Any]:
         return {**DecisionTreeClassifier().get_params(), **self.get_params(deep=False), "max_depth": 1}
 
-    def _store(self, tree: Tree, curve: PruningCurve | None, training: Any, described: dict[str, Any]) -> None:
-        super()._store(tree, curve, training, described)
+    def adopt(self, tree: Tree, columns: Columns, described: dict[str, Any]) -> Self:
+        super().adopt(tree, columns, described)
         is_split = tree.n_nodes > 1
         self.feature_ = int(tree.feature[0]) if is_split else None
         is_numeric = is_split and tree.category_set[0] < 0
@@ -94,3 +92,4 @@ class DecisionStump(DecisionTreeClassifier):
         self.edge_ = 1.0 - 2.0 * self.error_
         answers = tree.value.argmax(axis=1)
         self.polarity_ = int(np.sign(answers[2] - answers[1])) if is_split else 0
+        return self

@@ -45,7 +45,7 @@ MonotonicConstraints = ArrayLike | Mapping[str, int] | None
 MaxFeatures = int | float | Literal["sqrt", "log2"] | None
 
 
-class _Training:
+class Training:
     """A coded training table and what is grown on it; `grow` may be called on subsets of its rows."""
 
     def __init__(self, estimator: BaseDecisionTree, columns: Columns, X: NDArray[np.floating], target: Any,
@@ -58,6 +58,16 @@ class _Training:
         self.constraints = tree_constraints(params["monotonic_cst"], params["interaction_cst"], columns)
         self.seed = int(member_seeds(params["random_state"], 1)[0])
         self.matrix = self._code()
+        self.weight_bits: int | None = None
+
+    def expect_many(self) -> None:
+        """Make ready for tree after tree under changing weights: tiles kept, weights that pack into half a word."""
+        from committee.parts.histograms import make_tiles
+        from committee.parts.response import PACKED_WEIGHT_BITS
+
+        if not self.matrix.is_exact:
+            self.matrix = self.matrix._replace(tiles=make_tiles(self.matrix.codes))
+            self.weight_bits = PACKED_WEIGHT_BITS
 
     def _code(self) -> BinnedMatrix:
         from committee.parts.binning import BinMapper
@@ -70,12 +80,16 @@ class _Training:
         )
 
     def grow(self, weight: NDArray[np.float64]) -> Tree:
-        from committee.parts.growing import grow
+        return self.grow_placed(weight, self.seed)[0]
+
+    def grow_placed(self, weight: NDArray[np.float64], seed: int) -> tuple[Tree, NDArray[np.int64]]:
+        """The tree under these weights, and the leaf of every row; -1 for rows of weight zero."""
+        from committee.parts.growing import grow_placed
         from committee.parts.limits import tree_limits
 
-        response = self.estimator.make_response(self.target, weight)
+        response = self.estimator.make_response(self.target, weight, self.weight_bits)
         limits = tree_limits(self.params, response, self.columns.n_features, self.constraints)
-        return grow(self.matrix, response, limits, self.constraints, seed=self.seed, n_jobs=self.params["n_jobs"])
+        return grow_placed(self.matrix, response, limits, self.constraints, seed=seed, n_jobs=self.params["n_jobs"])
 
     def grow_on(self, rows: NDArray[np.int64]) -> Tree:
         weight = np.zeros_like(self.weight)
@@ -138,7 +152,9 @@ class BaseDecisionTree(BaseEstimator):
         """Fitted attributes that describe the target, and the target as numbers."""
         raise NotImplementedError
 
-    def make_response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
+    def make_response(
+        self, target: NDArray[Any], weight: NDArray[np.float64], weight_bits: int | None = None
+    ) -> Response:
         raise NotImplementedError
 
     def tree_params(self) -> dict[str, Any]:
@@ -152,7 +168,7 @@ class BaseDecisionTree(BaseEstimator):
         """The single number by which each node predicts."""
         raise NotImplementedError
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[_Training, dict[str, Any]]:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, dict[str, Any]]:
         columns, table = read_training_table(
             self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
         )
@@ -161,7 +177,7 @@ class BaseDecisionTree(BaseEstimator):
         class_weight = self._class_weight(described, target)
         if class_weight is not None:
             weight = read_weights(class_weight if weight is None else weight * class_weight, len(table), "class_weight")
-        return _Training(self, columns, table, target, np.ones(len(table)) if weight is None else weight), described
+        return Training(self, columns, table, target, np.ones(len(table)) if weight is None else weight), described
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the tree.
@@ -188,7 +204,7 @@ class BaseDecisionTree(BaseEstimator):
             self._store(tree, curve, training, described)
         return self
 
-    def _prune_by_cv(self, tree: Tree, training: _Training) -> tuple[Tree, PruningCurve]:
+    def _prune_by_cv(self, tree: Tree, training: Training) -> tuple[Tree, PruningCurve]:
         from committee.parts.pruning import cross_validate, prune, pruning_path
 
         if np.count_nonzero(training.weight) < 2:
@@ -209,7 +225,7 @@ class BaseDecisionTree(BaseEstimator):
     def _loss_name(self) -> str:
         return self._loss
 
-    def _folds(self, training: _Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def _folds(self, training: Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Folds that share out the target evenly: of each run of `cv` sorted values every fold gets one, by lot."""
         if not isinstance(self.cv, Integral):
             yield from self._given_folds(training)
@@ -223,7 +239,7 @@ class BaseDecisionTree(BaseEstimator):
         for k in range(n_folds):
             yield order[fold != k], order[fold == k]
 
-    def _given_folds(self, training: _Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def _given_folds(self, training: Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """The folds of a splitter or a list, without the rows of weight zero."""
         from sklearn.model_selection import check_cv
 
@@ -240,20 +256,25 @@ class BaseDecisionTree(BaseEstimator):
         if n_tested == 0:
             raise ValueError("cv tests no rows of positive weight: pass splits with rows to test.")
 
-    def _store(self, tree: Tree, curve: PruningCurve | None, training: _Training, described: dict[str, Any]) -> None:
-        from committee.parts.limits import resolve_max_features
-
-        for name, value in described.items():
-            setattr(self, name, value)
-        self.columns_ = training.columns
+    def _store(self, tree: Tree, curve: PruningCurve | None, training: Training, described: dict[str, Any]) -> None:
+        self.adopt(tree, training.columns, described)
         self.has_missing_ = np.isnan(training.X).any(axis=0)
-        self.max_features_ = resolve_max_features(self.max_features, training.columns.n_features)
-        self.n_outputs_ = 1
-        self.tree_ = TreeView(tree, training.columns.n_features, hasattr(self, "classes_"))
         if curve is not None:
             self.pruning_ = curve
         elif hasattr(self, "pruning_"):
             del self.pruning_
+
+    def adopt(self, tree: Tree, columns: Columns, described: dict[str, Any]) -> Self:
+        """Become the estimator of a tree that was grown elsewhere; `described` holds the attributes of its target."""
+        from committee.parts.limits import resolve_max_features
+
+        for name, value in described.items():
+            setattr(self, name, value)
+        self.columns_ = columns
+        self.max_features_ = resolve_max_features(self.max_features, columns.n_features)
+        self.n_outputs_ = 1
+        self.tree_ = TreeView(tree, columns.n_features, hasattr(self, "classes_"))
+        return self
 
     # --- what a fitted tree answers -----------------------------------------------------------------------------------
 
@@ -306,6 +327,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     splitter : {"auto", "best", "random", "binned"}
         "best" tries every distinct value, "binned" the edges of at most `max_bins` quantile bins, "auto" chooses
         "best" up to 100,000 rows; "random" draws one threshold per feature.
+    criterion : {"gini", "entropy", "log_loss", "z"}
+        "z" is the normaliser sqrt(W+ W-) of confidence-rated boosting (two classes).
     ccp_alpha : float or "cv"
         "cv" chooses the cost-complexity by `cv`-fold cross-validation with the one-standard-error rule and keeps the
         curve in ``pruning_``.
@@ -325,7 +348,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseDecisionTree._parameter_constraints,
-        "criterion": [StrOptions({"gini", "entropy", "log_loss"})],
+        "criterion": [StrOptions({"gini", "entropy", "log_loss", "z"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     _loss = "zero_one"
@@ -334,7 +357,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     def __init__(
         self,
         *,
-        criterion: Literal["gini", "entropy", "log_loss"] = "gini",
+        criterion: Literal["gini", "entropy", "log_loss", "z"] = "gini",
         splitter: Literal["auto", "best", "random", "binned"] = "auto",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
@@ -379,12 +402,16 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
                 "Monotonicity constraints are not supported with multiclass classification: they are about the "
                 "probability of the second of two classes."
             )
+        if self.criterion == "z" and len(classes) > 2:
+            raise ValueError(f"criterion='z' is for two classes, y has {len(classes)}: use 'gini' or 'entropy'.")
         return {"classes_": classes, "n_classes_": len(classes)}, codes
 
-    def make_response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
-        from committee.parts.response import class_response
+    def make_response(
+        self, target: NDArray[Any], weight: NDArray[np.float64], weight_bits: int | None = None
+    ) -> Response:
+        from committee.parts.response import WEIGHT_BITS, class_response
 
-        return class_response(target, int(target.max()) + 1, weight, self.criterion)
+        return class_response(target, int(target.max()) + 1, weight, self.criterion, weight_bits or WEIGHT_BITS)
 
     def _class_weight(self, described: dict[str, Any], target: NDArray[Any]) -> NDArray[np.float64] | None:
         if self.class_weight is None:
@@ -493,7 +520,9 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
             raise ValueError("Some value(s) of y are negative, or all are zero: criterion='poisson' is for counts.")
         return {}, target
 
-    def make_response(self, target: NDArray[Any], weight: NDArray[np.float64]) -> Response:
+    def make_response(
+        self, target: NDArray[Any], weight: NDArray[np.float64], weight_bits: int | None = None
+    ) -> Response:
         from committee.parts.response import value_response
 
         criterion = "squared_error" if self.criterion == "friedman_mse" else self.criterion

@@ -1,0 +1,121 @@
+"""AdaBoost (Freund and Schapire 1997), for K classes SAMME (Zhu, Zou, Rosset and Hastie 2009).
+
+    a_t = 1/2 (ln((1 - e_t) / e_t) + ln(K - 1)),    w_i <- w_i exp(-a_t u_i) / Z_t
+
+with u = +1 where the hypothesis is right and -1 where it is wrong. For two classes f = sum a_t h_t answers with its
+sign and Z_t = 2 sqrt(e_t (1 - e_t)); `estimator_weights_` are 2 a_t, scikit-learn's scale.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee.base.rng import RandomState
+from committee.boosting.booster import BaseBooster, Early, Update
+from committee.boosting.loop import Round, Rule, Step
+
+
+def adaboost(this: Round, negate: bool = False) -> Step:
+    """a = 1/2 (ln((1 - e) / e) + ln(K - 1)); no better than chance is e >= 1 - 1/K."""
+    if this.error == 0.0:
+        return perfect(this)
+    a = 0.5 * (math.log((1.0 - this.error) / this.error) + math.log(max(this.n_classes - 1, 1)))
+    if a == 0.0 or (a < 0.0 and not negate):
+        return Step(0.0, stop=f"the error {this.error:.4f} is no better than chance")
+    return Step(a)
+
+
+def perfect(this: Round) -> Step:
+    """A hypothesis without error gets the coefficient of one that errs on half of the lightest row: finite (E-4)."""
+    e = min(0.5 * this.smallest_start, 0.25)
+    a = 0.5 * (math.log((1.0 - e) / e) + math.log(max(this.n_classes - 1, 1)))
+    return Step(a, stop="a hypothesis is perfect on the training rows, its coefficient was cut to a finite one")
+
+
+class AdaBoostClassifier(BaseBooster):
+    """AdaBoost for two classes, SAMME for more (E-2, E-3, E-4, G-1).
+
+    Parameters
+    ----------
+    estimator : the weak learner, default `DecisionStump()`, which maximises the edge
+        A tree of this library or any classifier with `fit` and `predict`.
+    n_estimators : number of rounds
+    learning_rate : factor on every coefficient; 1 is AdaBoost
+    update : {"reweight", "resample"}
+        Learn under the weights, or from a sample of rows drawn by them.
+    on_weak : {"stop", "negate"}
+        What to do with a hypothesis worse than chance: stop, or keep it with a negative coefficient (two classes).
+    target_error : stop once the training error is this small, optional
+    early_stopping : {"validation", "bound", "margin"}, optional
+        "validation" judges every round on X_val, y_val or on `validation_fraction` of the rows and keeps the best
+        number of members; "bound" stops when no training row can be wrong any more; "margin" when the margin can grow
+        by no more than `tol`.
+    n_iter_no_change, tol : patience of "validation", and the improvement that counts
+    warm_start : go on where the last fit stopped
+    random_state, n_jobs, verbose : as in scikit-learn
+
+    Examples
+    --------
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = AdaBoostClassifier(n_estimators=100).fit(sonar.X, sonar.y)
+    >>> round(model.history_.train_error[9], 3), round(model.history_.exponential_risk[9], 3)
+    (0.0, 0.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseBooster._parameter_constraints,
+        "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
+        "on_weak": [StrOptions({"stop", "negate"})],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        update: Update = "reweight",
+        on_weak: Literal["stop", "negate"] = "stop",
+        target_error: float | None = None,
+        early_stopping: Early = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.update: Update = update
+        self.on_weak = on_weak
+        self.target_error = target_error
+        self.early_stopping: Early = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rule(self, n_rows: int) -> Rule:
+        goes_on = self.update == "resample"
+
+        def rule(this: Round) -> Step:
+            step = adaboost(this, negate=self.on_weak == "negate" and this.n_classes == 2)
+            is_perfect = this.error == 0.0 and goes_on  # the next resample gives another hypothesis
+            return step._replace(stop="") if is_perfect else step
+
+        return rule
+
+    def _learning_rate(self) -> float:
+        return self.learning_rate

@@ -1,0 +1,95 @@
+"""AdaBoost*_nu: a margin within nu of the best in a known number of rounds (Raetsch and Warmuth 2005; S0).
+
+    theta_t = min over j <= t of r_j - nu
+    a_t = 1/2 ln((1 + r_t) / (1 - r_t)) - 1/2 ln((1 + theta_t) / (1 - theta_t))
+
+Every edge is at least rho*, the largest possible smallest margin, if the learner maximises the edge; then the smallest
+margin exceeds rho* - nu after ceil(2 ln(1 / min w0) / nu^2) + 1 rounds (ln n for equal weights).
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee.base.rng import RandomState
+from committee.boosting.adaboost_theta import target_margin
+from committee.boosting.booster import BaseBooster, Early, Update
+from committee.boosting.loop import Round, Rule, Step
+from committee.boosting.weak_learners import Task
+from committee.theory.bounds import star_rounds
+
+
+def adaboost_star(this: Round, nu: float) -> Step:
+    """Aim nu below the smallest edge seen, this round's included."""
+    return target_margin(this, max(this.smallest_edge - nu, -1.0 + 1e-12))
+
+
+class AdaBoostStarClassifier(BaseBooster):
+    """AdaBoost*_nu, two classes (F-4): the largest margin up to nu.
+
+    Parameters
+    ----------
+    nu : the accuracy of the margin
+    n_estimators : number of rounds, or "guaranteed" for as many as the theorem asks for
+        ``guaranteed_rounds_`` tells how many that are.
+    estimator, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol, warm_start,
+    random_state, n_jobs, verbose : as in `AdaBoostClassifier`
+
+    Examples
+    --------
+    >>> from committee import AdaBoostStarClassifier
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = AdaBoostStarClassifier(nu=0.1, n_estimators=300).fit(sonar.X, sonar.y)
+    >>> model.guaranteed_rounds_
+    1069
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseBooster._parameter_constraints,
+        "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"guaranteed"})],
+        "nu": [Interval(Real, 0.0, 1.0, closed="neither")],
+    }
+    _two_classes_only = True
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        nu: float = 0.1,
+        n_estimators: int | Literal["guaranteed"] = 50,
+        update: Update = "reweight",
+        target_error: float | None = None,
+        early_stopping: Early = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.nu = nu
+        self.n_estimators: Any = n_estimators
+        self.update: Update = update
+        self.target_error = target_error
+        self.early_stopping: Early = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rule(self, n_rows: int) -> Rule:
+        nu = self.nu
+        return lambda this: adaboost_star(this, nu)
+
+    def _rounds_wanted(self, task: Task) -> int:
+        self.guaranteed_rounds_ = star_rounds(self.nu, float(task.weight.min()))
+        return self.guaranteed_rounds_ if self.n_estimators == "guaranteed" else int(self.n_estimators)

@@ -1,0 +1,133 @@
+"""AdaBoost_theta: AdaBoost with a margin target (S0; Raetsch, Onoda and Mueller 2001).
+
+    a_t = 1/2 ln((1 + r_t) / (1 - r_t)) - 1/2 ln((1 + theta) / (1 - theta))
+
+It minimises the exponential loss of the margins reduced by theta, sum exp(-(y f - theta sum a)): an L1 penalty on the
+coefficients. It stops when no edge exceeds theta, that is e >= 1/2 - theta/2.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee.base.rng import RandomState
+from committee.boosting.adaboost import perfect
+from committee.boosting.booster import BaseBooster, Early, Judge, Update
+from committee.boosting.loop import Round, Rule, Step
+from committee.boosting.weak_learners import Task
+
+
+def target_margin(this: Round, theta: float) -> Step:
+    """The coefficient for the margin target theta; the last hypothesis then has error (1 - theta) / 2."""
+    if this.error == 0.0:
+        return perfect(this)._replace(theta=theta)
+    if this.edge <= theta:
+        return Step(0.0, theta, stop=f"the edge {this.edge:.4f} does not exceed the margin target {theta:.4f}")
+    a = 0.5 * math.log((1.0 - this.error) / this.error) - math.atanh(theta)
+    return Step(a, theta)
+
+
+class AdaBoostThetaClassifier(BaseBooster):
+    """AdaBoost with the margin target theta, two classes (F-1); theta="validation" chooses it (F-2).
+
+    Parameters
+    ----------
+    theta : the margin target in (-1, 1), or "validation"
+        "validation" tries `thetas` on X_val, y_val or on `validation_fraction` of the rows and keeps the one with the
+        smallest error, the larger one of equals; ``theta_`` is the one used, ``theta_errors_`` what each reached.
+    thetas : the candidates of "validation"
+    estimator, n_estimators, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
+    warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
+
+    Examples
+    --------
+    >>> from committee import AdaBoostThetaClassifier
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = AdaBoostThetaClassifier(theta=0.05, n_estimators=300).fit(sonar.X, sonar.y)
+    >>> model.history_.smallest_margin[-1] > 0.04
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseBooster._parameter_constraints,
+        "theta": [Interval(Real, -1.0, 1.0, closed="neither"), StrOptions({"validation"})],
+        "thetas": ["array-like"],
+    }
+    _two_classes_only = True
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        theta: float | Literal["validation"] = 0.0,
+        thetas: Sequence[float] = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3),
+        n_estimators: int = 50,
+        update: Update = "reweight",
+        target_error: float | None = None,
+        early_stopping: Early = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.theta: float | Literal["validation"] = theta
+        self.thetas = thetas
+        self.n_estimators = n_estimators
+        self.update: Update = update
+        self.target_error = target_error
+        self.early_stopping: Early = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rule(self, n_rows: int) -> Rule:
+        theta = float(self.theta_)
+        return lambda this: target_margin(this, theta)
+
+    def _run(self, task: Task, judge: Judge | None) -> None:
+        if self.theta == "validation":
+            self.theta_, self.theta_errors_ = self._choose(task, judge)
+        else:
+            self.theta_ = float(self.theta)
+        super()._run(task, judge)
+
+    def _choose(self, task: Task, judge: Judge | None) -> tuple[float, NDArray[np.float64]]:
+        """The candidate with the smallest validation error after n_estimators rounds; the larger one of equals."""
+        if judge is None:
+            raise ValueError(
+                "theta='validation' needs rows to judge on: pass X_val and y_val, or early_stopping='validation'."
+            )
+        thetas = np.sort(np.asarray(self.thetas, np.float64))
+        if thetas.size == 0 or np.abs(thetas).max() >= 1.0:
+            raise ValueError(f"thetas must hold margin targets in (-1, 1); got {self.thetas!r}.")
+        errors = np.array([self._judge_theta(float(theta), task, judge) for theta in thetas])
+        return float(thetas[np.flatnonzero(errors == errors.min())[-1]]), errors
+
+    def _judge_theta(self, theta: float, task: Task, judge: Judge) -> float:
+        trial = clone(self).set_params(theta=theta, warm_start=False, verbose=0)
+        trial.columns_, trial.classes_, trial.n_classes_ = self.columns_, self.classes_, self.n_classes_
+        trial._entropy = self._entropy
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            trial._run(task, judge.fresh())
+        best = trial.history_.validation_error[: len(trial.members_)]
+        return float(best[-1])

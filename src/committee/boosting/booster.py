@@ -1,0 +1,476 @@
+"""What every boosted classifier shares: reading the data, running the loop, answering for new rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.columns import Columns
+from committee.base.fitting import all_or_nothing
+from committee.base.progress import progress
+from committee.base.rng import RandomState, member_seeds
+from committee.base.validation import read_table, read_targets_classification, read_training_table, read_weights
+from committee.boosting.loop import Record, Rule, State, Turn, boost
+from committee.boosting.stopping import Stopper
+from committee.boosting.votes import ManyClasses, TwoClasses, make_votes
+from committee.boosting.weak_learners import AnswerKind, Task, make_learner
+from committee.data.ensemble import PackedTrees
+from committee.data.history import History
+from committee.parts.members import Member, TreeMember
+from committee.parts.scoring import pack_members, score_members, score_packed
+from committee.trees.decision_stump import DecisionStump
+from committee.trees.decision_tree import BaseDecisionTree
+
+Update = Literal["reweight", "resample"]
+Early = Literal["validation", "bound", "margin"] | None
+
+
+class Judge:
+    """Rows that the booster does not learn from, and the vote on them."""
+
+    def __init__(self, X: NDArray[np.floating], codes: NDArray[np.int64], n_classes: int,
+                 weight: NDArray[np.float64]) -> None:  # fmt: skip
+        self.X, self.codes, self.n_classes = X, codes, n_classes
+        self.weight, self.votes = weight / weight.sum(), make_votes(codes, n_classes)
+
+    def fresh(self) -> Judge:
+        """The same rows with no votes yet."""
+        return Judge(self.X, self.codes, self.n_classes, self.weight)
+
+    def error(self, member: Member | None, coefficient: float, n_jobs: int | None) -> float:
+        if member is not None:
+            self.votes.add(coefficient, member.answers(self.X, n_jobs))
+        return float((self.weight * self.votes.wrong()).sum())
+
+
+class BaseBooster(ClassifierMixin, BaseEstimator):
+    """A boosted classifier; a subclass gives the rule for the coefficient.
+
+    Fitted attributes: ``estimators_`` (the members), ``estimator_weights_`` (coefficients on scikit-learn's scale,
+    twice the papers'), ``estimator_errors_``, ``history_`` (one row per round), ``weights_`` (of the training rows
+    after the last round), ``stop_reason_``, ``classes_``, ``feature_importances_``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "update": [StrOptions({"reweight", "resample"})],
+        "target_error": [Interval(Real, 0.0, 1.0, closed="left"), None],
+        "early_stopping": [StrOptions({"validation", "bound", "margin"}), None],
+        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+        "verbose": ["verbose"],
+    }
+    _two_classes_only: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+        estimator: Any
+        n_estimators: int
+        update: Update
+        target_error: float | None
+        early_stopping: Early
+        validation_fraction: float
+        n_iter_no_change: int
+        tol: float
+        warm_start: bool
+        random_state: RandomState
+        n_jobs: int | None
+        verbose: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing()
+        if self._two_classes_only:
+            tags.classifier_tags.multi_class = False
+        return tags
+
+    # --- what an algorithm chooses ------------------------------------------------------------------------------------
+
+    def _rule(self, n_rows: int) -> Rule:
+        """The rule for the coefficient."""
+        raise NotImplementedError
+
+    def _default_estimator(self) -> Any:
+        return DecisionStump()
+
+    def _answers(self) -> AnswerKind:
+        """How the members answer: with a class, a confidence in [-1, 1], or log-odds."""
+        return "votes"
+
+    def _learning_rate(self) -> float:
+        return 1.0
+
+    def _rounds_wanted(self, task: Task) -> int:
+        return int(self.n_estimators)
+
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def _weak(self) -> Any:
+        return self._default_estimator() if self.estimator is None else self.estimator
+
+    def _takes_missing(self) -> bool:
+        weak = self._weak()
+        return isinstance(weak, BaseDecisionTree) or bool(
+            getattr(getattr(weak, "__sklearn_tags__", lambda: None)(), "input_tags", None)
+            and weak.__sklearn_tags__().input_tags.allow_nan
+        )
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+    ) -> Self:
+        """Boost.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : class labels of shape (n_samples,)
+        sample_weight : initial weights of the rows, optional
+        X_val, y_val, sample_weight_val : rows to judge every round on, optional
+        """
+        self._validate_params()
+        with all_or_nothing(self):
+            task, judge = self._read(X, y, sample_weight, X_val, y_val, sample_weight_val)
+            self._run(task, judge)
+        return self
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> tuple[Task, Judge | None]:
+        categorical = getattr(self._weak(), "categorical_features", "from_dtype")
+        columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
+        classes, codes = read_targets_classification(y, len(table))
+        if self._two_classes_only and len(classes) > 2:
+            raise ValueError(
+                f"Only binary classification is supported by {type(self).__name__}; y has {len(classes)} classes. Use "
+                "AdaBoostClassifier, which takes any number of classes."
+            )
+        self._refuse_missing(table)
+        weight = read_weights(sample_weight, len(table))
+        weight = np.ones(len(table)) if weight is None else weight
+        seed = self._seed()
+        judge = None
+        if X_val is not None:
+            judge = self._given_judge(columns, classes, X_val, y_val, sample_weight_val)
+        elif self.early_stopping == "validation":
+            train, test = self._hold_out(codes, weight, seed)
+            judge = Judge(table[test], codes[test], len(classes), weight[test])
+            table, codes, weight = table[train], codes[train], weight[train]
+        kept = np.flatnonzero(weight > 0)
+        if kept.size < weight.size:
+            table, codes, weight = table[kept], codes[kept], weight[kept]
+        self.columns_, self.classes_, self.n_classes_, self._entropy = columns, classes, len(classes), seed
+        return Task(columns, table, codes, classes, weight), judge
+
+    def _refuse_missing(self, table: NDArray[np.floating]) -> None:
+        if not self._takes_missing() and np.isnan(table).any():
+            raise ValueError(
+                f"Input X contains NaN, which the weak learner {type(self._weak()).__name__} does not accept: fill the "
+                "missing values in, or boost trees, which take them as they are."
+            )
+
+    def _seed(self) -> int:
+        if self.warm_start and hasattr(self, "_entropy"):
+            return self._entropy
+        return int(member_seeds(self.random_state, 1)[0])
+
+    def _given_judge(
+        self, columns: Columns, classes: NDArray[Any], X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> Judge:
+        from committee.base.columns import encode, open_table
+
+        table = encode(columns, open_table(X_val, self))
+        labels, codes = read_targets_classification(y_val, len(table))
+        unknown = np.setdiff1d(labels, classes)
+        if unknown.size:
+            raise ValueError(f"y_val has labels that y has not: {unknown[:5].tolist()}. Judge on the classes of y.")
+        weight = read_weights(sample_weight_val, len(table), "sample_weight_val")
+        weight = np.ones(len(table)) if weight is None else weight
+        return Judge(table, np.searchsorted(classes, labels)[codes], len(classes), weight)
+
+    def _hold_out(
+        self, codes: NDArray[np.int64], weight: NDArray[np.float64], seed: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """A share of every class, by lot."""
+        rng = np.random.default_rng(seed)
+        rows = rng.permutation(np.flatnonzero(weight > 0))
+        rows = rows[np.argsort(codes[rows], kind="stable")]
+        every = max(2, round(1.0 / self.validation_fraction))
+        is_test = np.arange(rows.size) % every == every - 1
+        if not is_test.any() or is_test.all():
+            raise ValueError(
+                f"{rows.size} rows leave none to validate on: pass X_val and y_val, or early_stopping=None."
+            )
+        return np.sort(rows[~is_test]), np.sort(rows[is_test])
+
+    def _run(self, task: Task, judge: Judge | None) -> None:
+        state, members = self._start(task)
+        n_wanted = self._rounds_wanted(task)
+        n_rounds = n_wanted - len(members)
+        if n_rounds < 0:
+            raise ValueError(
+                f"n_estimators={n_wanted} must be larger or equal to the {len(members)} members that are "
+                "there already when warm_start=True."
+            )
+        seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[len(members) + 1 :]
+        learn = make_learner(self._weak(), task, update=self.update, kind=self._answers(), n_jobs=self.n_jobs)
+        votes = make_votes(task.codes, task.n_classes, state.score if members else None)
+        rounds = boost(
+            learn, votes, state, self._rule(len(task.codes)), [int(seed) for seed in seeds],
+            n_classes=task.n_classes, learning_rate=self._learning_rate(),
+        )  # fmt: skip
+        if judge is not None:
+            for member, coefficient in zip(members, state.coefficients, strict=True):
+                judge.votes.add(coefficient, member.answers(judge.X, self.n_jobs))
+        self._collect(rounds, judge, state, votes, members, n_rounds)
+
+    def _start(self, task: Task) -> tuple[State, list[Member]]:
+        """From the first round, or on from the last one of an earlier fit."""
+        if self.warm_start and hasattr(self, "members_"):
+            state = self._state
+            if state.weight.size != task.weight.size:
+                raise ValueError(
+                    f"warm_start=True goes on with the same rows: the earlier fit had {state.weight.size}, X and y "
+                    f"have {task.weight.size}."
+                )
+            return state._replace(weight=state.weight.copy()), list(self.members_)
+        return State(task.weight.copy(), np.empty(0), task.weight, (), ()), []
+
+    def _collect(
+        self,
+        rounds: Iterator[Turn],
+        judge: Judge | None,
+        state: State,
+        votes: TwoClasses | ManyClasses,
+        members: list[Member],
+        n_rounds: int,
+    ) -> None:
+        """Take rounds until the rule, the stopper or their number ends the run, and keep what they brought."""
+        records, coefficients = list(state.records), list(state.coefficients)
+        target = -1.0 if self.target_error is None else self.target_error
+        smallest = float(state.start.min())
+        stopper = Stopper(self.early_stopping or "", self.n_iter_no_change, self.tol, target, smallest)
+        for record in records:
+            stopper.look(record)
+        reason = "all rounds were run"
+        with progress(type(self).__name__, n_rounds, self.verbose) as tick:
+            for turn in rounds:
+                record = turn.record
+                if judge is not None:
+                    error = judge.error(turn.member, record.coefficient, self.n_jobs)
+                    record = record._replace(validation_error=error)
+                tick(f"training error {record.train_error:.4f}")
+                if turn.member is not None:
+                    members.append(turn.member)
+                    coefficients.append(record.coefficient)
+                    records.append(record)
+                reason = turn.stop or (stopper.look(record) if turn.member is not None else "")
+                if reason:
+                    break
+            else:
+                reason = "all rounds were run"
+        self._keep(state, votes, members, coefficients, records, reason, stopper)
+
+    def _keep(
+        self,
+        state: State,
+        votes: TwoClasses | ManyClasses,
+        members: list[Member],
+        coefficients: list[float],
+        records: list[Record],
+        reason: str,
+        stopper: Stopper,
+    ) -> None:
+        if self.early_stopping == "validation" and stopper.best_round:
+            n_best = sum(record.round <= stopper.best_round for record in records)
+            members, coefficients = members[:n_best], coefficients[:n_best]
+        self.members_ = members
+        self.coefficients_ = np.array(coefficients)
+        self.history_ = History.from_records(records, Record._fields)
+        self.estimator_weights_ = 2.0 * self.coefficients_
+        self.estimator_errors_ = np.array([record.error for record in records[: len(members)]])
+        self.weights_ = state.weight
+        self.stop_reason_ = reason
+        self._state = State(state.weight, votes.score, state.start, tuple(coefficients), tuple(records))
+        self._packed: PackedTrees | None = pack_members(members, coefficients, self.n_classes_)
+        self._warn(reason)
+
+    def _warn(self, reason: str) -> None:
+        if "perfect" in reason or "no better" in reason:
+            warnings.warn(
+                f"Boosting ended after {len(self.members_)} members: {reason}.", ConvergenceWarning, stacklevel=5
+            )
+
+    # --- what a fitted ensemble answers -------------------------------------------------------------------------------
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The members as estimators of their own."""
+        check_is_fitted(self, "members_")
+        return [self._as_estimator(member) for member in self.members_]
+
+    def _as_estimator(self, member: Member) -> Any:
+        if not isinstance(member, TreeMember):
+            return member.estimator  # type: ignore[attr-defined]
+        tree = clone(self._weak()).adopt(
+            member.tree, self.columns_, {"classes_": self.classes_, "n_classes_": self.n_classes_}
+        )
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(tree, name, getattr(self, name))
+        return tree
+
+    def _read_rows(self, X: Any) -> NDArray[np.floating]:
+        check_is_fitted(self, "members_")
+        table = read_table(self, X)
+        self._refuse_missing(table)
+        return table
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """sum a h(x): [n, 1] for two classes, votes [n, K] for more."""
+        table = self._read_rows(X)
+        if self._packed is not None:
+            return score_packed(self._packed, table, self.n_jobs)
+        return score_members(self.members_, list(self.coefficients_), table, self.n_classes_, self.n_jobs)
+
+    def _staged_scores(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        table = self._read_rows(X)
+        score = np.zeros((len(table), 1 if self.n_classes_ <= 2 else self.n_classes_))
+        for member, coefficient in zip(self.members_, self.coefficients_, strict=True):
+            score += score_members([member], [coefficient], table, self.n_classes_, self.n_jobs)
+            yield score
+
+    def _labels(self, score: NDArray[np.float64]) -> NDArray[Any]:
+        codes = (score[:, 0] > 0.0).astype(int) if self.n_classes_ <= 2 else score.argmax(axis=1)
+        return self.classes_[codes]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the larger vote."""
+        return self._labels(self._scores(X))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """`predict` of the first member, of the first two, and so on."""
+        for score in self._staged_scores(X):
+            yield self._labels(score)
+
+    def staged_score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Iterator[float]:
+        """Accuracy after every member."""
+        from sklearn.metrics import accuracy_score
+
+        for labels in self.staged_predict(X):
+            yield float(accuracy_score(y, labels, sample_weight=sample_weight))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """f(x) / sum |a| in [-1, 1] for two classes; for K classes the votes, coded 1 for and -1/(K-1) against."""
+        return self._decision(self._scores(X), float(np.sum(np.abs(self.coefficients_))))
+
+    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """`decision_function` after every member."""
+        totals = np.cumsum(np.abs(self.coefficients_))
+        for total, score in zip(totals, self._staged_scores(X), strict=True):
+            yield self._decision(score, float(total))
+
+    def _decision(self, score: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+        if self.n_classes_ <= 2:
+            return score[:, 0] / total
+        against = (score.sum(axis=1, keepdims=True) - score) / (self.n_classes_ - 1)
+        return (score - against) / total
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities by the link of the exponential loss: P(y = +1 | x) = 1 / (1 + exp(-2 f(x))).
+
+        The minimiser of the expected exponential loss is half the log-odds (Friedman, Hastie and Tibshirani 2000); for
+        K classes P(k | x) is proportional to exp(2 sum of the coefficients that vote for k) (Zhu et al. 2009).
+        """
+        return self._probabilities(self._scores(X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """`predict_proba` after every member."""
+        for score in self._staged_scores(X):
+            yield self._probabilities(score)
+
+    def _probabilities(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
+        from scipy.special import softmax
+
+        if self.n_classes_ == 1:
+            return np.ones((len(score), 1))
+        if self.n_classes_ == 2:
+            return softmax(np.hstack([-score, score]), axis=1)
+        return softmax(2.0 * score, axis=1)
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    # --- evidence -----------------------------------------------------------------------------------------------------
+
+    def _known_codes(self, y: Any, n_rows: int) -> NDArray[np.int64]:
+        labels, codes = read_targets_classification(y, n_rows)
+        unknown = np.setdiff1d(labels, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y has labels that were not there in fit: {unknown[:5].tolist()}.")
+        return np.searchsorted(self.classes_, labels)[codes]
+
+    def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """Normalised margins (E-9): y f(x) / sum |a|, or the lead of the true class over the best other one."""
+        score = self._scores(X)
+        return self._margins(score, self._known_codes(y, len(score)), float(np.sum(np.abs(self.coefficients_))))
+
+    def staged_margins(self, X: Any, y: Any) -> Iterator[NDArray[np.float64]]:
+        """`margins` after every member."""
+        totals = np.cumsum(np.abs(self.coefficients_))
+        codes: NDArray[np.int64] | None = None
+        for total, score in zip(totals, self._staged_scores(X), strict=True):
+            codes = self._known_codes(y, len(score)) if codes is None else codes
+            yield self._margins(score, codes, float(total))
+
+    def _margins(self, score: NDArray[np.float64], codes: NDArray[np.int64], total: float) -> NDArray[np.float64]:
+        return make_votes(codes, self.n_classes_, score[:, 0] if self.n_classes_ <= 2 else score).margins(total)
+
+    def agreements(self, X: Any, y: Any) -> NDArray[np.float64]:
+        """u = y h_t(x) of every row and member, [n, T]: what the linear programs of `committee.theory` work on."""
+        table = self._read_rows(X)
+        votes = make_votes(self._known_codes(y, len(table)), self.n_classes_)
+        columns = [votes.agreement(member.answers(table, self.n_jobs)) for member in self.members_]
+        return np.column_stack(columns).astype(np.float64)
+
+    def edges(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Edge of every member under `sample_weight`; None takes the weights after the last round (training rows)."""
+        agreement = self.agreements(X, y)
+        weight = self.weights_ if sample_weight is None else read_weights(sample_weight, len(agreement))
+        if weight is None or weight.size != len(agreement):
+            raise ValueError(
+                f"The last weights are those of the {self.weights_.size} training rows, X has {len(agreement)}: pass "
+                "the training table, or sample_weight."
+            )
+        return np.sum(agreement * (weight / weight.sum())[:, None], axis=0)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Impurity falls of the members' splits, averaged with the coefficients as weights, as shares of one."""
+        check_is_fitted(self, "members_")
+        if not all(hasattr(member, "feature_importances_") for member in self.estimators_):
+            raise AttributeError("The weak learner has no feature_importances_.")
+        by_member = np.array([member.feature_importances_ for member in self.estimators_])
+        mean = np.average(by_member, axis=0, weights=np.abs(self.coefficients_))
+        return mean / mean.sum() if mean.sum() > 0 else mean

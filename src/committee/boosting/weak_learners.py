@@ -1,0 +1,154 @@
+"""From the `estimator` parameter of a booster to a weak learner of its loop.
+
+Trees of the engine are grown on a table that is coded once; any other scikit-learn classifier is fitted with sample
+weights where it takes them and on a weighted resample where it does not (A-7). So a new weak learner is a class with
+`fit(X, y, sample_weight)` and `predict(X)`: no more is asked of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from committee.base.columns import Columns
+from committee.data.tree import Tree
+from committee.parts.members import Answers, EstimatorMember, Guess, TreeMember, WeakLearner
+from committee.parts.stumps import StumpSearch
+from committee.parts.traversing import apply_tree
+from committee.trees.decision_stump import DecisionStump
+from committee.trees.decision_tree import DecisionTreeClassifier, Training
+
+AnswerKind = Literal["votes", "confidence", "log_odds"]
+
+REDRAWS = 20
+"""Attempts at a resample that holds more than one class."""
+
+
+class Task:
+    """The rows a booster learns from: a coded table, class codes, the classes they stand for, weights that sum to one."""
+
+    def __init__(self, columns: Columns, X: NDArray[np.floating], codes: NDArray[np.int64], classes: NDArray[Any],
+                 weight: NDArray[np.float64]) -> None:  # fmt: skip
+        self.columns, self.X, self.codes, self.classes = columns, X, codes, classes
+        self.weight = weight / weight.sum()
+        self.n_effective = max(float(weight.sum()), float(weight.size))  # rows, where whole weights repeat them
+        self.n_classes = len(classes)
+        self.y = np.where(codes == 1, np.int8(1), np.int8(-1))
+
+
+def make_learner(estimator: Any, task: Task, *, update: str, kind: AnswerKind, n_jobs: int | None) -> WeakLearner:
+    """The weak learner for this estimator on these rows."""
+    if isinstance(estimator, DecisionTreeClassifier) and estimator.ccp_alpha == 0.0:
+        learner = _tree_learner(estimator, task, kind, n_jobs)
+        return Resampling(learner) if update == "resample" else learner
+    takes_weights = update == "reweight" and has_fit_parameter(estimator, "sample_weight")
+    return EstimatorLearner(estimator, task, kind, takes_weights)
+
+
+def _tree_learner(estimator: Any, task: Task, kind: AnswerKind, n_jobs: int | None) -> WeakLearner:
+    prototype = clone(estimator).set_params(n_jobs=estimator.n_jobs if n_jobs is None else n_jobs)
+    training = Training(prototype, task.columns, task.X, task.codes, _with_class_weight(prototype, task))
+    is_free = prototype.min_samples_leaf == 1 and prototype.min_weight_fraction_leaf == 0.0
+    is_plain = is_free and prototype.class_weight is None and not task.columns.is_categorical.any()
+    if isinstance(estimator, DecisionStump) and task.n_classes <= 2 and is_plain and kind == "votes":
+        return StumpLearner(StumpSearch(training.matrix, prototype.n_jobs), task.y)
+    return TreeLearner(training, task, kind)
+
+
+def _with_class_weight(estimator: Any, task: Task) -> NDArray[np.float64]:
+    from sklearn.utils import compute_sample_weight
+
+    if estimator.class_weight is None:
+        return task.weight
+    return task.weight * compute_sample_weight(estimator.class_weight, task.classes[task.codes])
+
+
+class StumpLearner:
+    """The stump of largest edge, constants included (A-1)."""
+
+    def __init__(self, search: StumpSearch, y: NDArray[np.int8]) -> None:
+        self.search, self.y = search, y
+
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+        stump = self.search.find(self.y, weight)
+        answers, sums = self.search.divide(stump, self.y, weight)
+        tree = self.search.as_tree(stump, sums)
+        sides = [stump.left] if tree.n_nodes == 1 else [1 if sums[:, 1, 0].sum() > 0.5 else -1, stump.left, stump.right]
+        return Guess(TreeMember(tree, np.array(sides, np.int8)), answers)
+
+
+class TreeLearner:
+    """A tree of the engine (A-2). It answers with the class of the leaf, a confidence, or log-odds (E-5)."""
+
+    def __init__(self, training: Training, task: Task, kind: AnswerKind) -> None:
+        training.expect_many()
+        self.training, self.task, self.kind = training, task, kind
+        self.extra = training.weight / task.weight  # class weights of the tree itself
+        self.smoothing = 0.5 / task.n_effective
+
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+        tree, leaf = self.training.grow_placed(weight * self.extra, seed)
+        if np.any(leaf < 0):  # weights that have become too small to count
+            rows = np.flatnonzero(leaf < 0)
+            leaf[rows] = apply_tree(tree, self.task.X[rows])
+        answers = self._node_answers(tree)
+        return Guess(TreeMember(tree, answers), answers[leaf])
+
+    def _node_answers(self, tree: Tree) -> Answers:
+        if self.kind == "confidence":
+            return 2.0 * tree.value[:, -1] - 1.0 if self.task.n_classes == 2 else -np.ones(tree.n_nodes)
+        if self.kind == "log_odds":
+            return self._log_odds(tree)
+        codes = tree.value.argmax(axis=1)
+        return np.where(codes == 1, np.int8(1), np.int8(-1)) if self.task.n_classes <= 2 else codes.astype(np.int64)
+
+    def _log_odds(self, tree: Tree) -> NDArray[np.float64]:
+        """1/2 ln((W+ + s) / (W- + s)), smoothed by half the mean weight of a row."""
+        share = tree.weight / tree.weight[0]
+        positive = tree.value[:, 1] * share if self.task.n_classes == 2 else np.zeros(tree.n_nodes)
+        negative = tree.value[:, 0] * share
+        return 0.5 * np.log((positive + self.smoothing) / (negative + self.smoothing))
+
+
+class Resampling:
+    """Another learner on a sample of n rows drawn by weight, as whole counts (S2: re-sampling against re-weighting)."""
+
+    def __init__(self, learner: WeakLearner) -> None:
+        self.learner = learner
+
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+        counts = np.random.default_rng(seed).multinomial(weight.size, weight / weight.sum())
+        return self.learner(counts / weight.size, seed)
+
+
+class EstimatorLearner:
+    """Any scikit-learn classifier, by weights or on a resample (A-7)."""
+
+    def __init__(self, estimator: Any, task: Task, kind: AnswerKind, takes_weights: bool) -> None:
+        self.estimator, self.task, self.kind, self.takes_weights = estimator, task, kind, takes_weights
+        self.labels = task.classes[task.codes]
+
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+        fresh = clone(self.estimator)
+        seeds = {name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")}
+        fresh.set_params(**seeds)
+        if self.takes_weights:
+            fresh.fit(self.task.X, self.labels, sample_weight=weight * weight.size)
+        else:
+            rows = self._draw(weight, np.random.default_rng(seed))
+            fresh.fit(self.task.X[rows], self.labels[rows])
+        member = EstimatorMember(fresh, self.task.classes, self.kind != "votes" and hasattr(fresh, "predict_proba"))
+        return Guess(member, member.answers(self.task.X))
+
+    def _draw(self, weight: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """A resample with at least two classes: many classifiers refuse to learn a single one."""
+        rows = np.empty(0, np.int64)
+        for _ in range(REDRAWS):
+            rows = rng.choice(weight.size, weight.size, p=weight / weight.sum())
+            if np.ptp(self.task.codes[rows]) > 0:
+                break
+        return rows

@@ -1,0 +1,63 @@
+"""A member of an ensemble: a tree with an answer at every node, or another estimator."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.tree import Tree
+from committee.parts.traversing import apply_tree
+
+Answers = NDArray[np.int8] | NDArray[np.int64] | NDArray[np.float64]
+"""Two classes: votes -1, +1 (int8) or confidences in [-1, 1] (float64). More classes: class codes (int64)."""
+
+
+class Member(Protocol):
+    """Something that answers for every row of a coded table."""
+
+    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers: ...
+
+
+class TreeMember(NamedTuple):
+    """A tree of the engine with its answer at every node."""
+
+    tree: Tree
+    node_answers: Answers
+
+    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
+        return self.node_answers[apply_tree(self.tree, X, n_jobs)]
+
+
+class EstimatorMember(NamedTuple):
+    """A fitted scikit-learn classifier; soft, its probabilities p become confidences 2 p - 1."""
+
+    estimator: Any
+    classes: NDArray[Any]
+    is_soft: bool = False
+
+    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
+        if self.is_soft:
+            return self._confidence(X)
+        codes = np.searchsorted(self.classes, self.estimator.predict(X))
+        return np.where(codes == 1, np.int8(1), np.int8(-1)) if len(self.classes) <= 2 else codes.astype(np.int64)
+
+    def _confidence(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+        known = list(self.estimator.classes_)
+        if len(known) == 1:
+            return np.full(len(X), 1.0 if known[0] == self.classes[1] else -1.0)
+        return 2.0 * np.asarray(self.estimator.predict_proba(X), np.float64)[:, 1] - 1.0
+
+
+class Guess(NamedTuple):
+    """What a weak learner hands back: the member, and its answers to the training rows."""
+
+    member: Member
+    answers: Answers
+
+
+class WeakLearner(Protocol):
+    """Learns one hypothesis under weights that sum to one; the seed decides whatever is random in it."""
+
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess: ...

@@ -1,0 +1,184 @@
+"""The game of margins and edges: the largest minimum margin by linear programming (E-10, F-5).
+
+By von Neumann's theorem the largest minimum margin over all votes of the given hypotheses equals the smallest maximum
+edge over all weights of the examples: max_a min_i sum_t a_t u_it = min_w max_t sum_i w_i u_it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linprog
+
+from committee.theory.margins import Floats, Numbers, minimum_margin, read_agreement
+
+CONSTANT = -1
+"""In the place of a feature: the hypothesis that looks at none."""
+
+LARGEST = float(np.finfo(np.float64).max)
+"""The threshold with every present value on its left, as in the trees of the engine."""
+
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+"""The smallest that HiGHS takes: both sides of the duality are answers here."""
+
+
+class MinMax(NamedTuple):
+    """The value of the game and a best choice on both sides, each >= 0 with sum 1."""
+
+    value: float
+    coefficients: Floats  # [T], a vote with the largest minimum margin
+    weights: Floats  # [n], weights of the examples with the smallest maximum edge
+
+
+class Stumps(NamedTuple):
+    """Stump t answers `polarity` right of the threshold and -`polarity` on the left, where x <= threshold.
+
+    The second half of the stumps are those of the first with the other polarity.
+    """
+
+    answers: NDArray[np.int8]  # [n, m], in {-1, +1}
+    feature: NDArray[np.int32]  # [m], CONSTANT for the stump that answers `polarity` everywhere
+    threshold: Floats  # [m], nan for the constant
+    missing_left: NDArray[np.bool_]  # [m], the side of missing values
+    polarity: NDArray[np.int8]  # [m]
+
+
+def largest_minimum_margin(agreement: Numbers, soft: float | None = None) -> MinMax:
+    """Maximise rho - D sum xi_i with sum_t a_t u_it >= rho - xi_i, sum a = 1, a >= 0, xi >= 0 (Grove, Schuurmans 1998).
+
+    Without `soft` there are no slacks xi and the value is the largest minimum margin. `soft` is D >= 1/n: no example
+    then weighs more than D, the value is the smallest maximum edge under such weights (Demiriz et al. 2002). For votes
+    that may also turn a hypothesis round, add its column with the other sign.
+
+    >>> majority = largest_minimum_margin(np.array([[1, 1, -1], [1, -1, 1], [-1, 1, 1]]))
+    >>> round(majority.value, 4), majority.weights.round(4)
+    (0.3333, array([0.3333, 0.3333, 0.3333]))
+    """
+    u = read_agreement(agreement)
+    n, n_hypotheses = u.shape
+    if soft is not None and not soft * n >= 1.0 - 1e-12:
+        raise ValueError(f"soft must be at least 1/n = {1.0 / n:.3g}, got {soft}: weights below it cannot sum to 1.")
+    found = _solve(_programme(u, None if soft is None else max(soft, 1.0 / n)))
+    coefficients, weights = found.x[:n_hypotheses], -found.ineqlin.marginals
+    return MinMax(-float(found.fun), _simplex(coefficients), _simplex(weights))
+
+
+def all_stumps(X: Numbers) -> Stumps:
+    """All stumps polarity * sgn(x_j - threshold) that differ on the rows of X, and the two constants.
+
+    Cuts lie midway between neighbouring values; missing values (nan) go to either side, or stand alone against the
+    present ones. Of stumps that answer alike on every row the first is kept. Features are taken as numbers.
+
+    >>> all_stumps(np.array([[1.0], [2.0], [4.0]])).threshold
+    array([nan, 1.5, 3. , nan, 1.5, 3. ])
+    """
+    table = np.asarray(X, np.float64)
+    if table.ndim != 2 or table.shape[0] == 0 or np.isinf(table).any():
+        raise ValueError(f"X must be a table with a row at least and no infinity, got the shape {table.shape}.")
+    parts = [_constant(table.shape[0]), *(_cuts(table[:, j], j) for j in range(table.shape[1]))]
+    fields = zip(*parts, strict=True)
+    answers, feature, threshold, missing_left, polarity = (np.concatenate(field, axis=-1) for field in fields)
+    sides = np.packbits(answers == answers[0], axis=0)  # the same for a stump and its negative
+    first = np.sort(np.unique(sides, axis=1, return_index=True)[1])
+    both = np.tile(first, 2)
+    sign = np.repeat(np.array([1, -1], np.int8), first.size)
+    return Stumps(answers[:, both] * sign, feature[both], threshold[both], missing_left[both], polarity[both] * sign)
+
+
+def minmax_over_stumps(X: Numbers, y: Numbers) -> MinMax:
+    """rho* over all stumps of `all_stumps(X)`, whose columns the coefficients belong to; y in {-1, +1}.
+
+    It is never below 0, for a stump and its negative cancel out; 0 says that no vote of stumps separates the classes.
+
+    >>> interval = np.array([[1.0], [2.0], [3.0]]), np.array([-1, 1, -1])
+    >>> round(minmax_over_stumps(*interval).value, 4)
+    0.3333
+    """
+    stumps = all_stumps(X)
+    if y.shape != (stumps.answers.shape[0],) or not np.all(np.abs(y) == 1):
+        raise ValueError("y must hold -1 or +1 for every row of X.")
+    return largest_minimum_margin(stumps.answers * np.asarray(y, np.int8)[:, None])
+
+
+def distance_to_optimum(margins: Numbers, value: float) -> float:
+    """rho* - min_i margin_i: what the minimum margin lacks, >= 0 but for rounding when rho* covers all hypotheses.
+
+    >>> round(distance_to_optimum(np.array([0.5, 0.2]), 1 / 3), 4)
+    0.1333
+    """
+    return value - minimum_margin(margins)
+
+
+def _programme(u: Floats, soft: float | None) -> dict[str, Any]:
+    """The linear programme with the unknowns a [T], s [T], rho, and with `soft` xi [n].
+
+    Neighbouring stumps differ on few rows, so the vote is written by its differences, with s_t = a_t + ... + a_T:
+
+        sum_t a_t u_t = u_1 s_1 + (u_2 - u_1) s_2 + ... + (u_T - u_{T-1}) s_T,    s_t - s_{t+1} = a_t,    s_1 = 1
+
+    which leaves n entries per feature where the table of stumps has n^2: twenty times as fast with 400 rows.
+    """
+    n, m = u.shape
+    steps = sparse.csc_array(np.diff(u, axis=1, prepend=0.0))
+    below = [sparse.csc_array((n, m)), -steps, sparse.csc_array(np.ones((n, 1)))]
+    chain = [sparse.eye_array(m), sparse.eye_array(m, k=1) - sparse.eye_array(m), sparse.csc_array((m, 1))]
+    start = np.zeros((1, 2 * m + 1))
+    start[0, m] = 1.0
+    equal = sparse.vstack([sparse.hstack(chain), sparse.csc_array(start)])
+    cost = np.append(np.zeros(2 * m), -1.0)
+    low = np.concatenate([np.zeros(m), np.full(m + 1, -np.inf)])
+    if soft is not None:
+        below.append(-sparse.eye_array(n))
+        equal = sparse.hstack([equal, sparse.csc_array((m + 1, n))])
+        cost, low = np.append(cost, np.full(n, soft)), np.append(low, np.zeros(n))
+    return {
+        "c": cost,
+        "A_ub": sparse.hstack(below).tocsc(),
+        "b_ub": np.zeros(n),
+        "A_eq": equal.tocsc(),
+        "b_eq": np.append(np.zeros(m), 1.0),
+        "bounds": np.column_stack([low, np.full(low.size, np.inf)]),
+    }
+
+
+def _solve(programme: dict[str, Any]) -> Any:
+    """Interior points, the faster here by far; the simplex method should they fail."""
+    found: Any = None
+    for method in ("highs-ipm", "highs-ds"):
+        found = linprog(**programme, method=method, options=TIGHT)
+        if found.status == 0:
+            return found
+    raise RuntimeError(f"HiGHS found no optimum: {found.message}")
+
+
+def _simplex(values: Floats) -> Floats:
+    positive = np.maximum(values, 0.0)  # rounding leaves -1e-13
+    return positive / positive.sum()
+
+
+def _constant(n: int) -> Stumps:
+    one = np.ones(1, np.int8)
+    feature, threshold = np.full(1, CONSTANT, np.int32), np.full(1, np.nan)
+    return Stumps(np.ones((n, 1), np.int8), feature, threshold, np.zeros(1, bool), one)
+
+
+def _cuts(x: Floats, feature: int) -> Stumps:
+    """All cuts of one feature with polarity +1: missing values right, then, where there are any, left."""
+    is_missing = np.isnan(x)
+    value, code = np.unique(x[~is_missing], return_inverse=True)
+    rank = np.full(x.size, value.size)
+    rank[~is_missing] = code
+    middle = value[:-1] / 2.0 + value[1:] / 2.0
+    threshold = np.where((middle >= value[1:]) | (middle < value[:-1]), value[:-1], middle)
+    last, missing_left = np.arange(threshold.size), np.zeros(threshold.size, bool)
+    if is_missing.any() and value.size > 0:
+        missing_left = np.repeat([False, True], [value.size, threshold.size])
+        last = np.concatenate([last, [threshold.size], last])
+        threshold = np.concatenate([threshold, [LARGEST], threshold])
+    is_right = np.where(is_missing[:, None], ~missing_left, rank[:, None] > last)
+    answers = np.where(is_right, np.int8(1), np.int8(-1))
+    m = threshold.size
+    return Stumps(answers, np.full(m, feature, np.int32), threshold, missing_left, np.ones(m, np.int8))
