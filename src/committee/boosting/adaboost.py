@@ -64,8 +64,9 @@ class AdaBoostClassifier(BaseBooster):
     >>> from committee.data.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = AdaBoostClassifier(n_estimators=100).fit(sonar.X, sonar.y)
-    >>> round(model.history_.train_error[9], 3), round(model.history_.exponential_risk[9], 3)
-    (0.0, 0.0)
+    >>> history = model.history_  # after ten rounds: training error, its bound, smallest margin
+    >>> [round(float(column[9]), 3) for column in (history.train_error, history.exponential_risk, history.smallest_margin)]
+    [0.115, 0.437, -0.232]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

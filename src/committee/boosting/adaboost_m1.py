@@ -31,13 +31,13 @@ class AdaBoostM1Classifier(BaseBooster):
 
     Examples
     --------
-    >>> from committee import AdaBoostClassifier, AdaBoostM1Classifier
+    >>> from committee import AdaBoostClassifier, AdaBoostM1Classifier, DecisionTreeClassifier
     >>> from committee.data.samples import load_sample
-    >>> iris = load_sample("iris")
-    >>> m1 = AdaBoostM1Classifier(n_estimators=20).fit(iris.X, iris.y)
-    >>> samme = AdaBoostClassifier(n_estimators=20).fit(iris.X, iris.y)
+    >>> vehicle, tree = load_sample("vehicle"), DecisionTreeClassifier(max_depth=2)
+    >>> m1 = AdaBoostM1Classifier(tree, n_estimators=20).fit(vehicle.X, vehicle.y)
+    >>> samme = AdaBoostClassifier(tree, n_estimators=20).fit(vehicle.X, vehicle.y)
     >>> len(m1.estimators_), len(samme.estimators_)
-    (0, 0)
+    (3, 20)
     """
 
     def __init__(

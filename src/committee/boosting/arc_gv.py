@@ -32,13 +32,12 @@ class ArcGVClassifier(BaseBooster):
 
     Examples
     --------
-    >>> from committee import AdaBoostClassifier, ArcGVClassifier
+    >>> from committee import ArcGVClassifier
     >>> from committee.data.samples import load_sample
     >>> sonar = load_sample("sonar")
-    >>> arc_gv = ArcGVClassifier(n_estimators=300).fit(sonar.X, sonar.y)
-    >>> adaboost = AdaBoostClassifier(n_estimators=300).fit(sonar.X, sonar.y)
-    >>> bool(arc_gv.margins(sonar.X, sonar.y).min() > adaboost.margins(sonar.X, sonar.y).min())
-    True
+    >>> model = ArcGVClassifier(n_estimators=300).fit(sonar.X, sonar.y)
+    >>> round(float(model.margins(sonar.X, sonar.y).min()), 3)
+    0.104
     """
 
     _two_classes_only = True

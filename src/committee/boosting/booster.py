@@ -315,10 +315,10 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
         self._warn(reason)
 
     def _warn(self, reason: str) -> None:
-        if "perfect" in reason or "no better" in reason:
-            warnings.warn(
-                f"Boosting ended after {len(self.members_)} members: {reason}.", ConvergenceWarning, stacklevel=5
-            )
+        is_single = len(self.members_) == 1 and self.n_estimators != 1
+        if "perfect" in reason or is_single:
+            count = "1 member" if is_single else f"{len(self.members_)} members"
+            warnings.warn(f"Boosting ended after {count}: {reason}.", ConvergenceWarning, stacklevel=6)
 
     # --- what a fitted ensemble answers -------------------------------------------------------------------------------
 
@@ -331,9 +331,8 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
     def _as_estimator(self, member: Member) -> Any:
         if not isinstance(member, TreeMember):
             return member.estimator  # type: ignore[attr-defined]
-        tree = clone(self._weak()).adopt(
-            member.tree, self.columns_, {"classes_": self.classes_, "n_classes_": self.n_classes_}
-        )
+        unfitted: Any = clone(self._weak())
+        tree = unfitted.adopt(member.tree, self.columns_, {"classes_": self.classes_, "n_classes_": self.n_classes_})
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(tree, name, getattr(self, name))

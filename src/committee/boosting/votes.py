@@ -59,7 +59,7 @@ class ManyClasses:
         return np.where(answers == self.codes, np.int8(1), np.int8(-1))
 
     def add(self, coefficient: float, answers: Answers) -> None:
-        self.score[self.rows, answers] += coefficient
+        self.score[self.rows, answers.astype(np.int64, copy=False)] += coefficient
 
     def wrong(self) -> NDArray[np.bool_]:
         return self.score.argmax(axis=1) != self.codes

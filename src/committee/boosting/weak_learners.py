@@ -29,7 +29,7 @@ REDRAWS = 20
 
 
 class Task:
-    """The rows a booster learns from: a coded table, class codes, the classes they stand for, weights that sum to one."""
+    """The rows a booster learns from: a coded table, codes of the classes, weights that sum to one."""
 
     def __init__(self, columns: Columns, X: NDArray[np.floating], codes: NDArray[np.int64], classes: NDArray[Any],
                  weight: NDArray[np.float64]) -> None:  # fmt: skip
@@ -50,7 +50,8 @@ def make_learner(estimator: Any, task: Task, *, update: str, kind: AnswerKind, n
 
 
 def _tree_learner(estimator: Any, task: Task, kind: AnswerKind, n_jobs: int | None) -> WeakLearner:
-    prototype = clone(estimator).set_params(n_jobs=estimator.n_jobs if n_jobs is None else n_jobs)
+    unfitted: Any = clone(estimator)
+    prototype = unfitted.set_params(n_jobs=estimator.n_jobs if n_jobs is None else n_jobs)
     training = Training(prototype, task.columns, task.X, task.codes, _with_class_weight(prototype, task))
     is_free = prototype.min_samples_leaf == 1 and prototype.min_weight_fraction_leaf == 0.0
     is_plain = is_free and prototype.class_weight is None and not task.columns.is_categorical.any()
@@ -133,7 +134,7 @@ class EstimatorLearner:
         self.labels = task.classes[task.codes]
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
-        fresh = clone(self.estimator)
+        fresh: Any = clone(self.estimator)
         seeds = {name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")}
         fresh.set_params(**seeds)
         if self.takes_weights:

@@ -13,8 +13,8 @@ class History(Mapping[str, NDArray[Any]]):
     """Columns of equal length, one entry per round, also as attributes: ``history["edge"]`` is ``history.edge``.
 
     >>> history = History({"round": [1, 2], "error": [0.3, 0.4]})
-    >>> history.error[-1], len(history.round)
-    (0.4, 2)
+    >>> history.error.tolist(), history.n_rounds
+    ([0.3, 0.4], 2)
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> None:

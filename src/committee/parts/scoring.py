@@ -19,7 +19,7 @@ BLOCK = 1 << 14
 def weighted_answers(answers: Answers, coefficient: float, n_classes: int) -> NDArray[np.float64]:
     """What a member adds to the scores [n, 1] of two classes or [n, K] of more."""
     if n_classes <= 2:
-        return (coefficient * answers)[:, np.newaxis]
+        return np.asarray(coefficient * answers, np.float64)[:, np.newaxis]
     return coefficient * (answers[:, np.newaxis] == np.arange(n_classes))
 
 

@@ -104,10 +104,9 @@ class StumpSearch:
         """
         both = sums[0] + sums[1]
         if stump.feature < 0:
-            sides = [_side(*both.ravel().tolist(), stump.left)]
+            sides = [_side(both, stump.left)]
         else:
-            left, right = (_side(*side.ravel().tolist(), answer) for side, answer in zip(sums, stump[3:], strict=True))
-            sides = [_side(*both.ravel().tolist(), 0), left, right]
+            sides = [_side(both, 0), _side(sums[0], stump.left), _side(sums[1], stump.right)]
         share, weight, n_rows = zip(*sides, strict=True)
         value = np.array(share)
         impurity = 1.0 - value.max(axis=1)
@@ -138,10 +137,12 @@ class StumpSearch:
         return float(midpoints(self.matrix.upper[at], self.matrix.lower[at + 1]))
 
 
-def _side(
-    negative: float, n_negative: float, positive: float, n_positive: float, answer: int
-) -> tuple[list[float], float, float]:
-    """Shares of the classes, weight and number of rows on one side; a tie leans to the answer by one unit."""
+def _side(sums: NDArray[np.float64], answer: int) -> tuple[list[float], float, float]:
+    """Shares of the classes, weight and number of rows on one side; a tie leans to the answer by one unit.
+
+    Plain floats: NumPy is slow on two numbers, and this happens every round.
+    """
+    (negative, n_negative), (positive, n_positive) = sums.tolist()
     weight = negative + positive
     share = [negative / weight, positive / weight] if weight > 0.0 else [0.5, 0.5]
     right, wrong = (1, 0) if answer > 0 else (0, 1)

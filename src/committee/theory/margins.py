@@ -110,7 +110,11 @@ def edges(agreement: Numbers, weight: Numbers) -> Floats:
 
 
 def read_agreement(agreement: Numbers) -> Floats:
-    """A table of agreement as floats, refused unless it is [n, T], not empty, and within [-1, 1]."""
+    """A table of agreement as floats, refused unless it is [n, T], not empty, and within [-1, 1].
+
+    >>> read_agreement(np.array([[1, -1]], np.int8))
+    array([[ 1., -1.]])
+    """
     u = np.asarray(agreement, np.float64)
     if u.ndim != 2 or u.size == 0:
         raise ValueError(f"agreement must be [n, T] with a row and a column at least, got the shape {u.shape}.")
