@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatch
 
-from benchmarks import binning, prediction, pruning, startup, trees
+from benchmarks import binning, boosting, prediction, pruning, startup, trees
 from benchmarks.harness import Benchmark
 from benchmarks.tables import Scale
 
 GROUPS = {
     "trees": trees.benchmarks,
+    "boosting": boosting.benchmarks,
     "prediction": prediction.benchmarks,
     "pruning": pruning.benchmarks,
     "binning": binning.benchmarks,

@@ -10,16 +10,32 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from committee.boosting.adaboost import AdaBoostClassifier
     from committee.boosting.adaboost_m1 import AdaBoostM1Classifier
+    from committee.boosting.adaboost_r2 import AdaBoostRegressor
     from committee.boosting.adaboost_star import AdaBoostStarClassifier
     from committee.boosting.adaboost_theta import AdaBoostThetaClassifier
+    from committee.boosting.anyboost import AnyBoostClassifier
     from committee.boosting.arc_gv import ArcGVClassifier
     from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
+    from committee.boosting.lpboost import LPBoostClassifier
+    from committee.boosting.schapire import SchapireBoostClassifier
+    from committee.boosting.stagewise import StagewiseRegressor
+    from committee.explain.suspicious_rows import suspicious_rows
+    from committee.parts.perceptron import PocketPerceptron
+    from committee.parts.restarts import BestOfRestarts
     from committee.trees.decision_stump import DecisionStump
     from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
     from committee.trees.export import export_graphviz, export_text
 
 # What `from committee import ...` finds, and where: nothing is imported before it is asked for.
 _HOME = {
+    "suspicious_rows": "committee.explain.suspicious_rows",
+    "BestOfRestarts": "committee.parts.restarts",
+    "PocketPerceptron": "committee.parts.perceptron",
+    "StagewiseRegressor": "committee.boosting.stagewise",
+    "AdaBoostRegressor": "committee.boosting.adaboost_r2",
+    "SchapireBoostClassifier": "committee.boosting.schapire",
+    "LPBoostClassifier": "committee.boosting.lpboost",
+    "AnyBoostClassifier": "committee.boosting.anyboost",
     "ConfidenceRatedAdaBoostClassifier": "committee.boosting.confidence_rated",
     "AdaBoostStarClassifier": "committee.boosting.adaboost_star",
     "ArcGVClassifier": "committee.boosting.arc_gv",
@@ -36,15 +52,23 @@ _HOME = {
 __all__ = [
     "AdaBoostClassifier",
     "AdaBoostM1Classifier",
+    "AdaBoostRegressor",
     "AdaBoostStarClassifier",
     "AdaBoostThetaClassifier",
+    "AnyBoostClassifier",
     "ArcGVClassifier",
+    "BestOfRestarts",
     "ConfidenceRatedAdaBoostClassifier",
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "LPBoostClassifier",
+    "PocketPerceptron",
+    "SchapireBoostClassifier",
+    "StagewiseRegressor",
     "export_graphviz",
     "export_text",
+    "suspicious_rows",
 ]
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,28 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import committee
-from committee import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
+from committee import (
+    AdaBoostClassifier,
+    AdaBoostM1Classifier,
+    AdaBoostRegressor,
+    AdaBoostStarClassifier,
+    AdaBoostThetaClassifier,
+    AnyBoostClassifier,
+    ArcGVClassifier,
+    BestOfRestarts,
+    ConfidenceRatedAdaBoostClassifier,
+    DecisionStump,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    LPBoostClassifier,
+    PocketPerceptron,
+    SchapireBoostClassifier,
+    StagewiseRegressor,
+)
 from committee.base import threads
 from committee.catalog import CATALOG, Entry
 from committee.data.tree import Tree
@@ -52,18 +70,42 @@ SETTINGS: list[Any] = [
     DecisionTreeRegressor(ccp_alpha="cv", cv=3, random_state=0),
     DecisionStump(),
     DecisionStump(splitter="binned", min_samples_leaf=2),
+    AdaBoostClassifier(n_estimators=8, random_state=0),
+    AdaBoostClassifier(
+        DecisionTreeClassifier(max_depth=3, splitter="binned"), n_estimators=6, n_jobs=2, random_state=0
+    ),
+    AdaBoostClassifier(n_estimators=6, update="resample", on_weak="negate", random_state=0),
+    AdaBoostM1Classifier(DecisionTreeClassifier(max_depth=3), n_estimators=6, random_state=0),
+    AdaBoostThetaClassifier(theta=0.05, n_estimators=6, random_state=0),
+    ArcGVClassifier(n_estimators=8, random_state=0),
+    AdaBoostStarClassifier(nu=0.2, n_estimators=8, random_state=0),
+    ConfidenceRatedAdaBoostClassifier(n_estimators=6, random_state=0),
+    ConfidenceRatedAdaBoostClassifier(n_estimators=6, coefficient="numeric", random_state=0),
+    AnyBoostClassifier(loss="savage", n_estimators=6, random_state=0),
+    LPBoostClassifier(n_estimators=6, random_state=0),
+    SchapireBoostClassifier(DecisionTreeClassifier(max_depth=2), random_state=0),
+    AdaBoostRegressor(n_estimators=6, random_state=0),
+    StagewiseRegressor(n_estimators=6, random_state=0),
 ]
+LINEAR: list[Any] = [
+    PocketPerceptron(max_iter=30, random_state=0),
+    BestOfRestarts(PocketPerceptron(max_iter=10), n_restarts=3, random_state=0),
+]
+"""Neither takes missing values or categories."""
+
 every_setting = pytest.mark.parametrize("estimator", SETTINGS, ids=repr)
 
 
 def make_data(estimator: Any, n: int = 300, d: int = 6, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """A table with some missing values and a target >= 0, of three classes for a classifier."""
+    """A table with some missing values and a target >= 0; three classes for a classifier, or two."""
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n, d)), 2)
     signal = X[:, 0] + np.sin(2 * X[:, 1]) + X[:, 2] * X[:, 3] + 0.3 * rng.normal(size=n)
     X[rng.random(X.shape) < 0.05] = np.nan
-    y = np.digitize(signal, [-0.5, 0.8]) if is_classifier(estimator) else signal - signal.min()
-    return X, y
+    if not is_classifier(estimator):
+        return X, signal - signal.min()
+    two_classes = not get_tags(estimator).classifier_tags.multi_class
+    return X, np.digitize(signal, [0.2] if two_classes else [-0.5, 0.8])
 
 
 def same(a: Any, b: Any) -> bool:
@@ -74,6 +116,14 @@ def same(a: Any, b: Any) -> bool:
         return type(a) is type(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     if hasattr(a, "arrays"):
         return same(a.arrays, b.arrays)
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, float):
+        return np.float64(a).tobytes() == np.float64(b).tobytes()
+    if isinstance(a, BaseEstimator):
+        return type(a) is type(b) and same(vars(a), vars(b))
     return bool(a == b)
 
 
@@ -88,7 +138,8 @@ def assert_same_fit(a: Any, b: Any) -> None:
 # --- scikit-learn's checks -------------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks(SETTINGS)  # without a list of expected failures
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # toy data make perfect hypotheses
+@parametrize_with_checks(SETTINGS + LINEAR)  # without a list of expected failures
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 
@@ -147,8 +198,8 @@ def test_trees_transform_nothing(cls: type[Any]) -> None:
 def test_clone_pickle_and_joblib(estimator: Any, tmp_path: Path) -> None:
     X, y = make_data(estimator)
     model = clone(estimator).fit(X, y)
-    assert clone(model).get_params() == estimator.get_params()
-    assert not hasattr(clone(model), "tree_")
+    assert same(clone(model).get_params(), estimator.get_params())
+    assert not hasattr(clone(model), "columns_")
     joblib.dump(model, tmp_path / "model.joblib")
     copies = [
         pickle.loads(pickle.dumps(model)),
@@ -283,13 +334,13 @@ LONG_FIT = """
     rng = np.random.default_rng(0)
     X = rng.random((2_000_000, 20), dtype=np.float32)
     y = rng.random(2_000_000)
-    grow = growing.grow
+    grow = growing.grow_placed
 
     def grow_aloud(*args, **kwargs):
         print("growing", flush=True)
         return grow(*args, **kwargs)
 
-    growing.grow = grow_aloud
+    growing.grow_placed = grow_aloud
     tree = DecisionTreeRegressor(splitter="best", n_jobs=N_JOBS)
     print("coding", flush=True)
     try:
@@ -338,6 +389,11 @@ THREADED: list[Any] = [
     DecisionTreeRegressor(monotonic_cst=[1, 0, 0, 0, -1, 0], min_samples_leaf=5),
     DecisionStump(),
     DecisionStump(splitter="binned"),
+    AdaBoostClassifier(n_estimators=5, random_state=0),
+    AdaBoostClassifier(DecisionTreeClassifier(max_depth=3, splitter="binned"), n_estimators=5, random_state=0),
+    ArcGVClassifier(n_estimators=5, random_state=0),
+    ArcGVClassifier(DecisionStump(splitter="binned"), n_estimators=5, random_state=0),
+    ConfidenceRatedAdaBoostClassifier(n_estimators=5, random_state=0),
 ]
 
 
@@ -366,7 +422,8 @@ def test_the_number_of_threads_changes_no_bit(
     assert used.count(2) > 1
     assert_same_fit(one, two)
     assert same(one.predict(X), two.predict(X))
-    assert same(one.apply(X), two.apply(X))
+    if hasattr(one, "apply"):
+        assert same(one.apply(X), two.apply(X))
 
 
 # --- frames ----------------------------------------------------------------------------------------------------------
@@ -386,6 +443,11 @@ def make_frames(n: int = 240) -> tuple[dict[str, Any], NDArray[np.float64]]:
     return {"pandas": pandas, "polars": polars, "arrow": arrow}, y
 
 
+def trees_of(model: Any) -> list[Tree]:
+    members = model.estimators_ if hasattr(model, "estimators_") else [model]
+    return [member.tree_.arrays for member in members]
+
+
 @every_setting
 def test_frames_with_names_and_categories(estimator: Any) -> None:
     frames, y = make_frames()
@@ -395,7 +457,7 @@ def test_frames_with_names_and_categories(estimator: Any) -> None:
     for name, model in models.items():
         assert list(model.feature_names_in_) == ["town", "size", "age"]
         assert model.columns_.category_names(0) == ["Bonn", "Hof", "Jena", "Kiel", "Ulm"]
-        assert same(model.tree_.arrays, models["pandas"].tree_.arrays)
+        assert same(trees_of(model), trees_of(models["pandas"]))
         for frame in frames.values():  # fitted on one kind, asked with another
             np.testing.assert_array_equal(model.predict(frame), answers, err_msg=name)
     assert models["pandas"].score(frames["pandas"], target) > (0.7 if is_classifier(estimator) else 0.3)
@@ -428,17 +490,26 @@ def test_unseen_categories_count_as_missing(estimator: Any) -> None:
 # --- inside scikit-learn's tools -------------------------------------------------------------------------------------
 
 
+def _one_parameter(model: Any) -> tuple[str, list[int], int]:
+    """A parameter to search over, and a value that must lose, if there is one."""
+    if "min_samples_leaf" in model.get_params():
+        return "min_samples_leaf", [1, 10, 150], 150  # no split is left to take
+    return "n_estimators", [1, 10], -1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_pipeline_and_grid_search(cls: type[Any]) -> None:
     X, y = make_data(cls())
-    pipeline = Pipeline([("scale", FunctionTransformer(lambda table: table * 2.0)), ("tree", cls())])
-    grid = {"tree__min_samples_leaf": [1, 10, 150]}
-    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X, y)
-    assert search.best_params_["tree__min_samples_leaf"] != 150  # no split is left to take
+    model = cls(random_state=0) if "random_state" in cls().get_params() else cls()
+    pipeline = Pipeline([("scale", FunctionTransformer(lambda table: table * 2.0)), ("model", model)])
+    name, values, useless = _one_parameter(model)
+    search = GridSearchCV(pipeline, {f"model__{name}": values}, cv=3, error_score="raise").fit(X, y)
+    assert search.best_params_[f"model__{name}"] != useless
     best = clone(search.best_estimator_).fit(X, y)
     assert_same_fit(best[-1], search.best_estimator_[-1])
     np.testing.assert_array_equal(search.predict(X), best.predict(X))
-    direct = cls(**{name[6:]: value for name, value in search.best_params_.items()}).fit(2.0 * X, y)
+    direct = clone(model).set_params(**{name: search.best_params_[f"model__{name}"]}).fit(2.0 * X, y)
     np.testing.assert_array_equal(direct.predict(2.0 * X), search.predict(X))
 
 
@@ -449,14 +520,15 @@ def _routing() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_routing")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_sample_weight_is_routed(cls: type[Any]) -> None:
     X, y = make_data(cls())
     w = np.random.default_rng(0).integers(0, 5, len(y)).astype(float)
     asks = cls().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
     weighted = make_pipeline(FunctionTransformer(), asks).fit(X, y, sample_weight=w)
-    assert same(weighted[-1].tree_.arrays, cls().fit(X, y, sample_weight=w).tree_.arrays)
-    assert not same(weighted[-1].tree_.arrays, cls().fit(X, y).tree_.arrays)
+    assert same(trees_of(weighted[-1]), trees_of(cls().fit(X, y, sample_weight=w)))
+    assert not same(trees_of(weighted[-1]), trees_of(cls().fit(X, y)))
     scores = cross_validate(asks, X, y, cv=[(np.arange(150), np.arange(150, 300))], params={"sample_weight": w})
     model = cls().fit(X[:150], y[:150], sample_weight=w[:150])
     assert scores["test_score"][0] == model.score(X[150:], y[150:], sample_weight=w[150:])

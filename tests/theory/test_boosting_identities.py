@@ -93,7 +93,9 @@ def test_every_round_of_the_history_is_what_the_members_say(name, data, weighted
 
 
 @pytest.mark.parametrize("data", ["sonar", "ionosphere", "pima_diabetes"])
-@pytest.mark.parametrize("name", ["adaboost", "adaboost, depth 2", "adaboost, resample", "m1", "theta", "arc-gv", "star"])
+@pytest.mark.parametrize(
+    "name", ["adaboost", "adaboost, depth 2", "adaboost, resample", "m1", "theta", "arc-gv", "star"]
+)
 def test_the_last_hypothesis_has_the_known_error_under_the_new_weights(name, data):
     """1/2 for AdaBoost and M1, (1 - theta_t) / 2 for the theta family."""
     X, y, weight = table(data, True)
@@ -145,7 +147,7 @@ def test_discrete_z_and_the_chain_of_bounds():
 @pytest.mark.parametrize("data", ["sonar", "ionosphere", "pima_diabetes"])
 def test_share_of_small_margins_is_below_its_bound_on_every_round(data, theta):
     """E-11."""
-    X, y, weight = table(data, False)
+    X, y, _ = table(data, False)
     model = TWO_CLASS["adaboost"].fit(X, y)
     bound = margin_error_bound(model.history_.error, theta)
     share = [share_below(margins, theta) for margins in model.staged_margins(X, y)]

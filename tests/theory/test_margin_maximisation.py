@@ -1,4 +1,4 @@
-"""Separable data and a learner that maximises the edge: what the boosters promise about the smallest margin (F-3, F-4)."""
+"""Separable data and a learner that maximises the edge: what boosters promise about the smallest margin (F-3, F-4)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_arc_gv_comes_near_the_largest_margin(problem):
 
 
 def test_adaboost_reaches_the_margins_its_bound_gives(problem):
-    """Every edge is at least rho*, so the share of margins <= 0.4 rho* falls below 1/n after a known number of rounds."""
+    """Every edge is at least rho*: the share of margins <= 0.4 rho* is below 1/n after a known number of rounds."""
     X, y, rho = problem
     factor = float(margin_error_bound(np.array([0.5 * (1 - rho)]), 0.4 * rho)[0])
     rounds = math.floor(math.log(len(y)) / -math.log(factor)) + 1

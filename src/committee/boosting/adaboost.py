@@ -18,13 +18,16 @@ from committee.base.rng import RandomState
 from committee.boosting.booster import BaseBooster, Early, Update
 from committee.boosting.loop import Round, Rule, Step
 
+CHANCE = 1e-10
+"""Coefficients smaller than this are rounding errors of zero."""
+
 
 def adaboost(this: Round, negate: bool = False) -> Step:
     """a = 1/2 (ln((1 - e) / e) + ln(K - 1)); no better than chance is e >= 1 - 1/K."""
     if this.error == 0.0:
         return perfect(this)
     a = 0.5 * (math.log((1.0 - this.error) / this.error) + math.log(max(this.n_classes - 1, 1)))
-    if a == 0.0 or (a < 0.0 and not negate):
+    if abs(a) < CHANCE or (a < 0.0 and not negate):
         return Step(0.0, stop=f"the error {this.error:.4f} is no better than chance")
     return Step(a)
 
@@ -64,8 +67,8 @@ class AdaBoostClassifier(BaseBooster):
     >>> from committee.data.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = AdaBoostClassifier(n_estimators=100).fit(sonar.X, sonar.y)
-    >>> history = model.history_  # after ten rounds: training error, its bound, smallest margin
-    >>> [round(float(column[9]), 3) for column in (history.train_error, history.exponential_risk, history.smallest_margin)]
+    >>> columns = ("train_error", "exponential_risk", "smallest_margin")
+    >>> [round(float(model.history_[column][9]), 3) for column in columns]  # after ten rounds
     [0.115, 0.437, -0.232]
     """
 
@@ -108,7 +111,7 @@ class AdaBoostClassifier(BaseBooster):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _rule(self, n_rows: int) -> Rule:
+    def _rule(self) -> Rule:
         goes_on = self.update == "resample"
 
         def rule(this: Round) -> Step:

@@ -86,7 +86,7 @@ class AdaBoostStarClassifier(BaseBooster):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _rule(self, n_rows: int) -> Rule:
+    def _rule(self) -> Rule:
         nu = self.nu
         return lambda this: adaboost_star(this, nu)
 

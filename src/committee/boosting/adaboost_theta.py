@@ -99,7 +99,7 @@ class AdaBoostThetaClassifier(BaseBooster):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _rule(self, n_rows: int) -> Rule:
+    def _rule(self) -> Rule:
         theta = float(self.theta_)
         return lambda this: target_margin(this, theta)
 

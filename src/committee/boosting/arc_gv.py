@@ -71,5 +71,5 @@ class ArcGVClassifier(BaseBooster):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _rule(self, n_rows: int) -> Rule:
+    def _rule(self) -> Rule:
         return arc_gv

@@ -19,13 +19,13 @@ from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_table, read_targets_classification, read_training_table, read_weights
-from committee.boosting.loop import Record, Rule, State, Turn, boost
+from committee.boosting.loop import Rule, State, Turn, boost
 from committee.boosting.stopping import Stopper
 from committee.boosting.votes import ManyClasses, TwoClasses, make_votes
 from committee.boosting.weak_learners import AnswerKind, Task, make_learner
 from committee.data.ensemble import PackedTrees
 from committee.data.history import History
-from committee.parts.members import Member, TreeMember
+from committee.parts.members import Member, TreeMember, WeakLearner
 from committee.parts.scoring import pack_members, score_members, score_packed
 from committee.trees.decision_stump import DecisionStump
 from committee.trees.decision_tree import BaseDecisionTree
@@ -55,7 +55,8 @@ class Judge:
 class BaseBooster(ClassifierMixin, BaseEstimator):
     """A boosted classifier; a subclass gives the rule for the coefficient.
 
-    Fitted attributes: ``estimators_`` (the members), ``estimator_weights_`` (coefficients on scikit-learn's scale,
+    Fitted attributes: ``estimators_`` (the members; under early_stopping="validation" up to the best round, while
+    ``history_`` holds every round), ``estimator_weights_`` (coefficients on scikit-learn's scale,
     twice the papers'), ``estimator_errors_``, ``history_`` (one row per round), ``weights_`` (of the training rows
     after the last round), ``stop_reason_``, ``classes_``, ``feature_importances_``.
     """
@@ -99,7 +100,7 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
 
     # --- what an algorithm chooses ------------------------------------------------------------------------------------
 
-    def _rule(self, n_rows: int) -> Rule:
+    def _rule(self) -> Rule:
         """The rule for the coefficient."""
         raise NotImplementedError
 
@@ -234,14 +235,19 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
         seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[len(members) + 1 :]
         learn = make_learner(self._weak(), task, update=self.update, kind=self._answers(), n_jobs=self.n_jobs)
         votes = make_votes(task.codes, task.n_classes, state.score if members else None)
-        rounds = boost(
-            learn, votes, state, self._rule(len(task.codes)), [int(seed) for seed in seeds],
-            n_classes=task.n_classes, learning_rate=self._learning_rate(),
-        )  # fmt: skip
+        rounds = self._rounds(learn, votes, state, [int(seed) for seed in seeds])
         if judge is not None:
             for member, coefficient in zip(members, state.coefficients, strict=True):
                 judge.votes.add(coefficient, member.answers(judge.X, self.n_jobs))
         self._collect(rounds, judge, state, votes, members, n_rounds)
+
+    def _rounds(
+        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int]
+    ) -> Iterator[Turn]:
+        """The rounds of the algorithm: the multiplicative loop, unless a subclass has its own."""
+        return boost(
+            learn, votes, state, self._rule(), seeds, n_classes=self.n_classes_, learning_rate=self._learning_rate()
+        )
 
     def _start(self, task: Task) -> tuple[State, list[Member]]:
         """From the first round, or on from the last one of an earlier fit."""
@@ -252,8 +258,8 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
                     f"warm_start=True goes on with the same rows: the earlier fit had {state.weight.size}, X and y "
                     f"have {task.weight.size}."
                 )
-            return state._replace(weight=state.weight.copy()), list(self.members_)
-        return State(task.weight.copy(), np.empty(0), task.weight, (), ()), []
+            return state._replace(weight=state.weight.copy()), list(state.members)
+        return State(task.weight.copy(), np.empty(0), task.weight, (), (), ()), []
 
     def _collect(
         self,
@@ -296,28 +302,28 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
         votes: TwoClasses | ManyClasses,
         members: list[Member],
         coefficients: list[float],
-        records: list[Record],
+        records: list[Any],
         reason: str,
         stopper: Stopper,
     ) -> None:
+        self._state = State(state.weight, votes.score, state.start, tuple(members), tuple(coefficients), tuple(records))
+        self.history_ = History.from_records(records)
         if self.early_stopping == "validation" and stopper.best_round:
             n_best = sum(record.round <= stopper.best_round for record in records)
             members, coefficients = members[:n_best], coefficients[:n_best]
         self.members_ = members
         self.coefficients_ = np.array(coefficients)
-        self.history_ = History.from_records(records, Record._fields)
         self.estimator_weights_ = 2.0 * self.coefficients_
         self.estimator_errors_ = np.array([record.error for record in records[: len(members)]])
         self.weights_ = state.weight
         self.stop_reason_ = reason
-        self._state = State(state.weight, votes.score, state.start, tuple(coefficients), tuple(records))
         self._packed: PackedTrees | None = pack_members(members, coefficients, self.n_classes_)
         self._warn(reason)
 
     def _warn(self, reason: str) -> None:
-        is_single = len(self.members_) == 1 and self.n_estimators != 1
+        is_single = len(self.members_) == 1 and reason.startswith(("the error", "the edge"))
         if "perfect" in reason or is_single:
-            count = "1 member" if is_single else f"{len(self.members_)} members"
+            count = "1 member" if len(self.members_) == 1 else f"{len(self.members_)} members"
             warnings.warn(f"Boosting ended after {count}: {reason}.", ConvergenceWarning, stacklevel=6)
 
     # --- what a fitted ensemble answers -------------------------------------------------------------------------------

@@ -139,5 +139,5 @@ class ConfidenceRatedAdaBoostClassifier(BaseBooster):
             return "log_odds" if is_tree else "numeric"
         return self.coefficient
 
-    def _rule(self, n_rows: int) -> Rule:
+    def _rule(self) -> Rule:
         return {"log_odds": log_odds, "closed": closed_form, "numeric": numeric}[self._form()]

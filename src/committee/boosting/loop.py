@@ -7,7 +7,7 @@ weighted error e = sum w (1 - u) / 2 and edge r = sum w u = 1 - 2 e, a the coeff
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class Record(NamedTuple):
 class Turn(NamedTuple):
     """One round as the loop hands it out. weight and score are the loop's own: copy what must last."""
 
-    record: Record
+    record: Any  # Record, or what another algorithm measures
     member: Member | None  # None where the round was discarded
     stop: str
 
@@ -77,8 +77,9 @@ class State(NamedTuple):
     weight: NDArray[np.float64]
     score: NDArray[np.float64]
     start: NDArray[np.float64]  # the initial weights
+    members: tuple[Member, ...]
     coefficients: tuple[float, ...]
-    records: tuple[Record, ...]
+    records: tuple[Any, ...]
 
 
 def boost(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from committee.boosting.loop import Record
+import numpy as np
 
 EarlyStopping = str | bool
 
@@ -23,7 +23,7 @@ class Stopper:
         self.best_error, self.best_round = np.inf, 0
         self.smallest_edge = 1.0
 
-    def look(self, record: Record) -> str:
+    def look(self, record: Any) -> str:
         """Why to stop after this round; empty to go on."""
         self.smallest_edge = min(self.smallest_edge, record.edge)
         if record.validation_error < self.best_error - (self.tol if self.kind == "validation" else 0.0):

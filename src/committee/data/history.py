@@ -23,8 +23,9 @@ class History(Mapping[str, NDArray[Any]]):
             values.setflags(write=False)
 
     @classmethod
-    def from_records(cls, records: Sequence[NamedTuple], fields: Sequence[str]) -> History:
+    def from_records(cls, records: Sequence[NamedTuple]) -> History:
         """Columns from one named tuple per round."""
+        fields = records[0]._fields if records else ()
         return cls({name: [getattr(record, name) for record in records] for name in fields})
 
     def __getitem__(self, name: str) -> NDArray[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -82,10 +84,10 @@ class NodeHistograms:
         threads = max(1, min(self.threads, (end - start) * d // 400_000))
         shape = (1 if self.is_packed else 2, self.words.shape[0] * TILE * 256)
         parts = [np.zeros(shape, np.int64) for _ in range(threads)]
-        ends = np.linspace(start, end, threads + 1).astype(int)
+        ends = [start + (end - start) * i // threads for i in range(threads + 1)]
         calls = [
             (self.words, d, self.rows[a:b], self.stat[a:b], self.is_packed, part)
-            for a, b, part in zip(ends[:-1], ends[1:], parts, strict=True)
+            for (a, b), part in zip(pairwise(ends), parts, strict=True)
         ]
         run(build_histogram, calls, threads)
         for part in parts[1:]:

@@ -47,7 +47,8 @@ where a split that is second best by a part in 10**8 does no harm."""
 def fixed_point_weights(weight: NDArray[np.float64], bits: int = WEIGHT_BITS) -> tuple[NDArray[np.int64], float]:
     """Weights as positive integers and the unit they count: whole numbers stay themselves."""
     total = float(weight.sum())
-    if total < 2.0**WEIGHT_BITS and np.array_equal(weight, np.rint(weight)):
+    is_whole = float(weight[0]).is_integer() and np.array_equal(weight, np.rint(weight))  # most show it at once
+    if total < 2.0**WEIGHT_BITS and is_whole:
         return weight.astype(SUM), 1.0
     shift = bits - 1 - math.ceil(math.log2(total))
     whole = np.rint(np.ldexp(weight, shift)).astype(SUM)

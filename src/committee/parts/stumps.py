@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from committee.base.threads import n_threads, run
 from committee.data.binned import BinnedMatrix
 from committee.data.tree import LEAF, Tree
-from committee.kernels import stump as kernels
+from committee.kernels.histogram import TILE
+from committee.kernels.stump import (
+    ROW_BITS,
+    divide_rows,
+    pick_cut,
+    presort,
+    sign_weights,
+    sum_bins,
+    sweep_bins,
+    sweep_orders,
+)
 from committee.parts.binning import midpoints
 from committee.parts.histograms import make_tiles
 
@@ -52,12 +62,12 @@ class StumpSearch:
 
     def find(self, y: NDArray[np.int8], weight: NDArray[np.float64]) -> Stump:
         """The stump with the largest edge sum w y h; constant answers are stumps too and win ties."""
-        total = kernels.sign_weights(y, weight, WEIGHT_UNIT, self.signed)
+        total = sign_weights(y, weight, WEIGHT_UNIT, self.signed)
         if self.matrix.is_exact:
             self._sweep_orders(self.signed)
         else:
             self._sweep_bins(self.signed)
-        kernels.pick_cut(self.found, total, self.best)
+        pick_cut(self.found, total, self.best)
         feature, at, missing_left, left = self.best.tolist()
         if feature < 0:
             answer = 1 if total > 0 else -1
@@ -68,20 +78,20 @@ class StumpSearch:
     def _sweep_orders(self, signed: NDArray[np.int64]) -> None:
         ends = [len(self.orders) * i // self.threads for i in range(self.threads + 1)]
         shared = (self.orders, self.n_missing, signed, self.found)
-        run(kernels.sweep_orders, [(a, b, *shared) for a, b in pairwise(ends)], self.threads)
+        run(sweep_orders, [(a, b, *shared) for a, b in pairwise(ends)], self.threads)
 
     def _sweep_bins(self, signed: NDArray[np.int64]) -> None:
         d, n = self.matrix.codes.shape
-        sums = np.zeros((self.threads, self.words.shape[0] * kernels.TILE * 256), np.int64)
+        sums = np.zeros((self.threads, self.words.shape[0] * TILE * 256), np.int64)
         ends = [n * i // self.threads for i in range(self.threads + 1)]
         calls = [(self.words, d, ends[i], ends[i + 1], signed, sums[i]) for i in range(self.threads)]
-        run(kernels.sum_bins, calls, self.threads)
-        kernels.sweep_bins(sums.sum(axis=0) if self.threads > 1 else sums[0], self.matrix.n_bins, self.found)
+        run(sum_bins, calls, self.threads)
+        sweep_bins(sums.sum(axis=0) if self.threads > 1 else sums[0], self.matrix.n_bins, self.found)
 
     def _code(self, feature: int, position: int) -> int:
         if not self.matrix.is_exact:
             return position
-        row = self.orders[feature, position] & kernels.ROW_BITS
+        row = self.orders[feature, position] & ROW_BITS
         return int(self.matrix.codes[feature, row])
 
     def divide(
@@ -92,7 +102,7 @@ class StumpSearch:
         f = max(stump.feature, 0)
         n_codes = int(self.matrix.n_bins[f])
         code = n_codes if stump.feature < 0 else stump.code  # without a cut every row is on the left
-        kernels.divide_rows(
+        divide_rows(
             self.matrix.codes[f], code, n_codes, stump.missing_left, y, weight, stump.left, stump.right, answers, sums
         )
         return answers, sums
@@ -156,5 +166,5 @@ def _presort(matrix: BinnedMatrix) -> tuple[NDArray[np.uint32], NDArray[np.int64
     orders, n_missing = np.empty((d, n), np.uint32), np.empty(d, np.int64)
     counters = np.empty(int(matrix.n_bins.max(initial=0)) + 2, np.int64)
     for f in range(d):
-        n_missing[f] = kernels.presort(matrix.codes[f], int(matrix.n_bins[f]), counters, orders[f])
+        n_missing[f] = presort(matrix.codes[f], int(matrix.n_bins[f]), counters, orders[f])
     return orders, n_missing

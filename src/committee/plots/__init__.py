@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from committee.plots.boosting import EdgeDisplay, ErrorCurveDisplay
+from committee.plots.margins import MarginDistributionDisplay
 from committee.plots.pruning import PruningDisplay
+from committee.plots.rounds_in_the_plane import RoundsInThePlaneDisplay
+from committee.plots.suspicious_rows import SuspiciousRowsDisplay
 from committee.plots.tree import TreeDisplay, plot_tree
 
-__all__ = ["PruningDisplay", "TreeDisplay", "plot_tree"]
+__all__ = [
+    "EdgeDisplay",
+    "ErrorCurveDisplay",
+    "MarginDistributionDisplay",
+    "PruningDisplay",
+    "RoundsInThePlaneDisplay",
+    "SuspiciousRowsDisplay",
+    "TreeDisplay",
+    "plot_tree",
+]

@@ -1,0 +1,271 @@
+"""AdaBoost.R2 (Drucker, Improving regressors using boosting techniques, ICML 1997).
+
+Every round draws a sample by the weights, fits a regressor h to it and judges it on all rows: with D the largest
+|h(x_i) - y_i| and d_i = |h(x_i) - y_i| / D, the loss of a row is
+
+    L_i = d_i,    d_i^2    or    1 - exp(-d_i),        mean loss L = sum w_i L_i
+
+    beta = L / (1 - L),        w_i <- w_i beta^(1 - L_i) / Z,        coefficient a = ln(1 / beta)
+
+so rows that are predicted well lose weight. The members answer by the median, or the mean, weighted with a. When L
+reaches 1/2 the coefficient would be negative: the run stops there, or starts again from the first weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from committee.base.rng import RandomState
+from committee.base.threads import n_threads, run
+from committee.boosting.loop import ONLY_MEMBER
+from committee.boosting.regression_members import (
+    BaseRegressionBooster,
+    Combination,
+    Floats,
+    Past,
+    RunningMean,
+    RunningMedian,
+    Task,
+    Turn,
+    Untraced,
+    WeakRegressor,
+    mean_absolute,
+    root_mean_square,
+    weighted_median,
+)
+from committee.parts.scoring import score_packed
+
+Loss = Literal["linear", "square", "exponential"]
+
+MOST_TRACED = 1 << 24
+"""Rows times rounds up to which the training error of a median is followed; it needs all answers in memory."""
+
+BLOCK = 1 << 12
+"""Rows whose members' answers are sorted at a time."""
+
+
+class Record(NamedTuple):
+    """What a round measured: a row of `history_`."""
+
+    round: int
+    mean_loss: float
+    largest_error: float
+    beta: float
+    coefficient: float  # 0 where the member was left out
+    train_error: float  # root mean square of the combination so far
+    train_absolute_error: float
+    largest_weight: float
+    validation_error: float = math.nan
+
+
+class Verdict(NamedTuple):
+    """What to do after a round."""
+
+    beta: float
+    coefficient: float
+    stop: str = ""
+
+
+def row_losses(error: Floats, largest: float, loss: Loss) -> Floats:
+    """L_i in [0, 1] of absolute errors."""
+    if largest == 0.0:
+        return np.zeros_like(error)
+    d = error / largest
+    if loss == "linear":
+        return d
+    return d * d if loss == "square" else 1.0 - np.exp(-d)
+
+
+def judge_round(mean: float, smallest_start: float) -> Verdict:
+    """beta and the coefficient ln(1 / beta); 0 for a member that is left out."""
+    if mean == 0.0:  # the coefficient of a member that loses half of the lightest row: finite
+        half = min(0.5 * smallest_start, 0.25)
+        reason = "a member is perfect on the training rows, its coefficient was cut to a finite one"
+        return Verdict(0.0, math.log((1.0 - half) / half), reason)
+    beta = mean / (1.0 - mean) if mean < 1.0 else math.inf
+    if mean >= 0.5:
+        return Verdict(beta, 0.0, f"the mean loss {mean:.4f} is no better than 1/2")
+    return Verdict(beta, -math.log(beta))
+
+
+def adaboost_r2(
+    learn: WeakRegressor,
+    y: Floats,
+    start: Floats,
+    past: Past,
+    combined: Combination,
+    seeds: Sequence[int],
+    *,
+    loss: Loss = "linear",
+    restart: bool = False,
+    learning_rate: float = 1.0,
+) -> Iterator[Turn]:
+    """Boost round by round from the weights `start`. past.weight and combined are changed in place."""
+    w, has_member = past.weight, len(past.members) > 0
+    for t, seed in enumerate(seeds, start=len(past.records) + 1):
+        # Step 1: a regressor that does well under the weights
+        guess = learn(y, w, seed)
+        # Step 2: the loss of every row, relative to the largest error, and its mean
+        error = np.abs(guess.answers - y)
+        largest = float(error.max())
+        L = row_losses(error, largest, loss)
+        mean = float(np.sum(w * L))
+        # Step 3: the coefficient
+        beta, a, stop = judge_round(mean, float(start.min()))
+        is_weak = mean >= 0.5
+        a = ONLY_MEMBER if is_weak and not has_member else learning_rate * a  # a first member answers alone
+        # Step 4: rows that are predicted well lose weight; a weak member brings the first weights back
+        if is_weak:
+            w[:] = start
+        elif not stop:
+            w *= beta ** (learning_rate * (1.0 - L))
+            w /= w.sum()
+        # Step 5: put down what is known now
+        if a != 0.0:
+            combined.add(guess.answers, a)
+            has_member = True
+        residual = y - combined.value
+        record = Record(
+            t, mean, largest, beta, a, root_mean_square(residual, start), mean_absolute(residual, start), float(w.max())
+        )
+        stop = "" if is_weak and restart else stop
+        yield Turn(record, guess.member if a != 0.0 else None, stop)
+        if stop:
+            return
+
+
+class AdaBoostRegressor(BaseRegressionBooster):
+    """AdaBoost.R2, Drucker's boosting for regression (G-2).
+
+    Parameters
+    ----------
+    estimator : the base regressor, default `DecisionTreeRegressor(max_depth=3)`
+        A tree of this library or any regressor with `fit` and `predict`.
+    n_estimators : number of rounds
+    learning_rate : factor on every coefficient, exponent of the change of weights; 1 is AdaBoost.R2
+    loss : {"linear", "square", "exponential"}
+    combine : {"median", "mean"}, of the members, weighted with the coefficients
+    on_weak : {"stop", "restart"}
+        When the mean loss reaches 1/2: stop, or leave the member out and go on from the first weights.
+    update : {"resample", "reweight"}
+        Learn from rows drawn by the weights, as Drucker does, or under the weights.
+    early_stopping : "validation", optional
+        Judge every round on X_val, y_val or on `validation_fraction` of the rows, stop after `n_iter_no_change` rounds
+        in which the error did not fall by the share `tol`, and keep the best number of members.
+    warm_start : go on where the last fit stopped
+    random_state, n_jobs, verbose : as in scikit-learn
+
+    ``history_`` has the mean loss, the largest error, beta and the coefficient of every round, and the root mean
+    square and mean absolute error of the combination so far (nan for the median of very many rows and rounds).
+
+    Examples
+    --------
+    >>> from committee.boosting.adaboost_r2 import AdaBoostRegressor
+    >>> from committee.data.samples import load_sample
+    >>> ozone = load_sample("ozone")
+    >>> model = AdaBoostRegressor(random_state=0).fit(ozone.X, ozone.y)
+    >>> model.history_.train_error[[0, -1]].round(2)
+    array([4.48, 3.35])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseRegressionBooster._parameter_constraints,
+        "loss": [StrOptions({"linear", "square", "exponential"})],
+        "combine": [StrOptions({"median", "mean"})],
+        "on_weak": [StrOptions({"stop", "restart"})],
+        "update": [StrOptions({"resample", "reweight"})],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        loss: Loss = "linear",
+        combine: Literal["median", "mean"] = "median",
+        on_weak: Literal["stop", "restart"] = "stop",
+        update: Literal["resample", "reweight"] = "resample",
+        early_stopping: Literal["validation"] | None = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.loss: Loss = loss
+        self.combine = combine
+        self.on_weak = on_weak
+        self.update: Literal["resample", "reweight"] = update
+        self.early_stopping: Literal["validation"] | None = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _update(self) -> Literal["resample", "reweight"]:
+        return self.update
+
+    def _record_fields(self) -> tuple[str, ...]:
+        return Record._fields
+
+    def _combination(self, n_rows: int) -> Combination:
+        return RunningMean(n_rows) if self.combine == "mean" else RunningMedian(n_rows)
+
+    def _rounds(self, learn: WeakRegressor, task: Task, past: Past, seeds: Sequence[int]) -> Iterator[Turn]:
+        is_traced = self.combine == "mean" or task.y.size * self.n_estimators <= MOST_TRACED
+        combined: Combination = Untraced(task.y.size)
+        if is_traced:
+            combined = self._replayed(past, task.X, self._combination(task.y.size))
+        restart = self.on_weak == "restart"
+        return adaboost_r2(
+            learn, task.y, task.weight, past, combined, seeds,
+            loss=self.loss, restart=restart, learning_rate=self.learning_rate,
+        )  # fmt: skip
+
+    @property
+    def estimator_weights_(self) -> Floats:
+        """The coefficients ln(1 / beta) of the members."""
+        return self.coefficients_
+
+    @property
+    def estimator_errors_(self) -> Floats:
+        """The mean losses of the members."""
+        return self.history_.mean_loss[self.history_.coefficient != 0.0][: len(self.members_)]
+
+    @property
+    def weights_(self) -> Floats:
+        """The weights of the training rows after the last round."""
+        return self._state.weight
+
+    def predict(self, X: Any) -> Floats:
+        """Median, or mean, of the members' answers, weighted with their coefficients."""
+        table = self._read_rows(X)
+        if self.combine == "mean" and self._packed is not None:
+            return score_packed(self._packed, table, self.n_jobs)[:, 0] / self.coefficients_.sum()
+        if self.combine == "mean":
+            answers = np.array([member.answers(table, self.n_jobs) for member in self.members_])
+            return self.coefficients_ @ answers / self.coefficients_.sum()
+
+        def median(i: int) -> Floats:
+            block = table[i : i + BLOCK]
+            answers = np.empty((len(block), len(self.members_)))
+            for k, member in enumerate(self.members_):
+                answers[:, k] = member.answers(block)
+            return weighted_median(answers, self.coefficients_)
+
+        calls = [(i,) for i in range(0, len(table), BLOCK)]
+        return np.concatenate(run(median, calls, n_threads(self.n_jobs, len(table) * len(self.members_))))

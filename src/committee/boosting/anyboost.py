@@ -1,0 +1,281 @@
+"""AnyBoost: boosting as descent in function space, for any differentiable loss of the margin (G-3).
+
+Mason, Baxter, Bartlett and Frean, "Functional gradient techniques for combining hypotheses" (2000). With margins
+m_i = y_i F(x_i), initial weights w0 (sum 1) and the risk R(F) = sum w0_i L(m_i), each round
+
+    w_i  =  w0_i max(-L'(m_i), 0) / sum                    the negative gradient, as weights
+    h    =  hypothesis of large edge sum w_i y_i h(x_i)    stop when the edge is not positive
+    a    =  argmin sum w0_i L(m_i + a y_i h(x_i))          line search, or a fixed step
+    F   <-  F + a h
+
+For L(m) = exp(-m) the weights are AdaBoost's, and the line search ends at a = 1/2 ln((1 - e) / e): AdaBoost exactly.
+
+A weight cannot be negative: rows where L rises again (tangent, m > tan(1/2)) get the weight 0 and count only in the
+line search. A loss that is not convex may have several minima on the line; the search takes one that lowers the risk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import root_scalar
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee.base.rng import RandomState
+from committee.boosting.adaboost import CHANCE, perfect
+from committee.boosting.booster import BaseBooster, Early, Update
+from committee.boosting.loop import ONLY_MEMBER, Round, State, Step, Turn, weighted_error
+from committee.boosting.votes import ManyClasses, TwoClasses
+from committee.parts.margin_losses import MARGIN_LOSSES, MarginLoss, OwnFunction, make_loss
+from committee.parts.members import WeakLearner
+
+FIRST_REACH, LAST_REACH = 0.25, 128.0
+"""Coefficients the line search looks at; a risk that still falls at the last one has its minimum at infinity."""
+
+EXPONENTIAL = MARGIN_LOSSES["exponential"]
+
+Move = Callable[[Round, NDArray[np.float64]], Step]
+"""How far to go along a hypothesis of positive edge, from the margins m before the round."""
+
+
+class Descent(NamedTuple):
+    """What a round measured: a row of `history_`."""
+
+    round: int
+    error: float
+    edge: float
+    coefficient: float
+    loss: float  # the risk sum w0 L(m) after the round
+    exponential_risk: float  # sum w0 exp(-m), which bounds the training error whatever the loss (E-7)
+    train_error: float
+    smallest_margin: float
+    largest_weight: float
+    validation_error: float
+
+
+def anyboost(
+    learn: WeakLearner,
+    votes: TwoClasses,
+    state: State,
+    loss: MarginLoss,
+    move: Move,
+    seeds: Sequence[int],
+    *,
+    learning_rate: float = 1.0,
+) -> Iterator[Turn]:
+    """Descend round by round. state.weight and votes.score are changed in place.
+
+    Notation: m the margins y F(x), w the weights, u = y h(x), a the coefficient, e the weighted error, r = 1 - 2 e.
+    """
+    w, w0, y = state.weight, state.start, votes.y
+    total = float(np.sum(np.abs(state.coefficients)))
+    m = y * votes.score
+    has_weight = reweigh(loss, m, w0, w) if state.records else True
+    for t, seed in enumerate(seeds if has_weight else (), start=len(state.records) + 1):
+        # Step 1: the hypothesis that points most against the gradient is the one of largest edge under the weights
+        guess = learn(w, seed)
+        u = votes.agreement(guess.answers)
+        e = weighted_error(w, u)
+        r = 1.0 - 2.0 * e
+        # Step 2: stop where it does not point downhill, else choose how far to go
+        this = Round(e, r, np.nan, np.nan, 2, float(w0.min()), u, w)
+        step = move(this, m) if r > CHANCE else Step(0.0, stop=f"the edge {r:.4f} is no better than chance")
+        a = learning_rate * step.coefficient
+        if a == 0.0 and total == 0.0:
+            a = ONLY_MEMBER  # there is no other: it answers alone
+        # Step 3: F <- F + a h
+        votes.add(a, guess.answers)
+        total += abs(a)
+        m = y * votes.score
+        # Step 4: the negative gradient at the new F
+        has_weight = reweigh(loss, m, w0, w)
+        stop = step.stop or ("" if has_weight else "no row has weight left: the loss is flat at every margin")
+        # Step 5: put down what is known now
+        record = Descent(
+            t, e, r, a, mean_loss(loss, m, w0), mean_loss(EXPONENTIAL, m, w0), float((w0 * votes.wrong()).sum()),
+            float(votes.margins(total).min()), float(w.max()), np.nan,
+        )  # fmt: skip
+        yield Turn(record, guess.member if a != 0.0 else None, stop)
+        if stop:
+            return
+
+
+class FixedStep:
+    """The same coefficient in every round."""
+
+    def __init__(self, step: float) -> None:
+        self.step = step
+
+    def __call__(self, this: Round, m: NDArray[np.float64]) -> Step:
+        return Step(self.step)
+
+
+class LineSearch:
+    """The coefficient at a minimum of sum w0 L(m + a u); finite, as AdaBoost's, where the minimum is at infinity."""
+
+    def __init__(self, loss: MarginLoss, w0: NDArray[np.float64], stop_at_perfect: bool = True) -> None:
+        self.loss, self.w0, self.stop_at_perfect = loss, w0, stop_at_perfect
+
+    def __call__(self, this: Round, m: NDArray[np.float64]) -> Step:
+        u = this.agreement
+
+        def slope(a: float) -> float:  # of the risk in a; for a shift-free loss up to a positive factor
+            return -float(np.sum(self.w0 * u * self.loss.pull(m + a * u)))
+
+        def risk(a: float) -> float:
+            return float(np.sum(self.w0 * self.loss.value(m + a * u)))
+
+        with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite far out is not followed there
+            a = minimum_on_line(slope, risk)
+        if a == 0.0:
+            return Step(0.0, stop="no step along the best hypothesis lowers the loss")
+        if np.isinf(a):
+            end = perfect(this)
+            return end if self.stop_at_perfect and np.all(u > 0) else end._replace(stop="")
+        return Step(a)
+
+
+def minimum_on_line(slope: Callable[[float], float], risk: Callable[[float], float]) -> float:
+    """A minimum of the risk over a > 0: a bracket of slopes - and +, closed by Brent's safeguarded bisection.
+
+    Infinite where the risk falls for ever, 0 where it does not fall at all.
+    """
+    if not slope(0.0) < 0.0:
+        return 0.0
+    low, high = 0.0, FIRST_REACH
+    while not slope(high) >= 0.0:
+        low, high = high, 2.0 * high
+        if high > LAST_REACH:
+            return np.inf
+    a = float(root_scalar(slope, bracket=(low, high), method="brentq", xtol=1e-15, rtol=8.9e-16, maxiter=200).root)
+    # Between the two slopes there may be a hill, where the loss is not convex: come back until the risk is lower.
+    here = risk(0.0)
+    while a > 0.0 and risk(a) > here * (1.0 + 1e-14):
+        a = 0.5 * a if a > 1e-12 else 0.0
+    return a
+
+
+def reweigh(loss: MarginLoss, m: NDArray[np.float64], w0: NDArray[np.float64], w: NDArray[np.float64]) -> bool:
+    """w <- w0 max(-L'(m), 0) / sum in place; False, and w as it was, where every row has weight zero."""
+    with np.errstate(over="ignore"):
+        pull = w0 * np.maximum(loss.pull(m), 0.0)
+        total = float(pull.sum())
+    if not np.isfinite(total):
+        raise ValueError(
+            f"The derivative of the loss {loss.name!r} is not finite at margins between {m.min():g} and {m.max():g}: "
+            "take a smaller step or learning_rate, or a loss that is defined for every margin."
+        )
+    if total == 0.0:
+        return False
+    np.divide(pull, total, out=w)
+    return True
+
+
+def mean_loss(loss: MarginLoss, m: NDArray[np.float64], w0: NDArray[np.float64]) -> float:
+    """The risk sum w0 L(m)."""
+    with np.errstate(over="ignore"):
+        return float(np.sum(w0 * loss.value(m)))
+
+
+class AnyBoostClassifier(BaseBooster):
+    """Boosting for any differentiable loss of the margin, two classes (G-3).
+
+    ``history_`` has the column ``loss``, the weighted mean loss after every round.
+
+    Parameters
+    ----------
+    loss : {"exponential", "logistic", "squared_hinge", "savage", "tangent"} or function
+        "exponential" is AdaBoost; "savage" and "tangent" are not convex and let go of rows with wrong labels. Your own
+        loss is a plain Python function of one margin, float to float, such as ``def loss(m): return math.exp(-m)``; it
+        is compiled, and must be finite and fall around margin zero.
+    loss_derivative : function, optional
+        Derivative of your own loss; None takes central differences, exact to about 1e-10.
+    step : fixed coefficient, optional; None searches the minimum of the loss along each hypothesis
+    learning_rate : factor on every coefficient
+    estimator, n_estimators, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
+    warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
+
+    Examples
+    --------
+    >>> from committee import AnyBoostClassifier
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = AnyBoostClassifier(loss="logistic", n_estimators=20).fit(sonar.X, sonar.y)
+    >>> round(float(model.history_.loss[0]), 3), round(float(model.history_.loss[-1]), 3)
+    (0.552, 0.122)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseBooster._parameter_constraints,
+        "loss": [StrOptions(set(MARGIN_LOSSES)), callable],
+        "loss_derivative": [callable, None],
+        "step": [Interval(Real, 0.0, None, closed="neither"), None],
+        "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
+    }
+    _two_classes_only = True
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        loss: str | OwnFunction = "exponential",
+        loss_derivative: OwnFunction | None = None,
+        step: float | None = None,
+        learning_rate: float = 1.0,
+        n_estimators: int = 50,
+        update: Update = "reweight",
+        target_error: float | None = None,
+        early_stopping: Early = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.loss = loss
+        self.loss_derivative = loss_derivative
+        self.step = step
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.update: Update = update
+        self.target_error = target_error
+        self.early_stopping: Early = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _rounds(
+        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int]
+    ) -> Iterator[Turn]:
+        assert isinstance(votes, TwoClasses)
+        self._loss_used = (self.loss, self.loss_derivative)
+        loss = make_loss(*self._loss_used)
+        line = LineSearch(loss, state.start, stop_at_perfect=self.update == "reweight")
+        move = line if self.step is None else FixedStep(self.step)
+        return anyboost(learn, votes, state, loss, move, seeds, learning_rate=self.learning_rate)
+
+    def _probabilities(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.n_classes_ == 1:
+            return np.ones((len(score), 1))
+        p = make_loss(*self._loss_used).probability(score[:, 0])
+        return np.column_stack([1.0 - p, p])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities by the link of the loss: P(y = +1 | x) = L'(-f) / (L'(f) + L'(-f)).
+
+        The f that minimises the expected loss p L(f) + (1 - p) L(-f) satisfies p L'(f) = (1 - p) L'(-f), whatever the
+        differentiable loss (Masnadi-Shirazi and Vasconcelos 2008). For the exponential, logistic and Savage losses this
+        is 1 / (1 + exp(-2 f)).
+        """
+        return super().predict_proba(X)

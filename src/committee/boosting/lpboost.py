@@ -1,0 +1,365 @@
+"""LPBoost: the largest soft margin by column generation (Demiriz, Bennett and Shawe-Taylor 2002).
+
+With u_it = y_i h_t(x_i), the best vote over the hypotheses h_t solves a linear programme, and the weights of the rows
+its dual:
+
+    max rho - sum c_i xi_i    sum_t a_t u_it >= rho - xi_i,  sum a = 1,  a, xi >= 0
+    min beta                  sum_i w_i u_it <= beta for all t,  sum w = 1,  0 <= w_i <= c_i
+
+c_i = w0_i / nu, which is 1 / (nu n) for equal initial weights w0; without slacks (hard margin) no bound c_i on w_i.
+Every round adds the hypothesis of largest edge under w, the dual constraint that w violates most, and solves again: all
+coefficients are corrected. The best value over all hypotheses lies between beta and that edge, so the run ends when
+they are within tol. A share of the rows of at most nu has a margin below rho.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from numbers import Real
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee.base.progress import progress
+from committee.base.rng import RandomState
+from committee.boosting.booster import BaseBooster, Early, Judge
+from committee.boosting.schapire import vote_shares, zero_safe_learner
+from committee.boosting.weak_learners import Task
+from committee.data.history import History
+from committee.parts.members import Answers, Member, WeakLearner
+from committee.parts.scoring import pack_members
+
+Floats = NDArray[np.float64]
+
+SMALLEST = 1e-10
+"""Coefficients below it are rounding of the solver."""
+
+ALL = "all hypotheses were generated"
+
+HIGHS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
+"""The smallest tolerances it takes, for both sides of the duality are answers; its presolve costs a quarter more."""
+
+
+class Master(NamedTuple):
+    """The optimum over the hypotheses found so far."""
+
+    value: float  # beta = rho - sum c xi
+    rho: float  # the margin that rows have or pay for
+    coefficients: Floats  # [T]
+    weight: Floats  # [n]
+
+
+class LPRecord(NamedTuple):
+    """What a round measured: a row of `history_`."""
+
+    round: int
+    error: float  # of the new hypothesis under the weights
+    edge: float  # of the new hypothesis, the largest there is under the weights
+    value: float  # beta with it
+    rho: float
+    gap: float  # edge - value: by no more can the value rise
+    train_error: float
+    smallest_margin: float
+    n_active: int  # hypotheses with a coefficient other than zero
+    validation_error: float
+
+
+class LPTurn(NamedTuple):
+    """One round as the loop hands it out."""
+
+    record: LPRecord
+    member: Member | None  # None where the hypothesis brings nothing
+    master: Master
+    stop: str
+
+
+class Found(NamedTuple):
+    """All that a run has found; a warm start goes on from here."""
+
+    members: list[Member]  # every hypothesis generated
+    stages: list[Floats]  # the coefficients after every round
+    records: list[LPRecord]
+    weight: Floats  # the dual weights, of distinct rows
+    reason: str
+
+
+def solve_master(agreement: Floats, cap: Floats | None) -> Master:
+    """The dual over the columns of agreement [n, T]: as many constraints as hypotheses, the slacks are bounds of w."""
+    n, n_columns = agreement.shape
+    upper = np.full(n, np.inf) if cap is None else cap
+    found: Any = linprog(
+        np.append(np.zeros(n), 1.0),
+        A_ub=np.column_stack([agreement.T, np.full(n_columns, -1.0)]),
+        b_ub=np.zeros(n_columns),
+        A_eq=np.append(np.ones(n), 0.0)[np.newaxis],
+        b_eq=[1.0],
+        bounds=np.column_stack([np.append(np.zeros(n), -np.inf), np.append(upper, np.inf)]),
+        method="highs",
+        options=HIGHS,
+    )
+    if found.status != 0:
+        raise RuntimeError(f"HiGHS found no optimum of the linear programme: {found.message}")
+    a = -found.ineqlin.marginals
+    a = np.where(a > SMALLEST, a, 0.0)
+    w = np.maximum(found.x[:n], 0.0)
+    return Master(float(found.fun), float(found.eqlin.marginals[0]), a / a.sum(), w / w.sum())
+
+
+def lpboost(
+    learn: WeakLearner,
+    y: NDArray[np.int8],
+    start: Floats,
+    columns: Sequence[NDArray[Any]],
+    seeds: Sequence[int],
+    *,
+    nu: float | None,
+    tol: float,
+    n_before: int = 0,
+) -> Iterator[LPTurn]:
+    """Column generation round by round, from the columns u that are there already."""
+    cap = None if nu is None else start / nu
+    u = np.column_stack([*columns, np.empty((y.size, 0))])
+    known = {column.tobytes() for column in u.T}
+    master = solve_master(u, cap) if columns else Master(-np.inf, -np.inf, np.empty(0), start)
+    for t, seed in enumerate(seeds, start=n_before + 1):
+        # Step 1: the hypothesis of largest edge under the dual weights
+        guess = learn(master.weight, seed)
+        new = np.asarray(guess.answers * y, np.float64)
+        error = float(master.weight[new < 0.0].sum())
+        edge = 1.0 - 2.0 * error
+        # Step 2: no dual constraint is violated: the vote is the best there is
+        stop = _optimal(edge, master.value, tol, new.tobytes() in known)
+        member = None if stop else guess.member
+        # Step 3: correct all coefficients
+        if member is not None:
+            u = np.column_stack([u, new])
+            known.add(new.tobytes())
+            master = solve_master(u, cap)
+            stop = _optimal(edge, master.value, tol, False)
+        # Step 4: put down what is known now
+        margins = u @ master.coefficients
+        wrong = np.where(y > 0, margins <= 0.0, margins < 0.0)  # a tie answers -1
+        record = LPRecord(
+            t, error, edge, master.value, master.rho, edge - master.value, float(start[wrong].sum()),
+            float(margins.min()), int(np.count_nonzero(master.coefficients)), np.nan,
+        )  # fmt: skip
+        yield LPTurn(record, member, master, stop)
+        if stop:
+            return
+
+
+def _optimal(edge: float, value: float, tol: float, is_known: bool) -> str:
+    if edge - value <= tol:
+        return f"no hypothesis found has an edge above the value by more than {tol:g}: the optimum is reached"
+    return "the weak learner came back with a hypothesis it had found before" if is_known else ""
+
+
+def distinct_rows(task: Task) -> tuple[Task, NDArray[np.int64]]:
+    """Rows alike in table and class as one with the sum of their weights, in sorted order; the place of every row.
+
+    A linear programme has many optima: this way repeated, weighted and shuffled rows lead to the same one.
+    """
+    missing = np.isnan(task.X)
+    key = np.column_stack([np.where(missing, 0.0, task.X), missing, task.codes])
+    _, first, place = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    place = place.ravel()
+    weight = np.bincount(place, task.weight).astype(np.float64)
+    return Task(task.columns, task.X[first], task.codes[first], task.classes, weight), place
+
+
+class LPBoostClassifier(BaseBooster):
+    """LPBoost, two classes (F-5, E-10): the vote with the largest margin, hard or soft.
+
+    Parameters
+    ----------
+    estimator : the weak learner, default `DecisionStump()`, which maximises the edge
+        With a learner that does not, the run ends when it finds no better hypothesis, which need not be the optimum.
+    nu : share of the rows in (0, 1] that may have a margin below rho, or None for the hard margin
+        The hard margin needs classes that the hypotheses separate.
+    n_estimators : the largest number of hypotheses to generate; those whose coefficient ends at zero are dropped
+    tol : the run ends when edge and value, which enclose the best value, are this close
+    early_stopping : "validation", optional
+        Judge every round on X_val, y_val or on `validation_fraction` of the rows, stop after `n_iter_no_change` rounds
+        without a smaller error, and keep the vote of the best round.
+    warm_start : go on where the last fit stopped
+    random_state, n_jobs, verbose : as in scikit-learn
+
+    `predict_proba` is the share of the vote of each class: a margin, not a calibrated probability. `staged_*` give the
+    vote of every round of `history_`, with the coefficients of that round. `estimator_weights_` are the coefficients,
+    >= 0 with sum 1; ``weights_`` are the dual weights of the rows.
+
+    Examples
+    --------
+    >>> from committee import LPBoostClassifier
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> X, y = sonar.X[::4], sonar.y[::4]
+    >>> model = LPBoostClassifier(nu=None).fit(X, y)
+    >>> round(float(model.history_.value[-1]), 4), round(float(model.margins(X, y).min()), 4)
+    (0.2895, 0.2895)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: rule for name, rule in BaseBooster._parameter_constraints.items()
+           if name not in ("update", "target_error")},
+        "nu": [Interval(Real, 0.0, 1.0, closed="right"), None],
+        "early_stopping": [StrOptions({"validation"}), None],
+    }  # fmt: skip
+    _two_classes_only = True
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        nu: float | None = 0.1,
+        n_estimators: int = 200,
+        tol: float = 1e-6,
+        early_stopping: Literal["validation"] | None = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.nu = nu
+        self.n_estimators = n_estimators
+        self.tol = tol
+        self.early_stopping: Early = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _run(self, task: Task, judge: Judge | None) -> None:
+        rows, place = distinct_rows(task)
+        found = self._earlier(task, rows)
+        n_there = len(found.members)
+        if self.n_estimators < n_there:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be larger or equal to the {n_there} hypotheses that are there "
+                "already when warm_start=True."
+            )
+        seeds = np.random.SeedSequence(self._entropy).generate_state(self.n_estimators + 1, np.uint64)
+        rounds = lpboost(
+            zero_safe_learner(self._weak(), rows, self.n_jobs),
+            rows.y,
+            rows.weight,
+            [member.answers(rows.X, self.n_jobs) * rows.y for member in found.members],
+            [] if self._is_done(found) else [int(seed) for seed in seeds[n_there + 1 :]],
+            nu=self.nu,
+            tol=self.tol,
+            n_before=len(found.records),
+        )
+        found = self._gather(rounds, judge, found)
+        self._settle(found, found.weight[place] * task.weight / rows.weight[place])
+
+    def _earlier(self, task: Task, rows: Task) -> Found:
+        """Nothing yet, or what an earlier fit has found."""
+        if not (self.warm_start and hasattr(self, "_found")):
+            return Found([], [], [], rows.weight, ALL)
+        if self.weights_.size != task.weight.size:
+            raise ValueError(
+                f"warm_start=True goes on with the same rows: the earlier fit had {self.weights_.size}, X and y have "
+                f"{task.weight.size}."
+            )
+        old = self._found
+        n = len(old.records if self._is_done(old) else old.members)  # a last round without a new member is run again
+        return old._replace(members=[*old.members], stages=old.stages[:n], records=old.records[:n])
+
+    def _is_done(self, found: Found) -> bool:
+        return bool(found.records) and found.records[-1].gap <= self.tol
+
+    def _gather(self, rounds: Iterator[LPTurn], judge: Judge | None, found: Found) -> Found:
+        """Take rounds until the optimum, patience or their number ends the run. The lists of found grow in place."""
+        judged = [] if judge is None else [member.answers(judge.X, self.n_jobs) for member in found.members]
+        weight, reason = found.weight, found.reason
+        with progress(type(self).__name__, self.n_estimators - len(found.members), self.verbose) as tick:
+            for turn in rounds:
+                record, weight = turn.record, turn.master.weight
+                if judge is not None:
+                    record = record._replace(validation_error=self._judge(judge, judged, turn))
+                if turn.member is not None:
+                    found.members.append(turn.member)
+                found.records.append(record)
+                found.stages.append(turn.master.coefficients)
+                tick(f"value {record.value:.4f}, gap {record.gap:.2g}")
+                reason = turn.stop or self._impatience(found.records)
+                if reason:
+                    break
+        return found._replace(weight=weight, reason=reason or ALL)
+
+    def _judge(self, judge: Judge, judged: list[Answers], turn: LPTurn) -> float:
+        """The validation error of the vote of this round. judged grows in place."""
+        if turn.member is not None:
+            judged.append(turn.member.answers(judge.X, self.n_jobs))
+        judge.votes.score[:] = np.column_stack(judged) @ turn.master.coefficients
+        return judge.error(None, 0.0, self.n_jobs)
+
+    def _impatience(self, records: list[LPRecord]) -> str:
+        if self.early_stopping is None or len(records) - self._best_round(records) < self.n_iter_no_change:
+            return ""
+        return f"the validation error has not improved for {self.n_iter_no_change} rounds"
+
+    def _best_round(self, records: list[LPRecord]) -> int:
+        """The first round of the smallest validation error; without validation the last one."""
+        if self.early_stopping is None:
+            return len(records)
+        return int(np.argmin([record.validation_error for record in records])) + 1
+
+    def _settle(self, found: Found, weight: Floats) -> None:
+        """Keep the vote of the best round, without the hypotheses that have no part in it."""
+        best = self._best_round(found.records)
+        coefficients = found.stages[best - 1]
+        kept = np.flatnonzero(coefficients)
+        self._found, self._n_stages = found, best
+        self.members_ = [found.members[t] for t in kept]
+        self.coefficients_ = coefficients[kept]
+        self.estimator_weights_ = self.coefficients_
+        self.estimator_errors_ = np.array([found.records[t].error for t in kept])
+        self.history_ = History.from_records(found.records)
+        self.weights_, self.stop_reason_ = weight, found.reason
+        self._packed = pack_members(self.members_, list(self.coefficients_), self.n_classes_)
+        value = found.records[best - 1].value
+        if value <= self.tol and self.early_stopping is None:  # else the vote was chosen for its error
+            warnings.warn(
+                f"The best value over {len(found.members)} hypotheses is {value:.3g}: they leave no margin between the "
+                "classes, and the vote is close to a tie. Take a larger nu (None allows no slack at all), more "
+                "hypotheses, or larger trees.", ConvergenceWarning, stacklevel=4,
+            )  # fmt: skip
+
+    # --- what a fitted vote answers -----------------------------------------------------------------------------------
+
+    def _probabilities(self, score: Floats) -> Floats:
+        return vote_shares(score, self.n_classes_)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """(1 + f(x)) / 2, the share of the vote: the linear programme has no link to probabilities."""
+        return super().predict_proba(X)
+
+    def _staged_scores(self, X: Any) -> Iterator[Floats]:
+        table = self._read_rows(X)
+        answers = np.column_stack([member.answers(table, self.n_jobs) for member in self._found.members])
+        for coefficients in self._found.stages[: self._n_stages]:
+            active = np.flatnonzero(coefficients)
+            yield (answers[:, active] @ coefficients[active])[:, np.newaxis]
+
+    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+        """`decision_function` after every round."""
+        for score in self._staged_scores(X):
+            yield self._decision(score, 1.0)
+
+    def staged_margins(self, X: Any, y: Any) -> Iterator[Floats]:
+        """`margins` after every round."""
+        codes: NDArray[np.int64] | None = None
+        for score in self._staged_scores(X):
+            codes = self._known_codes(y, len(score)) if codes is None else codes
+            yield self._margins(score, codes, 1.0)

@@ -1,0 +1,172 @@
+"""Rows whose label may be wrong, by the weights and margins of a boosted vote.
+
+Boosting heaps weight on the rows it cannot get right, and these are often mislabelled (Freund and Schapire 1999, A
+short introduction to boosting, section 7). After t rounds the weight of row i, over its initial weight w0_i, is
+
+    v_i(t) = exp(-g_i(t)) / sum_j w0_j exp(-g_j(t)),    g_i(t) = sum_{s <= t} a_s u_is
+
+with u = +1 where a hypothesis is right and -1 where it errs. A long run learns wrong labels by heart and their last
+weight falls again, so a training row is judged by the mean of v_i(t) over all rounds: 1 is a row like any other. A row
+that the booster has not seen is judged by the share of the vote against its label, (1 - margin) / 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.validation import read_weights
+from committee.boosting.booster import BaseBooster
+
+Floats = NDArray[np.float64]
+
+SAME_ROWS = 1e-3
+"""How far the weights of fit and those of the rows given may differ: rounding over thousands of rounds, no more."""
+
+
+class SuspiciousRows(NamedTuple):
+    """Rows in order of suspicion, the most suspicious first."""
+
+    rows: NDArray[np.int64]  # [n], positions in X
+    weight: Floats  # [n], last weight over initial weight; nan where it is not known
+    margin: Floats  # [n], normalised; below 0 where the vote is against the label
+    label: NDArray[Any]  # [n], as given
+    suggested_label: NDArray[Any]  # [n], the class with most votes of the others
+    score: Floats  # [n]
+
+    def to_frame(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
+        """One line per row, as a frame of the library named."""
+        import narwhals as nw
+
+        return nw.from_dict(self._asdict(), backend=backend).to_native()
+
+
+def suspicious_rows(
+    estimator: BaseBooster,
+    X: Any,
+    y: Any,
+    n: int | None = 20,
+    *,
+    sample_weight: ArrayLike | None = None,
+    training: bool = True,
+) -> SuspiciousRows:
+    """The rows whose label the booster finds hardest to believe.
+
+    Parameters
+    ----------
+    estimator : a fitted booster
+    X, y : the rows and labels it was fitted on, or others with `training=False`
+    n : number of rows to return; None for all
+    sample_weight : the initial weights given to `fit`, if any; rows of weight zero are left out
+    training : False for rows that the booster was not fitted on
+
+    Training rows of a booster that multiplies weights are scored by their mean weight over the rounds, in units of the
+    initial one; new rows, and training rows of other boosters, by the share of the vote against their label. Rows held
+    out by ``early_stopping="validation"`` may be among the training rows: they get the weight they would have had.
+
+    Examples
+    --------
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.data.samples import load_sample
+    >>> X, y = load_sample("ionosphere")[:2]
+    >>> wrong = np.arange(0, 351, 50)  # eight labels are turned round
+    >>> y[wrong] = np.where(y[wrong] == "good", "bad", "good")
+    >>> found = suspicious_rows(AdaBoostClassifier(n_estimators=100).fit(X, y), X, y, n=8)
+    >>> found.rows.tolist()
+    [350, 300, 250, 87, 144, 89, 200, 143]
+    """
+    check_is_fitted(estimator, "members_")
+    if n is not None and n < 1:
+        raise ValueError(f"n must be at least 1, or None for all rows; got {n}.")
+    if len(estimator.classes_) < 2:
+        raise ValueError("The booster knows a single class: no other label can be suggested.")
+    margin = estimator.margins(X, y)
+    start = _initial_weights(sample_weight, margin.size)
+    weight, score = _judge(estimator, X, y, start, training)
+    score = (1.0 - margin) / 2.0 if score is None else score
+    label = np.ravel(np.asarray(y))
+    rows = np.flatnonzero(start > 0.0)
+    rows = rows[np.lexsort((margin[rows], -score[rows]))][:n]
+    suggested = _best_other(estimator, X, label)
+    return SuspiciousRows(rows, weight[rows], margin[rows], label[rows], suggested[rows], score[rows])
+
+
+def weight_growth(estimator: BaseBooster, X: Any, y: Any, start: Floats) -> Iterator[Floats]:
+    """v(t) after every round: the weights of the rows over their initial weights `start`, which sum to 1."""
+    for g in _agreement_sums(estimator, X, np.ravel(np.asarray(y))):
+        growth = np.exp(g[start > 0.0].min() - g)  # the shift keeps the largest at 1
+        yield growth / np.sum(start * growth)
+
+
+def _agreement_sums(estimator: BaseBooster, X: Any, y: NDArray[Any]) -> Iterator[Floats]:
+    """g(t): the votes for the label minus those against it."""
+    codes, k = np.searchsorted(estimator.classes_, y), len(estimator.classes_)
+    totals = np.cumsum(np.abs(estimator.coefficients_))
+    for total, decision in zip(totals, estimator.staged_decision_function(X), strict=True):
+        if k == 2:
+            yield np.where(codes == 1, total, -total) * decision
+        else:  # votes are coded 1 for a class and -1 / (K - 1) against it
+            share = (decision[np.arange(codes.size), codes] * (k - 1) + 1.0) / k
+            yield total * (2.0 * share - 1.0)
+
+
+def _judge(estimator: BaseBooster, X: Any, y: Any, start: Floats, training: bool) -> tuple[Floats, Floats | None]:
+    """The last weight over the initial one, and the score by weights where there is one."""
+    nothing = np.full(start.size, np.nan)
+    if not training:
+        return nothing, None
+    is_held_out = _check_size(estimator, start)
+    if "z" not in estimator.history_:  # weights come from elsewhere than the product of rounds
+        if is_held_out:
+            return nothing, None
+        nothing[start > 0.0] = estimator.weights_ / start[start > 0.0]
+        return nothing, None
+    last, total = nothing, np.zeros(start.size)
+    for last in weight_growth(estimator, X, y, start):
+        total += last
+    is_cut = len(estimator.members_) < estimator.history_.n_rounds  # the last weights then belong to a longer vote
+    if not is_held_out and not is_cut:
+        _check_same(estimator.weights_, (start * last)[start > 0.0])
+    return last, total / len(estimator.members_)
+
+
+def _check_size(estimator: BaseBooster, start: Floats) -> bool:
+    """Whether some of the rows were held out for validation; an error if they cannot be those of `fit`."""
+    n_fitted, n_given = estimator.weights_.size, int(np.count_nonzero(start))
+    if n_fitted == n_given:
+        return False
+    if n_given > n_fitted and estimator.early_stopping == "validation":
+        return True
+    raise ValueError(
+        f"The booster was fitted on {n_fitted} rows of positive weight, X has {n_given}: pass the training table with "
+        "its sample_weight, or training=False for rows that it has not seen."
+    )
+
+
+def _check_same(fitted: Floats, given: Floats) -> None:
+    if not np.allclose(given, fitted, rtol=SAME_ROWS, atol=SAME_ROWS / fitted.size):
+        raise ValueError(
+            "The weights of these rows are not those that fit ended with: pass X, y and sample_weight as they were "
+            "given to fit, in the same order, or training=False for rows that it has not seen."
+        )
+
+
+def _initial_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
+    weight = read_weights(sample_weight, n_rows)
+    weight = np.ones(n_rows) if weight is None else weight
+    return weight / weight.sum()
+
+
+def _best_other(estimator: BaseBooster, X: Any, label: NDArray[Any]) -> NDArray[Any]:
+    """The class with most votes but for the label's own."""
+    classes = estimator.classes_
+    codes = np.searchsorted(classes, label)
+    if len(classes) == 2:
+        return classes[1 - codes]
+    decision = estimator.decision_function(X).copy()
+    decision[np.arange(codes.size), codes] = -np.inf
+    return classes[decision.argmax(axis=1)]

@@ -1,0 +1,189 @@
+"""Flipped labels come first, the weights are those of fit, and rows that do not belong are refused."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import NotFittedError
+
+from committee import AdaBoostClassifier, AdaBoostM1Classifier, AdaBoostThetaClassifier, DecisionTreeClassifier
+from committee.explain import suspicious_rows
+
+FLIPPED = 0.05
+
+
+class Noisy(NamedTuple):
+    X: NDArray[np.float64]
+    y: NDArray[Any]  # with flips
+    clean: NDArray[Any]
+    is_wrong: NDArray[np.bool_]
+
+
+def noisy(seed: int, n_classes: int = 2, n: int = 600) -> Noisy:
+    X, codes = make_classification(
+        n, 10, n_informative=5, n_classes=n_classes, class_sep=1.5, flip_y=0.0, random_state=seed
+    )
+    rng = np.random.default_rng(seed)
+    wrong = rng.choice(n, int(FLIPPED * n), replace=False)
+    turned = codes.copy()
+    turned[wrong] = (codes[wrong] + rng.integers(1, n_classes, wrong.size)) % n_classes
+    names = np.array(["ash", "elm", "oak"])
+    is_wrong = np.zeros(n, bool)
+    is_wrong[wrong] = True
+    return Noisy(X, names[turned], names[codes], is_wrong)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_estimators", [30, 300])  # before and after the noise is learnt by heart
+def test_flipped_labels_come_first(seed: int, n_classes: int, n_estimators: int):
+    data = noisy(seed, n_classes)
+    model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=n_estimators).fit(data.X, data.y)
+    found = suspicious_rows(model, data.X, data.y, n=int(data.is_wrong.sum()))
+    assert data.is_wrong[found.rows].mean() >= 8 * FLIPPED
+    hit = data.is_wrong[found.rows]
+    # the right one of two others by chance is 1/2 with three classes
+    assert np.mean(found.suggested_label[hit] == data.clean[found.rows][hit]) >= 0.75
+    assert np.all(np.diff(found.score) <= 0)
+
+
+def test_flipped_labels_of_new_rows_come_first():
+    data = noisy(3)
+    half = np.arange(600) < 300
+    model = AdaBoostClassifier(n_estimators=100).fit(data.X[half], data.clean[half])
+    found = suspicious_rows(model, data.X[~half], data.y[~half], n=15, training=False)
+    assert data.is_wrong[~half][found.rows].mean() >= 8 * FLIPPED
+    assert np.isnan(found.weight).all()
+    np.testing.assert_allclose(found.score, (1 - found.margin) / 2)
+    np.testing.assert_array_equal(found.margin, np.sort(model.margins(data.X[~half], data.y[~half]))[:15])
+
+
+def in_row_order(values: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    return values[np.argsort(rows)]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [AdaBoostClassifier(n_estimators=20), AdaBoostThetaClassifier(theta=0.02, n_estimators=20),
+     AdaBoostClassifier(n_estimators=20, learning_rate=0.5), AdaBoostClassifier(n_estimators=9, update="resample")],
+)  # fmt: skip
+def test_weights_are_those_of_fit_over_the_initial_ones(model: Any):
+    data = noisy(0)
+    start = np.random.default_rng(0).integers(0, 4, 600).astype(float)
+    model.fit(data.X, data.y, sample_weight=start)
+    found = suspicious_rows(model, data.X, data.y, None, sample_weight=start)
+    kept = np.flatnonzero(start > 0)
+    np.testing.assert_array_equal(np.sort(found.rows), kept)
+    initial = start[kept] / start.sum()
+    np.testing.assert_allclose(in_row_order(found.weight, found.rows), model.weights_ / initial, rtol=1e-7)
+    np.testing.assert_allclose(in_row_order(found.margin, found.rows), model.margins(data.X[kept], data.y[kept]))
+
+
+@pytest.mark.parametrize("booster", [AdaBoostClassifier, AdaBoostM1Classifier])
+def test_weights_of_many_classes_are_those_of_fit(booster: Any):
+    X, y = load_iris(return_X_y=True)
+    model = booster(DecisionTreeClassifier(max_depth=1 if booster is AdaBoostClassifier else 2), n_estimators=6)
+    model.fit(X, y)
+    found = suspicious_rows(model, X, y, None)
+    np.testing.assert_allclose(in_row_order(found.weight, found.rows), 150 * model.weights_, rtol=1e-7)
+
+
+def test_score_is_the_mean_weight_over_the_rounds():
+    data = noisy(1)
+    weights = [
+        AdaBoostClassifier(n_estimators=t).fit(data.X, data.y).weights_ * 600 for t in range(1, 6)
+    ]  # the run is the same up to round t
+    model = AdaBoostClassifier(n_estimators=5).fit(data.X, data.y)
+    found = suspicious_rows(model, data.X, data.y, None)
+    np.testing.assert_allclose(in_row_order(found.score, found.rows), np.mean(weights, axis=0), rtol=1e-9)
+
+
+def test_rows_held_out_for_validation_are_judged_too():
+    data = noisy(2)
+    model = AdaBoostClassifier(n_estimators=100, early_stopping="validation", random_state=0).fit(data.X, data.y)
+    assert model.weights_.size < 600
+    found = suspicious_rows(model, data.X, data.y, n=30)
+    assert data.is_wrong[found.rows].mean() >= 5 * FLIPPED
+    assert np.isfinite(found.weight).all()
+
+
+def test_a_vote_cut_by_validation_rows_is_judged():
+    data = noisy(2)
+    first = np.arange(600) < 400
+    model = AdaBoostClassifier(n_estimators=200, early_stopping="validation", n_iter_no_change=5)
+    model.fit(data.X[first], data.y[first], X_val=data.X[~first], y_val=data.y[~first])
+    assert len(model.members_) < model.history_.n_rounds
+    found = suspicious_rows(model, data.X[first], data.y[first], None)
+    expected = np.exp(-found.margin * model.coefficients_.sum())
+    np.testing.assert_allclose(found.weight, expected / expected.mean(), rtol=1e-9)
+
+
+class OtherWeights(AdaBoostClassifier):
+    """Stands in for boosters whose weights are no product of rounds: its history has no Z."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **kwargs: Any) -> Any:
+        from committee.data.history import History
+
+        super().fit(X, y, sample_weight, **kwargs)
+        self.history_ = History({name: self.history_[name] for name in ("round", "error", "train_error")})
+        self.weights_ = np.arange(self.weights_.size) / 10.0
+        return self
+
+
+def test_other_boosters_are_judged_by_margin_with_their_own_weights():
+    data = noisy(0)
+    model = OtherWeights(n_estimators=30).fit(data.X, data.y)
+    found = suspicious_rows(model, data.X, data.y, n=40)
+    np.testing.assert_allclose(found.weight, found.rows / 10.0 * 600)
+    np.testing.assert_array_equal(found.margin, np.sort(model.margins(data.X, data.y))[:40])
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_frame(backend: Any):
+    pytest.importorskip(backend)
+    data = noisy(0)
+    model = AdaBoostClassifier(n_estimators=10).fit(data.X, data.y)
+    found = suspicious_rows(model, data.X, data.y, n=7)
+    frame = found.to_frame(backend)
+    assert type(frame).__module__.startswith(backend)
+    assert list(frame.columns) == ["rows", "weight", "margin", "label", "suggested_label", "score"]
+    assert list(frame["rows"]) == found.rows.tolist()
+    assert list(frame["label"]) == data.y[found.rows].tolist()
+
+
+def test_frames_and_lists_are_read():
+    pd = pytest.importorskip("pandas")
+    data = noisy(0)
+    model = AdaBoostClassifier(n_estimators=10).fit(data.X, data.y)
+    plain = suspicious_rows(model, data.X, data.y)
+    for y in (list(data.y), pd.Series(data.y), pd.Series(data.y, dtype="category")):
+        np.testing.assert_array_equal(suspicious_rows(model, data.X, y).rows, plain.rows)
+
+
+def fitted() -> tuple[AdaBoostClassifier, Noisy]:
+    data = noisy(0)
+    return AdaBoostClassifier(n_estimators=10).fit(data.X, data.y), data
+
+
+def test_rows_that_were_not_fitted_are_refused():
+    model, data = fitted()
+    with pytest.raises(ValueError, match=r"fitted on 600 rows of positive weight, X has 100.*training=False"):
+        suspicious_rows(model, data.X[:100], data.y[:100])
+    with pytest.raises(ValueError, match="not those that fit ended with"):
+        suspicious_rows(model, data.X[::-1], data.y[::-1])
+    with pytest.raises(ValueError, match="not those that fit ended with"):
+        suspicious_rows(model, data.X, data.y, sample_weight=np.arange(1, 601))
+
+
+def test_bad_arguments_are_refused():
+    model, data = fitted()
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        suspicious_rows(model, data.X, data.y, 0)
+    with pytest.raises(ValueError, match="labels that were not there in fit"):
+        suspicious_rows(model, data.X, np.where(data.y == "ash", "yew", data.y))
+    with pytest.raises(NotFittedError):
+        suspicious_rows(AdaBoostClassifier(), data.X, data.y)
