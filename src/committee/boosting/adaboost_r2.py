@@ -22,22 +22,18 @@ from sklearn.utils._param_validation import StrOptions
 
 from committee.base.rng import RandomState
 from committee.base.threads import n_threads, run
-from committee.boosting.loop import ONLY_MEMBER
-from committee.boosting.regression_members import (
-    BaseRegressionBooster,
+from committee.boosting.combinations import (
     Combination,
-    Floats,
-    Past,
     RunningMean,
     RunningMedian,
-    Task,
-    Turn,
     Untraced,
-    WeakRegressor,
     mean_absolute,
     root_mean_square,
     weighted_median,
 )
+from committee.boosting.loop import ONLY_MEMBER
+from committee.boosting.regression_booster import BaseRegressionBooster, Past, Turn
+from committee.boosting.weak_regressors import Floats, Task, WeakRegressor
 from committee.parts.scoring import score_packed
 
 Loss = Literal["linear", "square", "exponential"]

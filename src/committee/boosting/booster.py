@@ -9,26 +9,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
-from committee.base.validation import read_table, read_targets_classification, read_training_table, read_weights
+from committee.base.validation import read_targets_classification, read_training_table, read_weights
 from committee.boosting.loop import Rule, State, Turn, boost
 from committee.boosting.stopping import Stopper
 from committee.boosting.votes import ManyClasses, TwoClasses, make_votes
 from committee.boosting.weak_learners import AnswerKind, Task, make_learner
 from committee.data.ensemble import PackedTrees
 from committee.data.history import History
-from committee.parts.members import Member, TreeMember, WeakLearner
+from committee.parts.members import Member, WeakLearner, check_learner
 from committee.parts.scoring import pack_members, score_members, score_packed
 from committee.trees.decision_stump import DecisionStump
-from committee.trees.decision_tree import BaseDecisionTree
+from committee.trees.ensemble import BaseEnsemble
 
 Update = Literal["reweight", "resample"]
 Early = Literal["validation", "bound", "margin"] | None
@@ -52,7 +50,7 @@ class Judge:
         return float((self.weight * self.votes.wrong()).sum())
 
 
-class BaseBooster(ClassifierMixin, BaseEstimator):
+class BaseBooster(ClassifierMixin, BaseEnsemble):
     """A boosted classifier; a subclass gives the rule for the coefficient.
 
     Fitted attributes: ``estimators_`` (the members; under early_stopping="validation" up to the best round, while
@@ -78,7 +76,6 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
     _two_classes_only: ClassVar[bool] = False
 
     if TYPE_CHECKING:
-        estimator: Any
         n_estimators: int
         update: Update
         target_error: float | None
@@ -88,12 +85,10 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
         tol: float
         warm_start: bool
         random_state: RandomState
-        n_jobs: int | None
         verbose: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._takes_missing()
         if self._two_classes_only:
             tags.classifier_tags.multi_class = False
         return tags
@@ -111,6 +106,12 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
         """How the members answer: with a class, a confidence in [-1, 1], or log-odds."""
         return "votes"
 
+    def _member_attributes(self) -> dict[str, Any]:
+        return {"classes_": self.classes_, "n_classes_": self.n_classes_}
+
+    def _member_shares(self) -> NDArray[np.float64]:
+        return np.abs(self.coefficients_)
+
     def _learning_rate(self) -> float:
         return 1.0
 
@@ -118,16 +119,6 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
         return int(self.n_estimators)
 
     # --- fitting ------------------------------------------------------------------------------------------------------
-
-    def _weak(self) -> Any:
-        return self._default_estimator() if self.estimator is None else self.estimator
-
-    def _takes_missing(self) -> bool:
-        weak = self._weak()
-        return isinstance(weak, BaseDecisionTree) or bool(
-            getattr(getattr(weak, "__sklearn_tags__", lambda: None)(), "input_tags", None)
-            and weak.__sklearn_tags__().input_tags.allow_nan
-        )
 
     def fit(
         self,
@@ -149,6 +140,7 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
         X_val, y_val, sample_weight_val : rows to judge every round on, optional
         """
         self._validate_params()
+        check_learner(self._weak(), "classifier")
         with all_or_nothing(self):
             task, judge = self._read(X, y, sample_weight, X_val, y_val, sample_weight_val)
             self._run(task, judge)
@@ -170,8 +162,9 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
         weight = np.ones(len(table)) if weight is None else weight
         seed = self._seed()
         judge = None
-        if X_val is not None:
-            judge = self._given_judge(columns, classes, X_val, y_val, sample_weight_val)
+        self.columns_ = columns
+        if any(given is not None for given in (X_val, y_val, sample_weight_val)):
+            judge = self._given_judge(classes, X_val, y_val, sample_weight_val)
         elif self.early_stopping == "validation":
             train, test = self._hold_out(codes, weight, seed)
             judge = Judge(table[test], codes[test], len(classes), weight[test])
@@ -179,15 +172,8 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
         kept = np.flatnonzero(weight > 0)
         if kept.size < weight.size:
             table, codes, weight = table[kept], codes[kept], weight[kept]
-        self.columns_, self.classes_, self.n_classes_, self._entropy = columns, classes, len(classes), seed
+        self.classes_, self.n_classes_, self._entropy = classes, len(classes), seed
         return Task(columns, table, codes, classes, weight), judge
-
-    def _refuse_missing(self, table: NDArray[np.floating]) -> None:
-        if not self._takes_missing() and np.isnan(table).any():
-            raise ValueError(
-                f"Input X contains NaN, which the weak learner {type(self._weak()).__name__} does not accept: fill the "
-                "missing values in, or boost trees, which take them as they are."
-            )
 
     def _seed(self) -> int:
         if self.warm_start and hasattr(self, "_entropy"):
@@ -195,11 +181,9 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
         return int(member_seeds(self.random_state, 1)[0])
 
     def _given_judge(
-        self, columns: Columns, classes: NDArray[Any], X_val: Any, y_val: Any, sample_weight_val: Any
+        self, classes: NDArray[Any], X_val: Any, y_val: Any, sample_weight_val: Any
     ) -> Judge:
-        from committee.base.columns import encode, open_table
-
-        table = encode(columns, open_table(X_val, self))
+        table = self._read_judged(X_val, y_val)
         labels, codes = read_targets_classification(y_val, len(table))
         unknown = np.setdiff1d(labels, classes)
         if unknown.size:
@@ -328,28 +312,6 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
 
     # --- what a fitted ensemble answers -------------------------------------------------------------------------------
 
-    @property
-    def estimators_(self) -> list[Any]:
-        """The members as estimators of their own."""
-        check_is_fitted(self, "members_")
-        return [self._as_estimator(member) for member in self.members_]
-
-    def _as_estimator(self, member: Member) -> Any:
-        if not isinstance(member, TreeMember):
-            return member.estimator  # type: ignore[attr-defined]
-        unfitted: Any = clone(self._weak())
-        tree = unfitted.adopt(member.tree, self.columns_, {"classes_": self.classes_, "n_classes_": self.n_classes_})
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(tree, name, getattr(self, name))
-        return tree
-
-    def _read_rows(self, X: Any) -> NDArray[np.floating]:
-        check_is_fitted(self, "members_")
-        table = read_table(self, X)
-        self._refuse_missing(table)
-        return table
-
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """sum a h(x): [n, 1] for two classes, votes [n, K] for more."""
         table = self._read_rows(X)
@@ -469,13 +431,3 @@ class BaseBooster(ClassifierMixin, BaseEstimator):
                 "the training table, or sample_weight."
             )
         return np.sum(agreement * (weight / weight.sum())[:, None], axis=0)
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Impurity falls of the members' splits, averaged with the coefficients as weights, as shares of one."""
-        check_is_fitted(self, "members_")
-        if not all(hasattr(member, "feature_importances_") for member in self.estimators_):
-            raise AttributeError("The weak learner has no feature_importances_.")
-        by_member = np.array([member.feature_importances_ for member in self.estimators_])
-        mean = np.average(by_member, axis=0, weights=np.abs(self.coefficients_))
-        return mean / mean.sum() if mean.sum() > 0 else mean

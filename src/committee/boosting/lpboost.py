@@ -28,8 +28,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from committee.base.progress import progress
 from committee.base.rng import RandomState
 from committee.boosting.booster import BaseBooster, Early, Judge
-from committee.boosting.schapire import vote_shares, zero_safe_learner
-from committee.boosting.weak_learners import Task
+from committee.boosting.votes import vote_shares
+from committee.boosting.weak_learners import Task, make_learner
 from committee.data.history import History
 from committee.parts.members import Answers, Member, WeakLearner
 from committee.parts.scoring import pack_members
@@ -250,7 +250,7 @@ class LPBoostClassifier(BaseBooster):
             )
         seeds = np.random.SeedSequence(self._entropy).generate_state(self.n_estimators + 1, np.uint64)
         rounds = lpboost(
-            zero_safe_learner(self._weak(), rows, self.n_jobs),
+            make_learner(self._weak(), rows, update="reweight", kind="votes", n_jobs=self.n_jobs),
             rows.y,
             rows.weight,
             [member.answers(rows.X, self.n_jobs) * rows.y for member in found.members],

@@ -18,17 +18,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.rng import RandomState
 from committee.boosting.booster import BaseBooster, Early, Judge
-from committee.boosting.votes import TwoClasses
-from committee.boosting.weak_learners import EstimatorLearner, Task, make_learner
+from committee.boosting.votes import TwoClasses, vote_shares
+from committee.boosting.weak_learners import Task, make_learner
 from committee.data.history import History
-from committee.parts.members import EstimatorMember, Guess, Member, WeakLearner
+from committee.parts.members import Guess, Member, WeakLearner
 from committee.parts.scoring import pack_members
 from committee.theory.bounds import majority_of_three_bound
 
@@ -141,35 +140,6 @@ class MajorityLearner:
         return Guess(outcome.majority._replace(weights=()), outcome.answers)
 
 
-class OneClassLearner:
-    """Any classifier, but a constant where all the weight is on one class: many refuse to learn a single one."""
-
-    def __init__(self, learn: WeakLearner, task: Task) -> None:
-        self.learn, self.task = learn, task
-
-    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
-        codes = self.task.codes[weight > 0.0]
-        if np.ptp(codes) > 0:
-            return self.learn(weight, seed)
-        labels = self.task.classes[self.task.codes]
-        constant = DummyClassifier(strategy="constant", constant=self.task.classes[codes[0]])
-        member = EstimatorMember(constant.fit(self.task.X, labels), self.task.classes)
-        return Guess(member, member.answers(self.task.X))
-
-
-def zero_safe_learner(estimator: Any, task: Task, n_jobs: int | None) -> WeakLearner:
-    """A weak learner for weights of which many, or all of a class, are zero."""
-    learn = make_learner(estimator, task, update="reweight", kind="votes", n_jobs=n_jobs)
-    return OneClassLearner(learn, task) if isinstance(learn, EstimatorLearner) else learn
-
-
-def vote_shares(score: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
-    """The share of the vote of either class, from scores [n, 1] in [-1, 1]."""
-    if n_classes == 1:
-        return np.ones((len(score), 1))
-    return np.clip(np.hstack([0.5 - 0.5 * score, 0.5 + 0.5 * score]), 0.0, 1.0)
-
-
 class SchapireBoostClassifier(BaseBooster):
     """Schapire's booster of 1990: the majority of three hypotheses, two classes (E-1).
 
@@ -226,7 +196,7 @@ class SchapireBoostClassifier(BaseBooster):
         self.n_jobs = n_jobs
 
     def _run(self, task: Task, judge: Judge | None) -> None:
-        learn = zero_safe_learner(self._weak(), task, self.n_jobs)
+        learn = make_learner(self._weak(), task, update="reweight", kind="votes", n_jobs=self.n_jobs)
         for level in range(1, self.depth):
             learn = MajorityLearner(learn, task.y, level)
         top, _ = schapire_boost(learn, task.y, task.weight, self._entropy, self.depth)

@@ -18,19 +18,9 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from committee.base.rng import RandomState
-from committee.boosting.regression_members import (
-    BaseRegressionBooster,
-    Combination,
-    Floats,
-    Past,
-    RunningSum,
-    Task,
-    Turn,
-    WeakRegressor,
-    mean_absolute,
-    root_mean_square,
-    weighted_median,
-)
+from committee.boosting.combinations import Combination, RunningSum, mean_absolute, root_mean_square, weighted_median
+from committee.boosting.regression_booster import BaseRegressionBooster, Past, Turn
+from committee.boosting.weak_regressors import Floats, Task, WeakRegressor
 from committee.parts.members import Answers
 from committee.parts.scoring import score_packed
 

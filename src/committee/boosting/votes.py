@@ -79,3 +79,10 @@ def make_votes(
     if n_classes <= 2:
         return TwoClasses(np.where(codes == 1, np.int8(1), np.int8(-1)), score)
     return ManyClasses(codes, n_classes, score)
+
+
+def vote_shares(score: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
+    """The share of the vote of either class, from scores [n, 1] in [-1, 1]."""
+    if n_classes == 1:
+        return np.ones((len(score), 1))
+    return np.clip(np.hstack([0.5 - 0.5 * score, 0.5 + 0.5 * score]), 0.0, 1.0)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.columns import Columns
@@ -137,12 +138,21 @@ class EstimatorLearner:
         fresh: Any = clone(self.estimator)
         seeds = {name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")}
         fresh.set_params(**seeds)
+        codes = self.task.codes[weight > 0.0]
+        if np.ptp(codes) == 0:
+            return self._constant(codes[0])
         if self.takes_weights:
             fresh.fit(self.task.X, self.labels, sample_weight=weight * weight.size)
         else:
             rows = self._draw(weight, np.random.default_rng(seed))
             fresh.fit(self.task.X[rows], self.labels[rows])
         member = EstimatorMember(fresh, self.task.classes, self.kind != "votes" and hasattr(fresh, "predict_proba"))
+        return Guess(member, member.answers(self.task.X))
+
+    def _constant(self, code: int) -> Guess:
+        """One class has all the weight, and many classifiers refuse to learn a single one."""
+        constant = DummyClassifier(strategy="constant", constant=self.task.classes[code])
+        member = EstimatorMember(constant.fit(self.task.X, self.labels), self.task.classes)
         return Guess(member, member.answers(self.task.X))
 
     def _draw(self, weight: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:

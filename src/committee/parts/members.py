@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier, is_regressor
 
 from committee.data.tree import Tree
 from committee.parts.traversing import apply_tree
@@ -40,14 +41,39 @@ class EstimatorMember(NamedTuple):
     def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
         if self.is_soft:
             return self._confidence(X)
-        codes = np.searchsorted(self.classes, self.estimator.predict(X))
+        predicted = np.asarray(self.estimator.predict(X))
+        codes = np.searchsorted(self.classes, predicted)
+        if predicted.shape != (len(X),) or np.any(self.classes.take(codes, mode="clip") != predicted):
+            raise ValueError(
+                f"{type(self.estimator).__name__} must answer every row with a class of the labels it was fitted on, "
+                f"{self.classes[:5].tolist()}; its predict gave {predicted.ravel()[:5].tolist()} and so on, of shape "
+                f"{predicted.shape} for {len(X)} rows."
+            )
         return np.where(codes == 1, np.int8(1), np.int8(-1)) if len(self.classes) <= 2 else codes.astype(np.int64)
 
     def _confidence(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         known = list(self.estimator.classes_)
         if len(known) == 1:
             return np.full(len(X), 1.0 if known[0] == self.classes[1] else -1.0)
-        return 2.0 * np.asarray(self.estimator.predict_proba(X), np.float64)[:, 1] - 1.0
+        shares = np.asarray(self.estimator.predict_proba(X), np.float64)
+        if shares.shape != (len(X), 2) or not np.all(np.isfinite(shares)):
+            raise ValueError(
+                f"{type(self.estimator).__name__} must give every row two finite probabilities; its predict_proba gave "
+                f"an array of shape {shares.shape} for {len(X)} rows, of which {int(np.isnan(shares).sum())} are NaN."
+            )
+        return 2.0 * shares[:, 1] - 1.0
+
+
+def check_learner(estimator: Any, kind: Literal["classifier", "regressor"]) -> None:
+    """Refuse as a base learner a class instead of an instance, and a regressor where classes are learned, or v.v."""
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise TypeError(f"estimator is the class {name}: pass an instance of it, such as {name}().")
+    if not hasattr(estimator, "__sklearn_tags__"):
+        return
+    if (is_regressor if kind == "classifier" else is_classifier)(estimator):
+        other = "regressor" if kind == "classifier" else "classifier"
+        raise ValueError(f"estimator must be a {kind}, {type(estimator).__name__} is a {other}: pass a {kind}.")
 
 
 class Guess(NamedTuple):

@@ -13,14 +13,17 @@ from typing import Any, ClassVar, Literal, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from committee.base.columns import open_table
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_targets_classification, read_weights
+from committee.parts.members import check_learner
 from committee.parts.perceptron import TIE, PocketPerceptron
 
 Floats = NDArray[np.float64]
@@ -55,6 +58,14 @@ def _take(X: Any, rows: NDArray[np.int64]) -> Any:
     """These rows of an array, a sparse matrix or a frame."""
     frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
     return frame[rows, :].to_native() if isinstance(frame, nw.DataFrame) else X[rows]
+
+
+def _opened(X: Any, estimator: Any) -> Any:
+    """X as it is, lists as an array; what is no table is refused here, what is in it by the base estimator."""
+    if sparse.issparse(X):
+        return X
+    opened = open_table(X, estimator)
+    return X if hasattr(X, "shape") else opened
 
 
 def weighted_error(member: Any, X: Any, y: NDArray[Any], weight: Floats | None) -> float:
@@ -126,8 +137,9 @@ class BestOfRestarts(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit from every start on X [n, d] and labels y, rows counted by `sample_weight`."""
         self._validate_params()
+        check_learner(self.base(), "classifier")
         with all_or_nothing(self):
-            table = X if hasattr(X, "shape") else np.asarray(X)
+            table = _opened(X, self)
             n_rows = table.shape[0]
             self.classes_, codes = read_targets_classification(y, n_rows)
             weight = read_weights(sample_weight, n_rows)

@@ -19,14 +19,9 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.boosting.adaboost_r2 import AdaBoostRegressor, adaboost_r2
-from committee.boosting.regression_members import (
-    Past,
-    RunningMean,
-    RunningMedian,
-    content_order,
-    draw,
-    weighted_median,
-)
+from committee.boosting.combinations import RunningMean, RunningMedian, weighted_median
+from committee.boosting.regression_booster import Past
+from committee.boosting.weak_regressors import content_order, draw
 from committee.parts.members import Guess, TreeMember
 from committee.trees.decision_tree import DecisionTreeRegressor
 from tests.naive.boosting import drucker_r2

@@ -17,8 +17,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from committee import DecisionStump, DecisionTreeClassifier
 from committee.base.columns import fit_encode, open_table
-from committee.boosting.schapire import Majority, SchapireBoostClassifier, schapire_boost, zero_safe_learner
-from committee.boosting.weak_learners import Task
+from committee.boosting.schapire import Majority, SchapireBoostClassifier, schapire_boost
+from committee.boosting.weak_learners import Task, make_learner
 from committee.data.samples import load_sample
 from committee.parts.members import EstimatorMember, Guess
 from committee.theory.bounds import majority_of_three_bound
@@ -201,7 +201,9 @@ def test_a_single_class_of_weight_gives_a_constant() -> None:
     """SVC refuses to learn from one class; h3 may be asked to."""
     X, codes, classes = np.arange(4.0)[:, None], np.array([0, 1, 0, 1]), np.array(["a", "b"])
     columns = fit_encode(open_table(X, None), "from_dtype", None)[0]
-    learn = zero_safe_learner(SVC(), Task(columns, X, codes, classes, np.ones(4)), None)
+    learn = make_learner(
+        SVC(), Task(columns, X, codes, classes, np.ones(4)), update="reweight", kind="votes", n_jobs=None
+    )
     for code in (0, 1):
         guess = learn(np.where(codes == code, 0.5, 0.0), 0)
         assert guess.answers.tolist() == [2 * code - 1] * 4

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from committee.boosting.regression_members import mean_absolute
+from committee.boosting.combinations import mean_absolute
 from committee.boosting.stagewise import StagewiseRegressor, line_search
 from committee.trees.decision_tree import DecisionTreeRegressor
 from tests.naive.boosting import stagewise as naive_stagewise

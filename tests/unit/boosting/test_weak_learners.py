@@ -147,5 +147,5 @@ def test_resampled_trees_see_whole_counts() -> None:
 
 def test_missing_values_are_refused_for_learners_that_do_not_take_them(moons: Any) -> None:
     X, y = moons
-    with pytest.raises(ValueError, match="weak learner PocketPerceptron does not accept"):
+    with pytest.raises(ValueError, match="base learner PocketPerceptron does not accept"):
         AdaBoostClassifier(PocketPerceptron()).fit(np.where(X > 1.5, np.nan, X), y)

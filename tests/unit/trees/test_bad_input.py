@@ -1,12 +1,12 @@
-"""Bad and extreme input: every estimator of the catalog gives the right answer or an error that says what to do.
+"""Bad and extreme input: every tree of the catalog gives the right answer or an error that says what to do.
 
-Each table below holds one case a line: a name, the input, then the error (its type and what its text must say) or the
-answer. The tables of refused input run for every estimator, those of tables for every method that takes a table.
+Each table, here or in tests/bad_input.py, holds one case a line: a name, the input, then the error (its type and what
+its text must say) or the answer. Those of refused input run for every tree, those of tables for every method that
+takes a table.
 """
 
 from __future__ import annotations
 
-import datetime
 import pickle
 from collections.abc import Callable
 from copy import deepcopy
@@ -20,7 +20,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, KFold
@@ -33,99 +32,42 @@ from committee.data.tree import InvalidTreeError, check_tree
 from committee.parts.binning import BinMapper
 from committee.plots import plot_tree
 from committee.trees.export import export_graphviz, export_text
+from tests.bad_input import (
+    BAD_LABELS,
+    BAD_TABLES,
+    BAD_TARGETS,
+    BAD_VALUES,
+    BAD_WEIGHTS,
+    LABEL_KINDS,
+    LABELS,
+    MAX,
+    OTHER_TABLES,
+    SAME_TABLES,
+    VALUES,
+    WEIGHTS,
+    N,
+    X,
+    has_params,
+    nan,
+    table,
+    target_of,
+    with_params,
+)
 
 matplotlib.use("Agg")
 
-ESTIMATORS: list[type[Any]] = [getattr(committee, entry.name) for entry in CATALOG]
+ESTIMATORS: list[type[Any]] = [
+    getattr(committee, entry.name) for entry in CATALOG if entry.module.startswith("committee.trees")
+]
 CLASSIFIERS = [cls for cls in ESTIMATORS if is_classifier(cls())]
 REGRESSORS = [cls for cls in ESTIMATORS if not is_classifier(cls())]
 SPLITTERS = ["best", "binned", "random"]
-
-nan, inf = np.nan, np.inf
-MAX = np.finfo(np.float64).max
-N = 40
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(N, 3))
-LABELS = (X[:, 0] + 0.5 * RNG.normal(size=N) > 0).astype(int)
-VALUES = 2.0 * X[:, 0] + RNG.normal(size=N)
 
 every_estimator = pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)
 every_splitter = pytest.mark.parametrize("splitter", SPLITTERS)
 
 
-def table(*cases: tuple[Any, ...]) -> Any:
-    """The cases without their names, which become the ids."""
-    return [pytest.param(*case[1:], id=case[0]) for case in cases]
-
-
-def target_of(cls: type[Any]) -> Any:
-    return LABELS if is_classifier(cls()) else VALUES
-
-
-def with_params(cls: type[Any], **params: Any) -> Any:
-    """An estimator with those of the parameters that it has."""
-    names = cls().get_params()
-    return cls(**{name: value for name, value in params.items() if name in names})
-
-
-def has_params(cls: type[Any], **params: Any) -> bool:
-    return params.keys() <= cls().get_params().keys()
-
-
-def changed(value: Any, row: int = 3, column: int = 1, dtype: Any = np.float64) -> Any:
-    array = X.astype(dtype)
-    array[row, column] = value
-    return array
-
-
-class OnlyShape:
-    """A table that declares its size and holds nothing."""
-
-    def __init__(self, *shape: int) -> None:
-        self.shape = shape
-
-
 # --- tables that are refused -----------------------------------------------------------------------------------------
-
-BAD_TABLES = table(
-    ("no rows", np.empty((0, 3)), ValueError, r"Found array with 0 sample\(s\)"),
-    ("no columns", np.empty((N, 0)), ValueError, r"Found array with 0 feature\(s\)"),
-    ("empty list", [], ValueError, r"Expected 2D array(.|\n)*Reshape your data"),
-    ("1-d", X[:, 0], ValueError, r"Expected 2D array(.|\n)*Reshape your data"),
-    ("3-d", X[:, :, None], ValueError, "Found array with dim 3"),
-    ("number", 3.0, ValueError, "Expected 2D array, got scalar"),
-    ("None", None, TypeError, "NoneType cannot be read as a table: pass a NumPy array"),
-    ("string", "table.csv", TypeError, "X of type str cannot be read as a table: pass a NumPy array"),
-    ("dict", {"a": [1, 2]}, TypeError, "X of type dict cannot be read as a table: .* pandas"),
-    ("set", {1, 2}, TypeError, "X of type set cannot be read as a table"),
-    ("generator", (row for row in X), TypeError, "X of type generator cannot be read as a table"),
-    ("ragged", [[1.0, 2.0, 3.0], [4.0, 5.0]], ValueError, "rows of X differ in length: give every row"),
-    ("sparse matrix", sparse.csr_matrix(X), TypeError, "Sparse data was passed.*toarray"),
-    ("sparse array", sparse.coo_array(X), TypeError, "Sparse data was passed.*toarray"),
-    ("sparse dict of keys", sparse.dok_array(X), TypeError, "Sparse data was passed.*toarray"),
-    ("complex", X + 1j, ValueError, "Complex data not supported"),
-    ("complex object", changed(1j, dtype=object), ValueError, "Complex data not supported"),
-    ("strings as numbers", X.astype(str), ValueError, r"Column x\[0\] holds strings such as .*: convert it to numbers"),
-    ("bytes", [[b"1"] * 3] * 2, ValueError, r"holds strings such as .*convert it to numbers"),
-    ("object string", changed("a", dtype=object), ValueError, r"Column x\[1\] holds strings such as 'a'.*categor"),
-    ("object dict", changed({}, dtype=object), TypeError, r"Column x\[1\] holds something that is not a number"),
-    ("dates", np.full((N, 3), "2020-01-01", "M8[D]"), ValueError, "holds dates or times: turn it into numbers"),
-    ("durations", np.ones((N, 3), "m8[s]"), ValueError, "holds dates or times: turn it into numbers"),
-    ("date objects", [[datetime.date(2020, 1, 1)] * 3] * 2, TypeError, "not a number .*datetime.date"),
-    ("inf", changed(inf), ValueError, r"infinity .* in column x\[1\]: cut it .* np.clip, or put nan"),
-    ("-inf", changed(-inf), ValueError, r"infinity .* in column x\[1\]"),
-    ("inf in float32", changed(inf, dtype=np.float32), ValueError, r"too large for float32 in column x\[1\]"),
-    ("beyond float64", X * np.longdouble("1e4000"), ValueError, r"too large for float64 in column x\[0\]"),
-    ("beyond 2**53", np.full((N, 3), 2**63 + 1, np.uint64), ValueError, r"beyond 2\*\*53\): subtract an offset"),
-    ("huge int", [[10**400, 1, 2]], ValueError, "int too large to convert to float"),
-    ("2**31 rows", OnlyShape(2**31, 3), ValueError, "2147483648 rows, at most 2147483647 .*: fit on a sample"),
-    ("2**41 cells", OnlyShape(2**20, 2**21), ValueError, "1048576 x 2097152 cells, at most .*: fit on fewer"),
-    ("only a shape", OnlyShape(2**16, 2**16), TypeError, "OnlyShape cannot be read as a table: pass a NumPy array"),
-    ("lazy frame", pl.LazyFrame({"a": [1.0, 2.0]}), TypeError, "collect it first"),
-    ("record batch", pa.record_batch({"a": [1.0]}), TypeError, "pyarrow.Table.from_batches"),
-    ("series", pd.Series(X[:, 0]), ValueError, "Pass a DataFrame containing a single row"),
-    ("twin names", pd.DataFrame(X, columns=["a", "b", "a"]), ValueError, "must be unique, rename or drop columns"),
-)
 
 
 @pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
@@ -150,16 +92,6 @@ def test_a_bad_table_is_refused_by_a_fitted_tree(
         getattr(model, method)(bad)
 
 
-OTHER_TABLES = table(
-    ("wider", np.c_[X, X], "X has 6 features, but .* is expecting 3"),
-    ("narrower", X[:, :2], "X has 2 features, but .* is expecting 3"),
-    ("other order", pd.DataFrame(X, columns=["b", "a", "c"]), "must be in the same order as they were in fit"),
-    ("other names", pd.DataFrame(X, columns=["a", "b", "z"]), "unseen at fit time:\n- z\n.*yet now missing:\n- c"),
-    ("other order, polars", pl.DataFrame(dict(zip("bac", X.T, strict=True))), "must be in the same order"),
-    ("other order, Arrow", pa.table(dict(zip("bac", X.T, strict=True))), "must be in the same order"),
-)
-
-
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
 @every_estimator
@@ -170,36 +102,6 @@ def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: 
 
 
 # --- targets, weights and parameters that are refused ----------------------------------------------------------------
-
-BAD_TARGETS = table(
-    ("None", None, "requires y to be passed"),
-    ("too short", LABELS[1:], f"X has {N} rows, y has {N - 1}: pass one (label|target) per row"),
-    ("number", 1, "y should be a 1d array, got int: pass one (label|target) per row"),
-    ("string", "abc", "y should be a 1d array, got str"),
-    ("dict", dict.fromkeys(range(N), 1), "y should be a 1d array, got dict"),
-    ("3-d", np.ones((N, 1, 1)), "Found array with dim 3"),
-    ("ragged", [[0, 1], [1]], "y holds lists of different lengths: pass one value per row"),
-    ("two columns", np.ones((N, 2)), r"got an array of shape \(40, 2\)|2 outputs, a tree takes one; wrap"),
-    ("nan", np.r_[nan, VALUES[1:]], "Input y contains NaN"),
-    ("inf", np.r_[inf, VALUES[1:]], "Input y contains infinity"),
-    ("missing object", [None, *LABELS[1:].tolist()], "Input y contains NaN"),
-    ("missing in a series", pd.Series([None, *LABELS[1:]], dtype="Int64"), "Input y contains NaN"),
-    ("complex", LABELS + 1j, "Complex data not supported"),
-    ("bytes", np.full(N, b"a"), "Convert the labels to strings|convert it to numbers"),
-    ("masked", np.ma.array(LABELS, mask=LABELS == 0), "Input y contains NaN"),
-)
-BAD_LABELS = table(
-    ("continuous", VALUES, "Unknown label type: continuous"),
-    ("strings and numbers", ["a", *LABELS[1:].tolist()], "y mixes strings and other values. Convert all"),
-    ("strings and nan", [nan, *np.where(LABELS[1:], "a", "b").tolist()], "Input y contains NaN. Drop the rows"),
-    ("tuples", np.array([(i, i) for i in range(N)] + [None], object)[:N], "Labels must be strings, integers or bools"),
-)
-BAD_VALUES = table(
-    ("1e308", VALUES * 1e307, r"largest \|y\| is .*e\+30., too large for sums of squares in float64: divide y"),
-    ("1e-200", VALUES * 1e-200, r"largest \|y\| is .*e-200, too small for sums of squares in float64: divide y"),
-    ("strings", np.where(LABELS, "a", "b"), "holds strings such as '.': convert it to numbers"),
-    ("dates", np.full(N, "2020-01-01", "M8[D]"), "Input y holds dates or times: turn it into numbers"),
-)
 
 
 @pytest.mark.parametrize(("y", "text"), BAD_TARGETS)
@@ -229,28 +131,6 @@ def test_bad_values_are_refused(cls: type[Any], criterion: str, y: Any, text: st
 def test_poisson_refuses(y: Any) -> None:
     with pytest.raises(ValueError, match="negative, or all are zero: criterion='poisson' is for counts"):
         DecisionTreeRegressor(criterion="poisson").fit(X, y)
-
-
-BAD_WEIGHTS = table(
-    ("too short", np.ones(N - 1), f"X has {N} rows, sample_weight has {N - 1}: pass one weight per row"),
-    ("two columns", np.ones((N, 2)), r"got shape \(40, 2\): pass one weight per row"),
-    ("negative", np.r_[-1.0, np.ones(N - 1)], "Negative values in sample_weight: weights must be >= 0; drop"),
-    ("all zero", np.zeros(N), "all weights are zero, so there is nothing to fit; pass sample_weight=None"),
-    ("zero", 0, "all weights are zero"),
-    ("nan", np.r_[nan, np.ones(N - 1)], "sample_weight contains NaN or infinity: give such rows the weight 0"),
-    ("inf", inf, "sample_weight contains NaN or infinity"),
-    ("1e300", 1e300, "sum of sample_weight is 4e.301, too large .*: divide all weights by their maximum"),
-    ("1e308", 1e308, "sum of sample_weight is inf, too large .*: divide all weights by their maximum"),
-    ("1e-300", np.full(N, 1e-300), "sum of sample_weight is 4e-299, too small .*: divide all weights by their maximum"),
-    ("subnormal", 5e-324, "sum of sample_weight is .*, too small"),
-    ("1e-300 to 1e300", np.logspace(-300, 300, N), "sum of sample_weight is 1e.300, too large"),
-    ("string", "balanced", "sample_weight must be numbers, one per row; got 'balanced'"),
-    ("strings", ["1"] * N, "sample_weight holds strings such as '1': convert it to numbers"),
-    ("dict", {0: 1}, "sample_weight must be numbers, one per row"),
-    ("complex", 1 + 1j, "Complex data not supported"),
-    ("dates", np.full(N, "2020-01-01", "M8[D]"), "holds dates or times: turn it into numbers"),
-    ("missing", [None] * N, "sample_weight contains NaN"),
-)
 
 
 @pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
@@ -395,22 +275,6 @@ def test_one_class_or_one_value_gives_one_leaf(cls: type[Any]) -> None:
         assert model.tree_.impurity.tolist() == [0.0]
 
 
-SAME_TABLES: list[Any] = table(
-    ("list", X.tolist(), X.tolist()),
-    ("Fortran order", np.asfortranarray(X), X),
-    ("strided", np.repeat(np.repeat(X, 2, 0), 3, 1)[::2, ::3], X),
-    ("negative strides", X[::-1, ::-1].copy()[::-1, ::-1], X),
-    ("unaligned", np.frombuffer(b"x" + X.tobytes(), np.uint8)[1:].view(np.float64).reshape(X.shape), X),
-    ("big-endian", X.astype(">f8"), X),
-    ("objects", X.astype(object), X),
-    ("long double", X.astype(np.longdouble), X),
-    ("masked without mask", np.ma.array(X), X),
-    ("pandas", pd.DataFrame(X), X),
-    ("pandas with names", pd.DataFrame(X, columns=list("abc")), pl.DataFrame(X, list("abc"), orient="row")),
-    ("Arrow", pa.table(dict(zip("abc", X.T, strict=True))), pd.DataFrame(X, columns=list("abc"))),
-)
-
-
 @pytest.mark.parametrize(("fitted_on", "asked_on"), SAME_TABLES)
 @every_estimator
 def test_the_same_numbers_give_the_same_tree(cls: type[Any], fitted_on: Any, asked_on: Any) -> None:
@@ -479,18 +343,6 @@ def test_drawn_thresholds_lie_between_the_values(values: Any) -> None:
         np.testing.assert_array_equal(model.predict(column), labels)
 
 
-LABEL_KINDS = table(
-    ("strings", np.array(["no", "yes"])),
-    ("string objects", np.array(["no", "yes"], object)),
-    ("bools", np.array([False, True])),
-    ("whole floats", np.array([-1.0, 1.0])),
-    ("far integers", np.array([-(2**62), 2**62])),
-    ("uint8", np.array([3, 255], np.uint8)),
-    ("objects", np.array([0, 1], object)),
-    ("dates", np.array(["2020-01-01", "2021-01-01"], "M8[D]")),
-)
-
-
 @pytest.mark.parametrize("names", LABEL_KINDS)
 @pytest.mark.parametrize("as_input", [np.asarray, list, pd.Series, pd.Categorical], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("cls", CLASSIFIERS)
@@ -556,17 +408,6 @@ def test_categories_are_known_by_value() -> None:
     assert answers[2] == answers[3]  # unseen is missing
     with pytest.warns(UserWarning, match="'c' held 'a' and the like in fit, now 1: no value is known"):
         model.predict(pd.DataFrame({"c": [1]}))
-
-
-WEIGHTS = table(
-    ("number", 3.0),
-    ("bools", np.ones(N, bool)),
-    ("objects", np.ones(N, object)),
-    ("pandas", pd.Series(np.ones(N), index=np.arange(N) + 5)),
-    ("1e90", np.full(N, 1e90)),
-    ("1e-90", np.full(N, 1e-90)),
-    ("powers of two beyond whole numbers", np.full(N, 2.0**60)),
-)
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
