@@ -27,7 +27,7 @@ endif
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo       fit and show a pruned tree on built-in data'
+	@echo 'make demo       fit and show a pruned tree and a boosted ensemble on built-in data'
 	@echo 'make test       all tests, doctests, and the kernels once with bounds checks'
 	@echo 'make test-fast  the unit tests and doctests'
 	@echo 'make bench      measure against the peers, write benchmarks/RESULTS.md'

@@ -180,9 +180,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
             return self._entropy
         return int(member_seeds(self.random_state, 1)[0])
 
-    def _given_judge(
-        self, classes: NDArray[Any], X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> Judge:
+    def _given_judge(self, classes: NDArray[Any], X_val: Any, y_val: Any, sample_weight_val: Any) -> Judge:
         table = self._read_judged(X_val, y_val)
         labels, codes = read_targets_classification(y_val, len(table))
         unknown = np.setdiff1d(labels, classes)

@@ -1,4 +1,4 @@
-"""`committee demo`: a tree pruned by cross-validation on built-in data, told step by step."""
+"""`committee demo`: a pruned tree and a boosted ensemble on built-in data, told step by step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from rich.table import Table
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import train_test_split
 
+from committee.boosting.adaboost import AdaBoostClassifier
 from committee.data.samples import load_sample
+from committee.theory.minmax import minmax_over_stumps
 from committee.trees.decision_tree import DecisionTreeClassifier
 from committee.trees.export import export_text
 
@@ -21,7 +23,14 @@ MAX_CURVE_ROWS = 12
 
 
 def run_demo(console: Console, picture: Path) -> None:
-    """Fit a pruned tree on the glass data, print what it found and save its picture to `picture`."""
+    """Show a tree and a boosted ensemble; pictures are saved to `picture` and beside it."""
+    show_tree(console, picture)
+    console.print()
+    show_boosting(console, picture)
+
+
+def show_tree(console: Console, picture: Path) -> None:
+    """Fit a pruned tree on the glass data and print what it found."""
     sample = load_sample("glass")
     X_train, X_test, y_train, y_test = train_test_split(
         sample.X, sample.y, test_size=1 / 3, stratify=sample.y, random_state=0
@@ -43,6 +52,57 @@ def run_demo(console: Console, picture: Path) -> None:
     console.print(f"\n[bold]Accuracy on the held-out third: {np.mean(predicted == y_test):.3f}[/bold]")
     console.print(_confusion_table(y_test, predicted, tree.classes_))
     _save_picture(console, tree, sample.feature_names, picture)
+
+
+def show_boosting(console: Console, picture: Path) -> None:
+    """Boost stumps on the sonar data and print what the theory knows of every round."""
+    sample = load_sample("sonar")
+    X_train, X_test, y_train, y_test = train_test_split(
+        sample.X, sample.y, test_size=1 / 3, stratify=sample.y, random_state=0
+    )
+    console.print(f"[bold]Sonar[/bold]: {sample.description}")
+    console.print(f"{len(y_train)} echoes to learn from, {len(y_test)} held out to test on.\n")
+    model = AdaBoostClassifier(n_estimators=300).fit(X_train, y_train, X_val=X_test, y_val=y_test)
+    console.print(_rounds_table(model))
+    signs = np.where(y_train == model.classes_[1], 1, -1)
+    best = minmax_over_stumps(X_train, signs).value
+    console.print(
+        "The exponential risk bounds the training error, on every round. The smallest margin is "
+        f"[bold]{model.history_.smallest_margin[-1]:.3f}[/bold]; no vote of stumps can have more than {best:.3f}.\n"
+    )
+    console.print(f"[bold]Accuracy on the held-out third: {model.score(X_test, y_test):.3f}[/bold]")
+    _save_boosting_pictures(console, model, X_train, y_train, best, picture)
+
+
+def _rounds_table(model: AdaBoostClassifier) -> Table:
+    table = Table(title="AdaBoost, round by round", title_justify="left")
+    columns = {
+        "edge": "edge",
+        "coefficient": "a",
+        "exponential_risk": "risk",
+        "train_error": "training error",
+        "smallest_margin": "smallest margin",
+        "validation_error": "test error",
+    }
+    for title in ("round", *columns.values()):
+        table.add_column(title, justify="right")
+    for i in (0, 1, 4, 9, 19, 49, 99, 199, 299):
+        table.add_row(str(i + 1), *(f"{model.history_[name][i]:.3g}" for name in columns))
+    return table
+
+
+def _save_boosting_pictures(
+    console: Console, model: AdaBoostClassifier, X: NDArray[Any], y: NDArray[Any], best: float, picture: Path
+) -> None:
+    if find_spec("matplotlib") is None:
+        return
+    from committee.plots import ErrorCurveDisplay, MarginDistributionDisplay
+
+    errors, margins = picture.with_name("errors.png"), picture.with_name("margins.png")
+    ErrorCurveDisplay.from_estimator(model).figure_.savefig(errors, dpi=150, bbox_inches="tight")
+    shown = MarginDistributionDisplay.from_estimator(model, X, y, largest_margin=best)
+    shown.figure_.savefig(margins, dpi=150, bbox_inches="tight")
+    console.print(f"Pictures of the errors and of the margins are in [bold]{errors}[/bold] and [bold]{margins}[/bold].")
 
 
 def _pruning_table(tree: DecisionTreeClassifier) -> Table:

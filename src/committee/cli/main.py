@@ -37,7 +37,7 @@ def warmup() -> None:
     help="Where to save the picture of the tree (needs matplotlib).",
 )
 def demo(picture: Path) -> None:
-    """Fit and show a pruned tree on built-in data."""
+    """Fit and show a pruned tree and a boosted ensemble on built-in data."""
     from committee.cli.demo import run_demo
 
     run_demo(Console(highlight=False), picture)

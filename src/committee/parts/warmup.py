@@ -10,8 +10,11 @@ import numpy as np
 from committee.base.jit import remove_stale_caches
 from committee.parts.binning import BinMapper
 from committee.parts.growing import free_limits, grow
+from committee.parts.members import TreeMember
 from committee.parts.pruning import cross_validate, pruning_path
 from committee.parts.response import class_response, value_response
+from committee.parts.scoring import pack_members, score_packed
+from committee.parts.stumps import StumpSearch
 from committee.parts.subtrees import SUBTREE_ROWS
 from committee.parts.traversing import apply_tree
 
@@ -45,5 +48,15 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
         pruning_path(trees[0]), X, y, weight, [(rows, rows)], lambda _: trees[0], lambda t: t.value[:, 0].copy(),
         "squared_error",
     )  # fmt: skip
+    say("boosting stumps")
+    labels, share = np.where(y > 0, np.int8(1), np.int8(-1)), np.full(n, 1.0 / n)
+    for matrix in (exact, binned):
+        search = StumpSearch(matrix, None)
+        stump = search.find(labels, share)
+        _, sums = search.divide(stump, labels, share)
+        member = TreeMember(search.as_tree(stump, sums), np.array([1, -1, 1], np.int8))
+    packed = pack_members([member], [1.0], 2)
+    if packed is not None:
+        score_packed(packed, X, None)
     remove_stale_caches()
     return time.process_time() - began
