@@ -116,7 +116,7 @@ BAD_TARGETS = table(
     ("dict", dict.fromkeys(range(N), 1), "y should be a 1d array, got dict"),
     ("3-d", np.ones((N, 1, 1)), "Found array with dim 3"),
     ("ragged", [[0, 1], [1]], "y holds lists of different lengths: pass one value per row"),
-    ("two columns", np.ones((N, 2)), r"got an array of shape \(40, 2\)|2 outputs, a tree takes one; wrap"),
+    ("two columns", np.ones((N, 2)), r"got an array of shape \(40, 2\)|2 outputs, .* takes one; wrap"),
     ("nan", np.r_[nan, VALUES[1:]], "Input y contains NaN"),
     ("inf", np.r_[inf, VALUES[1:]], "Input y contains infinity"),
     ("missing object", [None, *LABELS[1:].tolist()], "Input y contains NaN"),

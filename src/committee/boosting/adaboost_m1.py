@@ -70,6 +70,4 @@ class AdaBoostM1Classifier(BaseBooster):
         self.verbose = verbose
 
     def _rule(self) -> Rule:
-        if self.update == "reweight":
-            return adaboost_m1
-        return lambda this: adaboost_m1(this)._replace(stop="") if this.error == 0.0 else adaboost_m1(this)
+        return adaboost_m1

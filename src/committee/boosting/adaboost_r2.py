@@ -115,11 +115,13 @@ def adaboost_r2(
         beta, a, stop = judge_round(mean, float(start.min()))
         is_weak = mean >= 0.5
         a = ONLY_MEMBER if is_weak and not has_member else learning_rate * a  # a first member answers alone
-        # Step 4: rows that are predicted well lose weight; a weak member brings the first weights back
-        if is_weak:
+        # Step 4: rows that are predicted well lose weight; on a restart a weak member brings the first weights back
+        if is_weak and restart:
             w[:] = start
         elif not stop:
             w *= beta ** (learning_rate * (1.0 - L))
+            if not w.any():
+                raise ValueError(f"learning_rate={learning_rate:g} leaves no row any weight: lower it.")
             w /= w.sum()
         # Step 5: put down what is known now
         if a != 0.0:

@@ -51,7 +51,7 @@ class AdaBoostStarClassifier(BaseBooster):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseBooster._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"guaranteed"})],
-        "nu": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "nu": [Interval(Real, 1e-8, 1.0, closed="left")],  # its square divides
     }
     _two_classes_only = True
 

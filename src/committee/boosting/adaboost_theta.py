@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.rng import RandomState
-from committee.boosting.adaboost import perfect
+from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.booster import BaseBooster, Early, Judge, Update
 from committee.boosting.loop import Round, Rule, Step
 from committee.boosting.weak_learners import Task
@@ -29,11 +29,11 @@ from committee.boosting.weak_learners import Task
 
 def target_margin(this: Round, theta: float) -> Step:
     """The coefficient for the margin target theta; the last hypothesis then has error (1 - theta) / 2."""
-    if this.error == 0.0:
+    if this.error <= 0.0:
         return perfect(this)._replace(theta=theta)
-    if this.edge <= theta:
+    a = 0.5 * math.log((1.0 - this.error) / this.error) - math.atanh(theta) if this.error < 1.0 else 0.0
+    if a < CHANCE:
         return Step(0.0, theta, stop=f"the edge {this.edge:.4f} does not exceed the margin target {theta:.4f}")
-    a = 0.5 * math.log((1.0 - this.error) / this.error) - math.atanh(theta)
     return Step(a, theta)
 
 
@@ -103,6 +103,9 @@ class AdaBoostThetaClassifier(BaseBooster):
         theta = float(self.theta_)
         return lambda this: target_margin(this, theta)
 
+    def _judges(self) -> bool:
+        return self.theta == "validation" or super()._judges()
+
     def _run(self, task: Task, judge: Judge | None) -> None:
         if self.theta == "validation":
             self.theta_, self.theta_errors_ = self._choose(task, judge)
@@ -112,12 +115,9 @@ class AdaBoostThetaClassifier(BaseBooster):
 
     def _choose(self, task: Task, judge: Judge | None) -> tuple[float, NDArray[np.float64]]:
         """The candidate with the smallest validation error after n_estimators rounds; the larger one of equals."""
-        if judge is None:
-            raise ValueError(
-                "theta='validation' needs rows to judge on: pass X_val and y_val, or early_stopping='validation'."
-            )
+        assert judge is not None  # _judges holds rows out where the user gave none
         thetas = np.sort(np.asarray(self.thetas, np.float64))
-        if thetas.size == 0 or np.abs(thetas).max() >= 1.0:
+        if thetas.size == 0 or not np.all(np.abs(thetas) < 1.0):  # nan is refused too
             raise ValueError(f"thetas must hold margin targets in (-1, 1); got {self.thetas!r}.")
         errors = np.array([self._judge_theta(float(theta), task, judge) for theta in thetas])
         return float(thetas[np.flatnonzero(errors == errors.min())[-1]]), errors

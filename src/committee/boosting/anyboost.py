@@ -99,7 +99,7 @@ def anyboost(
             t, e, r, a, mean_loss(loss, m, w0), mean_loss(EXPONENTIAL, m, w0), float((w0 * votes.wrong()).sum()),
             float(votes.margins(total).min()), float(w.max()), np.nan,
         )  # fmt: skip
-        yield Turn(record, guess.member if a != 0.0 else None, stop)
+        yield Turn(record, guess.member if a != 0.0 else None, stop, step.is_perfect)
         if stop:
             return
 
@@ -134,8 +134,8 @@ class LineSearch:
         if a == 0.0:
             return Step(0.0, stop="no step along the best hypothesis lowers the loss")
         if np.isinf(a):
-            end = perfect(this)
-            return end if self.stop_at_perfect and np.all(u > 0) else end._replace(stop="")
+            end, is_right = perfect(this), bool(np.all(u > 0))
+            return end if self.stop_at_perfect and is_right else end._replace(stop="", is_perfect=is_right)
         return Step(a)
 
 
@@ -276,6 +276,6 @@ class AnyBoostClassifier(BaseBooster):
 
         The f that minimises the expected loss p L(f) + (1 - p) L(-f) satisfies p L'(f) = (1 - p) L'(-f), whatever the
         differentiable loss (Masnadi-Shirazi and Vasconcelos 2008). For the exponential, logistic and Savage losses this
-        is 1 / (1 + exp(-2 f)).
+        is 1 / (1 + exp(-2 f)). As in every booster f is multiplied by ``probability_slope_``.
         """
         return super().predict_proba(X)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
@@ -26,7 +26,7 @@ from committee.data.history import History
 from committee.parts.members import Member, WeakLearner, check_learner
 from committee.parts.scoring import pack_members, score_members, score_packed
 from committee.trees.decision_stump import DecisionStump
-from committee.trees.ensemble import BaseEnsemble
+from committee.trees.ensemble import SMALLEST_SHARE, BaseEnsemble
 
 Update = Literal["reweight", "resample"]
 Early = Literal["validation", "bound", "margin"] | None
@@ -48,6 +48,22 @@ class Judge:
         if member is not None:
             self.votes.add(coefficient, member.answers(self.X, n_jobs))
         return float((self.weight * self.votes.wrong()).sum())
+
+
+class Run:
+    """What the rounds have brought so far, those of an earlier fit included."""
+
+    def __init__(self, state: State) -> None:
+        self.members, self.coefficients = list(state.members), list(state.coefficients)
+        self.records, self.stop, self.n_perfect = list(state.records), state.stop, 0
+
+    def take(self, turn: Turn, record: Any) -> None:
+        self.stop = turn.stop
+        self.n_perfect += turn.is_perfect
+        if turn.member is not None:
+            self.members.append(turn.member)
+            self.coefficients.append(record.coefficient)
+            self.records.append(record)
 
 
 class BaseBooster(ClassifierMixin, BaseEnsemble):
@@ -74,6 +90,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         "verbose": ["verbose"],
     }
     _two_classes_only: ClassVar[bool] = False
+    probability_slope_: float = 1.0  # until validation rows say otherwise
 
     if TYPE_CHECKING:
         n_estimators: int
@@ -118,6 +135,10 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
     def _rounds_wanted(self, task: Task) -> int:
         return int(self.n_estimators)
 
+    def _judges(self) -> bool:
+        """Are rows held out to judge on, where the user gave none?"""
+        return self.early_stopping == "validation"
+
     # --- fitting ------------------------------------------------------------------------------------------------------
 
     def fit(
@@ -149,7 +170,8 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
     def _read(
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
     ) -> tuple[Task, Judge | None]:
-        categorical = getattr(self._weak(), "categorical_features", "from_dtype")
+        self.estimator_ = clone(self._weak())
+        categorical = getattr(self.estimator_, "categorical_features", "from_dtype")
         columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
         classes, codes = read_targets_classification(y, len(table))
         if self._two_classes_only and len(classes) > 2:
@@ -157,21 +179,32 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
                 f"Only binary classification is supported by {type(self).__name__}; y has {len(classes)} classes. Use "
                 "AdaBoostClassifier, which takes any number of classes."
             )
+        if self.early_stopping == "margin" and len(classes) > 2:
+            raise ValueError(
+                "early_stopping='margin' is for two classes: with more, edges do not enclose the largest margin. Use "
+                "'validation' or 'bound'."
+            )
         self._refuse_missing(table)
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
         seed = self._seed()
         judge = None
-        self.columns_ = columns
+        self._set_columns(columns)
         if any(given is not None for given in (X_val, y_val, sample_weight_val)):
             judge = self._given_judge(classes, X_val, y_val, sample_weight_val)
-        elif self.early_stopping == "validation":
-            train, test = self._hold_out(codes, weight, seed)
+        rows = np.arange(len(table))
+        if judge is None and self._judges():
+            rows, test = self._hold_out(codes, weight, seed)
             judge = Judge(table[test], codes[test], len(classes), weight[test])
-            table, codes, weight = table[train], codes[train], weight[train]
-        kept = np.flatnonzero(weight > 0)
-        if kept.size < weight.size:
-            table, codes, weight = table[kept], codes[kept], weight[kept]
+        rows = rows[weight[rows] / weight[rows].sum() >= SMALLEST_SHARE]
+        self._rows_seen, self._rows_kept = len(table), rows
+        if rows.size < len(table):
+            table, codes, weight = table[rows], codes[rows], weight[rows]
+        if self.warm_start and hasattr(self, "members_") and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"warm_start=True goes on with the same classes: the earlier fit had {self.classes_[:5].tolist()}, y "
+                f"has {classes[:5].tolist()}."
+            )
         self.classes_, self.n_classes_, self._entropy = classes, len(classes), seed
         return Task(columns, table, codes, classes, weight), judge
 
@@ -196,17 +229,19 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         """A share of every class, by lot."""
         rng = np.random.default_rng(seed)
         rows = rng.permutation(np.flatnonzero(weight > 0))
-        rows = rows[np.argsort(codes[rows], kind="stable")]
-        every = max(2, round(1.0 / self.validation_fraction))
-        is_test = np.arange(rows.size) % every == every - 1
-        if not is_test.any() or is_test.all():
+        by_class = [rows[codes[rows] == k] for k in np.unique(codes[rows])]
+        n_test = [min(round(self.validation_fraction * len(of_class)), len(of_class) - 1) for of_class in by_class]
+        if sum(n_test) == 0:
             raise ValueError(
                 f"{rows.size} rows leave none to validate on: pass X_val and y_val, or early_stopping=None."
             )
-        return np.sort(rows[~is_test]), np.sort(rows[is_test])
+        test = np.concatenate([of_class[:n] for of_class, n in zip(by_class, n_test, strict=True)])
+        return np.setdiff1d(rows, test), np.sort(test)
 
     def _run(self, task: Task, judge: Judge | None) -> None:
-        state, members = self._start(task)
+        state = self._start(task)
+        run = Run(state)
+        members = run.members
         n_wanted = self._rounds_wanted(task)
         n_rounds = n_wanted - len(members)
         if n_rounds < 0:
@@ -221,7 +256,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         if judge is not None:
             for member, coefficient in zip(members, state.coefficients, strict=True):
                 judge.votes.add(coefficient, member.answers(judge.X, self.n_jobs))
-        self._collect(rounds, judge, state, votes, members, n_rounds)
+        self._collect(rounds, judge, state, votes, run, n_rounds)
 
     def _rounds(
         self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int]
@@ -231,8 +266,9 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
             learn, votes, state, self._rule(), seeds, n_classes=self.n_classes_, learning_rate=self._learning_rate()
         )
 
-    def _start(self, task: Task) -> tuple[State, list[Member]]:
+    def _start(self, task: Task) -> State:
         """From the first round, or on from the last one of an earlier fit."""
+        fingerprint = task.fingerprint()
         if self.warm_start and hasattr(self, "members_"):
             state = self._state
             if state.weight.size != task.weight.size:
@@ -240,8 +276,13 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
                     f"warm_start=True goes on with the same rows: the earlier fit had {state.weight.size}, X and y "
                     f"have {task.weight.size}."
                 )
-            return state._replace(weight=state.weight.copy()), list(state.members)
-        return State(task.weight.copy(), np.empty(0), task.weight, (), (), ()), []
+            if state.fingerprint != fingerprint:
+                raise ValueError(
+                    "warm_start=True goes on with the same rows: the columns, the labels or the weights are others "
+                    "than in the earlier fit. Fit a new model, or set warm_start=False."
+                )
+            return state._replace(weight=state.weight.copy())
+        return State(task.weight.copy(), np.empty(0), task.weight, fingerprint, (), (), (), "")
 
     def _collect(
         self,
@@ -249,46 +290,37 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         judge: Judge | None,
         state: State,
         votes: TwoClasses | ManyClasses,
-        members: list[Member],
+        run: Run,
         n_rounds: int,
     ) -> None:
         """Take rounds until the rule, the stopper or their number ends the run, and keep what they brought."""
-        records, coefficients = list(state.records), list(state.coefficients)
         target = -1.0 if self.target_error is None else self.target_error
         smallest = float(state.start.min())
         stopper = Stopper(self.early_stopping or "", self.n_iter_no_change, self.tol, target, smallest)
-        for record in records:
-            stopper.look(record)
-        reason = "all rounds were run"
+        reason = run.stop
+        for record in run.records:
+            reason = stopper.look(record) or run.stop
         with progress(type(self).__name__, n_rounds, self.verbose) as tick:
-            for turn in rounds:
+            for turn in rounds if not reason else ():
                 record = turn.record
                 if judge is not None:
                     error = judge.error(turn.member, record.coefficient, self.n_jobs)
                     record = record._replace(validation_error=error)
                 tick(f"training error {record.train_error:.4f}")
-                if turn.member is not None:
-                    members.append(turn.member)
-                    coefficients.append(record.coefficient)
-                    records.append(record)
+                run.take(turn, record)
                 reason = turn.stop or (stopper.look(record) if turn.member is not None else "")
                 if reason:
                     break
-            else:
-                reason = "all rounds were run"
-        self._keep(state, votes, members, coefficients, records, reason, stopper)
+        self._keep(state, votes, run, reason or "all rounds were run", stopper)
+        if judge is not None:
+            self.probability_slope_ = self._fit_slope(judge)
 
-    def _keep(
-        self,
-        state: State,
-        votes: TwoClasses | ManyClasses,
-        members: list[Member],
-        coefficients: list[float],
-        records: list[Any],
-        reason: str,
-        stopper: Stopper,
-    ) -> None:
-        self._state = State(state.weight, votes.score, state.start, tuple(members), tuple(coefficients), tuple(records))
+    def _keep(self, state: State, votes: TwoClasses | ManyClasses, run: Run, reason: str, stopper: Stopper) -> None:
+        members, coefficients, records = run.members, run.coefficients, run.records
+        self._state = state._replace(
+            score=votes.score, members=tuple(members), coefficients=tuple(coefficients), records=tuple(records),
+            stop=run.stop,
+        )  # fmt: skip
         self.history_ = History.from_records(records)
         if self.early_stopping == "validation" and stopper.best_round:
             n_best = sum(record.round <= stopper.best_round for record in records)
@@ -299,20 +331,40 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         self.estimator_errors_ = np.array([record.error for record in records[: len(members)]])
         self.weights_ = state.weight
         self.stop_reason_ = reason
+        self.probability_slope_ = 1.0
         self._packed: PackedTrees | None = pack_members(members, coefficients, self.n_classes_)
-        self._warn(reason)
+        self._warn(run)
 
-    def _warn(self, reason: str) -> None:
-        is_single = len(self.members_) == 1 and reason.startswith(("the error", "the edge"))
-        if "perfect" in reason or is_single:
-            count = "1 member" if len(self.members_) == 1 else f"{len(self.members_)} members"
-            warnings.warn(f"Boosting ended after {count}: {reason}.", ConvergenceWarning, stacklevel=6)
+    def _warn(self, run: Run) -> None:
+        n = len(self.members_)
+        count = "1 member" if n == 1 else f"{n} members"
+        if run.stop and (n == 1 or run.n_perfect):
+            warnings.warn(f"Boosting ended after {count}: {run.stop}.", ConvergenceWarning, stacklevel=6)
+        elif run.n_perfect:
+            word = f"{run.n_perfect} of {count} make no training error: their coefficients were cut to finite ones."
+            warnings.warn(word, ConvergenceWarning, stacklevel=6)
+
+    def _fit_slope(self, judge: Judge) -> float:
+        """The factor on f that makes the probabilities of the validation rows likeliest."""
+        from scipy.optimize import minimize_scalar
+
+        score = self._score_table(judge.X)
+        at = (np.arange(len(score)), judge.codes)
+
+        def loss(log_slope: float) -> float:
+            likelihood = self._probabilities(np.exp(log_slope) * score)[at]
+            return -float(np.sum(judge.weight * np.log(np.maximum(likelihood, 1e-300))))
+
+        found: Any = minimize_scalar(loss, bounds=(-7.0, 3.0), method="bounded")
+        return float(np.exp(found.x))
 
     # --- what a fitted ensemble answers -------------------------------------------------------------------------------
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """sum a h(x): [n, 1] for two classes, votes [n, K] for more."""
-        table = self._read_rows(X)
+        return self._score_table(self._read_rows(X))
+
+    def _score_table(self, table: NDArray[np.floating]) -> NDArray[np.float64]:
         if self._packed is not None:
             return score_packed(self._packed, table, self.n_jobs)
         return score_members(self.members_, list(self.coefficients_), table, self.n_classes_, self.n_jobs)
@@ -361,17 +413,19 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         return (score - against) / total
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities by the link of the exponential loss: P(y = +1 | x) = 1 / (1 + exp(-2 f(x))).
+        """Probabilities by the link of the exponential loss: P(y = +1 | x) = 1 / (1 + exp(-2 s f(x))).
 
         The minimiser of the expected exponential loss is half the log-odds (Friedman, Hastie and Tibshirani 2000); for
-        K classes P(k | x) is proportional to exp(2 sum of the coefficients that vote for k) (Zhu et al. 2009).
+        K classes P(k | x) is proportional to exp(2 s sum of the coefficients that vote for k) (Zhu et al. 2009). The
+        slope s, ``probability_slope_``, is fitted on the validation rows where there are any, and 1 where not: on its
+        own training rows a vote is surer than it should be.
         """
-        return self._probabilities(self._scores(X))
+        return self._probabilities(self.probability_slope_ * self._scores(X))
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """`predict_proba` after every member."""
         for score in self._staged_scores(X):
-            yield self._probabilities(score)
+            yield self._probabilities(self.probability_slope_ * score)
 
     def _probabilities(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
         from scipy.special import softmax
@@ -422,6 +476,8 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
     def edges(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> NDArray[np.float64]:
         """Edge of every member under `sample_weight`; None takes the weights after the last round (training rows)."""
         agreement = self.agreements(X, y)
+        if sample_weight is None and len(agreement) == self._rows_seen:
+            agreement = agreement[self._rows_kept]  # rows without weight and rows held out took no part
         weight = self.weights_ if sample_weight is None else read_weights(sample_weight, len(agreement))
         if weight is None or weight.size != len(agreement):
             raise ValueError(

@@ -2,10 +2,11 @@
 
     h(x) in [-1, 1]:  a = 1/2 ln((1 + r) / (1 - r)),  r = sum w y h,  Z <= sqrt(1 - r^2)      (closed form)
                       a = argmin Z(a) = sum w exp(-a y h)                                       (numeric)
-    trees:            h(x) = 1/2 ln((W+ + s) / (W- + s)) of the leaf,  a = 1                    (log-odds)
+    trees:            a h(x) = 1/2 ln((W+ + s) / (W- + s)) of the leaf                          (log-odds)
 
-A tree is grown by the criterion Z = 2 sum sqrt(W+ W-) over its leaves. Log-odds are not confined to [-1, 1], so only
-the product of the Z bounds the error there.
+A tree is grown by the criterion Z = 2 sum sqrt(W+ W-) over its leaves. Schapire and Singer give its leaves their
+log-odds and a = 1; here a is the largest log-odds and h the rest, the same vote with h in [-1, 1]. Z may then exceed
+sqrt(1 - r^2): only the product of the Z bounds the error.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy.optimize import root_scalar
 from sklearn.utils._param_validation import StrOptions
 
 from committee.base.rng import RandomState
-from committee.boosting.adaboost import perfect
+from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.booster import BaseBooster, Early, Update
 from committee.boosting.loop import Round, Rule, Step
 from committee.boosting.weak_learners import AnswerKind
@@ -36,8 +38,9 @@ def closed_form(this: Round) -> Step:
 def numeric(this: Round) -> Step:
     """The minimum of the convex Z(a), where Z'(a) = 0: there the hypothesis has edge 0 under the new weights."""
     u = np.asarray(this.agreement, np.float64)
-    if not np.any((u < 0) & (this.weight > 0)):
-        return perfect(this)
+    if not np.any((u < -CHANCE) & (this.weight > 0)):
+        step = perfect(this)
+        return step if np.all(u > 0) else Step(step.coefficient)  # rows it says nothing about go on
     if this.edge <= 0.0:
         return Step(0.0, stop=f"the edge {this.edge:.4f} is no better than chance")
 
@@ -47,17 +50,13 @@ def numeric(this: Round) -> Step:
     low, high = 0.0, 1.0
     while slope(high) < 0.0:
         low, high = high, 2.0 * high
-    for _ in range(200):  # bisection to the last bit
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
-    return Step(0.5 * (low + high))
+    found: Any = root_scalar(slope, bracket=(low, high), method="brentq", xtol=1e-15, rtol=8.9e-16)
+    return Step(float(found.root))
 
 
 def log_odds(this: Round) -> Step:
-    """Leaves already carry their best confidence: a = 1."""
-    return Step(1.0)
+    """The best confidence of a leaf is its log-odds: a h with h in [-1, 1] and a the largest of them."""
+    return Step(this.scale)
 
 
 class ConfidenceRatedAdaBoostClassifier(BaseBooster):
@@ -69,7 +68,7 @@ class ConfidenceRatedAdaBoostClassifier(BaseBooster):
         A tree of this library; any other classifier answers with 2 p - 1, p its probability of the second class, or
         with -1 and +1 where it has no `predict_proba`.
     coefficient : {"auto", "log_odds", "closed", "numeric"}
-        "log_odds" (trees of this library only) gives leaves their log-odds and a = 1; "closed" and "numeric" choose a
+        "log_odds" (trees of this library only) gives leaves their log-odds; "closed" and "numeric" choose a
         for answers in [-1, 1] by the closed form or by minimising Z. "auto" is "log_odds" for trees of this library
         and "numeric" otherwise.
     n_estimators, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol, warm_start,

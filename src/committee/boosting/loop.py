@@ -19,6 +19,9 @@ ONLY_MEMBER = 1e-9
 """Coefficient of a first hypothesis no better than chance: it answers, and its probabilities stay at even odds."""
 
 
+ROUNDING = 1e-12
+
+
 class Round(NamedTuple):
     """What a rule may look at when it chooses the coefficient."""
 
@@ -30,6 +33,7 @@ class Round(NamedTuple):
     smallest_start: float  # smallest initial weight
     agreement: NDArray[np.int8] | NDArray[np.float64]  # u
     weight: NDArray[np.float64]
+    scale: float = 1.0  # largest confidence, where answers are confidences divided by it
 
 
 class Step(NamedTuple):
@@ -41,6 +45,7 @@ class Step(NamedTuple):
     coefficient: float
     theta: float = 0.0
     stop: str = ""
+    is_perfect: bool = False
 
 
 Rule = Callable[[Round], Step]
@@ -56,7 +61,7 @@ class Record(NamedTuple):
     theta: float
     z: float  # sum w exp(-a u), the normaliser
     exponential_risk: float  # product of the Z so far = sum w0 exp(-y f(x)) >= training error (E-7)
-    edge_bound: float  # product of sqrt(1 - r^2) so far (E-7)
+    edge_bound: float  # product of sqrt(1 - r^2) so far (E-7), nan from the round on in which Z is larger
     train_error: float
     smallest_margin: float
     largest_weight: float
@@ -64,11 +69,12 @@ class Record(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One round as the loop hands it out. weight and score are the loop's own: copy what must last."""
+    """One round as the loop hands it out."""
 
     record: Any  # Record, or what another algorithm measures
     member: Member | None  # None where the round was discarded
     stop: str
+    is_perfect: bool = False
 
 
 class State(NamedTuple):
@@ -77,9 +83,11 @@ class State(NamedTuple):
     weight: NDArray[np.float64]
     score: NDArray[np.float64]
     start: NDArray[np.float64]  # the initial weights
+    fingerprint: tuple[Any, ...]  # of the rows
     members: tuple[Member, ...]
     coefficients: tuple[float, ...]
     records: tuple[Any, ...]
+    stop: str  # why the rule ended the run, if it did
 
 
 def boost(
@@ -99,6 +107,7 @@ def boost(
     risk, bound = (last.exponential_risk, last.edge_bound) if last else (1.0, 1.0)
     smallest_edge = min((record.edge for record in state.records), default=1.0)
     smallest_margin = last.smallest_margin if last else 0.0
+    lightest = float(w0.min())
     for t, seed in enumerate(seeds, start=len(state.records) + 1):
         # Step 1: a hypothesis that does well under the weights
         guess = learn(w, seed)
@@ -108,7 +117,7 @@ def boost(
         edge = 1.0 - 2.0 * error
         smallest_edge = min(smallest_edge, edge)
         # Step 3: its coefficient
-        step = rule(Round(error, edge, smallest_edge, smallest_margin, n_classes, float(w0.min()), u, w))
+        step = rule(Round(error, edge, smallest_edge, smallest_margin, n_classes, lightest, u, w, guess.scale))
         a = learning_rate * step.coefficient
         if a == 0.0 and total == 0.0:
             a = ONLY_MEMBER  # there is no other: it answers alone
@@ -118,14 +127,17 @@ def boost(
         # Step 5: put down what is known now
         total += abs(a)
         risk *= z
-        bound *= float(np.sqrt(max(1.0 - edge * edge, 0.0))) if a != 0.0 else 1.0
+        limit = float(np.sqrt(max(1.0 - edge * edge, 0.0))) if a != 0.0 else 1.0
+        bound *= limit if z <= limit + ROUNDING else np.nan
         smallest_margin = float(votes.margins(total).min())
         train_error = float((w0 * votes.wrong()).sum())
         record = Record(
             t, error, edge, a, step.theta, z, risk, bound, train_error, smallest_margin, float(w.max()), np.nan
         )
-        yield Turn(record, guess.member if a != 0.0 else None, step.stop)
-        if step.stop:
+        # A perfect hypothesis leaves the weights as they are: only another sample of the rows brings a new one.
+        stop = "" if step.is_perfect and learn.resamples else step.stop
+        yield Turn(record, guess.member if a != 0.0 else None, stop, step.is_perfect)
+        if stop:
             return
 
 
@@ -138,7 +150,10 @@ def weighted_error(w: NDArray[np.float64], u: NDArray[np.int8] | NDArray[np.floa
 
 def reweigh(w: NDArray[np.float64], a: float, u: NDArray[np.int8] | NDArray[np.float64]) -> float:
     """w <- w exp(-a u) / Z in place; return Z."""
-    w *= np.where(u > 0, np.exp(-a), np.exp(a)) if u.dtype == np.int8 else np.exp(-a * u)
-    z = float(w.sum())
+    with np.errstate(over="ignore", invalid="ignore"):
+        w *= np.where(u > 0, np.exp(-a), np.exp(a)) if u.dtype == np.int8 else np.exp(-a * u)
+        z = float(w.sum())
+    if not 0.0 < z < np.inf:
+        raise ValueError(f"The coefficient {a:g} takes the weights of the rows beyond float64: lower learning_rate.")
     w /= z
     return z

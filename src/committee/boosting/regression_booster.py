@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
@@ -24,7 +24,7 @@ from committee.data.history import History
 from committee.parts.members import Member, check_learner
 from committee.parts.scoring import pack_members
 from committee.trees.decision_tree import LARGEST_TARGET, SMALLEST_TARGET, DecisionTreeRegressor
-from committee.trees.ensemble import BaseEnsemble
+from committee.trees.ensemble import SMALLEST_SHARE, BaseEnsemble
 
 
 class Patience:
@@ -58,6 +58,8 @@ class Past(NamedTuple):
     members: list[Member]
     coefficients: list[float]
     records: list[Any]
+    fingerprint: tuple[Any, ...]  # of the rows
+    stop: str = ""  # why the algorithm ended the run, if it did
 
 
 class Judge(NamedTuple):
@@ -154,7 +156,8 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
     def _read(
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
     ) -> tuple[Task, Judge | None]:
-        categorical = getattr(self._weak(), "categorical_features", "from_dtype")
+        self.estimator_ = clone(self._weak())
+        categorical = getattr(self.estimator_, "categorical_features", "from_dtype")
         columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
         target = self._read_target(y, len(table))
         self._refuse_missing(table)
@@ -163,14 +166,14 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
         if not (self.warm_start and hasattr(self, "_entropy")):
             self._entropy = int(member_seeds(self.random_state, 1)[0])
         judge = None
-        self.columns_ = columns
+        self._set_columns(columns)
         if any(given is not None for given in (X_val, y_val, sample_weight_val)):
             judge = self._given_judge(X_val, y_val, sample_weight_val)
         elif self.early_stopping == "validation":
             train, test = self._hold_out(weight)
             judge = Judge(table[test], target[test], weight[test] / weight[test].sum())
             table, target, weight = table[train], target[train], weight[train]
-        kept = np.flatnonzero(weight > 0)
+        kept = np.flatnonzero(weight / weight.sum() >= SMALLEST_SHARE)
         if kept.size < weight.size:
             table, target, weight = table[kept], target[kept], weight[kept]
         return Task(columns, table, target, weight), judge
@@ -217,7 +220,8 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
                 "warm_start=True."
             )
         seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :]
-        self._begin(task)
+        if not past.records:
+            self._begin(task)
         learn = make_regressor(self._weak(), task, update=self._update(), n_jobs=self.n_jobs)
         turns = self._rounds(learn, task, past, [int(seed) for seed in seeds])
         self._collect(turns, past, judge, n_wanted - n_done)
@@ -225,14 +229,22 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
     def _past(self, task: Task) -> Past:
         """From the first round, or on from the last one of an earlier fit."""
         if not (self.warm_start and hasattr(self, "_state")):
-            return Past(task.weight.copy(), [], [], [])
+            return Past(task.weight.copy(), [], [], [], task.fingerprint())
         past = self._state
         if past.weight.size != task.weight.size:
             raise ValueError(
                 f"warm_start=True goes on with the same rows: the earlier fit had {past.weight.size}, X and y have "
                 f"{task.weight.size}."
             )
-        return Past(past.weight.copy(), past.members.copy(), past.coefficients.copy(), past.records.copy())
+        if past.fingerprint != task.fingerprint():
+            raise ValueError(
+                "warm_start=True goes on with the same rows: the targets or the weights are others than in the earlier "
+                "fit. Fit a new model, or set warm_start=False."
+            )
+        return past._replace(
+            weight=past.weight.copy(), members=past.members.copy(), coefficients=past.coefficients.copy(),
+            records=past.records.copy(),
+        )  # fmt: skip
 
     def _replayed(self, past: Past, X: NDArray[np.floating], combined: Combination) -> Combination:
         """The combination after the members that are there already."""
@@ -244,11 +256,11 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
         """Take rounds until the algorithm, the patience or their number ends the run, and keep what they brought."""
         judged = None if judge is None else self._replayed(past, judge.X, self._combination(len(judge.y)))
         patience = Patience(self.n_iter_no_change, self.tol, self.early_stopping == "validation")
+        reason = stop = past.stop
         for record in past.records:
-            patience.look(record)
-        reason = ""
+            reason = patience.look(record) or past.stop
         with progress(type(self).__name__, n_rounds, self.verbose) as tick:
-            for turn in turns:
+            for turn in turns if not reason else ():
                 record = turn.record
                 if judge is not None and judged is not None:
                     if turn.member is not None:
@@ -261,10 +273,11 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
                     past.coefficients.append(record.coefficient)
                 if turn.member is not None or not turn.stop:
                     past.records.append(record)
+                stop = turn.stop
                 reason = turn.stop or patience.look(record)
                 if reason:
                     break
-        self._keep(past, reason or "all rounds were run", patience)
+        self._keep(past._replace(stop=stop), reason or "all rounds were run", patience)
 
     def _keep(self, past: Past, reason: str, patience: Patience) -> None:
         n_kept = len(past.members)

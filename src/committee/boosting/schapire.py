@@ -133,7 +133,7 @@ class MajorityLearner:
     """The booster as the weak learner of a booster one level up."""
 
     def __init__(self, learn: WeakLearner, y: NDArray[np.int8], level: int) -> None:
-        self.learn, self.y, self.level = learn, y, level
+        self.learn, self.y, self.level, self.resamples = learn, y, level, learn.resamples
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
         outcome = schapire_boost(self.learn, self.y, weight, seed, self.level)

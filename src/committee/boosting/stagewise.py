@@ -23,6 +23,7 @@ from committee.boosting.regression_booster import BaseRegressionBooster, Past, T
 from committee.boosting.weak_regressors import Floats, Task, WeakRegressor
 from committee.parts.members import Answers
 from committee.parts.scoring import score_packed
+from committee.trees.decision_tree import LARGEST_TARGET
 
 Loss = Literal["squared_error", "absolute_error"]
 
@@ -99,6 +100,8 @@ def stagewise(
         combined.add(guess.answers, coefficient)
         # Step 4: put down what is known now
         after = y - combined.value
+        if not np.abs(after).max() <= LARGEST_TARGET:
+            raise ValueError(f"The residuals grow beyond float64 at learning_rate={learning_rate:g}: take 1 or less.")
         train_error = root_mean_square(after, w)
         record = Record(
             t, mean_loss(residual, w, loss), mean_loss(after, w, loss), rho, coefficient, train_error,

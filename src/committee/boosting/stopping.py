@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-EarlyStopping = str | bool
-
 
 class Stopper:
     """Watches the records of a run and says why to stop, or nothing.
 
     "validation" stops after `patience` rounds without a better validation error; "bound" once the exponential risk is
     below the smallest initial weight, so that no training row can be wrong (E-7); "margin" once the smallest edge seen
-    and the smallest margin, which enclose the best possible margin, are within `tol` of each other (E-10).
+    and the smallest margin are within `tol` of each other: of two classes, and with a learner that maximises the edge,
+    they enclose the best possible margin (E-10).
     """
 
-    def __init__(self, kind: EarlyStopping, patience: int, tol: float, target_error: float, smallest: float) -> None:
+    def __init__(self, kind: str, patience: int, tol: float, target_error: float, smallest: float) -> None:
         self.kind, self.patience, self.tol = kind, patience, tol
         self.target_error, self.smallest = target_error, smallest
         self.best_error, self.best_round = np.inf, 0
@@ -25,7 +24,7 @@ class Stopper:
 
     def look(self, record: Any) -> str:
         """Why to stop after this round; empty to go on."""
-        self.smallest_edge = min(self.smallest_edge, record.edge)
+        self.smallest_edge = min(self.smallest_edge, abs(record.edge))  # a negative one is turned round
         if record.validation_error < self.best_error - (self.tol if self.kind == "validation" else 0.0):
             self.best_error, self.best_round = record.validation_error, record.round
         if record.train_error <= self.target_error:

@@ -1,13 +1,15 @@
 """From the `estimator` parameter of a booster to a weak learner of its loop.
 
 Trees of the engine are grown on a table that is coded once; any other scikit-learn classifier is fitted with sample
-weights where it takes them and on a weighted resample where it does not (A-7). So a new weak learner is a class with
-`fit(X, y, sample_weight)` and `predict(X)`: no more is asked of it.
+weights where it takes them and on a weighted resample where it does not (A-7). So a new weak learner is a subclass of
+scikit-learn's BaseEstimator with `fit(X, y, sample_weight)` and `predict(X)`: no more is asked of it.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.base.columns import Columns
 from committee.data.tree import Tree
 from committee.parts.members import Answers, EstimatorMember, Guess, TreeMember, WeakLearner
+from committee.parts.resampling import content_order, draw, number_of_draws
 from committee.parts.stumps import StumpSearch
 from committee.parts.traversing import apply_tree
 from committee.trees.decision_stump import DecisionStump
@@ -37,15 +40,24 @@ class Task:
         self.columns, self.X, self.codes, self.classes = columns, X, codes, classes
         self.weight = weight / weight.sum()
         self.n_effective = max(float(weight.sum()), float(weight.size))  # rows, where whole weights repeat them
+        self.n_draws = number_of_draws(weight)
         self.n_classes = len(classes)
-        self.y = np.where(codes == 1, np.int8(1), np.int8(-1))
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What a warm start must find again."""
+        return (self.X.shape, tuple(self.classes.tolist()), crc32(self.codes.tobytes()), crc32(self.weight.tobytes()))
+
+    @cached_property
+    def y(self) -> NDArray[np.int8]:
+        """The second of two classes as +1, the first as -1."""
+        return np.where(self.codes == 1, np.int8(1), np.int8(-1))
 
 
 def make_learner(estimator: Any, task: Task, *, update: str, kind: AnswerKind, n_jobs: int | None) -> WeakLearner:
     """The weak learner for this estimator on these rows."""
     if isinstance(estimator, DecisionTreeClassifier) and estimator.ccp_alpha == 0.0:
         learner = _tree_learner(estimator, task, kind, n_jobs)
-        return Resampling(learner) if update == "resample" else learner
+        return Resampling(learner, task) if update == "resample" else learner
     takes_weights = update == "reweight" and has_fit_parameter(estimator, "sample_weight")
     return EstimatorLearner(estimator, task, kind, takes_weights)
 
@@ -73,7 +85,7 @@ class StumpLearner:
     """The stump of largest edge, constants included (A-1)."""
 
     def __init__(self, search: StumpSearch, y: NDArray[np.int8]) -> None:
-        self.search, self.y = search, y
+        self.search, self.y, self.resamples = search, y, False
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
         stump = self.search.find(self.y, weight)
@@ -91,14 +103,18 @@ class TreeLearner:
         self.training, self.task, self.kind = training, task, kind
         self.extra = training.weight / task.weight  # class weights of the tree itself
         self.smoothing = 0.5 / task.n_effective
+        self.resamples = False
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
         tree, leaf = self.training.grow_placed(weight * self.extra, seed)
-        if np.any(leaf < 0):  # weights that have become too small to count
+        if np.any(leaf < 0):  # rows without weight: not in the sample, or as good as zero
             rows = np.flatnonzero(leaf < 0)
             leaf[rows] = apply_tree(tree, self.task.X[rows])
         answers = self._node_answers(tree)
-        return Guess(TreeMember(tree, answers), answers[leaf])
+        scale = float(np.abs(answers).max()) if self.kind == "log_odds" else 1.0
+        if scale not in (0.0, 1.0):
+            answers = answers / scale
+        return Guess(TreeMember(tree, answers), answers[leaf], scale)
 
     def _node_answers(self, tree: Tree) -> Answers:
         if self.kind == "confidence":
@@ -117,14 +133,15 @@ class TreeLearner:
 
 
 class Resampling:
-    """Another learner on a sample of n rows drawn by weight, as whole counts (S2: re-sampling against re-weighting)."""
+    """Another learner on a sample of rows drawn by weight, as whole counts (S2: re-sampling against re-weighting)."""
 
-    def __init__(self, learner: WeakLearner) -> None:
-        self.learner = learner
+    def __init__(self, learner: WeakLearner, task: Task) -> None:
+        self.learner, self.n_draws, self.resamples = learner, task.n_draws, True
+        self.order = content_order(task.X, task.codes.astype(np.float64))
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
-        counts = np.random.default_rng(seed).multinomial(weight.size, weight / weight.sum())
-        return self.learner(counts / weight.size, seed)
+        counts = draw(weight, self.order, self.n_draws, seed)
+        return self.learner(counts / self.n_draws, seed)
 
 
 class EstimatorLearner:
@@ -132,7 +149,8 @@ class EstimatorLearner:
 
     def __init__(self, estimator: Any, task: Task, kind: AnswerKind, takes_weights: bool) -> None:
         self.estimator, self.task, self.kind, self.takes_weights = estimator, task, kind, takes_weights
-        self.labels = task.classes[task.codes]
+        self.labels, self.resamples = task.classes[task.codes], not takes_weights
+        self.order = content_order(task.X, task.codes.astype(np.float64))
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
         fresh: Any = clone(self.estimator)
@@ -144,7 +162,7 @@ class EstimatorLearner:
         if self.takes_weights:
             fresh.fit(self.task.X, self.labels, sample_weight=weight * weight.size)
         else:
-            rows = self._draw(weight, np.random.default_rng(seed))
+            rows = self._draw(weight, seed)
             fresh.fit(self.task.X[rows], self.labels[rows])
         member = EstimatorMember(fresh, self.task.classes, self.kind != "votes" and hasattr(fresh, "predict_proba"))
         return Guess(member, member.answers(self.task.X))
@@ -155,11 +173,12 @@ class EstimatorLearner:
         member = EstimatorMember(constant.fit(self.task.X, self.labels), self.task.classes)
         return Guess(member, member.answers(self.task.X))
 
-    def _draw(self, weight: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def _draw(self, weight: NDArray[np.float64], seed: int) -> NDArray[np.int64]:
         """A resample with at least two classes: many classifiers refuse to learn a single one."""
         rows = np.empty(0, np.int64)
-        for _ in range(REDRAWS):
-            rows = rng.choice(weight.size, weight.size, p=weight / weight.sum())
+        for attempt in np.random.SeedSequence(seed).generate_state(REDRAWS, np.uint64):
+            counts = draw(weight, self.order, self.task.n_draws, int(attempt))
+            rows = np.repeat(np.arange(weight.size), counts.astype(np.int64))
             if np.ptp(self.task.codes[rows]) > 0:
                 break
         return rows

@@ -1,13 +1,13 @@
 """From the `estimator` parameter of a boosted regressor to a weak regressor of its loop.
 
 Trees of the engine are grown on a table that is coded once; any other regressor is fitted with sample weights where it
-takes them and on a weighted resample where it does not (A-7). A resample is a count per row. It depends on the values
-of the rows and not on their order, and a whole weight draws exactly as so many equal rows would.
+takes them and on a weighted resample where it does not (A-7). A resample is a count per row (`parts/resampling.py`).
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, Protocol
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.columns import Columns
 from committee.parts.members import Answers, Guess, TreeMember
+from committee.parts.resampling import are_whole, content_order, draw, number_of_draws
 from committee.parts.traversing import apply_tree
 from committee.trees.decision_tree import DecisionTreeRegressor, Training
 
@@ -26,9 +27,6 @@ Update = Literal["resample", "reweight", "fixed"]
 MOST_REPEATS = 100
 """A regressor that takes no weights sees rows repeated up to this often on average, beyond that a resample."""
 
-MOST_DRAWS = 2**31
-"""Whole weights up to this total count as rows of a resample."""
-
 
 class Task:
     """The rows a booster learns from; `counts` are the user's weights, `weight` the same with sum one."""
@@ -36,9 +34,12 @@ class Task:
     def __init__(self, columns: Columns, X: NDArray[np.floating], y: Floats, counts: Floats) -> None:
         self.columns, self.X, self.y, self.counts = columns, X, y, counts
         self.weight = counts / counts.sum()
-        total = float(counts.sum())
-        self.is_whole = bool(total <= MOST_DRAWS and np.array_equal(counts, np.rint(counts)))
-        self.n_draws = round(total) if self.is_whole else counts.size
+        self.is_whole = are_whole(counts)
+        self.n_draws = number_of_draws(counts)
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What a warm start must find again."""
+        return (self.X.shape, crc32(self.y.tobytes()), crc32(self.counts.tobytes()))
 
 
 class WeakRegressor(Protocol):
@@ -124,29 +125,3 @@ class Resampling:
 
     def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
         return self.learner(target, draw(weight, self.order, self.n_draws, seed), seed)
-
-
-def content_order(X: NDArray[np.floating], y: Floats) -> NDArray[np.int64]:
-    """Rows ordered by a hash of their values: equal rows stand side by side, wherever they stood before."""
-    key = np.zeros(len(X), np.uint64)
-    for column in (*X.T, y):
-        values = np.where(np.isnan(column), np.nan, column.astype(np.float64) + 0.0)  # one nan, one zero
-        key = (key ^ values.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(29)
-    return np.argsort(key, kind="stable")
-
-
-def draw(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> Floats:
-    """How often each row comes up in `n_draws` draws by weight.
-
-    Sorted uniform numbers, made from exponential spacings, fall into the pieces of [0, 1] that the rows own:
-
-        0 |--row 4--|-----row 0-----|-row 2-|---- ... ----| 1      rows in `order`, lengths by weight
-               x          x  x                    x                counts 1, 2, 0, ...
-    """
-    spacings = np.cumsum(np.random.default_rng(seed).exponential(size=n_draws + 1))
-    ends = np.cumsum(weight[order])
-    n_below = np.searchsorted(spacings[:-1] / spacings[-1], ends / ends[-1], side="right")
-    counts = np.empty(weight.size)
-    counts[order] = np.diff(n_below, prepend=0)
-    return counts

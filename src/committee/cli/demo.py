@@ -57,9 +57,8 @@ def show_tree(console: Console, picture: Path) -> None:
 def show_boosting(console: Console, picture: Path) -> None:
     """Boost stumps on the sonar data and print what the theory knows of every round."""
     sample = load_sample("sonar")
-    X_train, X_test, y_train, y_test = train_test_split(
-        sample.X, sample.y, test_size=1 / 3, stratify=sample.y, random_state=0
-    )
+    split: Any = train_test_split(sample.X, sample.y, test_size=1 / 3, stratify=sample.y, random_state=0)
+    X_train, X_test, y_train, y_test = split
     console.print(f"[bold]Sonar[/bold]: {sample.description}")
     console.print(f"{len(y_train)} echoes to learn from, {len(y_test)} held out to test on.\n")
     model = AdaBoostClassifier(n_estimators=300).fit(X_train, y_train, X_val=X_test, y_val=y_test)

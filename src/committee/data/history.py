@@ -18,7 +18,7 @@ class History(Mapping[str, NDArray[Any]]):
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> None:
-        self._columns = {name: np.asarray(values) for name, values in columns.items()}
+        self._columns = {name: np.array(values) for name, values in columns.items()}
         for values in self._columns.values():
             values.setflags(write=False)
 
@@ -36,6 +36,15 @@ class History(Mapping[str, NDArray[Any]]):
         if name in columns:
             return columns[name]
         raise AttributeError(f"The history has no column {name!r}; it has {', '.join(columns)}.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, History):
+            return NotImplemented
+        same = (np.array_equal(values, other[name], equal_nan=True) for name, values in self.items())
+        return self.keys() == other.keys() and all(same)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._columns))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)

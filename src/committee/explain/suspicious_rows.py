@@ -79,6 +79,8 @@ def suspicious_rows(
     >>> found.rows.tolist()
     [350, 300, 250, 87, 144, 89, 200, 143]
     """
+    if not isinstance(estimator, BaseBooster):  # pyright: ignore[reportUnnecessaryIsInstance]  # users have no pyright
+        raise TypeError(f"suspicious_rows is for boosted classifiers, not for {type(estimator).__name__}.")
     check_is_fitted(estimator, "members_")
     if n is not None and n < 1:
         raise ValueError(f"n must be at least 1, or None for all rows; got {n}.")

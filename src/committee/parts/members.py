@@ -31,6 +31,19 @@ class TreeMember(NamedTuple):
         return self.node_answers[apply_tree(self.tree, X, n_jobs)]
 
 
+def predicted_codes(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Position among the sorted classes of what the estimator predicts for each row; anything else is refused."""
+    predicted, n_rows = np.asarray(estimator.predict(X)), X.shape[0]
+    codes = np.searchsorted(classes, predicted)
+    if predicted.shape != (n_rows,) or np.any(classes.take(codes, mode="clip") != predicted):
+        raise ValueError(
+            f"{type(estimator).__name__} must answer every row with a class of the labels it was fitted on, "
+            f"{classes[:5].tolist()}; its predict gave {predicted.ravel()[:5].tolist()} and so on, of shape "
+            f"{predicted.shape} for {n_rows} rows."
+        )
+    return codes.astype(np.int64, copy=False)
+
+
 class EstimatorMember(NamedTuple):
     """A fitted scikit-learn classifier; soft, its probabilities p become confidences 2 p - 1."""
 
@@ -41,15 +54,8 @@ class EstimatorMember(NamedTuple):
     def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
         if self.is_soft:
             return self._confidence(X)
-        predicted = np.asarray(self.estimator.predict(X))
-        codes = np.searchsorted(self.classes, predicted)
-        if predicted.shape != (len(X),) or np.any(self.classes.take(codes, mode="clip") != predicted):
-            raise ValueError(
-                f"{type(self.estimator).__name__} must answer every row with a class of the labels it was fitted on, "
-                f"{self.classes[:5].tolist()}; its predict gave {predicted.ravel()[:5].tolist()} and so on, of shape "
-                f"{predicted.shape} for {len(X)} rows."
-            )
-        return np.where(codes == 1, np.int8(1), np.int8(-1)) if len(self.classes) <= 2 else codes.astype(np.int64)
+        codes = predicted_codes(self.estimator, X, self.classes)
+        return np.where(codes == 1, np.int8(1), np.int8(-1)) if len(self.classes) <= 2 else codes
 
     def _confidence(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         known = list(self.estimator.classes_)
@@ -77,13 +83,22 @@ def check_learner(estimator: Any, kind: Literal["classifier", "regressor"]) -> N
 
 
 class Guess(NamedTuple):
-    """What a weak learner hands back: the member, and its answers to the training rows."""
+    """What a weak learner hands back: the member, and its answers to the training rows.
+
+    Where the answers are log-odds divided by the largest of them, `scale` is that largest.
+    """
 
     member: Member
     answers: Answers
+    scale: float = 1.0
 
 
 class WeakLearner(Protocol):
     """Learns one hypothesis under weights that sum to one; the seed decides whatever is random in it."""
+
+    @property
+    def resamples(self) -> bool:
+        """Does it learn from a sample of the rows, another one every time?"""
+        ...
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess: ...

@@ -107,6 +107,7 @@ class PocketPerceptron(ClassifierMixin, BaseEstimator):
         centre = np.sum(w[:, np.newaxis] * scaled, axis=0)
         scale = np.sqrt(np.sum(w[:, np.newaxis] * (scaled - centre) ** 2, axis=0))
         scale[scale <= TIE * np.abs(centre)] = np.inf  # a constant column says nothing
+        scale[scale * unit < np.finfo(np.float64).tiny] = np.inf  # its coefficient would be beyond float64
         inputs = np.hstack([(scaled - centre) / scale, np.ones((n, 1))])
         n_units = 1 if len(self.classes_) <= 2 else len(self.classes_)
         seeds = member_seeds(self.random_state, n_units)

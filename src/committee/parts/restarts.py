@@ -23,7 +23,7 @@ from committee.base.columns import open_table
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_targets_classification, read_weights
-from committee.parts.members import check_learner
+from committee.parts.members import check_learner, predicted_codes
 from committee.parts.perceptron import TIE, PocketPerceptron
 
 Floats = NDArray[np.float64]
@@ -70,7 +70,8 @@ def _opened(X: Any, estimator: Any) -> Any:
 
 def weighted_error(member: Any, X: Any, y: NDArray[Any], weight: Floats | None) -> float:
     """The weight of the rows it gets wrong."""
-    return float(np.average(member.predict(X) != y, weights=weight))
+    classes, codes = np.unique(y, return_inverse=True)
+    return float(np.average(predicted_codes(member, X, classes) != codes, weights=weight))
 
 
 def _has_scores(self: BestOfRestarts) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +15,29 @@ from committee.base.validation import read_table
 from committee.parts.members import Member, TreeMember
 from committee.trees.decision_tree import BaseDecisionTree
 
+SMALLEST_SHARE = float(np.finfo(np.float64).tiny)
+"""Of all the weight: a row with less counts for nothing, as one without weight; its share cannot be divided by."""
+
+
+def takes_missing(estimator: Any) -> bool:
+    """Trees do, another estimator says so in its tags."""
+    if isinstance(estimator, BaseDecisionTree):
+        return True
+    tags: Any = estimator.__sklearn_tags__() if hasattr(estimator, "__sklearn_tags__") else None
+    return bool(tags is not None and tags.input_tags.allow_nan)
+
 
 class BaseEnsemble(BaseEstimator):
-    """Members learned by `estimator`, or by a default of the class; a subclass sets ``members_`` and ``columns_``."""
+    """Members learned by `estimator`, or by a default of the class; a subclass sets ``members_``.
+
+    ``estimator_`` is the learner the members come from, ``columns_`` what the columns of the table are.
+    """
 
     if TYPE_CHECKING:
         estimator: Any
         n_jobs: int | None
         members_: list[Member]
+        estimator_: Any
         columns_: Columns
 
     def __sklearn_tags__(self) -> Any:
@@ -44,18 +60,23 @@ class BaseEnsemble(BaseEstimator):
         return self._default_estimator() if self.estimator is None else self.estimator
 
     def _takes_missing(self) -> bool:
-        weak = self._weak()
-        if isinstance(weak, BaseDecisionTree):
-            return True
-        tags: Any = weak.__sklearn_tags__() if hasattr(weak, "__sklearn_tags__") else None
-        return bool(tags is not None and tags.input_tags.allow_nan)
+        return takes_missing(self._weak())
 
     def _refuse_missing(self, table: NDArray[np.floating]) -> None:
-        if not self._takes_missing() and np.isnan(table).any():
+        if not takes_missing(self.estimator_) and np.isnan(table).any():
             raise ValueError(
-                f"Input X contains NaN, which the base learner {type(self._weak()).__name__} does not accept: fill the "
-                "missing values in, or take trees, which accept them as they are."
+                f"Input X contains NaN, which the base learner {type(self.estimator_).__name__} does not accept: fill "
+                "the missing values in, or take trees, which accept them as they are."
             )
+
+    def _set_columns(self, columns: Columns) -> None:
+        """Keep what the columns are; members that a warm start goes on with must have seen the same ones."""
+        if getattr(self, "warm_start", False) and hasattr(self, "members_") and columns != self.columns_:
+            raise ValueError(
+                f"warm_start=True goes on with the same table: the {self.columns_.n_features} columns of the earlier "
+                f"fit and the {columns.n_features} of X differ."
+            )
+        self.columns_ = columns
 
     def _read_rows(self, X: Any) -> NDArray[np.floating]:
         """A table to answer for."""
@@ -78,10 +99,23 @@ class BaseEnsemble(BaseEstimator):
         check_is_fitted(self, "members_")
         return [self._as_estimator(member) for member in self.members_]
 
+    def __len__(self) -> int:
+        """Number of members."""
+        check_is_fitted(self, "members_")
+        return len(self.members_)
+
+    def __getitem__(self, index: int) -> Any:
+        """One member as an estimator of its own."""
+        check_is_fitted(self, "members_")
+        return self._as_estimator(self.members_[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.estimators_)
+
     def _as_estimator(self, member: Member) -> Any:
         if not isinstance(member, TreeMember):
             return member.estimator  # type: ignore[attr-defined]
-        tree: Any = clone(self._weak())
+        tree: Any = clone(self.estimator_)
         tree.adopt(member.tree, self.columns_, self._member_attributes())
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):

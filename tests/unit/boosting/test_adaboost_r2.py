@@ -67,7 +67,7 @@ def replay(predictions: Floats, y: Floats, **options: Any) -> tuple[list[Any], P
         return Guess(TreeMember(None, predictions[seed]), predictions[seed])  # type: ignore[arg-type]
 
     start = np.full(y.size, 1.0 / y.size)
-    past = Past(start.copy(), [], [], [])
+    past = Past(start.copy(), [], [], [], ())
     turns = adaboost_r2(learn, y, start, past, RunningMedian(y.size), range(len(predictions)), **options)
     return [(turn.record, turn.member is not None, turn.stop) for turn in turns], past
 

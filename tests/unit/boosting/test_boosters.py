@@ -173,6 +173,14 @@ def test_resampling_goes_on_after_a_perfect_hypothesis():
     assert model.score(X[1::2], y[1::2]) > stuck.score(X[1::2], y[1::2]) + 0.05
 
 
+def test_perfect_members_of_a_resampled_run_are_counted():
+    X, y = np.arange(20.0)[:, None], np.arange(20) >= 8
+    with pytest.warns(ConvergenceWarning, match="of 10 members make no training error"):
+        model = AdaBoostClassifier(n_estimators=10, update="resample", random_state=0).fit(X, y)
+    assert len(model.members_) == 10
+    assert np.isfinite(model.coefficients_).all()
+
+
 def test_worse_than_chance_stops_or_is_turned_round():
     """Wrong on purpose: AdaBoost stops; with a negative coefficient the learner is as good as the right one."""
     X, y = _noise(80, 1)
@@ -248,8 +256,9 @@ def test_theta_by_validation(pima):
     ]
     np.testing.assert_allclose(model.theta_errors_, errors, atol=1e-12)
     assert errors[[0.0, 0.05, 0.2].index(model.theta_)] == min(errors)
-    with pytest.raises(ValueError, match="needs rows to judge on"):
-        AdaBoostThetaClassifier(theta="validation").fit(X, y)
+    held_out = AdaBoostThetaClassifier(theta="validation", n_estimators=10, random_state=0).fit(X, y)
+    assert len(held_out.theta_errors_) == len(held_out.thetas)
+    assert held_out.weights_.size < len(y)
 
 
 def test_the_margin_family_refuses_more_classes():
@@ -301,3 +310,109 @@ def test_a_warm_start_goes_on_after_validation_cut_the_members(pima):
     np.testing.assert_array_equal(parts.history_.validation_error, whole.history_.validation_error)
     np.testing.assert_array_equal(parts.decision_function(X), whole.decision_function(X))
     assert len(whole.members_) == 1 + np.argmin(whole.history_.validation_error)
+
+
+@pytest.mark.parametrize(
+    ("what", "change"),
+    [
+        ("columns", lambda X, y: (X[:, :3], y)),
+        ("labels", lambda X, y: (X, np.where(y == y[0], "neg", "pos") if y[0] == "pos" else np.roll(y, 1))),
+    ],
+)
+def test_a_warm_start_refuses_other_data(what, change, pima):
+    X, y = pima
+    model = AdaBoostClassifier(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="goes on with the same"):
+        model.set_params(n_estimators=8).fit(*change(X, y))
+    with pytest.raises(ValueError, match="columns, the labels or the weights are others"):
+        model.set_params(n_estimators=8).fit(X, y, sample_weight=np.arange(1.0, len(y) + 1))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_warm_start_after_the_end_changes_nothing(pima):
+    X, y = pima
+    ended = [
+        AdaBoostClassifier(DecisionTreeClassifier(), n_estimators=10),  # perfect at once
+        AdaBoostClassifier(n_estimators=500, target_error=0.22),
+        AdaBoostClassifier(n_estimators=300, early_stopping="validation", n_iter_no_change=5),
+        AdaBoostThetaClassifier(theta=0.3, n_estimators=300),
+    ]
+    for model in ended:
+        model.set_params(warm_start=True, random_state=0).fit(X, y)
+        n_members, n_rounds = len(model.members_), model.history_.n_rounds
+        assert n_rounds < model.n_estimators
+        model.fit(X, y)
+        assert (len(model.members_), model.history_.n_rounds) == (n_members, n_rounds)
+
+
+def test_margin_targets_out_of_reach_end_the_run(pima):
+    X, y = pima
+    model = AdaBoostThetaClassifier(theta=0.2, n_estimators=500).fit(X, y)
+    assert "does not exceed the margin target" in model.stop_reason_
+    assert np.all(model.coefficients_ > 1e-10)
+
+
+def test_never_right_is_worse_than_chance_or_perfect_turned_round():
+    X, y = np.arange(20.0)[:, None], (np.arange(20) >= 8).astype(int)
+    with pytest.warns(ConvergenceWarning, match="no better than chance"):
+        AdaBoostClassifier(Contrary(), n_estimators=5).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="perfect"):
+        turned = AdaBoostClassifier(Contrary(), n_estimators=5, on_weak="negate").fit(X, y)
+    assert turned.score(X, y) == 1.0
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_held_out_rows_follow_the_fraction_and_leave_every_class(pima):
+    X, y = pima
+    for fraction in (0.1, 0.4, 0.7):
+        model = AdaBoostClassifier(
+            n_estimators=3, early_stopping="validation", validation_fraction=fraction, random_state=0
+        ).fit(X, y)
+        assert model.weights_.size == pytest.approx((1 - fraction) * len(y), abs=2)
+        assert model.edges(X, y).shape == (len(model.members_),)  # the whole table: rows held out are left out
+    rare = np.array([0] * 39 + [1])
+    for seed in range(5):
+        model = AdaBoostClassifier(n_estimators=3, early_stopping="validation", random_state=seed)
+        model.fit(X[:40] + 100 * rare[:, None], rare)
+        assert model.predict(X[39:40] + 100)[0] == 1
+
+
+def test_the_margin_stop_is_for_two_classes():
+    glass = load_sample("glass")
+    with pytest.raises(ValueError, match="early_stopping='margin' is for two classes"):
+        AdaBoostClassifier(early_stopping="margin").fit(glass.X, glass.y)
+
+
+def test_edge_bound_is_a_bound_or_missing(pima):
+    X, y = pima
+    for model in (
+        AdaBoostClassifier(n_estimators=30),
+        AdaBoostClassifier(n_estimators=30, learning_rate=0.1),
+        ConfidenceRatedAdaBoostClassifier(DecisionTreeClassifier(max_depth=3, criterion="z"), n_estimators=30),
+    ):
+        history = model.fit(X, y).history_
+        known = ~np.isnan(history.edge_bound)
+        assert np.all(history.edge_bound[known] >= history.train_error[known] - 1e-12)
+
+
+def test_confidences_stay_in_their_range(pima):
+    X, y = pima
+    model = ConfidenceRatedAdaBoostClassifier(DecisionTreeClassifier(max_depth=3, criterion="z")).fit(X, y)
+    assert np.abs(model.decision_function(X)).max() <= 1.0
+    assert np.all((model.estimator_errors_ >= 0.0) & (model.estimator_errors_ <= 0.5))
+    assert np.abs(model.agreements(X, y)).max() <= 1.0
+
+
+def test_probabilities_have_a_slope_fitted_on_validation_rows(pima):
+    from sklearn.metrics import log_loss
+
+    X, y = pima
+    params = {"n_estimators": 300, "random_state": 0}
+    plain = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), **params).fit(X[:400], y[:400])
+    judged = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), **params)
+    judged.fit(X[:400], y[:400], X_val=X[400:600], y_val=y[400:600])
+    assert plain.probability_slope_ == 1.0
+    assert 0.0 < judged.probability_slope_ < 0.5
+    np.testing.assert_array_equal(plain.predict(X), judged.predict(X))
+    losses = [log_loss(y[600:], model.predict_proba(X[600:])) for model in (plain, judged)]
+    assert losses[1] < losses[0] - 0.05

@@ -137,8 +137,10 @@ def test_resampled_trees_see_whole_counts() -> None:
         return None  # type: ignore[return-value]
 
     weight = np.array([0.7, 0.2, 0.1, 0.0])
+    X = np.arange(4.0)[:, None]
+    task = Task(fit_columns(X), X, np.array([0, 1, 0, 1]), np.array([0, 1]), np.ones(4))
     for seed in range(2000):
-        Resampling(learner)(weight, seed)
+        Resampling(learner, task)(weight, seed)
     counts = np.array(given) * 4
     np.testing.assert_allclose(counts, np.rint(counts))
     np.testing.assert_allclose(counts.sum(axis=1), 4)

@@ -17,8 +17,6 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError

@@ -1,0 +1,51 @@
+"""Samples of rows drawn by weight, as a count per row.
+
+A draw depends on the values of the rows and not on their order, and a whole weight draws exactly as so many equal rows
+would: so a model learned from resamples means the same by a weight as by repetition.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+MOST_DRAWS = 2**31
+"""Whole weights up to this total count as rows of a resample."""
+
+
+def are_whole(counts: Floats) -> bool:
+    """Are the weights numbers of rows?"""
+    return bool(counts.sum() <= MOST_DRAWS and np.array_equal(counts, np.rint(counts)))
+
+
+def number_of_draws(counts: Floats) -> int:
+    """As many as there are rows, repeated ones counted."""
+    return round(float(counts.sum())) if are_whole(counts) else counts.size
+
+
+def content_order(X: NDArray[np.floating], y: Floats) -> NDArray[np.int64]:
+    """Rows ordered by a hash of their values: equal rows stand side by side, wherever they stood before."""
+    key = np.zeros(len(X), np.uint64)
+    for column in (*X.T, y):
+        values = np.where(np.isnan(column), np.nan, column.astype(np.float64) + 0.0)  # one nan, one zero
+        key = (key ^ values.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    return np.argsort(key, kind="stable")
+
+
+def draw(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> Floats:
+    """How often each row comes up in `n_draws` draws by weight.
+
+    Sorted uniform numbers, made from exponential spacings, fall into the pieces of [0, 1] that the rows own:
+
+        0 |--row 4--|-----row 0-----|-row 2-|---- ... ----| 1      rows in `order`, lengths by weight
+               x          x  x                    x                counts 1, 2, 0, ...
+    """
+    spacings = np.cumsum(np.random.default_rng(seed).exponential(size=n_draws + 1))
+    ends = np.cumsum(weight[order])
+    n_below = np.searchsorted(spacings[:-1] / spacings[-1], ends / ends[-1], side="right")
+    counts = np.empty(weight.size)
+    counts[order] = np.diff(n_below, prepend=0)
+    return counts
