@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.boosting.votes import ManyClasses, TwoClasses
+from committee.kernels.reweighing import multiply_weights
 from committee.parts.members import Member, WeakLearner
 
 ONLY_MEMBER = 1e-9
@@ -151,8 +152,11 @@ def weighted_error(w: NDArray[np.float64], u: NDArray[np.int8] | NDArray[np.floa
 def reweigh(w: NDArray[np.float64], a: float, u: NDArray[np.int8] | NDArray[np.float64]) -> float:
     """w <- w exp(-a u) / Z in place; return Z."""
     with np.errstate(over="ignore", invalid="ignore"):
-        w *= np.where(u > 0, np.exp(-a), np.exp(a)) if u.dtype == np.int8 else np.exp(-a * u)
-        z = float(w.sum())
+        if u.dtype == np.int8:
+            z = float(multiply_weights(w, u, float(np.exp(-a)), float(np.exp(a))))
+        else:
+            w *= np.exp(-a * u)
+            z = float(w.sum())
     if not 0.0 < z < np.inf:
         raise ValueError(f"The coefficient {a:g} takes the weights of the rows beyond float64: lower learning_rate.")
     w /= z

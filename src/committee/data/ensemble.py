@@ -13,4 +13,5 @@ class PackedTrees(NamedTuple):
 
     nodes: NDArray[np.void]  # [m] PACKED of parts/traversing, children numbered over all trees
     roots: NDArray[np.int64]  # [trees]
+    depths: NDArray[np.int64]  # [trees]
     values: NDArray[np.float64]  # [m, k]

@@ -76,10 +76,10 @@ def find_leaves_with_categories(X, feature, threshold, left, missing_left, categ
 
 
 @kernel
-def add_leaf_values(X, nodes, roots, values, score_out):
+def add_leaf_values(X, nodes, roots, depths, values, score_out):
     """Add the values [nodes, k] of the leaves that rows of X [n, d] reach in every tree to score_out [n, k].
 
-    A block of rows meets all trees while both are in the cache; eight rows walk in lock step.
+    Eight rows walk in lock step, at most depths[t] steps through tree t.
     """
     n = X.shape[0]
     last = n // 8 * 8
@@ -87,7 +87,7 @@ def add_leaf_values(X, nodes, roots, values, score_out):
     for row in range(np.uintp(0), np.uintp(last), np.uintp(8)):
         for t in range(roots.size):
             a = b = c = d = e = f = g = h = np.uintp(roots[t])
-            while True:
+            for _ in range(depths[t]):
                 a1 = step(X, row, a, nodes)
                 b1 = step(X, row + np.uintp(1), b, nodes)
                 c1 = step(X, row + np.uintp(2), c, nodes)
@@ -112,10 +112,7 @@ def add_leaf_values(X, nodes, roots, values, score_out):
     for i in range(last, n):
         for t in range(roots.size):
             node = np.uintp(roots[t])
-            while True:
-                child = step(X, np.uintp(i), node, nodes)
-                if child == node:
-                    break
-                node = child
+            for _ in range(depths[t]):
+                node = step(X, np.uintp(i), node, nodes)
             for j in range(k):
                 score_out[i, j] += values[node, j]

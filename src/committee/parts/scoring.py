@@ -36,7 +36,8 @@ def pack_members(members: Sequence[Member], coefficients: Sequence[float], n_cla
         nodes[root : root + size] = pack(member.tree)
         nodes["left"][root : root + size] += root
         values[root : root + size] = weighted_answers(member.node_answers, coefficient, n_classes)
-    return PackedTrees(nodes, roots, values)
+    depths = np.array([1 if size == 3 else member.tree.max_depth for member, size in zip(trees, sizes, strict=True)])
+    return PackedTrees(nodes, roots, depths, values)
 
 
 def score_packed(packed: PackedTrees, X: NDArray[np.floating], n_jobs: int | None) -> NDArray[np.float64]:
@@ -44,7 +45,7 @@ def score_packed(packed: PackedTrees, X: NDArray[np.floating], n_jobs: int | Non
     score = np.zeros((len(X), packed.values.shape[1]))
     table = np.ascontiguousarray(X, np.float64)
     calls = [
-        (table[i : i + BLOCK], packed.nodes, packed.roots, packed.values, score[i : i + BLOCK])
+        (table[i : i + BLOCK], packed.nodes, packed.roots, packed.depths, packed.values, score[i : i + BLOCK])
         for i in range(0, len(X), BLOCK)
     ]
     run(add_leaf_values, calls, n_threads(n_jobs, len(X) * packed.roots.size))
