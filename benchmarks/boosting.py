@@ -25,7 +25,14 @@ N_FEATURES = 30
 
 
 def benchmarks(scale: Scale) -> list[Benchmark]:
-    return [*_stumps(scale), _depth_3(scale), _ten_classes(scale), *_two_threads(scale), _predict(scale), *_family(scale)]
+    return [
+        *_stumps(scale),
+        _depth_3(scale),
+        _ten_classes(scale),
+        *_two_threads(scale),
+        _predict(scale),
+        *_family(scale),
+    ]
 
 
 def _stumps(scale: Scale) -> list[Benchmark]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from committee.boosting.lpboost import LPBoostClassifier
     from committee.boosting.schapire import SchapireBoostClassifier
     from committee.boosting.stagewise import StagewiseRegressor
+    from committee.explain.boosting_evidence import boosting_evidence
     from committee.explain.suspicious_rows import suspicious_rows
     from committee.parts.perceptron import PocketPerceptron
     from committee.parts.restarts import BestOfRestarts
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 # What `from committee import ...` finds, and where: nothing is imported before it is asked for.
 _HOME = {
+    "boosting_evidence": "committee.explain.boosting_evidence",
     "suspicious_rows": "committee.explain.suspicious_rows",
     "BestOfRestarts": "committee.parts.restarts",
     "PocketPerceptron": "committee.parts.perceptron",
@@ -66,6 +68,7 @@ __all__ = [
     "PocketPerceptron",
     "SchapireBoostClassifier",
     "StagewiseRegressor",
+    "boosting_evidence",
     "export_graphviz",
     "export_text",
     "suspicious_rows",

@@ -65,8 +65,8 @@ class ConfidenceRatedAdaBoostClassifier(BaseBooster):
     Parameters
     ----------
     estimator : the weak learner, default a tree of one split grown by the criterion Z
-        A tree of this library; any other classifier answers with 2 p - 1, p its probability of the second class, or
-        with -1 and +1 where it has no `predict_proba`.
+        A tree of this library; any other classifier answers with 2 p - 1, p its probability of the second class, else
+        with its decision function cut to [-1, 1], else with -1 and +1.
     coefficient : {"auto", "log_odds", "closed", "numeric"}
         "log_odds" (trees of this library only) gives leaves their log-odds; "closed" and "numeric" choose a
         for answers in [-1, 1] by the closed form or by minimising Z. "auto" is "log_odds" for trees of this library

@@ -164,7 +164,8 @@ class EstimatorLearner:
         else:
             rows = self._draw(weight, seed)
             fresh.fit(self.task.X[rows], self.labels[rows])
-        member = EstimatorMember(fresh, self.task.classes, self.kind != "votes" and hasattr(fresh, "predict_proba"))
+        has_scores = hasattr(fresh, "predict_proba") or hasattr(fresh, "decision_function")
+        member = EstimatorMember(fresh, self.task.classes, self.kind != "votes" and has_scores)
         return Guess(member, member.answers(self.task.X))
 
     def _constant(self, code: int) -> Guess:

@@ -45,7 +45,10 @@ def predicted_codes(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np
 
 
 class EstimatorMember(NamedTuple):
-    """A fitted scikit-learn classifier; soft, its probabilities p become confidences 2 p - 1."""
+    """A fitted scikit-learn classifier; soft, it answers with confidences in [-1, 1].
+
+    They are 2 p - 1 of its probabilities p, or its decision function cut to [-1, 1] where it has no probabilities.
+    """
 
     estimator: Any
     classes: NDArray[Any]
@@ -61,6 +64,8 @@ class EstimatorMember(NamedTuple):
         known = list(self.estimator.classes_)
         if len(known) == 1:
             return np.full(len(X), 1.0 if known[0] == self.classes[1] else -1.0)
+        if not hasattr(self.estimator, "predict_proba"):
+            return np.clip(np.asarray(self.estimator.decision_function(X), np.float64), -1.0, 1.0)
         shares = np.asarray(self.estimator.predict_proba(X), np.float64)
         if shares.shape != (len(X), 2) or not np.all(np.isfinite(shares)):
             raise ValueError(

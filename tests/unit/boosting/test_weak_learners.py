@@ -9,13 +9,14 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_blobs, make_moons
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 
 from committee.base.columns import fit_columns
 from committee.boosting.adaboost import AdaBoostClassifier
+from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
 from committee.boosting.weak_learners import Resampling, Task, make_learner
 from committee.parts.members import Guess
 from committee.parts.perceptron import PocketPerceptron
@@ -151,3 +152,13 @@ def test_missing_values_are_refused_for_learners_that_do_not_take_them(moons: An
     X, y = moons
     with pytest.raises(ValueError, match="base learner PocketPerceptron does not accept"):
         AdaBoostClassifier(PocketPerceptron()).fit(np.where(X > 1.5, np.nan, X), y)
+
+
+def test_confidences_from_probabilities_or_from_a_decision_function(moons: Any) -> None:
+    X, y = moons
+    for learner in (GaussianNB(), Perceptron(tol=None, max_iter=20)):
+        model = ConfidenceRatedAdaBoostClassifier(learner, n_estimators=5, random_state=0).fit(X, y)
+        u = model.agreements(X, y)
+        assert np.abs(u).max() <= 1.0
+        assert np.unique(np.abs(u)).size > 10  # confidences, not votes
+        assert model.score(X, y) > 0.8

@@ -1,0 +1,126 @@
+"""What the theory of boosting knows of a fitted booster, in one table of figures and plain words."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from committee.boosting.booster import BaseBooster
+from committee.theory.bounds import (
+    GeneralisationBound,
+    boosted_vc_dimension,
+    margin_bound,
+    rounds_to_zero_error,
+    stump_vc_dimension,
+    vc_bound,
+)
+from committee.theory.margins import share_below
+from committee.theory.minmax import distance_to_optimum, largest_minimum_margin, minmax_over_stumps
+
+MOST_CELLS = 400 * 60
+"""Rows times features up to which the linear program over all stumps is solved."""
+
+THETAS = (0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+class BoostingEvidence(NamedTuple):
+    """Figures of a booster on its training rows; nan where there is nothing to say. `str` puts them into words."""
+
+    n_members: int
+    train_error: float
+    exponential_risk: float  # bounds the training error (E-7)
+    rounds_to_zero: float  # rounds after which the training error must be zero, at the smallest edge seen (E-8)
+    smallest_margin: float  # (E-9)
+    best_of_members: float  # largest smallest margin over these members, by linear programming (E-10)
+    best_of_stumps: float  # the same over all stumps
+    distance: float  # from the smallest margin to the better known optimum
+    vc: GeneralisationBound  # (E-12)
+    margin: GeneralisationBound  # the smallest over `theta`
+    theta: float
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_members} members, training error {self.train_error:.4f}, bounded by {self.exponential_risk:.4g}",
+            f"smallest margin {self.smallest_margin:.4f}; at best {self.best_of_members:.4f} with these members"
+            + ("" if np.isnan(self.best_of_stumps) else f", {self.best_of_stumps:.4f} with all stumps"),
+            f"VC bound on the error of new rows: {_words(self.vc)}",
+            f"margin bound at theta = {self.theta:g}: {_words(self.margin)}",
+        ]
+        if not np.isnan(self.rounds_to_zero):
+            lines.insert(1, f"with edges like these the training error is zero after {self.rounds_to_zero:.0f} rounds")
+        return "\n".join(lines)
+
+
+def _words(bound: GeneralisationBound) -> str:
+    return f"{bound.value:.3f} ({bound.note})" if bound.note else f"{bound.value:.3f}"
+
+
+def boosting_evidence(
+    estimator: BaseBooster, X: Any, y: Any, *, base_dimension: float | None = None, delta: float = 0.05
+) -> BoostingEvidence:
+    """Margins, optimum and bounds of a booster of two classes on its training rows.
+
+    Parameters
+    ----------
+    estimator : a fitted booster of two classes
+    X, y : the rows it was fitted on
+    base_dimension : VC dimension of the weak learner; None takes that of stumps on as many features
+    delta : the bounds hold with probability 1 - delta
+
+    Examples
+    --------
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = AdaBoostClassifier(n_estimators=100).fit(sonar.X, sonar.y)
+    >>> print(boosting_evidence(model, sonar.X, sonar.y))
+    100 members, training error 0.0000, bounded by 0.01084
+    with edges like these the training error is zero after 194 rounds
+    smallest margin 0.0768; at best 0.1288 with these members, 0.1360 with all stumps
+    VC bound on the error of new rows: 1.422 (vacuous: every error is at most 1)
+    margin bound at theta = 0.5: 2.327 (vacuous: every error is at most 1)
+    """
+    check_is_fitted(estimator, "members_")
+    if estimator.n_classes_ != 2:
+        raise ValueError(f"The theory is that of two classes; the booster knows {estimator.n_classes_}.")
+    margins, agreement = estimator.margins(X, y), estimator.agreements(X, y)
+    n, d = len(margins), estimator.columns_.n_features
+    base = float(stump_vc_dimension(d)) if base_dimension is None else base_dimension
+    of_members = largest_minimum_margin(agreement).value
+    of_stumps = _over_stumps(estimator, X, y)
+    train_error = float(np.mean(estimator.predict(X) != np.asarray(y)))
+    candidates = {theta: margin_bound(share_below(margins, theta), theta, n, base, delta) for theta in THETAS}
+    theta = min(candidates, key=lambda t: candidates[t].value)
+    return BoostingEvidence(
+        n_members=len(estimator.members_),
+        train_error=train_error,
+        exponential_risk=_last(estimator, "exponential_risk"),
+        rounds_to_zero=_rounds(estimator, n),
+        smallest_margin=float(margins.min()),
+        best_of_members=of_members,
+        best_of_stumps=of_stumps,
+        distance=distance_to_optimum(margins, of_members if np.isnan(of_stumps) else of_stumps),
+        vc=vc_bound(train_error, n, boosted_vc_dimension(base, len(estimator.members_)), delta),
+        margin=candidates[theta],
+        theta=theta,
+    )
+
+
+def _last(estimator: BaseBooster, column: str) -> float:
+    return float(estimator.history_[column][-1]) if column in estimator.history_ else float("nan")
+
+
+def _rounds(estimator: BaseBooster, n: int) -> float:
+    smallest = float(np.min(estimator.history_["edge"])) if "edge" in estimator.history_ else 0.0
+    return float(rounds_to_zero_error(0.5 * smallest, 1.0 / n)) if 0.0 < smallest < 1.0 else float("nan")
+
+
+def _over_stumps(estimator: BaseBooster, X: Any, y: Any) -> float:
+    """The optimum over all stumps of a numeric table of moderate size, else nan."""
+    table = np.asarray(X)
+    if table.dtype.kind not in "fiub" or table.size > MOST_CELLS:
+        return float("nan")
+    signs = np.where(np.asarray(y) == estimator.classes_[1], 1, -1)
+    return float(minmax_over_stumps(table.astype(np.float64), signs).value)
