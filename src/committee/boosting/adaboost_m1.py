@@ -8,11 +8,8 @@ A weak learner for K classes must beat one half, not 1 - 1/K: with stumps on man
 
 from __future__ import annotations
 
-from typing import Any
-
-from committee.base.rng import RandomState
 from committee.boosting.adaboost import adaboost
-from committee.boosting.booster import BaseBooster, Early, Update
+from committee.boosting.booster import BaseBooster
 from committee.boosting.loop import Round, Rule, Step
 
 
@@ -39,35 +36,6 @@ class AdaBoostM1Classifier(BaseBooster):
     >>> len(m1.estimators_), len(samme.estimators_)
     (3, 20)
     """
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        update: Update = "reweight",
-        target_error: float | None = None,
-        early_stopping: Early = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.update: Update = update
-        self.target_error = target_error
-        self.early_stopping: Early = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _rule(self) -> Rule:
         return adaboost_m1

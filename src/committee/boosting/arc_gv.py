@@ -9,11 +9,8 @@ would be -1 after the first round and the next coefficient infinite.)
 
 from __future__ import annotations
 
-from typing import Any
-
-from committee.base.rng import RandomState
 from committee.boosting.adaboost_theta import target_margin
-from committee.boosting.booster import BaseBooster, Early, Update
+from committee.boosting.booster import BaseBooster
 from committee.boosting.loop import Round, Rule, Step
 
 
@@ -41,35 +38,6 @@ class ArcGVClassifier(BaseBooster):
     """
 
     _two_classes_only = True
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        update: Update = "reweight",
-        target_error: float | None = None,
-        early_stopping: Early = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.update: Update = update
-        self.target_error = target_error
-        self.early_stopping: Early = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _rule(self) -> Rule:
         return arc_gv

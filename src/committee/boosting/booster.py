@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -92,17 +92,34 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
     _two_classes_only: ClassVar[bool] = False
     probability_slope_: float = 1.0  # until validation rows say otherwise
 
-    if TYPE_CHECKING:
-        n_estimators: int
-        update: Update
-        target_error: float | None
-        early_stopping: Early
-        validation_fraction: float
-        n_iter_no_change: int
-        tol: float
-        warm_start: bool
-        random_state: RandomState
-        verbose: int
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        update: Update = "reweight",
+        target_error: float | None = None,
+        early_stopping: Early = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.update: Update = update
+        self.target_error = target_error
+        self.early_stopping: Early = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
