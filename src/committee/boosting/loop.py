@@ -153,7 +153,7 @@ def reweigh(w: NDArray[np.float64], a: float, u: NDArray[np.int8] | NDArray[np.f
     """w <- w exp(-a u) / Z in place; return Z."""
     with np.errstate(over="ignore", invalid="ignore"):
         if u.dtype == np.int8:
-            z = float(multiply_weights(w, u, float(np.exp(-a)), float(np.exp(a))))
+            z = float(multiply_weights(w, u, np.exp(np.array([a, -a]))))
         else:
             w *= np.exp(-a * u)
             z = float(w.sum())

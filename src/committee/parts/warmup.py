@@ -56,7 +56,7 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
         stump = search.find(labels, share)
         _, sums = search.divide(stump, labels, share)
         member = TreeMember(search.as_tree(stump, sums), np.array([1, -1, 1], np.int8))
-    multiply_weights(share, labels, 1.0, 2.0)
+    multiply_weights(share, labels, np.array([1.0, 2.0]))
     packed = pack_members([member], [1.0], 2)
     if packed is not None:
         score_packed(packed, X, None)

@@ -14,6 +14,6 @@ def test_weights_are_multiplied_and_summed(n):
     weight = rng.random(n)
     agreement = rng.choice(np.array([-1, 1], np.int8), n)
     expected = weight * np.where(agreement > 0, 0.5, 3.0)
-    total = multiply_weights(weight, agreement, 0.5, 3.0)
+    total = multiply_weights(weight, agreement, np.array([3.0, 0.5]))
     np.testing.assert_array_equal(weight, expected)
     assert total == pytest.approx(expected.sum(), rel=1e-14)
