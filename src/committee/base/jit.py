@@ -1,4 +1,4 @@
-"""The only caller of numba: `@kernel` compiles, caches and repairs its cache.
+"""The compiler of kernels: `@kernel` compiles, caches and repairs its cache (a user's own function: user_functions.py).
 
 Numba notices an edit of a function's own file, but not of a callee in another file. So the cache directory carries a
 hash of all kernel sources and of everything else that decides the machine code, and a change anywhere starts afresh.
