@@ -150,7 +150,8 @@ class EstimatorLearner:
     def __init__(self, estimator: Any, task: Task, kind: AnswerKind, takes_weights: bool) -> None:
         self.estimator, self.task, self.kind, self.takes_weights = estimator, task, kind, takes_weights
         self.labels, self.resamples = task.classes[task.codes], not takes_weights
-        self.order = content_order(task.X, task.codes.astype(np.float64))
+        if self.resamples:
+            self.order = content_order(task.X, task.codes.astype(np.float64))
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
         fresh: Any = clone(self.estimator)
@@ -160,7 +161,7 @@ class EstimatorLearner:
         if np.ptp(codes) == 0:
             return self._constant(codes[0])
         if self.takes_weights:
-            fresh.fit(self.task.X, self.labels, sample_weight=weight * weight.size)
+            fresh.fit(self.task.X, self.labels, sample_weight=weight * self.task.n_draws)
         else:
             rows = self._draw(weight, seed)
             fresh.fit(self.task.X[rows], self.labels[rows])

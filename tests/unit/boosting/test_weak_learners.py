@@ -162,3 +162,13 @@ def test_confidences_from_probabilities_or_from_a_decision_function(moons: Any) 
         assert np.abs(u).max() <= 1.0
         assert np.unique(np.abs(u)).size > 10  # confidences, not votes
         assert model.score(X, y) > 0.8
+
+
+def test_whole_weights_are_repeated_rows_for_a_regularised_learner(moons: Any) -> None:
+    """A penalty is weighed against the sum of the weights: their scale must be that of rows."""
+    X, y = moons
+    weight = np.random.default_rng(0).integers(1, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    model = AdaBoostClassifier(LogisticRegression(C=0.01, tol=1e-10, max_iter=1000), n_estimators=3, random_state=0)
+    weighted = model.fit(X, y, weight).decision_function(X)
+    np.testing.assert_allclose(weighted, model.fit(X[rows], y[rows]).decision_function(X), atol=1e-5)
