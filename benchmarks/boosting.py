@@ -146,7 +146,7 @@ def _family(scale: Scale) -> list[Benchmark]:
         "arc-gv": partial(committee.ArcGVClassifier, n_estimators=rounds),
         "confidence-rated": partial(committee.ConfidenceRatedAdaBoostClassifier, n_estimators=rounds),
         "anyboost-logistic": partial(committee.AnyBoostClassifier, loss="logistic", n_estimators=rounds),
-        "lpboost": partial(committee.LPBoostClassifier, nu=0.5, n_estimators=20),
+        "lpboost": partial(committee.LPBoostClassifier, n_estimators=20, random_state=0),
         "schapire": partial(committee.SchapireBoostClassifier, shallow, depth=2),
         "perceptrons": perceptrons,
         "restarts": restarts,

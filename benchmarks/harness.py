@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 Call = Callable[[], Any]
 Setup = Callable[[], Call]
 Quality = Callable[[Any], Mapping[str, float]]
-Clock = Literal["cpu", "wall", "process"]
+Clock = Literal["cpu", "wall", "process", "memory"]
 
 OURS = "committee"
 BUDGET = 60.0
@@ -48,7 +48,7 @@ class Benchmark(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """What was measured of one contender; seconds are those of one call."""
+    """What was measured of one contender; seconds are those of one call (megabytes where memory is measured)."""
 
     seconds: float
     repeats: int
@@ -62,6 +62,13 @@ class Result(NamedTuple):
     timings: dict[str, Timing]
     absent: dict[str, str]
     failed: dict[str, Exception]
+
+
+class Memory(NamedTuple):
+    """What the call of a benchmark of memory answers."""
+
+    peak: float  # megabytes of the whole process
+    above_start: float  # megabytes more than just before the fit
 
 
 def no_quality(_: Any) -> Mapping[str, float]:
@@ -109,7 +116,10 @@ def _calls_per_timing(seconds: float) -> int:
 
 
 def _time(call: Call, clock: Clock, n_calls: int = 1) -> tuple[float, Any]:
-    """Seconds of one call by `clock`, and the last answer."""
+    """Seconds of one call by `clock`, and the last answer; the clock "memory" gives the megabytes answered."""
+    if clock == "memory":
+        memory: Memory = call()
+        return memory.peak, memory
     read = CLOCKS[clock]
     answer = None
     gc.collect()
@@ -127,7 +137,7 @@ def _children_cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-CLOCKS: Mapping[Clock, Callable[[], float]] = {
+CLOCKS: Mapping[str, Callable[[], float]] = {
     "cpu": time.process_time,
     "wall": time.perf_counter,
     "process": _children_cpu,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("committee", "numpy", "numba", "scikit-learn", "lightgbm")
+PACKAGES = ("committee", "numpy", "numba", "scikit-learn", "lightgbm", "xgboost", "catboost", "chimeraboost")
 
 
 def describe_machine() -> dict[str, str]:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import mean_absolute_error, r2_score, roc_auc_score
+from numpy.typing import NDArray
+from sklearn.metrics import log_loss, mean_absolute_error, r2_score, roc_auc_score
 
 from benchmarks.harness import Quality
 from benchmarks.tables import Split
@@ -41,3 +42,28 @@ def of_regressor(load: Load) -> Quality:
         }
 
     return judge
+
+
+def of_shares(y: NDArray[np.int64], share: NDArray[Any]) -> Mapping[str, float]:
+    """Log-loss, and the AUC of two classes, of the probabilities of the classes 0, 1, 2 ..."""
+    found = {"log-loss": smoothed_log_loss(y, share)}
+    return {"AUC": float(roc_auc_score(y, share[:, 1])), **found} if share.shape[1] == 2 else found
+
+
+SMALLEST_SHARE = 1e-7
+"""Below it float32, in which some libraries answer, could not hold one minus a probability."""
+
+
+def smoothed_log_loss(y: NDArray[np.int64], share: NDArray[Any]) -> float:
+    """The log-loss with probabilities kept from 0, where one row would decide everything."""
+    kept = np.clip(np.asarray(share, np.float64), SMALLEST_SHARE, 1.0)
+    return float(log_loss(y, kept / kept.sum(axis=1, keepdims=True), labels=np.arange(kept.shape[1])))
+
+
+def of_numbers(y: NDArray[np.float64], answer: NDArray[Any]) -> Mapping[str, float]:
+    """The root of the mean squared error."""
+    return {"RMSE": root_mean_squared_error(y, answer)}
+
+
+def root_mean_squared_error(y: NDArray[np.float64], answer: NDArray[Any]) -> float:
+    return float(np.sqrt(np.mean((y - np.asarray(answer, np.float64)) ** 2)))

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from rich.table import Table
 
-from benchmarks.harness import Goal, Result, goals, ratios
+from benchmarks.harness import Clock, Goal, Result, goals, ratios
 
 HEADER = ("contender", "time", "ours / peer", "goal", "quality", "repeats")
 
 METHOD = """\
 Each time is the minimum over repeats, with the contenders taking turns in one process, of the CPU time of one call at
-one thread (threads of OpenMP and BLAS pinned to one); rows marked `wall` are wall time with two threads allowed, and
-start-up rows time whole fresh processes. `ours / peer` below 1 is faster than the peer. Quality is measured on rows
-held out. A goal is what the project set itself for a row."""
+one thread (threads of OpenMP and BLAS pinned to one); rows marked `wall` are wall time with two threads allowed,
+start-up rows time whole fresh processes, and rows in MB give the peak memory of one. `ours / peer` below 1 is faster
+(or smaller) than the peer. Quality is measured on rows held out. A goal is what the project set itself for a row."""
 
 
 class Row(NamedTuple):
@@ -38,7 +38,7 @@ def table_rows(result: Result) -> list[Row]:
     return [
         Row(
             contender=name,
-            time=seconds_text(timing.seconds) + (" wall" if result.benchmark.clock == "wall" else ""),
+            time=_amount_text(timing.seconds, result.benchmark.clock),
             ratio=_ratio_text(ratios(result, name)),
             goal="; ".join(_goal_text(goal, reached) for goal, reached in goals(result, name)),
             quality=", ".join(f"{key} {_number_text(value)}" for key, value in timing.quality.items()),
@@ -52,6 +52,12 @@ def notes(result: Result) -> list[str]:
     """Why contenders are missing. What a failure said may hold paths and stays on the console."""
     absent = [f"{name} was skipped: {reason}" for name, reason in result.absent.items()]
     return absent + [f"{name} failed: {type(error).__name__}" for name, error in result.failed.items()]
+
+
+def _amount_text(amount: float, clock: Clock) -> str:
+    if clock == "memory":
+        return f"{amount:.0f} MB"
+    return seconds_text(amount) + (" wall" if clock == "wall" else "")
 
 
 def seconds_text(seconds: float) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatch
 
-from benchmarks import binning, boosting, prediction, pruning, startup, trees
+from benchmarks import binning, boosting, gradient_boosting, prediction, pruning, startup, trees
 from benchmarks.harness import Benchmark
 from benchmarks.tables import Scale
 
 GROUPS = {
     "trees": trees.benchmarks,
     "boosting": boosting.benchmarks,
+    "gradient-boosting": gradient_boosting.benchmarks,
     "prediction": prediction.benchmarks,
     "pruning": pruning.benchmarks,
     "binning": binning.benchmarks,

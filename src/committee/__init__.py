@@ -16,20 +16,28 @@ if TYPE_CHECKING:
     from committee.boosting.anyboost import AnyBoostClassifier
     from committee.boosting.arc_gv import ArcGVClassifier
     from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
+    from committee.boosting.gradient_boosting_estimators import GradientBoostingClassifier, GradientBoostingRegressor
     from committee.boosting.lpboost import LPBoostClassifier
     from committee.boosting.schapire import SchapireBoostClassifier
     from committee.boosting.stagewise import StagewiseRegressor
     from committee.explain.boosting_evidence import boosting_evidence
+    from committee.explain.shap import shap_interaction_values, shap_values
     from committee.explain.suspicious_rows import suspicious_rows
     from committee.parts.perceptron import PocketPerceptron
     from committee.parts.restarts import BestOfRestarts
+    from committee.studies.boosting_experiment import boosting_experiment
+    from committee.studies.margin_maximisation import margin_maximisation
     from committee.trees.decision_stump import DecisionStump
     from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
     from committee.trees.export import export_graphviz, export_text
 
 # What `from committee import ...` finds, and where: nothing is imported before it is asked for.
 _HOME = {
+    "boosting_experiment": "committee.studies.boosting_experiment",
+    "margin_maximisation": "committee.studies.margin_maximisation",
     "boosting_evidence": "committee.explain.boosting_evidence",
+    "shap_interaction_values": "committee.explain.shap",
+    "shap_values": "committee.explain.shap",
     "suspicious_rows": "committee.explain.suspicious_rows",
     "BestOfRestarts": "committee.parts.restarts",
     "PocketPerceptron": "committee.parts.perceptron",
@@ -44,6 +52,8 @@ _HOME = {
     "AdaBoostThetaClassifier": "committee.boosting.adaboost_theta",
     "AdaBoostM1Classifier": "committee.boosting.adaboost_m1",
     "AdaBoostClassifier": "committee.boosting.adaboost",
+    "GradientBoostingClassifier": "committee.boosting.gradient_boosting_estimators",
+    "GradientBoostingRegressor": "committee.boosting.gradient_boosting_estimators",
     "DecisionStump": "committee.trees.decision_stump",
     "DecisionTreeClassifier": "committee.trees.decision_tree",
     "DecisionTreeRegressor": "committee.trees.decision_tree",
@@ -64,13 +74,19 @@ __all__ = [
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "LPBoostClassifier",
     "PocketPerceptron",
     "SchapireBoostClassifier",
     "StagewiseRegressor",
     "boosting_evidence",
+    "boosting_experiment",
     "export_graphviz",
     "export_text",
+    "margin_maximisation",
+    "shap_interaction_values",
+    "shap_values",
     "suspicious_rows",
 ]
 

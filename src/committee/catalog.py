@@ -17,6 +17,10 @@ class Entry(NamedTuple):
 
 CART = "Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984"
 
+GRADIENT_BOOSTING = (
+    "Friedman, Greedy function approximation: a gradient boosting machine, 2001; "
+    "Chen and Guestrin, XGBoost: a scalable tree boosting system, 2016"
+)
 ADABOOST = "Freund and Schapire, A decision-theoretic generalization of on-line learning, 1997"
 
 CATALOG: tuple[Entry, ...] = (
@@ -46,6 +50,10 @@ CATALOG: tuple[Entry, ...] = (
           ("A-2", "A-3", "A-4")),
     Entry("DecisionTreeRegressor", ("CART", "regression tree"), "committee.trees.decision_tree", CART,
           ("A-2", "A-3", "A-4")),
+    Entry("GradientBoostingClassifier", ("GBDT", "gradient tree boosting", "MART", "Newton boosting", "XGBoost's form"),
+          "committee.boosting.gradient_boosting_estimators", GRADIENT_BOOSTING, ("G-4", "G-5", "G-7")),
+    Entry("GradientBoostingRegressor", ("GBRT", "gradient tree boosting", "TreeBoost", "Newton boosting"),
+          "committee.boosting.gradient_boosting_estimators", GRADIENT_BOOSTING, ("G-4", "G-5", "G-7")),
     Entry("LPBoostClassifier", ("LPBoost", "soft-margin boosting by linear programming"), "committee.boosting.lpboost",
           "Demiriz, Bennett and Shawe-Taylor, Linear programming boosting via column generation, 2002",
           ("F-5", "E-10")),

@@ -86,6 +86,7 @@ SETTINGS: list[Any] = [
     LPBoostClassifier(nu=0.5, n_estimators=15, random_state=0),
     SchapireBoostClassifier(DecisionTreeClassifier(max_depth=2), random_state=0),
     AdaBoostRegressor(n_estimators=6, random_state=0),
+    AdaBoostRegressor(n_estimators=6, update="reweight", random_state=0),
     StagewiseRegressor(n_estimators=6, random_state=0),
 ]
 LINEAR: list[Any] = [

@@ -34,6 +34,8 @@ from committee.boosting.combinations import (
 from committee.boosting.loop import ONLY_MEMBER
 from committee.boosting.regression_booster import BaseRegressionBooster, Past, Turn
 from committee.boosting.weak_regressors import Floats, Task, WeakRegressor
+from committee.parts.members import Guess
+from committee.parts.response import WEIGHT_BITS
 from committee.parts.scoring import score_packed
 
 Loss = Literal["linear", "square", "exponential"]
@@ -137,6 +139,26 @@ def adaboost_r2(
             return
 
 
+GRID_BITS = 30
+"""Of the mean weight of a row: rounding in the loop stays below the grid, and no split that matters depends on it."""
+
+
+class OnGrid:
+    """Another learner under weights rounded for each of the rows that a whole weight stands for.
+
+    So a row of weight 2 weighs exactly what two rows of weight 1 do, and splits that tie for these tie for those.
+    """
+
+    def __init__(self, learner: WeakRegressor, counts: Floats) -> None:
+        self.learner, self.counts = learner, counts
+        self.bits = min(GRID_BITS + math.ceil(math.log2(float(counts.sum()))), WEIGHT_BITS - 2)
+
+    def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
+        per_row = np.rint(np.ldexp(weight / self.counts, self.bits))
+        rounded = np.ldexp(self.counts * np.maximum(per_row, 1.0), -self.bits)
+        return self.learner(target, np.where(weight > 0.0, rounded, 0.0), seed)
+
+
 class AdaBoostRegressor(BaseRegressionBooster):
     """AdaBoost.R2, Drucker's boosting for regression (G-2).
 
@@ -228,6 +250,8 @@ class AdaBoostRegressor(BaseRegressionBooster):
         combined: Combination = Untraced(task.y.size)
         if is_traced:
             combined = self._replayed(past, task.X, self._combination(task.y.size))
+        if self.update == "reweight" and task.is_whole:
+            learn = OnGrid(learn, task.counts)
         restart = self.on_weak == "restart"
         return adaboost_r2(
             learn, task.y, task.weight, past, combined, seeds,

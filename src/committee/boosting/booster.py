@@ -17,9 +17,21 @@ from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_targets_classification, read_training_table, read_weights
+from committee.boosting.calibration import (
+    FEWEST_ROUNDS,
+    LITTLE,
+    USUAL,
+    Judged,
+    Trial,
+    fit_shrinkage,
+    fit_slope,
+    halves,
+    shrinkage,
+    vote_size,
+)
 from committee.boosting.loop import Rule, State, Turn, boost
 from committee.boosting.stopping import Stopper
-from committee.boosting.votes import ManyClasses, TwoClasses, make_votes
+from committee.boosting.votes import ManyClasses, TwoClasses, make_votes, vote_probabilities
 from committee.boosting.weak_learners import AnswerKind, Task, make_learner
 from committee.data.ensemble import PackedTrees
 from committee.data.history import History
@@ -72,7 +84,8 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
     Fitted attributes: ``estimators_`` (the members; under early_stopping="validation" up to the best round, while
     ``history_`` holds every round), ``estimator_weights_`` (coefficients on scikit-learn's scale,
     twice the papers'), ``estimator_errors_``, ``history_`` (one row per round), ``weights_`` (of the training rows
-    after the last round), ``stop_reason_``, ``classes_``, ``feature_importances_``.
+    after the last round), ``stop_reason_``, ``classes_``, ``feature_importances_``, ``probability_slope_`` (the factor
+    on the votes that makes their probabilities fit rows not learned from, see `predict_proba`).
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -90,7 +103,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         "verbose": ["verbose"],
     }
     _two_classes_only: ClassVar[bool] = False
-    probability_slope_: float = 1.0  # until validation rows say otherwise
+    probability_slope_: float = 1.0  # where a subclass has no use for it
 
     def __init__(
         self,
@@ -274,6 +287,8 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
             for member, coefficient in zip(members, state.coefficients, strict=True):
                 judge.votes.add(coefficient, member.answers(judge.X, self.n_jobs))
         self._collect(rounds, judge, state, votes, run, n_rounds)
+        if judge is None:
+            self.probability_slope_ = self._unjudged_slope(task)
 
     def _rounds(
         self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int]
@@ -330,7 +345,8 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
                     break
         self._keep(state, votes, run, reason or "all rounds were run", stopper)
         if judge is not None:
-            self.probability_slope_ = self._fit_slope(judge)
+            judged = Judged(self._score_table(judge.X), judge.codes, judge.weight)
+            self.probability_slope_ = fit_slope(judged, self._probabilities)
 
     def _keep(self, state: State, votes: TwoClasses | ManyClasses, run: Run, reason: str, stopper: Stopper) -> None:
         members, coefficients, records = run.members, run.coefficients, run.records
@@ -348,7 +364,6 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         self.estimator_errors_ = np.array([record.error for record in records[: len(members)]])
         self.weights_ = state.weight
         self.stop_reason_ = reason
-        self.probability_slope_ = 1.0
         self._packed: PackedTrees | None = pack_members(members, coefficients, self.n_classes_)
         self._warn(run)
 
@@ -361,19 +376,39 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
             word = f"{run.n_perfect} of {count} make no training error: their coefficients were cut to finite ones."
             warnings.warn(word, ConvergenceWarning, stacklevel=6)
 
-    def _fit_slope(self, judge: Judge) -> float:
-        """The factor on f that makes the probabilities of the validation rows likeliest."""
-        from scipy.optimize import minimize_scalar
+    def _unjudged_slope(self, task: Task) -> float:
+        """The slope where no rows were held out, by the shrinkage law of `calibration.py`."""
+        size = vote_size(self.members_, self.coefficients_, task.X.shape[1])
+        matters = size > LITTLE * task.n_effective and task.n_classes > 1
+        return shrinkage(self._shrinkage(task) if matters else USUAL, task.n_effective, size)
 
-        score = self._score_table(judge.X)
-        at = (np.arange(len(score)), judge.codes)
+    def _shrinkage(self, task: Task) -> float:
+        """The constant of the law, from a trial on either half of the rows."""
+        parts = halves(task.X, task.codes)
+        if parts is None:
+            return USUAL
+        try:
+            trials = [self._trial(task, *parts), self._trial(task, *parts[::-1])]
+        except ValueError:  # from a learner that wants more rows, or more of each class, than half the table has
+            return USUAL
+        return fit_shrinkage(trials, self._probabilities)
 
-        def loss(log_slope: float) -> float:
-            likelihood = self._probabilities(np.exp(log_slope) * score)[at]
-            return -float(np.sum(judge.weight * np.log(np.maximum(likelihood, 1e-300))))
-
-        found: Any = minimize_scalar(loss, bounds=(-7.0, 3.0), method="bounded")
-        return float(np.exp(found.x))
+    def _trial(self, task: Task, learned: NDArray[np.int64], judged: NDArray[np.int64]) -> Trial:
+        """A short run on some rows, judged on others."""
+        counts = task.weight * task.n_effective
+        whole = np.rint(counts)
+        counts = whole if np.allclose(counts, whole, rtol=1e-9, atol=0.0) else counts
+        half = Task(task.columns, task.X[learned], task.codes[learned], task.classes, counts[learned])
+        state = State(half.weight.copy(), np.empty(0), half.weight, (), (), (), (), "")
+        n_rounds = min(len(self.members_), max(FEWEST_ROUNDS, len(self.members_) // 4))
+        seeds = np.random.SeedSequence(self._entropy).generate_state(n_rounds, np.uint64)
+        learn = make_learner(self._weak(), half, update=self.update, kind=self._answers(), n_jobs=self.n_jobs)
+        run = Run(state)
+        for turn in self._rounds(learn, make_votes(half.codes, half.n_classes), state, [int(seed) for seed in seeds]):
+            run.take(turn, turn.record)
+        score = score_members(run.members, run.coefficients, task.X[judged], task.n_classes, self.n_jobs)
+        size = vote_size(run.members, run.coefficients, task.X.shape[1])
+        return Trial(Judged(score, task.codes[judged], counts[judged]), half.n_effective, size)
 
     # --- what a fitted ensemble answers -------------------------------------------------------------------------------
 
@@ -434,8 +469,10 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
 
         The minimiser of the expected exponential loss is half the log-odds (Friedman, Hastie and Tibshirani 2000); for
         K classes P(k | x) is proportional to exp(2 s sum of the coefficients that vote for k) (Zhu et al. 2009). The
-        slope s, ``probability_slope_``, is fitted on the validation rows where there are any, and 1 where not: on its
-        own training rows a vote is surer than it should be.
+        slope s, ``probability_slope_``, makes up for a vote being surer than it should be of rows it learned from. It
+        is fitted on the validation rows where there are any. Where not, s = n / (n + c S) with S the sum of the votes
+        a h of all leaves without their signs; c is measured by trial runs of a quarter of the rounds on either half of
+        the rows, judged on the other half, or is 12 where the slope is close to 1 anyhow.
         """
         return self._probabilities(self.probability_slope_ * self._scores(X))
 
@@ -445,13 +482,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
             yield self._probabilities(self.probability_slope_ * score)
 
     def _probabilities(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        from scipy.special import softmax
-
-        if self.n_classes_ == 1:
-            return np.ones((len(score), 1))
-        if self.n_classes_ == 2:
-            return softmax(np.hstack([-score, score]), axis=1)
-        return softmax(2.0 * score, axis=1)
+        return vote_probabilities(score, self.n_classes_)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of `predict_proba`."""

@@ -10,12 +10,21 @@ c_i = w0_i / nu, which is 1 / (nu n) for equal initial weights w0; without slack
 Every round adds the hypothesis of largest edge under w, the dual constraint that w violates most, and solves again: all
 coefficients are corrected. The best value over all hypotheses lies between beta and that edge, so the run ends when
 they are within tol. A share of the rows of at most nu has a margin below rho.
+
+The value is the mean margin of the worst share nu of the rows, for the vote that makes it largest. It is positive iff
+nu exceeds the smallest hinge loss that a combination of the hypotheses has (put rho = 1 in the primal, its dual below):
+
+    nu > min_{a >= 0} sum_i w0_i max(0, 1 - sum_t a_t u_it) = max sum v,  v'u_t <= 0 for all t,  0 <= v_i <= w0_i
+
+One hypothesis of error e has the value 1 - 2 e / nu (for nu >= e), positive iff nu > 2 e. Below that limit the best
+vote is a tie. So nu="auto" tries shares of 2 e, e the error of the first hypothesis, by cross-validation: AdaBoost's
+hypotheses, found once a fold, serve every nu (LP over AdaBoost's hypotheses: Raetsch, Onoda and Mueller 2001).
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -27,14 +36,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.progress import progress
 from committee.base.rng import RandomState
+from committee.boosting.adaboost import adaboost
 from committee.boosting.booster import BaseBooster, Early, Judge
-from committee.boosting.votes import vote_shares
+from committee.boosting.loop import State, boost
+from committee.boosting.votes import TwoClasses, vote_shares
 from committee.boosting.weak_learners import Task, make_learner
 from committee.data.history import History
 from committee.parts.members import Answers, Member, WeakLearner
 from committee.parts.scoring import pack_members
 
 Floats = NDArray[np.float64]
+
+LearnOn = Callable[[Task], WeakLearner]
 
 SMALLEST = 1e-10
 """Coefficients below it are rounding of the solver."""
@@ -43,6 +56,20 @@ ALL = "all hypotheses were generated"
 
 HIGHS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
 """The smallest tolerances it takes, for both sides of the duality are answers; its presolve costs a quarter more."""
+
+SHARES = (0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
+"""Candidates of nu="auto" in units of 2 e."""
+
+SURE_SHARE = 1.1
+"""In the same units. Any share above 1 leaves a margin for sure, but the first hypothesis then answers nearly alone."""
+
+LEAST_NU = 0.01
+N_FOLDS = 3
+MOST_ROWS = 2000
+"""Rows of the search: nu is a share, which a sample of the rows shows as well as all of them."""
+
+MOST_PROBES = 50
+"""Hypotheses of the search a fold."""
 
 
 class Master(NamedTuple):
@@ -78,6 +105,15 @@ class LPTurn(NamedTuple):
     stop: str
 
 
+class Candidate(NamedTuple):
+    """What nu="auto" saw of one candidate: a row of `nu_search_`."""
+
+    nu: float
+    value: float  # the smallest of the folds
+    error: float  # on the rows held out
+    standard_error: float  # of its difference from the smallest error
+
+
 class Found(NamedTuple):
     """All that a run has found; a warm start goes on from here."""
 
@@ -108,6 +144,18 @@ def solve_master(agreement: Floats, cap: Floats | None) -> Master:
     a = np.where(a > SMALLEST, a, 0.0)
     w = np.maximum(found.x[:n], 0.0)
     return Master(float(found.fun), float(found.eqlin.marginals[0]), a / a.sum(), w / w.sum())
+
+
+def smallest_nu(agreement: Floats, start: Floats) -> float:
+    """The nu above which the columns of agreement [n, T] leave a margin: the smallest hinge loss of their cone."""
+    n, n_columns = agreement.shape
+    found: Any = linprog(
+        -np.ones(n), A_ub=agreement.T, b_ub=np.zeros(n_columns), bounds=np.column_stack([np.zeros(n), start]),
+        method="highs", options=HIGHS,
+    )  # fmt: skip
+    if found.status != 0:
+        raise RuntimeError(f"HiGHS found no optimum of the linear programme: {found.message}")
+    return -float(found.fun)
 
 
 def lpboost(
@@ -172,6 +220,70 @@ def distinct_rows(task: Task) -> tuple[Task, NDArray[np.int64]]:
     return Task(task.columns, task.X[first], task.codes[first], task.classes, weight), place
 
 
+def shares_of(error: float, shares: Sequence[float] = SHARES) -> Floats:
+    """Values of nu, rising: these shares of 2 e, e the error of the first hypothesis."""
+    return np.unique(np.clip(np.round(2.0 * error * np.array(shares), 4), LEAST_NU, 1.0))
+
+
+def try_values(grid: Floats, rows: Task, learn_on: LearnOn, seeds: list[int], tol: float) -> list[Candidate]:
+    """Judge the candidates by cross-validation; none where there is no choice, or a class has no row for every fold."""
+    fold = _folds(rows.codes, seeds[0])
+    n_folds = int(fold.max()) + 1
+    if n_folds < 2 or grid.size < 2:
+        return []
+    wrong = np.zeros((rows.codes.size, grid.size))
+    value = np.full(grid.size, np.inf)
+    for k in range(n_folds):
+        inside, outside = np.flatnonzero((fold >= 0) & (fold != k)), np.flatnonzero(fold == k)
+        wrong[outside], worst = _probe(grid, rows, inside, outside, learn_on, seeds)
+        value = np.minimum(value, worst)
+    weight = np.where(fold >= 0, rows.weight, 0.0)
+    weight /= weight.sum()
+    error = np.where(value > tol, weight @ wrong, np.inf)
+    more = wrong - wrong[:, [int(error.argmin())]]
+    noise = np.sqrt(weight**2 @ more**2)
+    return [Candidate(*map(float, each)) for each in zip(grid, value, weight @ wrong, noise, strict=True)]
+
+
+def pick_nu(seen: Sequence[Candidate], tol: float, otherwise: float) -> float:
+    """The largest nu with a margin whose error is within one standard error of the smallest."""
+    usable = [each for each in seen if each.value > tol]
+    least = min((each.error for each in usable), default=np.inf)
+    return max((each.nu for each in usable if each.error <= least + each.standard_error + SMALLEST), default=otherwise)
+
+
+def _folds(codes: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """A fold for every row by lot, each class spread evenly; -1 for rows beyond MOST_ROWS."""
+    order = np.random.default_rng(seed).permutation(codes.size)[:MOST_ROWS]
+    fold = np.full(codes.size, -1)
+    counts = np.bincount(codes[order], minlength=int(codes.max()) + 1)
+    n_folds = max(min(N_FOLDS, int(counts.min())), 1)
+    for k in range(counts.size):
+        of_class = order[codes[order] == k]
+        fold[of_class] = np.arange(of_class.size) % n_folds
+    return fold
+
+
+def _probe(
+    grid: Floats,
+    rows: Task,
+    inside: NDArray[np.int64],
+    outside: NDArray[np.int64],
+    learn_on: LearnOn,
+    seeds: list[int],
+) -> tuple[NDArray[np.bool_], Floats]:
+    """AdaBoost's hypotheses of the rows inside: for every nu the errors [rows, nu] of their vote outside, its value."""
+    part = Task(rows.columns, rows.X[inside], rows.codes[inside], rows.classes, rows.weight[inside])
+    state = State(part.weight.copy(), np.empty(0), part.weight, (), (), (), (), "")
+    turns = boost(learn_on(part), TwoClasses(part.y), state, adaboost, seeds)
+    members = [turn.member for turn in turns if turn.member is not None]
+    u = np.column_stack([np.asarray(member.answers(part.X) * part.y, np.float64) for member in members])
+    masters = [solve_master(u, part.weight / nu) for nu in grid]
+    answers = np.column_stack([member.answers(rows.X[outside]) for member in members])
+    score = answers @ np.column_stack([master.coefficients for master in masters])
+    return (score > 0.0) != (rows.y[outside] > 0)[:, np.newaxis], np.array([master.value for master in masters])
+
+
 class LPBoostClassifier(BaseBooster):
     """LPBoost, two classes (F-5, E-10): the vote with the largest margin, hard or soft.
 
@@ -179,8 +291,13 @@ class LPBoostClassifier(BaseBooster):
     ----------
     estimator : the weak learner, default `DecisionStump()`, which maximises the edge
         With a learner that does not, the run ends when it finds no better hypothesis, which need not be the optimum.
-    nu : share of the rows in (0, 1] that may have a margin below rho, or None for the hard margin
-        The hard margin needs classes that the hypotheses separate.
+    nu : "auto", a share of the rows in (0, 1] that may have a margin below rho, or None for the hard margin
+        Noise needs a large nu: unless nu exceeds the hinge loss of every vote, the best vote is a tie. "auto" tries
+        shares of 2 e, e the error of the first hypothesis, in 3-fold cross-validation over at most 2,000 distinct rows
+        with up to 50 hypotheses of AdaBoost, and takes the largest nu within one standard error of the smallest error;
+        1.1 times 2 e where none leaves a margin or the rows are too few. ``nu_`` is the value used, ``nu_search_`` has
+        a row per candidate (None where nu was given); a warm start keeps both. The hard margin needs classes that the
+        hypotheses separate.
     n_estimators : the largest number of hypotheses to generate; those whose coefficient ends at zero are dropped
     tol : the run ends when edge and value, which enclose the best value, are this close
     early_stopping : "validation", optional
@@ -207,7 +324,7 @@ class LPBoostClassifier(BaseBooster):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: rule for name, rule in BaseBooster._parameter_constraints.items()
            if name not in ("update", "target_error")},
-        "nu": [Interval(Real, 0.0, 1.0, closed="right"), None],
+        "nu": [StrOptions({"auto"}), Interval(Real, 0.0, 1.0, closed="right"), None],
         "early_stopping": [StrOptions({"validation"}), None],
     }  # fmt: skip
     _two_classes_only = True
@@ -216,7 +333,7 @@ class LPBoostClassifier(BaseBooster):
         self,
         estimator: Any = None,
         *,
-        nu: float | None = 0.1,
+        nu: float | Literal["auto"] | None = "auto",
         n_estimators: int = 200,
         tol: float = 1e-6,
         early_stopping: Literal["validation"] | None = None,
@@ -228,7 +345,7 @@ class LPBoostClassifier(BaseBooster):
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
-        self.nu = nu
+        self.nu: float | Literal["auto"] | None = nu
         self.n_estimators = n_estimators
         self.tol = tol
         self.early_stopping: Early = early_stopping
@@ -241,26 +358,50 @@ class LPBoostClassifier(BaseBooster):
 
     def _run(self, task: Task, judge: Judge | None) -> None:
         rows, place = distinct_rows(task)
-        found = self._earlier(task, rows)
-        n_there = len(found.members)
+        earlier = self._earlier(task, rows)
+        n_there = len(earlier.members)
         if self.n_estimators < n_there:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be larger or equal to the {n_there} hypotheses that are there "
                 "already when warm_start=True."
             )
-        seeds = np.random.SeedSequence(self._entropy).generate_state(self.n_estimators + 1, np.uint64)
+        self.nu_, surest = self._choose(rows, n_there)
+        found = self._boost(rows, judge, earlier)
+        if self.nu_ != surest and self.early_stopping is None and found.records[-1].value <= self.tol:
+            self.nu_ = surest
+            found = self._boost(rows, judge, self._earlier(task, rows))
+        self._settle(found, rows, found.weight[place] * task.weight / rows.weight[place])
+
+    def _boost(self, rows: Task, judge: Judge | None, found: Found) -> Found:
+        seeds = [] if self._is_done(found) else self._seeds()[len(found.members) :]
+        columns = [member.answers(rows.X, self.n_jobs) * rows.y for member in found.members]
         rounds = lpboost(
-            make_learner(self._weak(), rows, update="reweight", kind="votes", n_jobs=self.n_jobs),
-            rows.y,
-            rows.weight,
-            [member.answers(rows.X, self.n_jobs) * rows.y for member in found.members],
-            [] if self._is_done(found) else [int(seed) for seed in seeds[n_there + 1 :]],
-            nu=self.nu,
-            tol=self.tol,
+            self._learn_on(rows), rows.y, rows.weight, columns, seeds, nu=self.nu_, tol=self.tol,
             n_before=len(found.records),
-        )
-        found = self._gather(rounds, judge, found)
-        self._settle(found, found.weight[place] * task.weight / rows.weight[place])
+        )  # fmt: skip
+        return self._gather(rounds, judge, found)
+
+    def _learn_on(self, rows: Task) -> WeakLearner:
+        return make_learner(self._weak(), rows, update="reweight", kind="votes", n_jobs=self.n_jobs)
+
+    def _seeds(self) -> list[int]:
+        seeds = np.random.SeedSequence(self._entropy).generate_state(self.n_estimators + 1, np.uint64)
+        return [int(seed) for seed in seeds[1:]]
+
+    def _choose(self, rows: Task, n_there: int) -> tuple[float | None, float | None]:
+        """The nu to use, and the one to take where it leaves no margin in n_estimators rounds."""
+        if self.nu != "auto":
+            self.nu_search_ = None
+            return self.nu, self.nu
+        if n_there:
+            return self.nu_, self.nu_
+        seeds = self._seeds()
+        first = self._learn_on(rows)(rows.weight, seeds[0])
+        error = float(rows.weight[first.answers * rows.y < 0].sum())
+        surest = float(shares_of(error, [SURE_SHARE])[0])
+        seen = try_values(shares_of(error), rows, self._learn_on, seeds[:MOST_PROBES], self.tol)
+        self.nu_search_ = History.from_records(seen)
+        return pick_nu(seen, self.tol, surest), surest
 
     def _earlier(self, task: Task, rows: Task) -> Found:
         """Nothing yet, or what an earlier fit has found."""
@@ -315,7 +456,7 @@ class LPBoostClassifier(BaseBooster):
             return len(records)
         return int(np.argmin([record.validation_error for record in records])) + 1
 
-    def _settle(self, found: Found, weight: Floats) -> None:
+    def _settle(self, found: Found, rows: Task, weight: Floats) -> None:
         """Keep the vote of the best round, without the hypotheses that have no part in it."""
         best = self._best_round(found.records)
         coefficients = found.stages[best - 1]
@@ -332,9 +473,19 @@ class LPBoostClassifier(BaseBooster):
         if value <= self.tol and self.early_stopping is None:  # else the vote was chosen for its error
             warnings.warn(
                 f"The best value over {len(found.members)} hypotheses is {value:.3g}: they leave no margin between the "
-                "classes, and the vote is close to a tie. Take a larger nu (None allows no slack at all), more "
-                "hypotheses, or larger trees.", ConvergenceWarning, stacklevel=4,
+                f"classes, and the vote is close to a tie. {self._advice(found, rows)}", ConvergenceWarning,
+                stacklevel=4,
             )  # fmt: skip
+
+    def _advice(self, found: Found, rows: Task) -> str:
+        u = np.column_stack([member.answers(rows.X, self.n_jobs) * rows.y for member in found.members])
+        limit = smallest_nu(np.asarray(u, np.float64), rows.weight)
+        if limit >= 1.0 - self.tol:
+            return "No nu changes that, for no vote of theirs beats chance: take more hypotheses, or larger trees."
+        return (
+            f"They leave one at every nu above {limit:.3g}: take nu='auto' or a number above that, more hypotheses, or "
+            "larger trees."
+        )
 
     # --- what a fitted vote answers -----------------------------------------------------------------------------------
 

@@ -85,4 +85,21 @@ def vote_shares(score: NDArray[np.float64], n_classes: int) -> NDArray[np.float6
     """The share of the vote of either class, from scores [n, 1] in [-1, 1]."""
     if n_classes == 1:
         return np.ones((len(score), 1))
-    return np.clip(np.hstack([0.5 - 0.5 * score, 0.5 + 0.5 * score]), 0.0, 1.0)
+    return _leading(np.clip(np.hstack([0.5 - 0.5 * score, 0.5 + 0.5 * score]), 0.0, 1.0), score)
+
+
+def vote_probabilities(score: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
+    """The link of the exponential loss: 1 / (1 + exp(-2 f)), or exp(2 votes) over their sum for K classes."""
+    from scipy.special import softmax
+
+    if n_classes == 1:
+        return np.ones((len(score), 1))
+    return _leading(softmax(np.hstack([-score, score]) if n_classes == 2 else 2.0 * score, axis=1), score)
+
+
+def _leading(shares: NDArray[np.float64], score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The shares, one bit larger (in place) for the class that wins where rounding made a tie of its lead."""
+    best = (score[:, 0] > 0.0).astype(np.int64) if score.shape[1] == 1 else score.argmax(axis=1)
+    rows = np.flatnonzero(shares.argmax(axis=1) != best)
+    shares[rows, best[rows]] = np.nextafter(shares[rows].max(axis=1), 1.0)
+    return shares

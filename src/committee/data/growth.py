@@ -26,6 +26,7 @@ class Goal(NamedTuple):
     l2: float
     gain_unit: float  # impurity fall = gain_unit * (score of the children - score of the node) / total_weight
     total_weight: float
+    category_smoothing: float = 0.0  # categories are ordered by G / (H + this)
 
 
 class Limits(NamedTuple):
@@ -44,6 +45,7 @@ class Limits(NamedTuple):
     best_first: bool
     is_monotone: bool
     has_groups: bool
+    whole_weights: bool = False  # a whole weight counts as so many rows (kernels/histogram_tree.py)
     is_plain: bool = False  # set by the engine: squared criterion, no regularisation, no limit on leaves
 
 
@@ -80,6 +82,9 @@ NODE = np.dtype(
         ("set", "u8", (4,)),
         ("last_left", "i8"),  # largest code of the table on the left side, -1 where there is none
         ("first_right", "i8"),
+        ("count", "i8"),  # rows, a whole weight as so many, in kernels/histogram_tree.py
+        ("left_sum", "i8"),  # packed sums of the rows that would go left, in kernels/histogram_tree.py
+        ("n_refused", "i8"),  # splits of the node that left too few rows on a side, in kernels/histogram_tree.py
         ("left", "i8"),  # left child, -1 until the split is taken
         ("start", "i8"),  # rows start : start + n
         ("n", "i8"),
@@ -138,6 +143,21 @@ class Work(NamedTuple):
     spare_rows: NDArray[np.uint32]  # [n]
     spare_stat: NDArray[np.int64]  # [n, 2]
     side: NDArray[np.uint8]  # [n]
+
+
+class HistogramWork(NamedTuple):
+    """Scratch memory for trees on packed histograms (kernels/histogram_tree.py)."""
+
+    ordered: NDArray[np.int64]  # [n] amounts in the order of a node's rows
+    ones: NDArray[np.int64]  # [n] how many rows a row counts for, or empty where no counts are needed
+    spare: NDArray[np.uint32]  # [n]
+    sums: NDArray[np.int64]  # [2, 256] packed sums and counts left of each cut
+    cuts: NDArray[np.float64]  # [3, 256] the same as numbers, and the fall of the loss
+    fall_bits: NDArray[np.int64]  # [256] the memory of cuts[2], seen as integers
+    order: NDArray[np.int64]  # [257] categories in Fisher order
+    side: NDArray[np.uint8]  # [256] 1 for the codes that go left
+    slot: NDArray[np.int64]  # [nodes] where a node's histogram stands
+    frontier: NDArray[np.int64]  # [leaves] open leaves, a heap
 
 
 CODE, LEFT_G, LEFT_H, LEFT_N = range(4)

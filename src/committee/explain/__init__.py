@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from committee.explain.boosting_evidence import BoostingEvidence, boosting_evidence
+from committee.explain.shap import ShapValues, shap_interaction_values, shap_values
 from committee.explain.suspicious_rows import SuspiciousRows, suspicious_rows
 
-__all__ = ["BoostingEvidence", "SuspiciousRows", "boosting_evidence", "suspicious_rows"]
+__all__ = [
+    "BoostingEvidence",
+    "ShapValues",
+    "SuspiciousRows",
+    "boosting_evidence",
+    "shap_interaction_values",
+    "shap_values",
+    "suspicious_rows",
+]

@@ -116,3 +116,71 @@ def add_leaf_values(X, nodes, roots, depths, values, score_out):
                 node = step(X, np.uintp(i), node, nodes)
             for j in range(k):
                 score_out[i, j] += values[node, j]
+
+
+ROWS_TOGETHER = 256
+"""Rows that go through all trees before the next ones: their part of the table, and each tree, stay in the cache."""
+
+
+@kernel
+def add_tree_scores(X, nodes, roots, depths, outputs, values, score_out):
+    """Add to score_out [n, k] the values of the leaves that rows of X [n, d] reach; tree t adds to column outputs[t].
+
+    Eight rows walk in lock step, at most depths[t] steps through tree t.
+    """
+    n = X.shape[0]
+    last = n // 8 * 8
+    for block in range(0, last, ROWS_TOGETHER):
+        end = np.uintp(min(block + ROWS_TOGETHER, last))
+        for t in range(roots.size):
+            root = np.uintp(roots[t])
+            k = outputs[t]
+            for row in range(np.uintp(block), end, np.uintp(8)):
+                a = b = c = d = e = f = g = h = root
+                for _ in range(depths[t]):
+                    a = step(X, row, a, nodes)
+                    b = step(X, row + np.uintp(1), b, nodes)
+                    c = step(X, row + np.uintp(2), c, nodes)
+                    d = step(X, row + np.uintp(3), d, nodes)
+                    e = step(X, row + np.uintp(4), e, nodes)
+                    f = step(X, row + np.uintp(5), f, nodes)
+                    g = step(X, row + np.uintp(6), g, nodes)
+                    h = step(X, row + np.uintp(7), h, nodes)
+                score_out[row, k] += values[a]
+                score_out[row + np.uintp(1), k] += values[b]
+                score_out[row + np.uintp(2), k] += values[c]
+                score_out[row + np.uintp(3), k] += values[d]
+                score_out[row + np.uintp(4), k] += values[e]
+                score_out[row + np.uintp(5), k] += values[f]
+                score_out[row + np.uintp(6), k] += values[g]
+                score_out[row + np.uintp(7), k] += values[h]
+    for i in range(last, n):
+        for t in range(roots.size):
+            node = np.uintp(roots[t])
+            for _ in range(depths[t]):
+                node = step(X, np.uintp(i), node, nodes)
+            score_out[i, outputs[t]] += values[node]
+
+
+@kernel
+def add_category_scores(X, nodes, roots, outputs, category_set, categories, values, score_out):
+    """The same for trees with splits of categories: node i has the set categories[category_set[i]], or -1."""
+    for i in range(X.shape[0]):
+        for t in range(roots.size):
+            node = np.uintp(roots[t])
+            while True:
+                here = nodes[node]
+                if np.uintp(here.left) == node:
+                    break
+                f = here.feature
+                x = X[i, np.uintp(f ^ (f >> np.int32(31)))]
+                if x != x:
+                    left = f < 0
+                elif category_set[node] >= 0:
+                    code = np.int64(x)
+                    word = categories[category_set[node], code >> 6]
+                    left = (word >> np.uint64(code & 63)) & np.uint64(1) == np.uint64(1)
+                else:
+                    left = x <= here.threshold
+                node = np.uintp(here.left) + np.uintp(not left)
+            score_out[i, outputs[t]] += values[node]

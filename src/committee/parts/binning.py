@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from numbers import Integral
 
 import numpy as np
@@ -128,12 +129,30 @@ def bin_table(
     bins = run(_column_bins, calls, threads)
     bins = [_category_bins(X[:, f]) if is_categorical[f] else pair for f, pair in enumerate(bins)]
     n_bins = np.array([low.size for low, _ in bins], np.int64)
+    codes = _bin_rows(X, bins, n_bins, n_jobs)
+    return _matrix(codes, n_bins, bins, is_categorical)
+
+
+def code_table(X: NDArray[np.floating], matrix: BinnedMatrix, n_jobs: int | None) -> NDArray[np.uint8]:
+    """Codes [d, n] of another table in the bins of `matrix`."""
+    ends = matrix.offsets
+    bins = [(matrix.lower[a:b], matrix.upper[a:b]) for a, b in pairwise(ends)]
+    return _bin_rows(X, bins, matrix.n_bins, n_jobs)
+
+
+def _bin_rows(
+    X: NDArray[np.floating],
+    bins: list[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    n_bins: NDArray[np.int64],
+    n_jobs: int | None,
+) -> NDArray[np.uint8]:
+    n, d = X.shape
     edges = np.full((d, MAX_BINS + 1), np.inf)
     for f, (low, high) in enumerate(bins):
         edges[f, : max(low.size - 1, 0)] = midpoints(high[:-1], low[1:])
     codes = np.empty((d, n), CODE_BINNED)
     run(_bin_block, [(X, edges, n_bins, r, codes) for r in range(0, n, BLOCK)], n_threads(n_jobs, X.size))
-    return _matrix(codes, n_bins, bins, is_categorical)
+    return codes
 
 
 def _column_bins(

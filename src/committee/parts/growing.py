@@ -8,6 +8,9 @@ sums are integers, and a node's random draws depend only on its path from the ro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,9 +20,18 @@ from committee.data.growth import Constraints, Limits
 from committee.data.tree import LEAF, Tree
 from committee.kernels import statistics
 from committee.parts.binning import midpoints
+from committee.parts.histogram_trees import HistogramGrower, most_leaves, pack
+from committee.parts.histogram_trees import suits as histograms_suit
 from committee.parts.large_tree import LargeTree
 from committee.parts.response import Response
-from committee.parts.subtrees import grow_small, make_table, new_nodes, rules_record, subtree_rows
+from committee.parts.subtrees import (
+    feature_records,
+    grow_small,
+    make_table,
+    new_nodes,
+    rules_record,
+    subtree_rows,
+)
 
 NO_LIMIT = 2**31 - 1
 
@@ -65,9 +77,14 @@ def grow_placed(
     *,
     seed: int = 0,
     n_jobs: int | None = None,
+    keep: list[HistogramGrower] | None = None,
 ) -> tuple[Tree, NDArray[np.int64]]:
-    """`grow`, and the leaf that every training row ended in; -1 for rows of weight zero."""
-    nodes, rows = _grow_nodes(matrix, response, limits, constraints, seed, n_jobs)
+    """`grow`, and the leaf that every training row ended in; -1 for rows of weight zero.
+
+    A caller who grows tree after tree gives an empty list as `keep`: it holds on to memory for the next tree, and
+    small trees are then grown on packed histograms.
+    """
+    nodes, rows = _grow_nodes(matrix, response, limits, constraints, seed, n_jobs, keep)
     leaf = np.full(response.weight.size, -1, np.int64)
     is_leaf = np.flatnonzero(nodes["left"] == LEAF)
     is_leaf = is_leaf[np.argsort(nodes["start"][is_leaf], kind="stable")]  # leaves tile the rows
@@ -82,12 +99,20 @@ def _grow_nodes(
     constraints: Constraints | None,
     seed: int,
     n_jobs: int | None,
+    keep: list[HistogramGrower] | None = None,
 ) -> tuple[NDArray[np.void], NDArray[np.uint32]]:
     """Node records, and the rows in an order that keeps those of every node together."""
     rows = np.flatnonzero(response.weight > 0).astype(ROW)
-    stat = response.stat[rows] if rows.size < response.weight.size else response.stat.copy()
-    table = make_table(matrix, response, constraints or Constraints.none(matrix.n_features))
     rules = rules_record(response, limits)
+    constraints = constraints or Constraints.none(matrix.n_features)
+    if keep is not None and histograms_suit(rules, matrix):
+        if not keep:
+            keep.append(HistogramGrower(matrix, feature_records(matrix, constraints), most_leaves(rules)))
+        amounts = pack(response.stat)
+        if amounts is not None:
+            return keep[0].grow(rules, rows, amounts, seed), rows
+    stat = response.stat[rows] if rows.size < response.weight.size else response.stat.copy()
+    table = make_table(matrix, response, constraints)
     if rows.size <= subtree_rows(matrix.n_features):
         root = new_nodes(1)
         root[0]["n"], root[0]["key"] = rows.size, seed
@@ -109,7 +134,7 @@ def _finish(
     has_set = is_inner & (nodes["is_set"] == 1)
     return Tree(
         feature=np.where(is_inner, nodes["feature"], LEAF).astype(np.int32),
-        threshold=_thresholds(nodes, matrix),
+        threshold=thresholds({name: nodes[name] for name in SPLIT_FIELDS}, matrix),
         left=left,
         missing_left=is_inner & (nodes["missing_left"] == 1),
         category_set=np.where(has_set, np.cumsum(has_set) - 1, -1).astype(np.int32),
@@ -133,9 +158,15 @@ def _clip_values(
         value[:, 0] = 1.0 - value[:, 1]
 
 
-def _thresholds(nodes: NDArray[np.void], matrix: BinnedMatrix) -> NDArray[np.float64]:
-    """Half-way between the last value on the left and the first on the right that the node's rows have."""
-    threshold = np.full(nodes.size, np.nan)
+SPLIT_FIELDS = ("left", "is_set", "feature", "last_left", "first_right", "threshold")
+
+
+def thresholds(nodes: Mapping[str, NDArray[Any]], matrix: BinnedMatrix) -> NDArray[np.float64]:
+    """Half-way between the last value on the left and the first on the right that the node's rows have.
+
+    nodes holds the SPLIT_FIELDS of node records.
+    """
+    threshold = np.full(nodes["left"].size, np.nan)
     numeric = np.flatnonzero((nodes["left"] != LEAF) & (nodes["is_set"] == 0))
     # Field by field: NumPy copies records slowly.
     feature, last, first, drawn = (

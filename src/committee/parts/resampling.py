@@ -49,3 +49,14 @@ def draw(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> F
     counts = np.empty(weight.size)
     counts[order] = np.diff(n_below, prepend=0)
     return counts
+
+
+def content_groups(X: NDArray[np.floating], y: Floats) -> NDArray[np.int64]:
+    """Numbers 0, 1, ... of the distinct rows, in an order that depends on their values alone; equal rows share one."""
+    order = content_order(X, y)
+    table = np.column_stack([X[order], y[order]])
+    same = (table[1:] == table[:-1]) | (np.isnan(table[1:]) & np.isnan(table[:-1]))
+    is_new = np.append(True, ~same.all(axis=1))
+    group = np.empty(len(X), np.int64)
+    group[order] = np.cumsum(is_new) - 1
+    return group

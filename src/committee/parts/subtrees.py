@@ -37,17 +37,21 @@ def rules_record(response: Response, limits: Limits) -> NDArray[np.void]:
     return rules
 
 
-def make_table(matrix: BinnedMatrix, response: Response, constraints: Constraints) -> Table:
+def feature_records(matrix: BinnedMatrix, constraints: Constraints) -> NDArray[np.void]:
     features = np.zeros(matrix.n_features, FEATURE)
     features["n_bins"] = matrix.n_bins
     features["offset"] = matrix.offsets[:-1]
     features["is_categorical"] = matrix.is_categorical
     features["monotone"] = constraints.monotone
     features["groups"] = constraints.groups
+    return features
+
+
+def make_table(matrix: BinnedMatrix, response: Response, constraints: Constraints) -> Table:
     return Table(
         bytes=np.empty((0, 0), np.uint8) if matrix.is_exact else matrix.codes,
         ranks=matrix.codes if matrix.is_exact else np.empty((0, 0), np.uint32),
-        features=features,
+        features=feature_records(matrix, constraints),
         lower=matrix.lower,
         upper=matrix.upper,
         target=response.target,

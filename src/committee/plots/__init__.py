@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from committee.plots.boosting import EdgeDisplay, ErrorCurveDisplay
+from committee.plots.boosting_experiment import (
+    ExperimentErrorsDisplay,
+    ExperimentMarginsDisplay,
+    MarginMaximisationDisplay,
+)
 from committee.plots.margins import MarginDistributionDisplay
 from committee.plots.pruning import PruningDisplay
 from committee.plots.rounds_in_the_plane import RoundsInThePlaneDisplay
+from committee.plots.shap import ShapSummaryDisplay, ShapWaterfallDisplay
 from committee.plots.suspicious_rows import SuspiciousRowsDisplay
 from committee.plots.tree import TreeDisplay, plot_tree
 
 __all__ = [
     "EdgeDisplay",
     "ErrorCurveDisplay",
+    "ExperimentErrorsDisplay",
+    "ExperimentMarginsDisplay",
     "MarginDistributionDisplay",
+    "MarginMaximisationDisplay",
     "PruningDisplay",
     "RoundsInThePlaneDisplay",
+    "ShapSummaryDisplay",
+    "ShapWaterfallDisplay",
     "SuspiciousRowsDisplay",
     "TreeDisplay",
     "plot_tree",

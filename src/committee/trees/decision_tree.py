@@ -59,6 +59,7 @@ class Training:
         self.seed = int(member_seeds(params["random_state"], 1)[0])
         self.matrix = self._code()
         self.weight_bits: int | None = None
+        self.keep: list[Any] | None = None
 
     def expect_many(self) -> None:
         """Make ready for tree after tree under changing weights: tiles kept, weights that pack into half a word."""
@@ -68,6 +69,7 @@ class Training:
         if not self.matrix.is_exact:
             self.matrix = self.matrix._replace(tiles=make_tiles(self.matrix.codes))
             self.weight_bits = PACKED_WEIGHT_BITS
+            self.keep = []
 
     def _code(self) -> BinnedMatrix:
         from committee.parts.binning import BinMapper
@@ -89,7 +91,8 @@ class Training:
 
         response = self.estimator.make_response(self.target, weight, self.weight_bits)
         limits = tree_limits(self.params, response, self.columns.n_features, self.constraints)
-        return grow_placed(self.matrix, response, limits, self.constraints, seed=seed, n_jobs=self.params["n_jobs"])
+        n_jobs = self.params["n_jobs"]
+        return grow_placed(self.matrix, response, limits, self.constraints, seed=seed, n_jobs=n_jobs, keep=self.keep)
 
     def grow_on(self, rows: NDArray[np.int64]) -> Tree:
         weight = np.zeros_like(self.weight)

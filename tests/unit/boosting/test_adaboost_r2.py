@@ -371,3 +371,14 @@ def test_bad_input_is_refused_and_leaves_a_fit_as_it_was(friedman: tuple[Floats,
 def test_verbose_shows_progress(friedman: tuple[Floats, Floats], capsys: pytest.CaptureFixture[str]) -> None:
     AdaBoostRegressor(n_estimators=2, verbose=1, random_state=0).fit(*friedman)
     assert "training error" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whole_weights_are_repetition_where_many_splits_tie(seed: int) -> None:
+    """Whole targets: their products with the weights are exact, so ties stay ties under weights and repetition."""
+    rng = np.random.default_rng(seed)
+    X, y, counts = rng.random((60, 10)), rng.integers(0, 3, 60).astype(float), rng.integers(0, 5, 60)
+    rows = rng.permutation(np.repeat(np.arange(60), counts))
+    model = AdaBoostRegressor(n_estimators=30, update="reweight", random_state=0)
+    weighted = model.fit(X, y, sample_weight=counts).predict(X)
+    np.testing.assert_allclose(model.fit(X[rows], y[rows]).predict(X), weighted, rtol=1e-9, atol=1e-12)

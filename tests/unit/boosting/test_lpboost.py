@@ -16,9 +16,9 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 from sklearn.utils.estimator_checks import check_estimator
 
-from committee import DecisionTreeClassifier
+from committee import AdaBoostClassifier, DecisionTreeClassifier
 from committee.base.columns import fit_encode, open_table
-from committee.boosting.lpboost import LPBoostClassifier, distinct_rows, lpboost, solve_master
+from committee.boosting.lpboost import LPBoostClassifier, distinct_rows, lpboost, smallest_nu, solve_master
 from committee.boosting.weak_learners import Task
 from committee.data.samples import load_sample
 from committee.parts.members import EstimatorMember, Guess
@@ -269,7 +269,7 @@ def test_no_margin_is_said() -> None:
     """XOR: no vote of stumps separates it, the value is 0."""
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     y = np.array([0, 1, 1, 0])
-    with pytest.warns(ConvergenceWarning, match="no margin between the classes"):
+    with pytest.warns(ConvergenceWarning, match="no margin between the classes.*No nu changes that"):
         model = LPBoostClassifier(nu=None).fit(X, y)
     assert model.history_.value[-1] == pytest.approx(0.0, abs=1e-9)
     trees = LPBoostClassifier(DecisionTreeClassifier(max_depth=2), nu=None).fit(X, y)
@@ -326,12 +326,152 @@ def test_master_of_the_majority_of_three() -> None:
         np.testing.assert_allclose(master.weight, 1 / 3)
 
 
+# --- nu="auto" -------------------------------------------------------------------------------------------------------
+
+
+def flipped(n: int = 240, seed: int = 0) -> Data:
+    """A fifth of the labels is wrong: nu = 0.1 leaves no margin."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    y = np.where(X[:, 0] + X[:, 1] + X[:, 2] > 0, 1, -1)
+    return X, np.where(rng.random(n) < 0.2, -y, y)
+
+
+@pytest.mark.parametrize("nu", [0.3, 0.41, 0.7, 1.0])
+def test_one_hypothesis_and_its_negation_have_the_value_of_theory(nu: float) -> None:
+    """max(0, 1 - 2 e / nu), so the smallest nu is 2 e."""
+    u = np.where(np.arange(10) < 2, -1.0, 1.0)[:, None]
+    both, start = np.column_stack([u, -u]), np.full(10, 0.1)
+    assert solve_master(both, start / nu).value == pytest.approx(max(0.0, 1.0 - 0.4 / nu), abs=1e-9)
+    assert smallest_nu(both, start) == pytest.approx(0.4)
+
+
+def test_the_smallest_nu_is_the_smallest_hinge_loss_and_the_limit_of_a_positive_value() -> None:
+    rng = np.random.default_rng(0)
+    u = np.where(rng.random((60, 9)) < 0.6, 1.0, -1.0)
+    start = rng.random(60)
+    start /= start.sum()
+    cost = np.append(np.zeros(9), start)
+    hinge = linprog(cost, np.column_stack([-u, -np.eye(60)]), -np.ones(60))  # a, xi >= 0: xi >= 1 - u a
+    limit = smallest_nu(u, start)
+    assert limit == pytest.approx(hinge.fun, abs=1e-9)
+    assert 0.0 < limit < 1.0
+    assert solve_master(u, start / min(1.01 * limit, 1.0)).value > 0.0
+    assert solve_master(u, start / (0.99 * limit)).value <= 1e-9
+
+
+def test_auto_leaves_a_margin_on_noisy_rows_and_answers_as_well_as_adaboost() -> None:
+    X, y = flipped()
+    X_test, y_test = flipped(2000, seed=1)
+    model = LPBoostClassifier(n_estimators=40, random_state=0).fit(X, y)
+    ada = AdaBoostClassifier(n_estimators=40).fit(X, y)
+    assert model.history_.value[-1] > 0.01
+    assert model.score(X_test, y_test) > ada.score(X_test, y_test) - 0.03
+    with pytest.warns(ConvergenceWarning, match="no margin"):
+        fixed = LPBoostClassifier(nu=0.1, n_estimators=40).fit(X, y)
+    assert model.score(X_test, y_test) > fixed.score(X_test, y_test) + 0.03
+
+
+def test_auto_reports_the_nu_it_found() -> None:
+    X, y = flipped()
+    model = LPBoostClassifier(n_estimators=40, random_state=0).fit(X, y)
+    search = model.nu_search_
+    assert search is not None
+    at = search.nu.tolist().index(model.nu_)
+    usable = search.value > model.tol
+    least = search.error[usable].min()
+    assert usable[at]
+    assert search.error[at] <= least + search.standard_error[at] + 1e-9
+    later = usable & (search.nu > model.nu_)
+    assert np.all(search.error[later] > (least + search.standard_error)[later])
+    assert search.nu[-1] == pytest.approx(2.0 * model.history_.error[0], abs=1e-4)
+    given = LPBoostClassifier(nu=model.nu_, n_estimators=40, random_state=0).fit(X, y)
+    assert (given.nu_, given.nu_search_) == (model.nu_, None)
+    assert given.history_ == model.history_
+    assert LPBoostClassifier(nu=None).fit(*sonar()).nu_ is None
+
+
+def test_auto_goes_down_where_the_classes_are_clean() -> None:
+    """An oblique boundary needs many stumps: at 2 e, what the first hypothesis alone needs, they are too few."""
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    y = X[:, 0] + X[:, 1] > 0
+    model = LPBoostClassifier(n_estimators=30, random_state=0).fit(X, y)
+    assert model.nu_ < 1.3 * model.history_.error[0]
+    sure = LPBoostClassifier(nu=2.2 * model.history_.error[0], n_estimators=30).fit(X, y)
+    assert model.score(X, y) > sure.score(X, y) + 0.03
+
+
+def test_auto_depends_on_the_seed_alone() -> None:
+    X, y = flipped()
+    models = [LPBoostClassifier(n_estimators=20, random_state=seed).fit(X, y) for seed in (3, 3, 4)]
+    assert models[0].nu_ == models[1].nu_
+    assert models[0].nu_search_ == models[1].nu_search_ != models[2].nu_search_
+    np.testing.assert_array_equal(models[0].decision_function(X), models[1].decision_function(X))
+
+
+@every_data
+def test_weights_mean_repetition_to_auto(name: str) -> None:
+    X, y = DATA[name]()
+    count = np.random.default_rng(1).integers(0, 4, len(y))
+    weighted = LPBoostClassifier(n_estimators=20, random_state=0).fit(X, y, sample_weight=count)
+    order = np.random.default_rng(2).permutation(np.repeat(np.arange(len(y)), count))
+    repeated = LPBoostClassifier(n_estimators=20, random_state=0).fit(X[order], y[order])
+    assert weighted.nu_ == repeated.nu_
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
+
+
+def test_a_warm_start_keeps_the_nu_of_auto() -> None:
+    X, y = flipped()
+    model = LPBoostClassifier(n_estimators=10, warm_start=True, random_state=0).fit(X, y)
+    nu, search = model.nu_, model.nu_search_
+    model.set_params(n_estimators=25).fit(X, y)
+    whole = LPBoostClassifier(nu=nu, n_estimators=25, random_state=0).fit(X, y)
+    assert (model.nu_, model.nu_search_) == (nu, search)
+    np.testing.assert_array_equal(model.history_.value, whole.history_.value)
+
+
+def test_auto_takes_a_sure_nu_where_the_rounds_are_too_few() -> None:
+    """Two hypotheses leave no margin at 2 e; at 1.1 times 2 e the first one alone has the value 1 - 1 / 1.1."""
+    X, y = flipped()
+    model = LPBoostClassifier(n_estimators=2, random_state=0).fit(X, y)
+    assert model.nu_ == pytest.approx(2.2 * model.history_.error[0], abs=1e-4)
+    assert model.history_.value[-1] == pytest.approx(1.0 - 1.0 / 1.1, abs=1e-3)
+
+
+def test_auto_with_too_few_rows_to_search() -> None:
+    X, y = np.arange(6.0)[:, None], np.array([0, 1, 0, 0, 0, 0])
+    model = LPBoostClassifier().fit(X, y)
+    assert model.nu_search_ is not None
+    assert model.nu_search_.n_rounds == 0
+    assert model.nu_ == pytest.approx(2.2 / 6, abs=1e-4)
+    assert model.history_.value[-1] > 0.0
+
+
+def test_auto_where_the_rows_of_the_search_hold_one_class() -> None:
+    X = np.arange(3000.0)[:, None] % 1000
+    model = LPBoostClassifier(n_estimators=5, random_state=0).fit(X, X[:, 0] == 500)
+    assert model.nu_ == 0.01
+    assert model.score(X, X[:, 0] == 500) > 0.99
+
+
+def test_the_warning_states_the_smallest_nu_that_leaves_a_margin() -> None:
+    """Of two columns, the second of which brings nothing, it is twice the error of the first."""
+    X, y = flipped()
+    with pytest.warns(ConvergenceWarning, match="at every nu above") as seen:
+        model = LPBoostClassifier(nu=0.1, n_estimators=2).fit(X, y)
+    limit = float(str(seen[0].message).split("at every nu above ")[1].split(":")[0])
+    assert limit == pytest.approx(2.0 * model.history_.error[0], abs=1e-3)
+    assert LPBoostClassifier(nu=limit + 0.01, n_estimators=2).fit(X, y).history_.value[-1] > 0.0
+
+
 def test_three_classes_are_refused() -> None:
     with pytest.raises(ValueError, match="Only binary classification"):
         LPBoostClassifier().fit(np.arange(6.0)[:, None], [0, 1, 2, 0, 1, 2])
 
 
-@pytest.mark.parametrize("wrong", [{"nu": 0.0}, {"nu": 1.5}, {"tol": -1.0}, {"early_stopping": "bound"}])
+@pytest.mark.parametrize(
+    "wrong", [{"nu": 0.0}, {"nu": 1.5}, {"nu": "best"}, {"tol": -1.0}, {"early_stopping": "bound"}]
+)
 def test_parameters_are_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter"):
         LPBoostClassifier(**wrong).fit(np.arange(4.0)[:, None], [0, 1, 0, 1])

@@ -1,0 +1,592 @@
+"""What gradient boosting for classes and for numbers shares: reading the data, judging rounds, answering."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.columns import Columns
+from committee.base.fitting import all_or_nothing
+from committee.base.progress import progress
+from committee.base.rng import RandomState, member_seeds
+from committee.base.validation import read_table, read_training_table, read_weights
+from committee.boosting.gradient_boosting import Plan, Problem, Turn, gradient_boosting
+from committee.data.binned import BinnedMatrix
+from committee.data.ensemble import BoostedTrees
+from committee.data.growth import Constraints
+from committee.data.history import History
+from committee.data.tree import LEAF, Tree
+from committee.parts.binning import BinMapper, code_table
+from committee.parts.boosted_trees import (
+    PackedSum,
+    TreePlan,
+    TreeStack,
+    add_scores,
+    max_leaves,
+    number_of_rows,
+    pack_trees,
+    place_rows,
+)
+from committee.parts.histograms import make_tiles
+from committee.parts.limits import tree_constraints
+from committee.parts.losses import NO_WEIGHTS, Floats, Head, Slope
+from committee.parts.resampling import content_groups
+from committee.parts.subtrees import feature_records
+
+NO_DEPTH = 2**30
+FEW_ROWS = 60
+"""Tables with fewer rows cannot spare any for validation."""
+
+CV_ROWS = 5_000
+"""Up to this many rows the automatic choice judges rounds by cross-validation, beyond it on held-out rows."""
+
+MOST_ROUNDS = 2_000
+"""Rounds of the automatic choice; early stopping ends it long before."""
+
+
+class Record(NamedTuple):
+    """What one round measured."""
+
+    round: int
+    train_loss: float
+    validation_loss: float
+    n_leaves: int
+    n_halved: int
+
+
+class Rows(NamedTuple):
+    """Rows as they were read: table, targets as numbers, weights (empty if equal), initial scores or None."""
+
+    X: NDArray[np.floating]
+    y: NDArray[Any]
+    weight: Floats
+    init_score: Floats | None
+
+    @property
+    def n_counted(self) -> int:
+        return number_of_rows(len(self.y), self.weight)
+
+    def take(self, rows: NDArray[np.int64]) -> Rows:
+        weight = self.weight[rows] if self.weight.size else NO_WEIGHTS
+        offset = None if self.init_score is None else self.init_score[:, rows]
+        return Rows(self.X[rows], self.y[rows], weight, offset)
+
+
+class Judge:
+    """Rows that judge every round, coded in the bins of the rows that the trees grow on."""
+
+    def __init__(self, rows: Rows, matrix: BinnedMatrix, heads: tuple[Head, ...], is_multinomial: bool, base: Floats):
+        self.tiles = make_tiles(code_table(rows.X, matrix, None))
+        self.records = feature_records(matrix, Constraints.none(matrix.n_features))
+        self.score = start_scores(base, rows)
+        self.slope = Slope(heads, rows.y, rows.weight, is_multinomial)
+
+    def loss(self, turn: Turn) -> float:
+        """Mean loss after this round."""
+        for k, tree in enumerate(turn.trees):
+            self.score[k] += tree.value[place_rows(self.tiles, tree.nodes, self.records)]
+        return self.slope.update(self.score)
+
+
+def start_scores(base: Floats, rows: Rows) -> Floats:
+    """Scores [heads, n] before the first tree."""
+    score = np.repeat(base[:, np.newaxis], len(rows.y), axis=1)
+    return score if rows.init_score is None else score + rows.init_score
+
+
+class Patience:
+    """Remembers the round of the smallest validation loss; an improvement counts from `tol` on."""
+
+    def __init__(self, patience: int, tol: float, is_active: bool) -> None:
+        self.patience, self.tol, self.is_active = patience, tol, is_active
+        self.best_loss, self.best_round = np.inf, 0
+
+    def look(self, round_: int, loss: float) -> str:
+        """Why to stop after this round; empty to go on."""
+        if loss < self.best_loss - self.tol:
+            self.best_loss, self.best_round = loss, round_
+        if self.is_active and round_ - self.best_round >= self.patience:
+            return f"the validation loss has not improved for {self.patience} rounds"
+        return ""
+
+
+class State(NamedTuple):
+    """Where a run stands; a warm start goes on from here."""
+
+    score: Floats
+    trees: BoostedTrees | None
+    records: tuple[Record, ...]
+    fingerprint: tuple[Any, ...]
+
+
+Callback = Callable[[Any], bool | None]
+
+
+class BaseGradientBoosting(BaseEstimator):
+    """Gradient tree boosting; a subclass gives the loss and turns scores into answers.
+
+    Fitted attributes: ``history_`` (one row per round), ``n_estimators_`` (rounds kept), ``learning_rate_``,
+    ``baseline_`` (the scores before the first tree), ``stop_reason_``, ``feature_importances_``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "learning_rate": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
+        "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "min_hessian": [Interval(Real, 0.0, None, closed="left")],
+        "min_gain": [Interval(Real, 0.0, None, closed="left")],
+        "l1_regularization": [Interval(Real, 0.0, None, closed="left")],
+        "l2_regularization": [Interval(Real, 0.0, None, closed="left")],
+        "subsample": [Interval(Real, 0.0, 1.0, closed="right")],
+        "colsample_bytree": [Interval(Real, 0.0, 1.0, closed="right")],
+        "max_features": [Interval(RealNotInt, 0.0, 1.0, closed="right")],
+        "max_bins": [Interval(Integral, 2, 255, closed="both")],
+        "second_order": ["boolean"],
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+        "monotonic_cst": ["array-like", dict, None],
+        "interaction_cst": [list, tuple, StrOptions({"pairwise", "no_interactions"}), None],
+        "early_stopping": ["boolean", StrOptions({"auto", "cv"})],
+        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "callbacks": [list, tuple, None],
+        "random_state": ["random_state", np.random.Generator],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+        "verbose": ["verbose"],
+    }
+
+    if TYPE_CHECKING:
+        learning_rate: float | Literal["auto"]
+        n_estimators: int | Literal["auto"]
+        max_leaf_nodes: int | None
+        max_depth: int | None
+        min_samples_leaf: int
+        min_hessian: float
+        min_gain: float
+        l1_regularization: float
+        l2_regularization: float
+        subsample: float
+        colsample_bytree: float
+        max_features: float
+        max_bins: int
+        second_order: bool
+        categorical_features: Any
+        monotonic_cst: Any
+        interaction_cst: Any
+        early_stopping: bool | Literal["auto", "cv"]
+        validation_fraction: float
+        cv: Any
+        n_iter_no_change: int
+        tol: float
+        warm_start: bool
+        callbacks: Sequence[Callback] | None
+        random_state: RandomState
+        n_jobs: int | None
+        verbose: int
+        columns_: Columns
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # --- what a subclass chooses --------------------------------------------------------------------------------------
+
+    def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
+        """The target as the loss takes it; sets what describes it."""
+        raise NotImplementedError
+
+    def _heads(self, y: NDArray[Any]) -> tuple[tuple[Head, ...], bool]:
+        """The loss of every score, and whether they are the classes of one multinomial loss."""
+        raise NotImplementedError
+
+    def _baseline(self, heads: tuple[Head, ...], y: NDArray[Any], weight: Floats) -> Floats:
+        """The constant scores of smallest loss."""
+        raise NotImplementedError
+
+    def _class_weight(self, y: NDArray[Any]) -> Floats | None:
+        return None
+
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+        init_score: ArrayLike | None = None,
+    ) -> Self:
+        """Boost.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : targets of shape (n_samples,)
+        sample_weight : weights of the rows, optional; a whole weight counts as so many equal rows
+        X_val, y_val, sample_weight_val : rows to judge every round on, optional
+        init_score : scores to start from, of shape (n_samples,) or (n_samples, n_scores), optional; predictions do not
+            contain them
+        """
+        self._validate_params()
+        with all_or_nothing(self):
+            rows = self._read(X, y, sample_weight, init_score)
+            given = self._read_judge(X_val, y_val, sample_weight_val)
+            self._run(rows, given)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, init_score: Any) -> Rows:
+        columns, table = read_training_table(
+            self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
+        )
+        if self.warm_start and hasattr(self, "_state") and columns != self.columns_:
+            raise ValueError("warm_start=True goes on with the same table: the columns of X are others than before.")
+        self.columns_ = columns
+        target = self._read_target(y, len(table))
+        weight = self._read_weights(sample_weight, target)
+        offset = self._read_init_score(init_score, len(table))
+        if not (self.warm_start and hasattr(self, "_entropy")):
+            self._entropy = int(member_seeds(self.random_state, 1)[0])
+        rows = Rows(table, target, weight, offset)
+        return rows.take(np.flatnonzero(weight > 0.0)) if weight.size and np.any(weight == 0.0) else rows
+
+    def _read_weights(self, sample_weight: Any, target: NDArray[Any], what: str = "sample_weight") -> Floats:
+        weight = read_weights(sample_weight, len(target), what)
+        by_class = self._class_weight(target)
+        if by_class is not None:
+            weight = by_class if weight is None else weight * by_class
+        if weight is None or np.all(weight == 1.0):
+            return NO_WEIGHTS
+        return weight
+
+    def _read_init_score(self, init_score: Any, n_rows: int) -> Floats | None:
+        if init_score is None:
+            return None
+        offset = np.asarray(init_score, np.float64)
+        n_heads = self._n_scores()
+        if offset.ndim == 1 and n_heads == 1:
+            offset = offset[:, np.newaxis]
+        if offset.shape != (n_rows, n_heads) or not np.all(np.isfinite(offset)):
+            raise ValueError(
+                f"init_score must hold {n_heads} finite score(s) for each of {n_rows} rows; got shape {offset.shape}."
+            )
+        return np.ascontiguousarray(offset.T)
+
+    def _n_scores(self) -> int:
+        return 1
+
+    def _read_judge(self, X_val: Any, y_val: Any, sample_weight_val: Any) -> Rows | None:
+        if X_val is None and y_val is None:
+            if sample_weight_val is not None:
+                raise ValueError("sample_weight_val needs X_val and y_val.")
+            return None
+        if X_val is None or y_val is None:
+            raise ValueError("Rows to validate on need both X_val and y_val: pass both, or neither.")
+        table = read_table(self, X_val)
+        target = self._read_known_target(y_val, len(table))
+        weight = read_weights(sample_weight_val, len(table), "sample_weight_val")
+        return Rows(table, target, NO_WEIGHTS if weight is None else weight, None)
+
+    def _read_known_target(self, y: Any, n_rows: int) -> NDArray[Any]:
+        """Targets of validation rows, which may not bring new classes."""
+        return self._read_target(y, n_rows)
+
+    def _run(self, rows: Rows, given: Rows | None) -> None:
+        n = rows.n_counted
+        self._heads_, self._is_multinomial = self._heads(rows.y)
+        judging = self._judging(n, given)
+        self.learning_rate_ = self._learning_rate(n) if self.learning_rate == "auto" else float(self.learning_rate)
+        n_rounds = self._n_rounds(judging) if self.n_estimators == "auto" else int(self.n_estimators)
+        if judging == "cv":
+            n_rounds, curve = self._cross_validate(rows, n_rounds)
+            self._boost(rows, None, n_rounds)
+            self._keep_curve(curve, n_rounds)
+        elif judging == "fraction":
+            train, test = self._hold_out(rows)
+            self._boost(rows.take(train), rows.take(test), n_rounds)
+        else:
+            self._boost(rows, given, n_rounds)
+
+    def _judging(self, n: int, given: Rows | None) -> Literal["given", "cv", "fraction", ""]:
+        """How rounds are judged."""
+        if given is not None:
+            return "given"
+        if self.early_stopping == "auto":
+            if self.n_estimators != "auto" or n < FEW_ROWS:
+                return ""
+            return "cv" if n <= CV_ROWS else "fraction"
+        if self.early_stopping == "cv":
+            return "cv"
+        return "fraction" if self.early_stopping else ""
+
+    def _learning_rate(self, n: int) -> float:
+        """Small steps for small tables, whose rounds cost little: 0.03 up to 1,000 rows, 0.1 from 100,000 on."""
+        share = (math.log10(max(n, 1)) - 3.0) / 2.0
+        return 0.03 + 0.07 * min(max(share, 0.0), 1.0)
+
+    def _n_rounds(self, judging: str) -> int:
+        return MOST_ROUNDS if judging else 100
+
+    def _groups(self, rows: Rows) -> NDArray[np.int64]:
+        """Numbers of the distinct rows by a hash of their values: rows of one number stay together in a split."""
+        return content_groups(rows.X, np.asarray(rows.y, np.float64))
+
+    def _hold_out(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        group = self._groups(rows)
+        n_groups = int(group.max()) + 1
+        n_test = max(1, round(self.validation_fraction * n_groups))
+        if n_test >= n_groups:
+            raise ValueError(
+                f"The rows (n_samples = {len(rows.y)}, {n_groups} of them distinct) cannot be divided into rows to "
+                "learn from and rows to validate on: pass X_val and y_val, or early_stopping=False."
+            )
+        is_test = np.zeros(n_groups, bool)
+        is_test[np.random.default_rng(self._entropy).permutation(n_groups)[:n_test]] = True
+        return np.flatnonzero(~is_test[group]), np.flatnonzero(is_test[group])
+
+    def _folds(self, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Rows to learn from and rows to judge on; equal rows stay together where the folds are ours to choose."""
+        if not isinstance(self.cv, Integral):
+            from sklearn.model_selection import check_cv
+
+            splitter: Any = check_cv(self.cv)
+            every = np.arange(len(rows.y))
+            return [(every[train], every[test]) for train, test in splitter.split(rows.X, rows.y)]
+        group = self._groups(rows)
+        n_groups = int(group.max()) + 1
+        n_folds = min(int(self.cv), n_groups)
+        fold = (np.random.default_rng(self._entropy).permutation(n_groups) % max(n_folds, 1))[group]
+        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)] if n_folds > 1 else []
+
+    def _cross_validate(self, rows: Rows, n_rounds: int) -> tuple[int, Floats]:
+        """The number of rounds of smallest mean loss over the folds, and the curve. The folds run side by side."""
+        folds = self._folds(rows)
+        if not folds:
+            return min(n_rounds, 100), np.empty(0)
+        runs = [self._fold_losses(rows, train, test, n_rounds) for train, test in folds]
+        share = np.array([self._weight_of(rows, test) for _, test in folds])
+        share /= share.sum()
+        patience = Patience(self.n_iter_no_change, self.tol, True)
+        curve: list[float] = []
+        with progress(f"{type(self).__name__}, {len(folds)} folds", n_rounds, self.verbose) as tick:
+            for losses in zip(*runs, strict=True):
+                curve.append(float(share @ np.array(losses)))
+                tick(f"validation loss {curve[-1]:.4g}")
+                if patience.look(len(curve), curve[-1]):
+                    break
+        return max(patience.best_round, 1), np.array(curve)
+
+    @staticmethod
+    def _weight_of(rows: Rows, chosen: NDArray[np.int64]) -> float:
+        return float(rows.weight[chosen].sum()) if rows.weight.size else float(chosen.size)
+
+    def _fold_losses(
+        self, rows: Rows, train: NDArray[np.int64], test: NDArray[np.int64], n_rounds: int
+    ) -> Iterator[float]:
+        problem, plan, base = self._problem(rows.take(train))
+        kept_out = rows.take(test)
+        judge = Judge(kept_out, problem.matrix, problem.heads, problem.is_multinomial, base)
+        score = start_scores(base, rows.take(train))
+        stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.take(train).n_counted))
+        for turn in gradient_boosting(problem, plan, score, self._seeds(0, n_rounds), stack):
+            yield judge.loss(turn)
+
+    def _problem(self, rows: Rows) -> tuple[Problem, Plan, Floats]:
+        """Code the table; how it is learned; where the scores start."""
+        n, n_features = rows.X.shape
+        matrix = BinMapper(self.max_bins).fit_transform(
+            rows.X, rows.weight if rows.weight.size else None, self.columns_.is_categorical, self.n_jobs
+        )
+        constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
+        problem = Problem(matrix, rows.y, rows.weight, self._heads_, self._is_multinomial, constraints)
+        tree = TreePlan(
+            max_leaf_nodes=NO_DEPTH if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            max_depth=NO_DEPTH if self.max_depth is None else int(self.max_depth),
+            min_samples_leaf=self._min_leaf(n),
+            min_hessian=float(self.min_hessian),
+            min_gain=float(self.min_gain),
+            l1=float(self.l1_regularization),
+            l2=float(self.l2_regularization),
+            max_features=max(1, round(self.max_features * n_features * self.colsample_bytree)),
+            category_smoothing=10.0,
+            second_order=bool(self.second_order),
+        )
+        plan = Plan(tree, self.learning_rate_, float(self.subsample), float(self.colsample_bytree), self.n_jobs)
+        return problem, plan, self._baseline(self._heads_, rows.y, rows.weight)
+
+    def _min_leaf(self, n: int) -> int:
+        return int(self.min_samples_leaf)
+
+    def _max_nodes(self, plan: Plan, n: int) -> int:
+        return 2 * max_leaves(plan.tree, n) - 1
+
+    def _seeds(self, n_done: int, n_wanted: int) -> list[int]:
+        seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :]
+        return [int(seed >> np.uint64(1)) for seed in seeds]
+
+    def _boost(self, rows: Rows, judged: Rows | None, n_rounds: int) -> None:
+        problem, plan, base = self._problem(rows)
+        past = self._past(rows, base)
+        if n_rounds < len(past.records):
+            raise ValueError(
+                f"n_estimators={n_rounds} must be larger or equal to the {len(past.records)} rounds that are there "
+                "already when warm_start=True."
+            )
+        self.baseline_ = base
+        stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.n_counted), past.trees)
+        judge = None
+        if judged is not None:
+            judge = Judge(judged, problem.matrix, problem.heads, problem.is_multinomial, base)
+            if past.trees is not None:
+                add_scores(pack_trees(past.trees), judged.X, judge.score.T, self.n_jobs)
+        seeds = self._seeds(len(past.records), n_rounds)
+        turns = gradient_boosting(problem, plan, past.score, seeds, stack)
+        is_active = judged is not None and self.early_stopping is not False
+        self._collect(turns, past, judge, stack, n_rounds, is_active)
+
+    def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
+        return (rows.X.shape, crc32(np.ascontiguousarray(rows.y).tobytes()), crc32(rows.weight.tobytes()))
+
+    def _past(self, rows: Rows, base: Floats) -> State:
+        """From the first round, or on from the last one of an earlier fit."""
+        if not (self.warm_start and hasattr(self, "_state")):
+            return State(start_scores(base, rows), None, (), self._fingerprint(rows))
+        if self._state.fingerprint != self._fingerprint(rows):
+            raise ValueError(
+                "warm_start=True goes on with the same rows: X, y or the weights are others than in the earlier fit. "
+                "Fit a new model, or set warm_start=False."
+            )
+        return self._state._replace(score=self._state.score.copy())
+
+    def _collect(
+        self, turns: Iterator[Turn], past: State, judge: Judge | None, stack: TreeStack, n_rounds: int, is_active: bool
+    ) -> None:
+        records = list(past.records)
+        patience = Patience(self.n_iter_no_change, self.tol, is_active)
+        reason = ""
+        for record in records:
+            reason = patience.look(record.round, record.validation_loss)
+        with progress(type(self).__name__, n_rounds - len(records), self.verbose) as tick:
+            for turn in turns if not reason else ():
+                loss = judge.loss(turn) if judge is not None else math.nan
+                n_leaves = sum((tree.nodes.size + 1) // 2 for tree in turn.trees)
+                records.append(Record(len(records) + 1, turn.train_loss, loss, n_leaves, turn.n_halved))
+                self._check_finite(records[-1])
+                tick(f"training loss {turn.train_loss:.4g}")
+                reason = self._why_stop(records[-1], patience)
+                if reason:
+                    break
+        self._keep(past, records, stack, patience, reason or "all rounds were run")
+
+    def _check_finite(self, record: Record) -> None:
+        if not math.isfinite(record.train_loss):
+            raise ValueError(
+                f"The training loss is {record.train_loss} after round {record.round}: the loss function gives no "
+                "finite number for some score. Take a smaller learning_rate, or correct the loss."
+            )
+
+    def _why_stop(self, record: Record, patience: Patience) -> str:
+        if record.n_leaves <= len(self._heads_):
+            return "no split makes the loss smaller"
+        for callback in self.callbacks or ():
+            if callback(record):
+                return "a callback ended the run"
+        return patience.look(record.round, record.validation_loss)
+
+    def _keep(self, past: State, records: list[Record], stack: TreeStack, patience: Patience, reason: str) -> None:
+        trees = stack.trees() if records else None
+        self._state = State(past.score, trees, tuple(records), past.fingerprint)
+        n_kept = patience.best_round if patience.is_active and patience.best_round else len(records)
+        n_heads = len(self._heads_)
+        self.n_estimators_ = n_kept
+        self._trees = trees.first(n_kept * n_heads) if trees is not None else None
+        self._packed: PackedSum | None = None if self._trees is None else pack_trees(self._trees)
+        self.history_ = History.from_records(records)
+        self.stop_reason_ = reason
+        if n_kept and records[0].n_leaves <= n_heads:
+            warnings.warn(
+                "The first tree has no split: min_samples_leaf or another limit is too large for these rows, or no "
+                "feature tells anything.", ConvergenceWarning, stacklevel=5,
+            )  # fmt: skip
+
+    def _keep_curve(self, curve: Floats, n_rounds: int) -> None:
+        """The cross-validated curve stands beside the rounds of the final fit."""
+        self.cv_curve_ = curve
+        self.stop_reason_ = f"{n_rounds} rounds had the smallest cross-validated loss"
+
+    # --- what a fitted model answers ----------------------------------------------------------------------------------
+
+    def _raw(self, X: Any) -> Floats:
+        """Scores [n, heads]."""
+        check_is_fitted(self, "n_estimators_")
+        return self._raw_table(read_table(self, X))
+
+    def _raw_table(self, table: NDArray[np.floating]) -> Floats:
+        score = np.repeat(self.baseline_[np.newaxis], len(table), axis=0)
+        if self._packed is not None:
+            add_scores(self._packed, table, score, self.n_jobs)
+        return score
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        check_is_fitted(self, "n_estimators_")
+        table = read_table(self, X)
+        score = np.repeat(self.baseline_[np.newaxis], len(table), axis=0)
+        n_heads = len(self.baseline_)
+        for t in range(self.n_estimators_):
+            one = self._trees_between(t * n_heads, (t + 1) * n_heads)
+            add_scores(pack_trees(one), table, score, self.n_jobs)
+            yield score.copy()
+
+    def _trees_between(self, first: int, last: int) -> BoostedTrees:
+        trees: Any = self._trees
+        a, b = int(trees.offsets[first]), int(trees.offsets[last])
+        nodes = {name: getattr(trees, name)[a:b] for name in BoostedTrees._fields[2:] if name != "categories"}
+        return trees._replace(offsets=trees.offsets[first : last + 1] - a, output=trees.output[first:last], **nodes)
+
+    @property
+    def trees_(self) -> list[Tree]:
+        """The trees, round by round; with several scores, one for each in every round. Leaf values are final."""
+        check_is_fitted(self, "n_estimators_")
+        return [] if self._trees is None else [self._trees.tree(t) for t in range(self._trees.n_trees)]
+
+    def __len__(self) -> int:
+        """Number of rounds kept."""
+        check_is_fitted(self, "n_estimators_")
+        return self.n_estimators_
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Number of the leaf each row ends in, for every tree: (n_samples, n_trees)."""
+        from committee.parts.traversing import apply_tree
+
+        check_is_fitted(self, "n_estimators_")
+        table = read_table(self, X)
+        columns = [apply_tree(tree, table, self.n_jobs) for tree in self.trees_]
+        return np.stack(columns, axis=1) if columns else np.empty((len(table), 0), np.int64)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Falls of the loss that each feature's splits promised, summed over all trees, as shares of one (G-7)."""
+        check_is_fitted(self, "n_estimators_")
+        falls = np.zeros(self.columns_.n_features)
+        if self._trees is not None:
+            inner = self._trees.feature != LEAF
+            np.add.at(falls, self._trees.feature[inner], self._trees.gain[inner])
+        return falls / falls.sum() if falls.sum() > 0.0 else falls

@@ -1,0 +1,205 @@
+"""Gradient tree boosting: any loss L(y, s), by steps along trees in the space of functions (G-4, G-5).
+
+Round t, at the scores s_i of the rows:
+
+    g_i = -L'(y_i, s_i), h_i = L''(y_i, s_i)
+    a tree whose splits maximise the fall of the loss, G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H + l2)
+    the value of every leaf minimises the loss of its rows: the median for the absolute error, the quantile for the
+    quantile loss, else one Newton step G / (H + l2)
+    s_i <- s_i + rate * value of the leaf of x_i
+
+In the first-order form (Friedman 2001) the tree is the least-squares fit to the negative gradients (h_i = 1 while it
+grows), in the second-order form (Chen and Guestrin 2016) the hessians take part in the splits too. A Newton step may
+overshoot: a step that would raise the loss of its leaf is halved until it does not, and with several scores per row a
+whole round is; so without sampling the training loss never rises.
+
+Friedman, Greedy function approximation: a gradient boosting machine, 2001. Chen and Guestrin, XGBoost, 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.threads import n_threads
+from committee.data.binned import BinnedMatrix
+from committee.data.growth import Constraints
+from committee.kernels import derivatives as d
+from committee.kernels import leaves
+from committee.parts.boosted_trees import (
+    GrownTree,
+    TreeGrower,
+    TreePlan,
+    TreeStack,
+    all_rows,
+    newton_values,
+    quantile_values,
+)
+from committee.parts.losses import NO_WEIGHTS, Floats, Head, Slope, mean_loss, weighted_quantile
+
+MOST_HALVINGS = 40
+ROUNDING = 1e-12
+"""A loss that rises by less than this share is taken to stand still."""
+
+
+class Problem(NamedTuple):
+    """What is learned: coded rows, targets, weights (empty if equal) and the loss of every score."""
+
+    matrix: BinnedMatrix
+    y: NDArray[Any]
+    weight: Floats
+    heads: tuple[Head, ...]
+    is_multinomial: bool
+    constraints: Constraints
+
+
+class Plan(NamedTuple):
+    """How it is learned."""
+
+    tree: TreePlan
+    learning_rate: float
+    subsample: float
+    colsample: float  # share of the features that a tree may use
+    n_jobs: int | None
+
+
+class Turn(NamedTuple):
+    """One round: its trees, one per score, and the mean training loss after it."""
+
+    trees: tuple[GrownTree, ...]
+    train_loss: float
+    n_halved: int  # steps that were shortened
+
+
+def gradient_boosting(
+    problem: Problem, plan: Plan, score: Floats, seeds: Sequence[int], stack: TreeStack
+) -> Iterator[Turn]:
+    """Boost from `score` [heads, n], which moves on in place; a round per seed. The trees are put on `stack`."""
+    n = problem.y.size
+    threads = n_threads(plan.n_jobs, n * 8)
+    slope = Slope(problem.heads, problem.y, problem.weight, problem.is_multinomial)
+    grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight)
+    is_sampled = plan.subsample < 1.0
+    loss = _update(slope, problem, score, threads)
+    for seed in seeds:
+        rng = np.random.default_rng(seed) if is_sampled or plan.colsample < 1.0 else None
+        sample = _sample_rows(rng, n, plan.subsample)
+        features = _sample_features(rng, problem.matrix.n_features, plan.colsample)
+        grown: list[GrownTree] = []
+        n_halved = 0
+        for k, head in enumerate(slope.heads):
+            # Step 1: a tree that follows the negative gradients
+            nodes, value, weight_out = stack.room()
+            tree = _grow(grower, slope, k, head, plan, sample.copy(), nodes, value, features, seed)
+            # Step 2: leaves that minimise the loss
+            n_halved += _optimise_leaves(tree, slope, k, head, problem, plan, score[k])
+            if problem.weight.size:
+                leaves.sum_leaf_weights(tree.nodes, tree.nodes.size, tree.rows, problem.weight, weight_out)
+            stack.keep(tree.nodes.size, k)
+            grown.append(tree)
+        # Step 3: a step along the trees, halved as long as it raises the loss
+        _step(grown, score, grower, problem.matrix, n, 1.0)
+        new_loss = _update(slope, problem, score, threads)
+        while problem.is_multinomial and not is_sampled and new_loss > loss * (1.0 + ROUNDING):
+            if n_halved >= MOST_HALVINGS:
+                break
+            _step(grown, score, grower, problem.matrix, n, -0.5)
+            for tree in grown:
+                tree.value[:] *= 0.5
+            n_halved += 1
+            new_loss = _update(slope, problem, score, threads)
+        loss = new_loss
+        yield Turn(tuple(grown), loss, n_halved)
+
+
+def _update(slope: Slope, problem: Problem, score: Floats, threads: int) -> float:
+    """Derivatives at the scores; Huber's bend is a quantile of the residuals' sizes, so it moves with them."""
+    for k, head in enumerate(problem.heads):
+        if head.code == d.HUBER and head.own is None:
+            size = np.abs(problem.y - score[k])
+            slope.heads[k] = head._replace(p=max(weighted_quantile(size, problem.weight, head.p), 1e-300))
+    return slope.update(score, threads)
+
+
+def _sample_rows(rng: np.random.Generator | None, n: int, share: float) -> NDArray[np.uint32]:
+    if rng is None or share >= 1.0:
+        return all_rows(n)
+    return np.sort(rng.choice(n, max(1, round(share * n)), replace=False, shuffle=False)).astype(np.uint32)
+
+
+def _sample_features(rng: np.random.Generator | None, n_features: int, share: float) -> NDArray[np.int64] | None:
+    if rng is None or share >= 1.0:
+        return None
+    return np.sort(rng.choice(n_features, max(1, round(share * n_features)), replace=False, shuffle=False))
+
+
+def _grow(
+    grower: TreeGrower,
+    slope: Slope,
+    k: int,
+    head: Head,
+    plan: Plan,
+    rows: NDArray[np.uint32],
+    nodes: NDArray[np.void],
+    value: Floats,
+    features: NDArray[np.int64] | None,
+    seed: int,
+) -> GrownTree:
+    size_g, size_h = slope.sizes(k)
+    is_first_order = not plan.tree.second_order or not size_h > 0.0
+    h = grower.ones if is_first_order else slope.h[k]
+    size_h = grower.total_weight if is_first_order else size_h
+    grower.prepare(slope.g[k], h, size_g, size_h, head.has_unit_hessian or is_first_order)
+    nodes["key"][0] = seed + k
+    n_nodes = grower.grow(rows, nodes, features)
+    return GrownTree(nodes[:n_nodes], rows, value[:n_nodes])
+
+
+def _optimise_leaves(
+    tree: GrownTree, slope: Slope, k: int, head: Head, problem: Problem, plan: Plan, score: Floats
+) -> int:
+    """Values of the leaves; return how many steps had to be shortened."""
+    if head.leaf != "newton":
+        quantile_values(tree, head, problem.y, score, problem.weight, plan.learning_rate)
+        return 0
+    n_unsafe = newton_values(tree, head, slope.g[k], slope.h[k], problem.weight, plan.tree, plan.learning_rate)
+    if not n_unsafe or problem.is_multinomial:
+        return 0
+    unsafe = np.flatnonzero(tree.nodes["score"] == 1.0)
+    return sum(_halve_leaf(tree, int(i), head, problem, score) for i in unsafe)
+
+
+def _halve_leaf(tree: GrownTree, i: int, head: Head, problem: Problem, score: Floats) -> int:
+    """Halve the step of leaf i until the loss of its rows does not rise; whether it had to be."""
+    start, n = int(tree.nodes["start"][i]), int(tree.nodes["n"][i])
+    rows = tree.rows[start : start + n]
+    before = _leaf_loss(head, problem, score, rows, 0.0)
+    for halvings in range(MOST_HALVINGS):
+        after = _leaf_loss(head, problem, score, rows, float(tree.value[i]))
+        if after <= before + ROUNDING * abs(before):
+            return int(halvings > 0)
+        tree.value[i] *= 0.5
+    tree.value[i] = 0.0
+    return 1
+
+
+def _leaf_loss(head: Head, problem: Problem, score: Floats, rows: NDArray[np.uint32], step: float) -> float:
+    if head.own is not None:
+        return float(head.own.total(problem.y, score, problem.weight, rows, step))
+    weight = problem.weight[rows] if problem.weight.size else NO_WEIGHTS
+    return mean_loss(head, problem.y[rows], score[rows] + step, weight)
+
+
+def _step(
+    grown: Sequence[GrownTree], score: Floats, grower: TreeGrower, matrix: BinnedMatrix, n: int, share: float
+) -> None:
+    """Move the scores of all rows by a share of the trees' values; rows outside the sample go down by their codes."""
+    for k, tree in enumerate(grown):
+        value = tree.value if share == 1.0 else share * tree.value
+        if tree.rows.size == n:
+            leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, value, score[k])
+        else:
+            score[k] += value[grower.place(tree.nodes)]

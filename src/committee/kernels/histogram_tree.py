@@ -1,0 +1,441 @@
+"""A whole tree on packed histograms in one call: the trees that boosting grows by the hundred.
+
+Every row carries one integer (g << 32) + h, so one addition per feature sums both. A node's histogram holds these sums
+by feature and code; that of its smaller child is summed from the rows, that of the larger one is what remains. The
+search of a feature is three short loops over at most 255 cuts, free of branches, and the rows go left and right by a
+table of 256 answers, which serves numbers, missing values and categories alike.
+
+Neither sum of the whole table may leave 31 bits (the caller sees to that), and every row that counts has h >= 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from committee.base.jit import kernel, part
+from committee.kernels.histogram import AHEAD, TILE, WORDS, add_word, prefetch
+from committee.kernels.node import begin_children
+from committee.kernels.sampling import draw_swap, undo_draws
+from committee.kernels.scores import SQUARED, child_score, child_value
+from committee.kernels.subtree import pop, push
+
+LEFT_SUM, LEFT_COUNT = 0, 1  # rows of HistogramWork.sums
+G, H, FALL = 0, 1, 2  # rows of HistogramWork.cuts
+
+HALF = 32
+LOW = np.int64(0xFFFFFFFF)
+REFUSED = -1.0
+NO_GROUP = np.uint64(0)
+NO_SLOT = np.int64(-1)
+ONE_LEFT = np.uint8(1)
+ONE_RIGHT = np.uint8(0)
+
+
+@part
+def add_rows(n_words, tile, base, rows, amounts, is_ordered, sums_out):
+    """Add the amounts of `rows` to the bins of the first n_words words of a tile (a constant where it is inlined).
+
+    amounts stand in the order of `rows`, or, not is_ordered, at the row's own place.
+    """
+    n = np.uintp(rows.size)
+    last = n - np.uintp(1)
+    for i in range(n):
+        row = np.uintp(rows[i])
+        ahead = np.uintp(rows[min(i + np.uintp(AHEAD), last)])
+        prefetch(tile, ahead * np.uintp(WORDS))
+        if is_ordered:
+            amount = amounts[i]
+        else:
+            prefetch(amounts, ahead)
+            amount = amounts[row]
+        for w in range(np.uintp(n_words)):
+            add_word(sums_out, base + w * np.uintp(1024), tile[row, w], amount)
+
+
+@part
+def add_tile(n_words, tile, base, rows, amounts, is_ordered, sums_out):
+    """`add_rows` with the number of words known to the compiler."""
+    if n_words == 8:
+        add_rows(8, tile, base, rows, amounts, is_ordered, sums_out)
+    elif n_words == 7:
+        add_rows(7, tile, base, rows, amounts, is_ordered, sums_out)
+    elif n_words == 6:
+        add_rows(6, tile, base, rows, amounts, is_ordered, sums_out)
+    elif n_words == 5:
+        add_rows(5, tile, base, rows, amounts, is_ordered, sums_out)
+    elif n_words == 4:
+        add_rows(4, tile, base, rows, amounts, is_ordered, sums_out)
+    else:
+        add_rows(n_words, tile, base, rows, amounts, is_ordered, sums_out)
+
+
+@part
+def sum_rows(words, n_features, rows, amounts, ordered, sums_out):
+    """Overwrite sums_out [tiles * 32 * 256] with the sums of `rows` by feature and code; ordered [n] is scratch."""
+    n_tiles = words.shape[0]
+    for j in range(sums_out.size):
+        sums_out[j] = 0
+    if n_tiles > 1:
+        for i in range(rows.size):
+            ordered[i] = amounts[rows[i]]
+    for t in range(n_tiles):
+        n_words = min(WORDS, (n_features - t * TILE + 3) // 4)
+        base = np.uintp(t * TILE * 256)
+        if n_tiles > 1:
+            add_tile(n_words, words[t], base, rows, ordered, True, sums_out)
+        else:
+            add_tile(n_words, words[t], base, rows, amounts, False, sums_out)
+
+
+@part
+def order_by_value(n_codes, sums, smoothing, value, order_out):
+    """Categories that occur, in ascending order of g / (h + smoothing) (Fisher); return how many. Overwrites value."""
+    n_places = 0
+    for c in range(n_codes):
+        amount = sums[c]
+        h = amount & LOW
+        if h > 0:
+            value[c] = np.float64((amount - h) >> HALF) / (np.float64(h) + smoothing)
+            j = n_places - 1  # insertion: equal values keep the order of their codes
+            while j >= 0 and value[order_out[j]] > value[c]:
+                order_out[j + 1] = order_out[j]
+                j -= 1
+            order_out[j + 1] = c
+            n_places += 1
+    return n_places
+
+
+@part
+def running_sums(n_cuts, source, order, is_ordered, first, running_out):
+    """Sums left of each cut, `first` (missing rows that go left) included."""
+    total = first
+    if is_ordered:
+        for b in range(n_cuts):
+            total += source[order[b]]
+            running_out[b] = total
+    else:
+        for b in range(n_cuts):
+            total += source[b]
+            running_out[b] = total
+
+
+@part
+def score_falls(n_cuts, node, rules, sums, cuts_out):
+    """Left sums as numbers and the fall of the loss by every cut, in loops without a branch."""
+    g_unit, h_unit, l1, l2, criterion = rules.g_unit, rules.h_unit, rules.l1, rules.l2, rules.criterion
+    g, h, fall = cuts_out[G], cuts_out[H], cuts_out[FALL]
+    for b in range(n_cuts):
+        amount = sums[b]
+        g[b] = np.int32(amount >> HALF) * g_unit
+        h[b] = np.int32(amount & LOW) * h_unit
+    g_all = node.g * g_unit
+    h_all = node.h * h_unit
+    if criterion == SQUARED and l1 == 0.0 and l2 == 0.0:
+        mean = g_all / h_all
+        for b in range(n_cuts):
+            centred = g[b] - mean * h[b]
+            fall[b] = centred * centred * (h_all / (h[b] * (h_all - h[b])))
+    elif criterion == SQUARED and l1 == 0.0:
+        for b in range(n_cuts):
+            left = h[b] + l2
+            right = h_all - h[b] + l2
+            rest = g_all - g[b]
+            fall[b] = (g[b] * g[b] * right + rest * rest * left) / (left * right) - node.own
+    else:
+        for b in range(n_cuts):
+            left = child_score(criterion, g[b], h[b], l1, l2)
+            fall[b] = left + child_score(criterion, g_all - g[b], h_all - h[b], l1, l2) - node.own
+
+
+@part
+def refuse_cuts(n_cuts, monotone, has_counts, node, rules, sums, counts, cuts):
+    """Overwrite the fall of cuts that a limit or a constraint forbids."""
+    fall = cuts[FALL]
+    least = max(rules.min_weight_leaf, rules.min_samples_leaf if rules.unit_weights else 1)
+    most = node.h - least
+    for b in range(n_cuts):
+        h = sums[b] & LOW
+        fall[b] = max(fall[b], 0.0) if (h >= least) & (h <= most) else REFUSED
+    if has_counts:
+        for b in range(n_cuts):
+            if min(counts[b], node.count - counts[b]) < rules.min_samples_leaf:
+                fall[b] = REFUSED
+    if monotone != 0 or rules.is_monotone:
+        for b in range(n_cuts):
+            g = sums[b] >> HALF
+            h = sums[b] & LOW
+            left = child_value(g, h, rules)
+            right = child_value(node.g - g, node.h - h, rules)
+            inside = min(left, right) >= node.lower and max(left, right) <= node.upper
+            if not inside or (left - right) * monotone > 0.0:
+                fall[b] = REFUSED
+
+
+@part
+def best_of(n_cuts, bits):
+    """Position of the first largest fall. Falls are compared as integers: from zero up, both orders are the same."""
+    largest = bits[0]
+    for b in range(1, n_cuts):
+        largest = max(largest, bits[b])
+    b = 0
+    while bits[b] != largest:
+        b += 1
+    return b
+
+
+@part
+def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
+    """Search one feature of the node; a cut that falls further than node.score is written into the record."""
+    base = f * 256
+    n_codes = feature.n_bins
+    source = histogram[base : base + 256]
+    is_set = feature.is_categorical == 1
+    n_places = n_codes
+    if is_set:
+        smoothing = rules.category_smoothing / rules.h_unit
+        n_places = order_by_value(n_codes, source, smoothing, work.cuts[FALL], work.order)
+    missing = source[n_codes]
+    for missing_left in range(2 if missing != 0 else 1):
+        # All present left and missing right is a cut; all present left and missing left is none.
+        n_cuts = n_places - 1 + np.int64(missing != 0 and missing_left == 0)
+        if n_cuts < 1:
+            continue
+        running_sums(n_cuts, source, work.order, is_set, missing if missing_left == 1 else 0, work.sums[LEFT_SUM])
+        if has_counts:
+            count = counts[base : base + 256]
+            first = count[n_codes] if missing_left == 1 else 0
+            running_sums(n_cuts, count, work.order, is_set, first, work.sums[LEFT_COUNT])
+        score_falls(n_cuts, node, rules, work.sums[LEFT_SUM], work.cuts)
+        refuse_cuts(
+            n_cuts, feature.monotone, has_counts, node, rules, work.sums[LEFT_SUM], work.sums[LEFT_COUNT],
+            work.cuts,
+        )  # fmt: skip
+        b = best_of(n_cuts, work.fall_bits)
+        fall = work.cuts[FALL, b]
+        if fall > node.score:
+            amount = work.sums[LEFT_SUM, b]
+            node.score = fall
+            node.feature = f
+            node.code = b
+            node.missing_left = missing_left
+            node.left_sum = amount
+            node.is_set = is_set
+            if is_set:
+                write_prefix(b, work.order, node.set)
+
+
+@part
+def write_prefix(last, order, bits_out):
+    """The first last + 1 categories in `order` as a bitset."""
+    for word in range(4):
+        bits_out[word] = np.uint64(0)
+    for j in range(last + 1):
+        c = order[j]
+        bits_out[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
+
+
+@part
+def search_histogram_node(features, has_counts, node, rules, records, histogram, counts, work):
+    """The best split of a node along `features`, drawn from and restored, into its record."""
+    node.score = REFUSED
+    node.feature = -1
+    node.gain = 0.0
+    node.own = 0.0
+    node.threshold = np.nan
+    if rules.criterion != SQUARED or rules.l1 != 0.0 or rules.l2 != 0.0:
+        node.own = child_score(rules.criterion, node.g * rules.g_unit, node.h * rules.h_unit, rules.l1, rules.l2)
+    is_drawn = rules.max_features < features.size
+    n_seen = 0
+    while n_seen < min(rules.max_features, features.size):
+        if is_drawn:
+            draw_swap(features, node.key, n_seen)
+        f = features[n_seen]
+        n_seen += 1
+        if records[f].groups & node.groups != NO_GROUP:
+            search_code(f, records[f], has_counts, node, rules, histogram, counts, work)
+    if is_drawn:
+        undo_draws(features, node.key, n_seen)
+    if node.feature >= 0:
+        node.gain = rules.gain_unit * node.score / rules.total_weight
+        if node.gain < rules.min_gain:
+            node.feature = -1
+    return node.feature >= 0
+
+
+@part
+def may_split(node, rules):
+    """Whether the limits let the node be split; of two classes, it must have rows of both."""
+    if rules.n_classes == 2 and abs(node.g) == node.h:
+        return False
+    enough = node.count >= max(rules.min_samples_split, 2 * rules.min_samples_leaf, 2)
+    return node.depth < rules.max_depth and enough and node.h >= 2 * rules.min_weight_leaf
+
+
+@part
+def write_sides(node, feature, histogram, side_out):
+    """Which codes go left: side_out[256]. The cut moves to the middle of the codes that no row of the node has.
+
+    Then it is the edge of a bin, and codes decide for other rows of the table just as values do. A category that no row
+    of the node has follows missing values, or without any the heavier child.
+
+    A code whose sums are zero may still have rows, which carry nothing but count. Where counting them refused the
+    split a second time, they stay where the search counted them: right of the cut, as every code not said to go left.
+    """
+    n_codes = feature.n_bins
+    base = node.feature * 256
+    is_literal = node.n_refused > 1
+    if histogram[base + n_codes] == 0 and not is_literal:
+        left_h = node.left_sum & LOW
+        node.missing_left = 2 * left_h > node.h
+    last, first = -1, -1
+    if node.is_set == 0:
+        for c in range(n_codes):
+            if histogram[base + c] != 0:
+                if c <= node.code:
+                    last = c
+                elif first < 0:
+                    first = c
+        if is_literal:
+            last = node.code
+            first = last + 1 if last + 1 < n_codes else -1
+        elif last >= 0 and first >= 0:
+            node.code = last = (last + first - 1) // 2
+            first = last + 1
+    node.last_left, node.first_right = last, first
+    if node.is_set == 1 and node.missing_left == 1:
+        for c in range(256):
+            if c >= n_codes or (histogram[base + c] == 0 and not is_literal):
+                node.set[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
+    for c in range(n_codes):
+        left = c <= node.code
+        if node.is_set == 1:
+            left = (node.set[c >> 6] >> np.uint64(c & 63)) & np.uint64(1) == np.uint64(1)
+        side_out[c] = left
+    for c in range(n_codes, 256):
+        side_out[c] = node.missing_left
+
+
+@part
+def part_rows(rows, column, side, spare):
+    """Stable partition of rows by side[code]; return how many go left. Branch-free: write both, advance one."""
+    n_left = np.uintp(0)
+    n_right = np.uintp(0)
+    for i in range(np.uintp(rows.size)):
+        row = rows[i]
+        left = np.uintp(side[column[row]])
+        rows[n_left] = row
+        spare[n_right] = row
+        n_left += left
+        n_right += np.uintp(1) - left
+    for i in range(n_right):
+        rows[n_left + i] = spare[i]
+    return np.int64(n_left)
+
+
+@part
+def count_rows(rows, rules, h, ones):
+    """How many rows these are; a whole weight counts as so many."""
+    if rules.unit_weights == 1:
+        return h
+    if rules.whole_weights == 0 or ones.size == 0:
+        return rows.size
+    count = np.int64(0)
+    for i in range(rows.size):
+        count += ones[rows[i]]
+    return count
+
+
+@part
+def take_sums(node, rules, left, right):
+    """The children's sums from those of the split, and the bound that a monotone constraint puts between them."""
+    h = node.left_sum & LOW
+    left.h = h
+    left.g = (node.left_sum - h) >> HALF
+    right.h = node.h - left.h
+    right.g = node.g - left.g
+    node.middle = 0.5 * (child_value(left.g, left.h, rules) + child_value(right.g, right.h, rules))
+
+
+@kernel
+def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, nodes, pool, work):
+    """Grow the tree of `rows` from nodes[0], which holds its bounds, depth and key; return the number of nodes.
+
+    words [tiles, n, 8] and codes [d, n] are the coded table by rows and by columns, amounts [n] the packed sums of
+    its rows. pool [leaves + 1, tiles * 32 * 256] has a histogram for every open leaf, and one for counts. Modified in
+    place: rows (those of every node end up contiguous), nodes, pool, work.
+    """
+    rules = rules_1[0]
+    n_features = records.size
+    counts = pool[pool.shape[0] - 1]
+    # Under weights the sums of h are no counts. A split is then tried without, and counted when it is taken.
+    needs_count = rules.min_samples_leaf > 1 and rules.unit_weights == 0
+    root = nodes[0]
+    root.n = rows.size
+    sum_rows(words, n_features, rows, amounts, work.ordered, pool[0])
+    total = np.int64(0)
+    for c in range(256):
+        total += pool[0, c]
+    root.h = total & LOW
+    root.g = (total - root.h) >> HALF
+    root.count = count_rows(rows, rules, root.h, work.ones)
+    work.slot[0] = 0
+    n_slots = 1
+    n_frontier = 0
+    n_nodes = 1
+    n_splits = 0
+    if may_split(root, rules) and search_histogram_node(features, False, root, rules, records, pool[0], counts, work):
+        work.frontier[0] = 0
+        n_frontier = 1
+    while n_frontier > 0 and n_splits < rules.max_splits:
+        # Step 1: take the split of largest gain
+        i = pop(work.frontier, n_frontier, True, nodes)
+        n_frontier -= 1
+        node = nodes[i]
+        slot = work.slot[i]
+        f = node.feature
+        members = rows[node.start : node.start + node.n]
+        write_sides(node, records[f], pool[slot], work.side)
+        n_left = part_rows(members, codes[f], work.side, work.spare)
+        count = count_rows(members[:n_left], rules, node.left_sum & LOW, work.ones)
+        if needs_count and min(count, node.count - count) < rules.min_samples_leaf:
+            # Too few rows on one side: search again with counts; the node waits for its turn with a smaller gain.
+            node.n_refused += 1
+            sum_rows(words, n_features, members, work.ones, work.ordered, counts)
+            if search_histogram_node(features, True, node, rules, records, pool[slot], counts, work):
+                push(work.frontier, n_frontier, i, True, nodes)
+                n_frontier += 1
+            continue
+        left = nodes[n_nodes]
+        right = nodes[n_nodes + 1]
+        take_sums(node, rules, left, right)
+        begin_children(node, n_left, records[f], left, right)
+        left.count = count
+        right.count = node.count - count
+        node.left = n_nodes
+        first = n_nodes
+        n_nodes += 2
+        n_splits += 1
+        # Step 2: search the children
+        if n_splits == rules.max_splits:
+            break
+        opens_left = may_split(left, rules)
+        opens_right = may_split(right, rules)
+        if not opens_left and not opens_right:
+            continue
+        small = first if left.n <= right.n else first + 1
+        large = 2 * first + 1 - small
+        fewer = nodes[small]
+        sum_rows(words, n_features, rows[fewer.start : fewer.start + fewer.n], amounts, work.ordered, pool[n_slots])
+        for j in range(pool.shape[1]):
+            pool[slot, j] -= pool[n_slots, j]
+        work.slot[large] = slot
+        work.slot[small] = n_slots
+        n_slots += 1
+        for child in range(first, first + 2):
+            opens = opens_left if child == first else opens_right
+            if opens and search_histogram_node(
+                features, False, nodes[child], rules, records, pool[work.slot[child]], counts, work
+            ):
+                push(work.frontier, n_frontier, child, True, nodes)
+                n_frontier += 1
+    return n_nodes

@@ -1,0 +1,244 @@
+"""SHAP values of trees by quadrature, many rows side by side.
+
+Write, for a leaf with the value v, P for the features on its path, z_j for the share of the training weight that goes
+its way at the splits on feature j, and o_j = 1 where the row goes its way at all of them, 0 where not. Its part in the
+Shapley value of feature j, and in the interaction of i and j, is (for the derivation see explain/shap.py)
+
+    v (o_j - z_j) int_0^1 prod_{k in P, k != j} f_k(t) dt,                      f_k(t) = (1 - t) z_k + t o_k
+    v (o_i - z_i) (o_j - z_j) / 2 int_0^1 prod_{k in P, k not in {i, j}} f_k(t) dt
+
+integrals of polynomials, which Gauss-Legendre quadrature with |P| / 2 points gives without error. With the product
+G(t) over all of P and r_j(t) = (o_j - z_j) / f_j(t) the integrands are G r_j and G r_i r_j. A walk through the tree
+keeps G on the way down and collects the sum H of v G over the leaves on the way up. Where a feature comes again on a
+path its r changes, and the leaves below get the change: what they have been given by all its edges is the last r.
+
+An edge leads from a node to a child. Edges stand in the order of the walk:
+
+        .            edge   0 1 2 3      depth  1 2 2 1
+      0   3          up is the depth of the last edge above with the same feature, 0 where there is none;
+     1 2             level 0 of the scratch holds what is true of a feature not met yet: z = 1, o = 1, f = 1, r = 0
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from committee.base.jit import kernel, part
+
+ONE = np.uintp(1)
+
+
+@part
+def forget_below(path, last_depth, top, depth):
+    """Undo what the edges of the path from `top` up to `depth` have put into last_depth."""
+    while top >= depth:
+        last_depth[path[top, 0]] = path[top, 1]
+        top -= 1
+
+
+@part
+def share_of_weight(weight, left, node):
+    """Share of the parent's weight that the node has; where nothing was weighed no way is the likelier one."""
+    both = weight[left] + weight[left + 1]
+    return weight[node] / both if both > 0.0 else 0.5
+
+
+@kernel
+def lay_out_paths(feature, left, weight, stack, path, last_depth, edges_out):
+    """The edges of a tree in the order of the walk; return the most features on a path.
+
+    Written are node, parent, depth, up, share, and `cover`, the product of the shares from the root on. Scratch:
+    stack [m, 2] of nodes and depths, path [m, 4] of features, ups, numbers of features and edges, last_depth [d], which
+    must be zero and is zero again at the end.
+    """
+    n_edges, most, top = 0, 0, 0
+    stack[0, 0], stack[0, 1], path[0, 2] = 0, 0, 0
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        node, depth = stack[waiting, 0], stack[waiting, 1]
+        if depth > 0:
+            forget_below(path, last_depth, top, depth)
+            top = depth
+            up = last_depth[path[depth, 0]]
+            last_depth[path[depth, 0]] = depth
+            path[depth, 1], path[depth, 2], path[depth, 3] = up, path[depth - 1, 2] + (up == 0), n_edges
+            most = max(most, path[depth, 2])
+            parent, cover = np.int32(0), 1.0
+            if depth > 1:
+                parent, cover = edges_out[path[depth - 1, 3]].node, edges_out[path[depth - 1, 3]].cover
+            share = share_of_weight(weight, left[parent], node)
+            cover *= share
+            edge = edges_out[n_edges]
+            edge.node, edge.parent, edge.depth, edge.up, edge.share, edge.cover = node, parent, depth, up, share, cover
+            n_edges += 1
+        if left[node] >= 0:
+            path[depth + 1, 0] = feature[node]
+            for side in range(2):  # the left child comes to lie on top
+                stack[waiting, 0], stack[waiting, 1] = left[node] + 1 - side, depth + 1
+                waiting += 1
+    forget_below(path, last_depth, top, 1)
+    return most
+
+
+@part
+def find_followers(columns, start, rows, edge, categories, product):
+    """o of the edge's feature: 1.0 where a row has gone along all edges with it so far and goes along this one."""
+    f, d, up = np.uintp(edge.feature), np.uintp(edge.depth), np.uintp(edge.up)
+    zero = np.uintp(0)
+    if edge.category_set >= 0:
+        for r in range(zero, rows):
+            x = columns[f, start + r]
+            follows = edge.missing_follows
+            if x == x:
+                code = np.int64(x)
+                word = categories[edge.category_set, code >> 6]
+                follows = ((word >> np.uint64(code & 63)) & np.uint64(1) == np.uint64(1)) == edge.is_left
+            product[d, zero, r] = product[up, zero, r] if follows else 0.0
+        return
+    threshold, is_left, missing_follows = edge.threshold, edge.is_left, edge.missing_follows
+    for r in range(zero, rows):
+        x = columns[f, start + r]
+        follows = (((x <= threshold) == is_left) & (x == x)) | (missing_follows & (x != x))
+        product[d, zero, r] = product[up, zero, r] if follows else 0.0
+
+
+@part
+def enter_edge(columns, start, rows, edges, e, tree, categories, rule, path, product):
+    """One level down: o, z and G of the edge. A row that left the path at an earlier edge keeps o = 0: f is z."""
+    edge = edges[e]
+    find_followers(columns, start, rows, edge, categories, product)
+    d, up, zero = np.uintp(edge.depth), np.uintp(edge.up), np.uintp(0)
+    share, z_before = edge.share, path[up].z
+    z = z_before * share
+    path[d].edge, path[d].z, path[d].is_last, path[up].is_last = e, z, True, False
+    for m in range(np.uintp(tree.n_points)):
+        t = rule[0, np.uintp(tree.rule) + m]
+        before = z_before * (1.0 - t) + t
+        hit, miss = (z * (1.0 - t) + t) / before, z * (1.0 - t) / before
+        for r in range(zero, rows):
+            factor = hit if product[d, zero, r] > 0.0 else miss
+            factor = factor if product[up, zero, r] > 0.0 else share
+            product[d, m + ONE, r] = product[d - ONE, m + ONE, r] * factor
+
+
+@part
+def ratio_of_followers(z, t):
+    """r = (o - z) / f where o = 1; where o = 0 it is -1 / (1 - t), whatever z is."""
+    return (1.0 - z) / (z * (1.0 - t) + t)
+
+
+@part
+def leave_edge(start, rows, edges, d, tree, values, rule, path, product, below, out):
+    """One level up: the leaves below the edge give its feature H times the change of r, and their H to the parent."""
+    edge = edges[path[d].edge]
+    f, up, zero = np.uintp(edge.feature), np.uintp(edge.up), np.uintp(0)
+    path[up].is_last = True
+    is_leaf = edge.value >= 0
+    for m in range(np.uintp(tree.n_points)):
+        t, w = rule[0, np.uintp(tree.rule) + m], rule[1, np.uintp(tree.rule) + m]
+        before = ratio_of_followers(path[up].z, t)
+        hit, miss = w * (ratio_of_followers(path[d].z, t) - before), w * (-1.0 / (1.0 - t) - before)
+        for c in range(np.uintp(tree.n_columns)):
+            k = np.uintp(tree.output) + c
+            v = values[np.uintp(edge.value + tree.column) + c] if is_leaf else 0.0
+            for r in range(zero, rows):
+                change = hit if product[d, zero, r] > 0.0 else miss
+                change = change if product[up, zero, r] > 0.0 else 0.0
+                h = v * product[d, m + ONE, r] if is_leaf else below[d, c, m, r]
+                below[d - ONE, c, m, r] += h
+                out[f, k, start + r] += h * change
+
+
+@part
+def clear_below(rows, depth, tree, below):
+    for c in range(np.uintp(tree.n_columns)):
+        for m in range(np.uintp(tree.n_points)):
+            for r in range(np.uintp(0), rows):
+                below[depth, c, m, r] = 0.0
+
+
+@kernel
+def add_shap_values(columns, edges, trees, values, categories, rule, path, product, below, out):
+    """Add the SHAP values of the rows in `columns` [d, n] to out [d, K, n].
+
+    Scratch: path [levels], product [levels, 1 + points, width] (o first, then G), below [levels, columns, points,
+    width]; level 0 of path has z = 1, of product 1.0 everywhere. `rule` [2, .] are points and weights of quadratures.
+    """
+    n, width = columns.shape[1], product.shape[2]
+    for first in range(0, n, width):
+        start, rows = np.uintp(first), np.uintp(min(width, n - first))
+        for i in range(trees.size):
+            tree = trees[i]
+            top = np.uintp(0)
+            for e in range(tree.first, tree.last):
+                depth = np.uintp(edges[e].depth)
+                while top >= depth:
+                    leave_edge(start, rows, edges, top, tree, values, rule, path, product, below, out)
+                    top -= ONE
+                enter_edge(columns, start, rows, edges, e, tree, categories, rule, path, product)
+                top = depth
+                if edges[e].value < 0:
+                    clear_below(rows, depth, tree, below)
+            while top > np.uintp(0):
+                leave_edge(start, rows, edges, top, tree, values, rule, path, product, below, out)
+                top -= ONE
+
+
+@part
+def leave_edge_in_pairs(start, rows, edges, d, tree, values, rule, path, product, below, out):
+    """`leave_edge` for one column, and H times the change of r times the r of every other feature above.
+
+    G of the edge is not needed any more: its place takes the weighted H times the change.
+    """
+    edge = edges[path[d].edge]
+    f, up, k, zero = np.uintp(edge.feature), np.uintp(edge.up), np.uintp(tree.output), np.uintp(0)
+    path[up].is_last = True
+    is_leaf = edge.value >= 0
+    v = values[np.uintp(edge.value + tree.column)] if is_leaf else 0.0
+    for m in range(np.uintp(tree.n_points)):
+        t, w = rule[0, np.uintp(tree.rule) + m], rule[1, np.uintp(tree.rule) + m]
+        before = ratio_of_followers(path[up].z, t)
+        hit, miss = w * (ratio_of_followers(path[d].z, t) - before), w * (-1.0 / (1.0 - t) - before)
+        for r in range(zero, rows):
+            change = hit if product[d, zero, r] > 0.0 else miss
+            change = change if product[up, zero, r] > 0.0 else 0.0
+            h = v * product[d, m + ONE, r] if is_leaf else below[d, zero, m, r]
+            below[d - ONE, zero, m, r] += h
+            product[d, m + ONE, r] = h * change
+            out[f, f, k, start + r] += h * change
+    for other in range(ONE, d):
+        if path[other].is_last and other != up:
+            g = np.uintp(edges[path[other].edge].feature)
+            for m in range(np.uintp(tree.n_points)):
+                t = rule[0, np.uintp(tree.rule) + m]
+                hit, miss = 0.5 * ratio_of_followers(path[other].z, t), -0.5 / (1.0 - t)
+                for r in range(zero, rows):
+                    ratio = hit if product[other, zero, r] > 0.0 else miss
+                    out[f, g, k, start + r] += product[d, m + ONE, r] * ratio
+
+
+@kernel
+def add_shap_interactions(columns, edges, trees, values, categories, rule, path, product, below, out):
+    """Add the interactions of the rows in `columns` [d, n] to out [d, d, K, n], SHAP values to its diagonal.
+
+    The interaction of i and j is out[i, j] + out[j, i]. All trees have one column. Scratch as in `add_shap_values`.
+    """
+    n, width = columns.shape[1], product.shape[2]
+    for first in range(0, n, width):
+        start, rows = np.uintp(first), np.uintp(min(width, n - first))
+        for i in range(trees.size):
+            tree = trees[i]
+            top = np.uintp(0)
+            for e in range(tree.first, tree.last):
+                depth = np.uintp(edges[e].depth)
+                while top >= depth:
+                    leave_edge_in_pairs(start, rows, edges, top, tree, values, rule, path, product, below, out)
+                    top -= ONE
+                enter_edge(columns, start, rows, edges, e, tree, categories, rule, path, product)
+                top = depth
+                if edges[e].value < 0:
+                    clear_below(rows, depth, tree, below)
+            while top > np.uintp(0):
+                leave_edge_in_pairs(start, rows, edges, top, tree, values, rule, path, product, below, out)
+                top -= ONE

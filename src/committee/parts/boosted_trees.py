@@ -1,0 +1,322 @@
+"""Trees as boosting makes them: grown on quantised gradients, leaves optimised for the loss, kept in one stack."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.dtypes import ROW
+from committee.base.threads import n_threads, run
+from committee.data.binned import BinnedMatrix
+from committee.data.ensemble import BoostedTrees
+from committee.data.growth import RULES, Constraints, Goal, Limits
+from committee.data.tree import LEAF
+from committee.kernels import leaves, scores
+from committee.kernels.derivatives import quantise
+from committee.kernels.traverse import add_category_scores, add_tree_scores
+from committee.parts.growing import NO_LIMIT, thresholds
+from committee.parts.histogram_trees import PACKED_BITS, HistogramGrower
+from committee.parts.losses import Floats, Head, weighted_quantile
+from committee.parts.resampling import are_whole
+from committee.parts.subtrees import feature_records, new_nodes
+from committee.parts.traversing import PACKED
+
+CHUNK = 32
+"""Trees whose node records are turned into arrays together."""
+
+SMALLEST_GAIN = 1e-12
+"""Of the mean loss: a split must promise more."""
+
+BLOCK = 1 << 14
+
+
+class TreePlan(NamedTuple):
+    """How one tree is grown."""
+
+    max_leaf_nodes: int
+    max_depth: int
+    min_samples_leaf: int
+    min_hessian: float
+    min_gain: float
+    l1: float
+    l2: float
+    max_features: int  # looked at in a node
+    category_smoothing: float
+    second_order: bool
+
+
+def number_of_rows(n: int, weight: Floats) -> int:
+    """Rows, a whole weight counted as so many."""
+    return round(float(weight.sum())) if weight.size and are_whole(weight) else n
+
+
+def max_leaves(plan: TreePlan, n: int) -> int:
+    """How many leaves a tree of n rows may have."""
+    by_depth = 1 << min(plan.max_depth, 30)
+    return max(2, min(plan.max_leaf_nodes, by_depth, n // max(plan.min_samples_leaf, 1) + 1))
+
+
+class GrownTree(NamedTuple):
+    """Node records, the rows in an order that keeps those of every node together, and the value of every node."""
+
+    nodes: NDArray[np.void]
+    rows: NDArray[np.uint32]
+    value: Floats
+
+
+class TreeGrower:
+    """Grows tree after tree on one coded table."""
+
+    def __init__(self, matrix: BinnedMatrix, constraints: Constraints, plan: TreePlan, weight: Floats) -> None:
+        self.matrix, self.plan, self.weight = matrix, plan, weight
+        n = matrix.n_rows
+        self.is_whole = bool(weight.size and are_whole(weight))
+        self.n_counted = number_of_rows(n, weight)
+        most = max_leaves(plan, self.n_counted)
+        self.records = feature_records(matrix, constraints)
+        ones = weight.astype(np.int64) if self.is_whole else np.ones(n, np.int64)
+        self.histograms = HistogramGrower(matrix, self.records, most, ones if plan.min_samples_leaf > 1 else None)
+        self.total_weight = float(weight.sum()) if weight.size else float(n)
+        self.amounts = np.empty(n, np.int64)
+        self.ones = np.ones(n)
+        self.rules = self._rules(bool(np.any(constraints.monotone)), most)
+
+    def _rules(self, is_monotone: bool, most_leaves: int) -> NDArray[np.void]:
+        plan = self.plan
+        goal = Goal(
+            scores.SQUARED, 1, 1.0, 1.0, plan.l1, plan.l2, 0.5, self.total_weight,
+            category_smoothing=plan.category_smoothing,
+        )  # fmt: skip
+        limits = Limits(
+            max_depth=min(plan.max_depth, NO_LIMIT),
+            max_splits=most_leaves - 1,
+            min_samples_split=2 * plan.min_samples_leaf,
+            min_samples_leaf=plan.min_samples_leaf,
+            min_weight_leaf=0,
+            min_gain=max(plan.min_gain, SMALLEST_GAIN),
+            stop_if_pure=False,
+            unit_weights=False,
+            max_features=plan.max_features,
+            random_splits=False,
+            best_first=True,
+            is_monotone=is_monotone,
+            has_groups=False,
+            whole_weights=self.is_whole,
+        )
+        return np.array([(*goal, *limits)], RULES)
+
+    def prepare(self, g: Floats, h: Floats, size_g: float, size_h: float, has_unit_hessian: bool) -> None:
+        """Gradients and hessians as packed integers, on scales that use the 31 bits of each sum."""
+        is_counted = has_unit_hessian and (self.weight.size == 0 or self.is_whole)
+        is_counted &= self.total_weight < 2**PACKED_BITS
+        h_scale = 1.0 if is_counted else packing_scale(size_h, self.n_counted)
+        g_scale = packing_scale(size_g, self.n_counted)
+        quantise(g, h, self.weight, self.is_whole, g_scale, h_scale, self.amounts)
+        rules = self.rules
+        rules["g_unit"], rules["h_unit"] = 1.0 / g_scale, 1.0 / h_scale
+        rules["unit_weights"] = is_counted  # the sums of h are counts
+        rules["min_weight_leaf"] = math.ceil(self.plan.min_hessian * h_scale * (1.0 - 1e-12))
+
+    def grow(self, rows: NDArray[np.uint32], nodes: NDArray[np.void], features: NDArray[np.int64] | None) -> int:
+        """Grow a tree of `rows`, which are reordered, into fresh `nodes`; return their number."""
+        return self.histograms.grow_into(self.rules, rows, self.amounts, nodes, features)
+
+    def place(self, nodes: NDArray[np.void]) -> NDArray[np.int64]:
+        """The leaf of every row of the table, those outside the sample included."""
+        return place_rows(self.histograms.tiles, nodes, self.records)
+
+
+def place_rows(tiles: NDArray[np.uint8], nodes: NDArray[np.void], records: NDArray[np.void]) -> NDArray[np.int64]:
+    """The leaf of every row of tiles [tiles, n, 32], by its codes."""
+    leaf = np.empty(tiles.shape[1], np.int64)
+    leaves.place_coded_rows(tiles, nodes, records, leaf)
+    return leaf
+
+
+def packing_scale(size: float, n: int) -> float:
+    """The largest power of two that keeps a sum of n rounded numbers, `size` in all, below 2**31."""
+    room = 2.0**PACKED_BITS - 2.0 - n
+    if not size > 0.0:
+        return 1.0
+    return 2.0 ** min(math.floor(math.log2(room / size)), 50)
+
+
+def newton_values(
+    grown: GrownTree, head: Head, g: Floats, h: Floats, weight: Floats, plan: TreePlan, rate: float
+) -> int:
+    """Newton steps of the leaves into grown.value; return how many might raise the loss of their leaf."""
+    bend = head.bend
+    return leaves.newton_leaves(
+        grown.nodes, grown.nodes.size, grown.rows, g, h, weight, plan.l1, plan.l2, rate, bend, grown.value
+    )
+
+
+def quantile_values(grown: GrownTree, head: Head, y: Floats, score: Floats, weight: Floats, rate: float) -> None:
+    """Leaves of the absolute, quantile and Huber losses, minimised exactly and then shrunk, into grown.value."""
+    grown.value[:] = 0.0
+    for i in np.flatnonzero(grown.nodes["left"] == LEAF):
+        n = int(grown.nodes["n"][i])
+        residual, w = np.empty(n), np.empty(n)
+        leaves.gather_residuals(grown.nodes, i, grown.rows, y, score, weight, residual, w)
+        given = w if weight.size else weight
+        if head.leaf == "quantile":
+            best = weighted_quantile(residual, given, head.p)
+        else:
+            best = huber_location(residual, w, head.p)
+        low, high = float(grown.nodes["lower"][i]), float(grown.nodes["upper"][i])
+        grown.value[i] = rate * min(max(best, low), high)
+
+
+def huber_location(residual: Floats, weight: Floats, delta: float) -> float:
+    """The minimiser of the Huber loss: a root of its slope, by Newton's method kept inside a bracket."""
+    low, high = float(residual.min()), float(residual.max())
+    v = weighted_quantile(residual, weight, 0.5)
+    for _ in range(100):
+        distance = residual - v
+        slope = float(np.sum(weight * np.clip(distance, -delta, delta)))
+        if slope > 0.0:
+            low = v
+        elif slope < 0.0:
+            high = v
+        else:
+            break
+        near = float(np.sum(weight[np.abs(distance) <= delta]))
+        step = v + slope / near if near > 0.0 else 0.5 * (low + high)
+        step = step if low <= step <= high else 0.5 * (low + high)
+        if abs(step - v) <= 1e-12 * max(abs(v), delta):
+            return step
+        v = step
+    return v
+
+
+class TreeStack:
+    """Trees put on top of each other. Node records are turned into arrays CHUNK trees at a time."""
+
+    def __init__(self, matrix: BinnedMatrix, max_nodes: int, done: BoostedTrees | None = None) -> None:
+        self.matrix, self.max_nodes = matrix, max_nodes
+        self.parts = [] if done is None else [done]
+        self._open_chunk()
+
+    def _open_chunk(self) -> None:
+        self.nodes = new_nodes(CHUNK * self.max_nodes).reshape(CHUNK, self.max_nodes)
+        self.value = np.zeros((CHUNK, self.max_nodes))
+        self.weight = np.zeros((CHUNK, self.max_nodes))
+        self.sizes: list[int] = []
+        self.outputs: list[int] = []
+
+    def room(self) -> tuple[NDArray[np.void], Floats, Floats]:
+        """Nodes, values and weights of the next tree, to be filled."""
+        if len(self.sizes) == CHUNK:
+            self._close_chunk()
+        t = len(self.sizes)
+        return self.nodes[t], self.value[t], self.weight[t]
+
+    def keep(self, n_nodes: int, output: int) -> None:
+        """The tree in `room` is complete."""
+        self.sizes.append(n_nodes)
+        self.outputs.append(output)
+
+    def _close_chunk(self) -> None:
+        if self.sizes:
+            self.parts.append(self._as_arrays())
+            self._open_chunk()
+
+    def _as_arrays(self) -> BoostedTrees:
+        sizes = np.array(self.sizes)
+        is_used = np.arange(self.max_nodes) < sizes[:, np.newaxis]
+        used = np.flatnonzero(is_used.ravel()[: sizes.size * self.max_nodes])
+        nodes = self.nodes.reshape(-1)
+        column = {name: nodes[name][used] for name in NODE_FIELDS}
+        left = column["left"].astype(np.int32)
+        is_inner = left != LEAF
+        has_set = is_inner & (column["is_set"] == 1)
+        n_samples = column["n"].astype(np.int64)
+        weight = self.weight.reshape(-1)[used]
+        return BoostedTrees(
+            offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            output=np.array(self.outputs, np.int64),
+            feature=np.where(is_inner, column["feature"], LEAF).astype(np.int32),
+            threshold=thresholds(column, self.matrix),
+            left=left,
+            missing_left=is_inner & (column["missing_left"] == 1),
+            category_set=np.where(has_set, np.cumsum(has_set) - 1, -1).astype(np.int32),
+            categories=nodes["set"][used[has_set]],
+            value=self.value.reshape(-1)[used],
+            gain=np.where(is_inner, column["gain"], 0.0),
+            n_samples=n_samples,
+            weight=np.where(weight > 0.0, weight, n_samples),
+        )
+
+    def trees(self) -> BoostedTrees:
+        """All trees so far."""
+        self._close_chunk()
+        return BoostedTrees.join(self.parts)
+
+
+NODE_FIELDS = ("left", "is_set", "n", "feature", "missing_left", "gain", "last_left", "first_right", "threshold")
+
+
+class PackedSum(NamedTuple):
+    """Trees ready for prediction."""
+
+    nodes: NDArray[np.void]
+    roots: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    trees: BoostedTrees
+
+
+def pack_trees(trees: BoostedTrees) -> PackedSum:
+    """The prediction form of a stack of trees."""
+    m = trees.feature.size
+    root = np.repeat(trees.offsets[:-1], np.diff(trees.offsets))
+    is_leaf = trees.feature == LEAF
+    nodes = np.empty(m, PACKED)
+    nodes["threshold"] = np.where(is_leaf, np.inf, trees.threshold)
+    feature = np.where(is_leaf, 0, trees.feature)
+    nodes["feature"] = np.where(is_leaf | trees.missing_left, ~feature, feature)
+    nodes["left"] = np.where(is_leaf, np.arange(m), trees.left + root)
+    return PackedSum(nodes, trees.offsets[:-1].copy(), tree_depths(trees), trees)
+
+
+def tree_depths(trees: BoostedTrees) -> NDArray[np.int64]:
+    """Depth of every tree; all of them go down a level at a time."""
+    depths = np.zeros(trees.n_trees, np.int64)
+    node, tree = trees.offsets[:-1], np.arange(trees.n_trees)
+    level = 0
+    while True:
+        inner = trees.left[node] != LEAF
+        node, tree = node[inner], tree[inner]
+        if not node.size:
+            return depths
+        level += 1
+        depths[tree] = level
+        child = trees.left[node] + trees.offsets[tree]
+        node, tree = np.concatenate([child, child + 1]), np.concatenate([tree, tree])
+
+
+def add_scores(packed: PackedSum, X: NDArray[np.floating], score: Floats, n_jobs: int | None) -> None:
+    """Add the sum of the trees to score [n, heads], in place."""
+    table = np.ascontiguousarray(X, np.float64)
+    trees = packed.trees
+    has_sets = bool(len(trees.categories))
+
+    def block(i: int) -> None:
+        rows = slice(i, i + BLOCK)
+        if has_sets:
+            add_category_scores(
+                table[rows], packed.nodes, packed.roots, trees.output, trees.category_set, trees.categories,
+                trees.value, score[rows],
+            )  # fmt: skip
+        else:
+            add_tree_scores(
+                table[rows], packed.nodes, packed.roots, packed.depths, trees.output, trees.value, score[rows]
+            )
+
+    run(block, [(i,) for i in range(0, len(X), BLOCK)], n_threads(n_jobs, len(X) * max(trees.n_trees, 1)))
+
+
+def all_rows(n: int) -> NDArray[np.uint32]:
+    return np.arange(n, dtype=ROW)

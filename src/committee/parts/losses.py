@@ -1,0 +1,180 @@
+"""Losses L(y, s) of gradient boosting: what the score s means, where it starts, how its leaves are optimised.
+
+The formulas stand in kernels/derivatives.py. A model has one score per row, or one for each class or quantile: its
+heads, each with a loss of its own; only the classes of the multinomial log-loss are differentiated together.
+
+`bend` bounds the third derivative, |L'''| <= bend * L'': with it, leaves/cannot_rise knows without looking that a
+Newton step does not raise the loss of its leaf. It is 1 for the losses of e^s (log-loss: p (1 - p) |1 - 2 p|), 0 for
+a quadratic, -1 where there is no such bound.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.threads import run
+from committee.kernels import derivatives as d
+
+Floats = NDArray[np.float64]
+Leaf = Literal["newton", "quantile", "huber"]
+
+NO_WEIGHTS = np.empty(0)
+
+
+class Head(NamedTuple):
+    """The loss of one score. `own` is a user's compiled loss, which then takes the place of `code`."""
+
+    code: int
+    p: float = 0.0
+    leaf: Leaf = "newton"
+    bend: float = -1.0
+    has_unit_hessian: bool = False
+    own: Any = None  # base.user_functions.OwnLoss
+
+
+_UNIT = Head(d.SQUARED, bend=0.0, has_unit_hessian=True)
+
+HEADS: dict[str, Head] = {
+    "squared_error": _UNIT,
+    "absolute_error": _UNIT._replace(code=d.ABSOLUTE, p=0.5, leaf="quantile"),
+    "huber": _UNIT._replace(code=d.HUBER, p=0.9, leaf="huber"),
+    "quantile": _UNIT._replace(code=d.QUANTILE, p=0.5, leaf="quantile"),
+    "expectile": Head(d.EXPECTILE, 0.5),
+    "log_loss": Head(d.LOG_LOSS, bend=1.0),
+    "exponential": Head(d.EXPONENTIAL, bend=1.0),
+    "poisson": Head(d.POISSON, bend=1.0),
+    "gamma": Head(d.GAMMA, bend=1.0),
+    "tweedie": Head(d.TWEEDIE, 1.5, bend=1.0),
+    "squared_hinge": Head(d.SQUARED_HINGE),
+    "savage": Head(d.SAVAGE),
+    "tangent": Head(d.TANGENT),
+}
+
+LOG_LINK = ("poisson", "gamma", "tweedie")
+"""Losses whose prediction is e^s."""
+
+
+class Slope:
+    """Negative gradients and hessians at the current scores, with the sums that quantisation needs.
+
+    The arrays are written over in every round. Blocks of rows are summed by themselves and then in order, so the
+    number of threads changes nothing.
+    """
+
+    def __init__(self, heads: tuple[Head, ...], y: NDArray[Any], weight: Floats, is_multinomial: bool) -> None:
+        n, n_heads = y.size, len(heads)
+        self.heads, self.y, self.weight, self.is_multinomial = list(heads), y, weight, is_multinomial
+        self.n_blocks = -(-n // d.BLOCK)
+        self.g, self.h = np.empty((n_heads, n)), np.empty((n_heads, n))
+        self.sums = np.empty((n_heads, self.n_blocks, 3))
+        self.all_sums = np.empty((self.n_blocks, 1 + 2 * n_heads)) if is_multinomial else np.empty((0, 0))
+        self.total_weight = float(weight.sum()) if weight.size else float(n)
+
+    def update(self, score: Floats, threads: int = 1) -> float:
+        """Differentiate at score [heads, n]; return the mean loss, summed over the heads."""
+        ends = [self.n_blocks * i // threads for i in range(threads + 1)]
+        ranges = list(pairwise(ends))
+        if self.is_multinomial:
+            return self._update_together(score, ranges, threads)
+        total = 0.0
+        for k, head in enumerate(self.heads):
+            g, h, sums = self.g[k], self.h[k], self.sums[k]
+            if head.own is not None:
+                head.own.fill(self.y, score[k], self.weight, g, h, sums)
+            else:
+                calls = [
+                    (head.code, head.p, self.y, score[k], self.weight, a, b, g, h, sums, np.empty(d.BLOCK))
+                    for a, b in ranges
+                ]
+                run(d.differentiate, calls, threads)
+            total += float(sums[:, 0].sum())
+        return total / self.total_weight
+
+    def _update_together(self, score: Floats, ranges: list[tuple[int, int]], threads: int) -> float:
+        n_heads = len(self.heads)
+        factor = n_heads / (n_heads - 1.0)
+        calls = [
+            (self.y, score, self.weight, factor, a, b, self.g, self.h, self.all_sums, np.empty((2, d.BLOCK)))
+            for a, b in ranges
+        ]
+        run(d.softmax_derivatives, calls, threads)
+        return float(self.all_sums[:, 0].sum()) / self.total_weight
+
+    def sizes(self, k: int) -> tuple[float, float]:
+        """Weighted sums of |g| and of h of one head."""
+        if self.is_multinomial:
+            of_head = self.all_sums[:, 1 + 2 * k : 3 + 2 * k].sum(axis=0)
+        else:
+            of_head = self.sums[k, :, 1:].sum(axis=0)
+        return float(of_head[0]), float(of_head[1])
+
+
+def mean_loss(head: Head, y: Floats, score: Floats, weight: Floats) -> float:
+    """Mean loss of one head at these scores."""
+    return Slope((head,), y, weight, False).update(score[np.newaxis])
+
+
+# --- where the scores start ------------------------------------------------------------------------------------------
+
+
+def exact_mean(y: Floats, weight: Floats) -> float:
+    """Weighted mean that does not depend on the order of the rows, nor on whether a row is repeated or weighs more."""
+    total = math.fsum(weight) if weight.size else float(y.size)
+    return math.fsum(y * weight if weight.size else y) / total
+
+
+def weighted_quantile(values: Floats, weight: Floats, q: float) -> float:
+    """The smallest value with at least a share q of the weight at or below it; half-way to the next at equality."""
+    order = np.argsort(values, kind="stable")
+    w = np.cumsum(weight[order]) if weight.size else np.arange(1.0, values.size + 1.0)
+    target = q * w[-1]
+    i = min(int(np.searchsorted(w, target * (1.0 - 1e-12))), values.size - 1)
+    value = float(values[order[i]])
+    if abs(w[i] - target) <= 1e-9 * w[-1]:
+        later = np.flatnonzero(w > w[i])
+        if later.size:
+            value = 0.5 * (value + float(values[order[later[0]]]))
+    return value
+
+
+def _log_odds(share: float) -> float:
+    share = min(max(share, 1e-12), 1.0 - 1e-12)
+    return math.log(share / (1.0 - share))
+
+
+def start_score(head: Head, y: Floats, weight: Floats) -> float:
+    """The constant score of smallest loss."""
+    if head.own is None:
+        if head.code == d.SQUARED:
+            return exact_mean(y, weight)
+        if head.code in (d.ABSOLUTE, d.HUBER):
+            return weighted_quantile(y, weight, 0.5)
+        if head.code == d.QUANTILE:
+            return weighted_quantile(y, weight, head.p)
+        if head.code == d.LOG_LOSS:
+            return _log_odds(exact_mean(y, weight))
+        if head.code in (d.EXPONENTIAL, d.SAVAGE):
+            return 0.5 * _log_odds(0.5 + 0.5 * exact_mean(y, weight))
+        if head.code in (d.POISSON, d.GAMMA, d.TWEEDIE):
+            return math.log(max(exact_mean(y, weight), 1e-12))
+        if head.code == d.SQUARED_HINGE:
+            return exact_mean(y, weight)
+    return smallest_constant(head, y, weight)
+
+
+def smallest_constant(head: Head, y: Floats, weight: Floats) -> float:
+    """The constant score of smallest loss, by Brent's method from a bracket around zero and the targets."""
+    from scipy.optimize import minimize_scalar
+
+    def at(s: float) -> float:
+        value = mean_loss(head, y, np.full(y.size, s), weight)
+        return value if math.isfinite(value) else 1e300
+
+    low, high = float(y.min()), float(y.max())
+    found: Any = minimize_scalar(at, bracket=(low - 1e-3, high + 1e-3), options={"maxiter": 60})
+    return float(found.x)

@@ -1,0 +1,340 @@
+"""SHAP values as pictures: all rows at once, and one row step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.explain.shap import ShapValues, shap_values
+from committee.plots.boosting import BLUE, GREY, VERMILION
+from committee.plots.tree import pyplot
+from committee.trees.export import clip
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.container import BarContainer
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+    from committee.base.columns import Columns
+
+Floats = NDArray[np.float64]
+
+PALE = "#C9C5CF"
+"""Between blue and vermilion in the scale of feature values."""
+
+NO_ORDER = "#8A8A8A"
+"""Missing values and categories, which have no place on a scale from low to high."""
+
+N_SLOTS = 120
+"""Points whose SHAP values fall into the same one of so many slots of the axis stand above each other."""
+
+LONGEST_NAME = 28
+
+
+def one_output(found: ShapValues, output: int | None) -> tuple[Floats, float]:
+    """SHAP values [n, d] and base value of one output: the only one, the second of two, or the one named."""
+    if found.values.ndim == 2:
+        if output not in (None, 0):
+            raise ValueError(f"The model has a single output; got output={output}: leave it out.")
+        return found.values, float(found.base_values)
+    k = found.values.shape[2]
+    if output is None and k > 2:
+        raise ValueError(f"The model has {k} outputs: say which one to show, output=0 to output={k - 1}.")
+    chosen = k - 1 if output is None else output
+    if not 0 <= chosen < k:
+        raise ValueError(f"output must lie in 0..{k - 1}, got {output}.")
+    return found.values[:, :, chosen], float(found.base_values[chosen])
+
+
+def _class_name(estimator: Any, found: ShapValues, output: int | None) -> str:
+    """The class whose output is shown, "" where there is only one output."""
+    if found.values.ndim == 2 or not hasattr(estimator, "classes_"):
+        return ""
+    one_output(found, output)
+    return str(estimator.classes_[-1 if output is None else output])
+
+
+def _of_class(name: str) -> str:
+    return f" for class {clip(name, LONGEST_NAME)}" if name else ""
+
+
+class ShapSummaryDisplay:
+    """SHAP values of many rows, one line per feature, the one with the largest mean |SHAP| on top.
+
+    A point is a row: across stands what the feature adds to its prediction, the colour tells whether the row's value of
+    the feature is low or high among the rows shown. Missing values and categories are grey. The number at the right is
+    the mean of |SHAP|.
+
+    Attributes
+    ----------
+    found : the SHAP values
+    values : those of the output shown, [n, d]
+    features : the features shown, from top to bottom
+    ax_, figure_ : the axes and the figure of the last plot
+    points_ : feature -> its points
+    """
+
+    ax_: Axes
+    figure_: Figure
+    points_: dict[int, PathCollection]
+
+    def __init__(
+        self,
+        found: ShapValues,
+        *,
+        output: int | None = None,
+        max_features: int = 12,
+        is_categorical: NDArray[np.bool_] | None = None,
+        class_name: str = "",
+    ) -> None:
+        if max_features < 1:
+            raise ValueError(f"max_features must be at least 1, got {max_features}.")
+        self.found, self.of_class = found, _of_class(class_name)
+        self.values, _ = one_output(found, output)
+        if len(self.values) == 0:
+            raise ValueError("There is no row to show: pass at least one.")
+        d = self.values.shape[1]
+        self.is_categorical = np.zeros(d, np.bool_) if is_categorical is None else is_categorical
+        self._size = np.abs(self.values).mean(axis=0)
+        used = int(np.count_nonzero(self._size))
+        order = np.argsort(-self._size, kind="stable")
+        self.features = [int(f) for f in order[: max(1, min(max_features, used))]]
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        output: int | None = None,
+        max_features: int = 12,
+        n_jobs: int | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Explain the rows of X and draw them.
+
+        Parameters
+        ----------
+        estimator : what `shap_values` takes
+        X : rows, some hundreds are enough
+        output : position of the class in ``classes_`` where the model has several outputs; the second of two by default
+        max_features : most features to show; those that no tree uses are never shown
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        """
+        found = shap_values(estimator, X, n_jobs=n_jobs)
+        return cls(
+            found,
+            output=output,
+            max_features=max_features,
+            is_categorical=estimator.columns_.is_categorical,
+            class_name=_class_name(estimator, found, output),
+        ).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the points; see `from_estimator`."""
+        from matplotlib.colors import LinearSegmentedColormap
+
+        height = 1.3 + 0.42 * len(self.features)
+        axes: Any = pyplot().subplots(figsize=(7.5, height), layout="constrained")[1] if ax is None else ax
+        self.ax_, self.figure_ = axes, axes.figure
+        scale = LinearSegmentedColormap.from_list("low to high", [BLUE, PALE, VERMILION])
+        axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
+        self.points_ = {f: self._draw(axes, f, -place, scale) for place, f in enumerate(self.features)}
+        self._label(axes)
+        self._draw_scale(axes, scale)
+        return self
+
+    def _draw(self, ax: Any, f: int, height: int, scale: Any) -> PathCollection:
+        values, rank = self.values[:, f], _ranks(self.found.data[:, f])
+        span = float(np.ptp(self.values[:, self.features])) or 1.0
+        colors = scale(np.nan_to_num(rank))
+        has_order = ~np.isnan(rank) & ~self.is_categorical[f]
+        colors[~has_order] = _rgba(NO_ORDER)
+        ax.axhline(height, color="#E4E4E4", linewidth=0.8, zorder=0)
+        # low and high values alternate, so that neither covers the other
+        order = np.random.default_rng(0).permutation(values.size)
+        across, up = values[order], height + _pile(values, span)[order]
+        return ax.scatter(across, up, s=11, c=colors[order], linewidths=0, zorder=3)
+
+    def _label(self, ax: Any) -> None:
+        names = [clip(self.found.feature_names[f], LONGEST_NAME) for f in self.features]
+        ax.set_yticks([-place for place in range(len(names))], names)
+        ax.set_ylim(-len(names) + 0.45, 0.55)
+        ax.margins(x=0.04)
+        ax.tick_params(axis="y", length=0)
+        ax.set_xlabel(f"SHAP value: what the feature adds to the row's prediction{self.of_class}")
+        for place, f in enumerate(self.features):
+            ax.text(1.01, -place, f"{self._size[f]:.3g}", transform=ax.get_yaxis_transform(), va="center",
+                    fontsize="small", color=GREY)  # fmt: skip
+        ax.text(1.01, 1.0, "mean\n|SHAP|", transform=ax.transAxes, va="bottom", fontsize="small", color=GREY)
+        for side in ("top", "right", "left"):
+            ax.spines[side].set_visible(False)
+
+    def _draw_scale(self, ax: Any, scale: Any) -> None:
+        """What the colours say, above the points."""
+        from matplotlib.lines import Line2D
+
+        shades = ((scale(0.0), "low value"), (scale(1.0), "high value"))
+        if np.isnan(self.found.data[:, self.features]).any() or self.is_categorical[self.features].any():
+            shades = (*shades, (NO_ORDER, "missing or a category"))
+        dots = [Line2D([], [], marker="o", linestyle="", markersize=5, color=color, label=t) for color, t in shades]
+        ax.legend(handles=dots, loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=3, frameon=False,
+                  fontsize="small", handletextpad=0.1, borderpad=0.2, columnspacing=1.2)  # fmt: skip
+
+
+def _rgba(color: str) -> tuple[float, float, float, float]:
+    from matplotlib.colors import to_rgba
+
+    return to_rgba(color)
+
+
+def _ranks(x: Floats) -> Floats:
+    """Mid-ranks of the values from 0 to 1, nan where missing; one value alone lies in the middle."""
+    known, place, count = np.unique(x[~np.isnan(x)], return_inverse=True, return_counts=True)
+    rank = np.full(x.size, np.nan)
+    middle = np.cumsum(count) - 0.5 * (count + 1)
+    if known.size:
+        low, high = middle[0], middle[-1]
+        rank[~np.isnan(x)] = ((middle - low) / (high - low) if high > low else np.full(1, 0.5))[place]
+    return rank
+
+
+def _pile(values: Floats, span: float) -> Floats:
+    """Heights of points that would cover each other: a pile in every slot, from the middle out, at most 0.38 high."""
+    slot = np.round(values / span * N_SLOTS).astype(np.int64)
+    order = np.argsort(slot, kind="stable")
+    _, first, count = np.unique(slot[order], return_index=True, return_counts=True)
+    place = np.empty(values.size, np.int64)
+    place[order] = np.arange(values.size) - np.repeat(first, count)
+    step = np.where(place % 2 == 0, place // 2, -(place // 2 + 1))
+    return step * min(0.09, 0.76 / max(1, int(count.max())))
+
+
+class ShapWaterfallDisplay:
+    """One row from what the model expects of any row, at the bottom, to its prediction, on top; a bar per feature.
+
+    Attributes
+    ----------
+    labels : what stands beside the bars, from top to bottom
+    steps : SHAP values of the bars
+    base, prediction : where the bars begin and where they end
+    ax_, figure_ : the axes and the figure of the last plot
+    bars_, texts_ : the bars and the numbers beside them
+    """
+
+    ax_: Axes
+    figure_: Figure
+    bars_: BarContainer
+    texts_: list[Text]
+
+    def __init__(
+        self,
+        found: ShapValues,
+        row: int = 0,
+        *,
+        output: int | None = None,
+        max_features: int = 9,
+        data_labels: Sequence[str] | None = None,
+        class_name: str = "",
+    ) -> None:
+        values, self.base = one_output(found, output)
+        self.of_class = _of_class(class_name)
+        if not -len(values) <= row < len(values):
+            raise ValueError(f"row must lie in 0..{len(values) - 1}, got {row}.")
+        if max_features < 1:
+            raise ValueError(f"max_features must be at least 1, got {max_features}.")
+        steps = values[row]
+        shown = [f"{x:.4g}" for x in found.data[row]] if data_labels is None else list(data_labels)
+        self.prediction = self.base + float(steps.sum())
+        order = np.argsort(-np.abs(steps), kind="stable")
+        order = order[: max(1, int(np.count_nonzero(steps)))]
+        kept, rest = order[:max_features], order[max_features:]
+        self.labels = [f"{clip(found.feature_names[f], LONGEST_NAME)} = {clip(shown[f], 20)}" for f in kept]
+        self.steps = steps[kept]
+        if rest.size:
+            self.labels.append(f"{rest.size} other feature{'s' if rest.size > 1 else ''}")
+            self.steps = np.append(self.steps, steps[rest].sum())
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        row: int = 0,
+        *,
+        output: int | None = None,
+        max_features: int = 9,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Explain one row of X and draw it.
+
+        Parameters
+        ----------
+        estimator : what `shap_values` takes
+        X : table with the row
+        row : position of the row in X
+        output : position of the class in ``classes_`` where the model has several outputs; the second of two by default
+        max_features : bars of single features; the others share one
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        """
+        found = shap_values(estimator, X)
+        if not -len(found.data) <= row < len(found.data):
+            raise ValueError(f"row must lie in 0..{len(found.data) - 1}, got {row}.")
+        return cls(
+            found,
+            row,
+            output=output,
+            max_features=max_features,
+            data_labels=_value_names(estimator.columns_, found.data[row]),
+            class_name=_class_name(estimator, found, output),
+        ).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the bars; see `from_estimator`."""
+        n = len(self.steps)
+        axes: Any = pyplot().subplots(figsize=(7.5, 1.5 + 0.38 * n), layout="constrained")[1] if ax is None else ax
+        self.ax_, self.figure_ = axes, axes.figure
+        height = np.arange(n)[::-1]
+        ends = self.prediction - np.concatenate([[0.0], np.cumsum(self.steps)[:-1]])  # the top bar ends there
+        starts = ends - self.steps
+        colors = [VERMILION if step > 0 else BLUE for step in self.steps]
+        self.bars_ = axes.barh(height, self.steps, left=starts, color=colors, height=0.66, zorder=3)
+        for place in range(n):  # thin lines carry the sum from bar to bar
+            low = height[place] - (1.0 if place + 1 < n else 0.75)
+            axes.plot([starts[place]] * 2, [low, height[place]], color=GREY, linewidth=0.7, zorder=2)
+        self._label(axes, height, starts, ends)
+        return self
+
+    def _label(self, ax: Any, height: NDArray[np.int64], starts: Floats, ends: Floats) -> None:
+        span = float(np.ptp([*starts, *ends])) or 1.0
+        ax.set_yticks(height, self.labels)
+        ax.tick_params(axis="y", length=0)
+        ax.set_ylim(-0.75, len(height) - 0.25)
+        ax.set_xlim(min(*starts, *ends) - 0.17 * span, max(*starts, *ends) + 0.17 * span)
+        self.texts_ = [
+            ax.annotate(f"{step:+.3g}", (end, y), (3 if step > 0 else -3, 0), textcoords="offset points", va="center",
+                        ha="left" if step > 0 else "right", fontsize="small", color=GREY)
+            for step, end, y in zip(self.steps, ends, height, strict=True)
+        ]  # fmt: skip
+        for value, style in ((self.base, ":"), (self.prediction, "--")):
+            ax.axvline(value, color=GREY, linestyle=style, linewidth=0.9, zorder=1)
+        ax.set_title(f"prediction{self.of_class}: {self.prediction:.4g}", fontsize="medium", loc="left")
+        ax.set_xlabel(f"from {self.base:.4g}, expected of any row (dotted), to the prediction (dashed)")
+        for side in ("top", "right", "left"):
+            ax.spines[side].set_visible(False)
+
+
+def _value_names(columns: Columns, row: Floats) -> list[str]:
+    """The values of a row for people: numbers, the names of categories, "missing"."""
+    names: list[str] = []
+    for f, x in enumerate(row):
+        known = columns.category_names(f)
+        names.append("missing" if np.isnan(x) else known[int(x)] if known else f"{x:.4g}")
+    return names

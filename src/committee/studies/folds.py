@@ -1,0 +1,99 @@
+"""The folds that every booster of a study is judged on, and what they say of an error."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from committee.base.rng import RandomState, member_seeds
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+class Fold(NamedTuple):
+    """Rows to learn from, rows to judge on, and the seed of what is left to chance in between."""
+
+    train: Rows
+    test: Rows
+    seed: int  # below 2^31: scikit-learn's estimators take no larger one
+
+
+class Mean(NamedTuple):
+    """A mean over folds and its standard error."""
+
+    value: float
+    stderr: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ± {self.stderr:.4f}"
+
+
+def draw_folds(codes: NDArray[np.int64], n_folds: int, random_state: RandomState, n_repeats: int = 1) -> list[Fold]:
+    """Rows shuffled and dealt out class by class: every fold has its share of every class. Repeat after repeat.
+
+    >>> [fold.test.tolist() for fold in draw_folds(np.array([0, 0, 0, 1, 1, 1]), 3, 0)]
+    [[0, 3], [2, 4], [1, 5]]
+    """
+    if not 2 <= n_folds <= codes.size:
+        raise ValueError(f"n_folds must lie in 2..{codes.size}, the number of rows; got {n_folds}.")
+    if n_repeats < 1:
+        raise ValueError(f"n_repeats must be at least 1; got {n_repeats}.")
+    seeds = [int(seed) for seed in member_seeds(random_state, n_repeats * (n_folds + 1))]
+    everything = np.arange(codes.size)
+    folds: list[Fold] = []
+    for first in range(0, len(seeds), n_folds + 1):
+        shuffled = np.random.default_rng(seeds[first]).permutation(codes.size)
+        dealt = shuffled[np.argsort(codes[shuffled], kind="stable")]
+        for k in range(n_folds):
+            test = np.sort(dealt[k::n_folds])
+            folds.append(Fold(np.setdiff1d(everything, test), test, seeds[first + 1 + k] % 2**31))
+    return folds
+
+
+def mean_over_folds(values: Floats) -> Mean:
+    """Mean and standard error of one number per fold, [n_repeats, n_folds].
+
+    >>> print(mean_over_folds(np.array([[0.1, 0.2, 0.3]])))
+    0.2000 ± 0.0913
+    """
+    return Mean(float(values.mean()), float(stderr(values)))
+
+
+def stderr(values: Floats) -> Floats:
+    """Standard error of the mean over the first two axes, [n_repeats, n_folds, ...].
+
+    Folds share training rows and repeats share all rows, so J errors tell less than J independent ones would: the
+    variance of their mean is about (1 / J + n_test / n_train) times theirs (Nadeau and Bengio 2003).
+    """
+    n_repeats, n_folds = values.shape[:2]
+    factor = 1.0 / (n_repeats * n_folds) + 1.0 / (n_folds - 1)
+    return np.sqrt(factor * values.reshape(n_repeats * n_folds, *values.shape[2:]).var(axis=0, ddof=1))
+
+
+def read_labels(y: Any) -> NDArray[np.int64]:
+    """Labels as codes 0, 1, ...: no study depends on their names, and codes are quick to compare."""
+    labels = np.ravel(np.asarray(y))
+    classes, codes = np.unique(labels, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(f"y has {classes.size} class: an error needs rows of two classes at least.")
+    return codes.astype(np.int64)
+
+
+def rows_of(X: Any, rows: Rows) -> Any:
+    """Some rows of an array, a sparse matrix or a frame."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return frame[rows.tolist()].to_native()
+    return (X if hasattr(X, "shape") else np.asarray(X))[rows]
+
+
+def unfitted(estimator: Any, **parameters: Any) -> Any:
+    """A copy with those of the parameters that it has; verbose is off, for the study has a bar of its own."""
+    copy: Any = clone(estimator)
+    has = copy.get_params(deep=False)
+    return copy.set_params(**{name: value for name, value in {**parameters, "verbose": 0}.items() if name in has})
