@@ -11,7 +11,7 @@ from rich.console import Console
 
 from benchmarks.harness import Benchmark, Result, measure, ratios
 from benchmarks.machine import describe_machine
-from benchmarks.report import console_tables, markdown, notes
+from benchmarks.report import console_tables, kept_sections, markdown, notes
 from benchmarks.suite import suite
 from benchmarks.tables import Scale
 from committee.parts.warmup import warmup
@@ -28,7 +28,8 @@ LOG_WIDTH = 200  # of a file or pipe, which has no width of its own
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write the table [benchmarks/RESULTS.md, but nowhere with --only or --quick].",
+    help="Where to write the table [benchmarks/RESULTS.md, but nowhere with --only or --quick]. With --only, groups "
+    "that are not measured keep their sections of that file.",
 )
 @click.option("--list", "is_list", is_flag=True, help="Name the benchmarks and stop.")
 def measure_and_report(
@@ -48,7 +49,8 @@ def measure_and_report(
     if output is None and not (only or quick):
         output = RESULTS
     if output is not None:
-        output.write_text(markdown(results, describe_machine(), quick), encoding="utf-8")
+        kept = kept_sections(output.read_text(encoding="utf-8")) if only and output.exists() else {}
+        output.write_text(markdown(results, describe_machine(), quick, kept), encoding="utf-8")
     if any(result.failed for result in results):
         raise SystemExit(1)
 

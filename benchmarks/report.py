@@ -114,16 +114,30 @@ def console_tables(results: Sequence[Result]) -> Iterable[Table]:
 # --- the file --------------------------------------------------------------------------------------------------------
 
 
-def markdown(results: Sequence[Result], machine: Mapping[str, str], is_quick: bool) -> str:
-    """The whole of RESULTS.md."""
+def kept_sections(text: str) -> dict[str, str]:
+    """The sections of an earlier RESULTS.md by their titles.
+
+    >>> kept_sections("# Benchmark results\\n\\n## Trees\\n\\nfast\\n\\n## Pruning\\n\\nfaster\\n")
+    {'Trees': 'fast', 'Pruning': 'faster'}
+    """
+    sections = (section.partition("\n") for section in text.split("\n## ")[1:])
+    return {title: body.strip() for title, _, body in sections}
+
+
+def markdown(
+    results: Sequence[Result], machine: Mapping[str, str], is_quick: bool, kept: Mapping[str, str] | None = None
+) -> str:
+    """The whole of RESULTS.md; `kept` holds sections of an earlier run, for groups that were not measured now."""
     parts = ["# Benchmark results", "Written by `make bench`; do not edit.", METHOD]
     if is_quick:
         parts.append(
             "**A quick run on a tenth of the rows: it shows that the harness works, its figures mean nothing.**"
         )
-    parts.append(_markdown_table(("machine", ""), machine.items()))
-    for group, members in _groups(results):
-        parts += [f"## {group.capitalize()}", *_markdown_group(members)]
+    parts.append(markdown_table(("machine", ""), machine.items()))
+    measured = {group.capitalize(): "\n\n".join(_markdown_group(members)) for group, members in _groups(results)}
+    dated = {title: f"Measured on {machine.get('date', 'an unknown day')}.\n\n{body}" for title, body in measured.items()}
+    for title, body in {**(kept or {}), **dated}.items():
+        parts += [f"## {title}", body]
     return "\n\n".join(parts) + "\n"
 
 
@@ -133,13 +147,14 @@ def _markdown_group(results: Sequence[Result]) -> Iterable[str]:
         for position, row in enumerate(table_rows(result)):
             rows.append(("" if position else result.benchmark.task, *row))
     if rows:
-        yield _markdown_table(("task", *HEADER), rows)
+        yield markdown_table(("task", *HEADER), rows)
     lines = [f"- {result.benchmark.name}: {note}." for result in results for note in notes(result)]
     if lines:
         yield "\n".join(lines)
 
 
-def _markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
     return "\n".join(_markdown_line(cells) for cells in (header, ["---"] * len(header), *rows))
 
 

@@ -89,7 +89,7 @@ def _with_holes(X: NDArray[Any], rng: np.random.Generator, share: float = 0.1) -
     return np.where(rng.random(X.shape) < share, np.float32(np.nan), X)
 
 
-# --- collisions: columns as detectors of particles give them -----------------------------------------------------------
+# --- collisions: columns as detectors of particles give them ---------------------------------------------------------
 
 
 def _measured(n: int, d: int, rng: np.random.Generator) -> NDArray[np.float32]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 from zlib import crc32
@@ -23,7 +24,7 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_table, read_training_table, read_weights
 from committee.boosting.gradient_boosting import Plan, Problem, Turn, gradient_boosting
 from committee.data.binned import BinnedMatrix
-from committee.data.ensemble import BoostedTrees
+from committee.data.ensemble import BoostedTrees, TreeSum
 from committee.data.growth import Constraints
 from committee.data.history import History
 from committee.data.tree import LEAF, Tree
@@ -40,7 +41,7 @@ from committee.parts.boosted_trees import (
 )
 from committee.parts.histograms import make_tiles
 from committee.parts.limits import tree_constraints
-from committee.parts.losses import NO_WEIGHTS, Floats, Head, Slope
+from committee.parts.losses import NO_WEIGHTS, Floats, Head, LossError, Slope, best_shift
 from committee.parts.resampling import content_groups
 from committee.parts.subtrees import feature_records
 
@@ -53,6 +54,11 @@ CV_ROWS = 5_000
 
 MOST_ROUNDS = 2_000
 """Rounds of the automatic choice; early stopping ends it long before."""
+
+
+CATEGORY_SMOOTHING = 10.0
+CATEGORY_ROWS = 100.0
+"""What a split of more than four categories is asked: their order has looked at the targets."""
 
 
 class Record(NamedTuple):
@@ -106,15 +112,17 @@ def start_scores(base: Floats, rows: Rows) -> Floats:
 
 
 class Patience:
-    """Remembers the round of the smallest validation loss; an improvement counts from `tol` on."""
+    """Remembers the round of the smallest validation loss; an improvement counts from `tol` of the first loss on."""
 
     def __init__(self, patience: int, tol: float, is_active: bool) -> None:
         self.patience, self.tol, self.is_active = patience, tol, is_active
-        self.best_loss, self.best_round = np.inf, 0
+        self.best_loss, self.best_round, self.least = np.inf, 0, 0.0
 
     def look(self, round_: int, loss: float) -> str:
         """Why to stop after this round; empty to go on."""
-        if loss < self.best_loss - self.tol:
+        if not self.best_round:
+            self.least = self.tol * abs(loss)
+        if not self.best_round or loss < self.best_loss - self.least:
             self.best_loss, self.best_round = loss, round_
         if self.is_active and round_ - self.best_round >= self.patience:
             return f"the validation loss has not improved for {self.patience} rounds"
@@ -131,6 +139,16 @@ class State(NamedTuple):
 
 
 Callback = Callable[[Any], bool | None]
+Folds = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+
+
+@contextmanager
+def naming_round(t: int) -> Generator[None]:
+    """A user's loss that fails is reported with the round."""
+    try:
+        yield
+    except LossError as error:
+        raise ValueError(f"Round {t}: {error}. Correct the loss, or take a smaller learning_rate.") from error
 
 
 class BaseGradientBoosting(BaseEstimator):
@@ -145,7 +163,7 @@ class BaseGradientBoosting(BaseEstimator):
         "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "min_hessian": [Interval(Real, 0.0, None, closed="left")],
         "min_gain": [Interval(Real, 0.0, None, closed="left")],
         "l1_regularization": [Interval(Real, 0.0, None, closed="left")],
@@ -171,6 +189,7 @@ class BaseGradientBoosting(BaseEstimator):
     }
 
     if TYPE_CHECKING:
+        loss: Any
         learning_rate: float | Literal["auto"]
         n_estimators: int | Literal["auto"]
         max_leaf_nodes: int | None
@@ -247,32 +266,44 @@ class BaseGradientBoosting(BaseEstimator):
             contain them
         """
         self._validate_params()
+        self._check_callbacks()
         with all_or_nothing(self):
             rows = self._read(X, y, sample_weight, init_score)
             given = self._read_judge(X_val, y_val, sample_weight_val)
             self._run(rows, given)
         return self
 
+    def _check_callbacks(self) -> None:
+        for callback in self.callbacks or ():
+            if not callable(callback):
+                raise TypeError(
+                    f"callbacks must be functions of the round's record; got {callback!r}. Pass [print], say, to see "
+                    "every round."
+                )
+
     def _read(self, X: Any, y: Any, sample_weight: Any, init_score: Any) -> Rows:
         columns, table = read_training_table(
             self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
         )
         if self.warm_start and hasattr(self, "_state") and columns != self.columns_:
-            raise ValueError("warm_start=True goes on with the same table: the columns of X are others than before.")
+            raise ValueError(
+                f"warm_start=True goes on with the same table: the {self.columns_.n_features} columns of the earlier "
+                f"fit and the {columns.n_features} of X differ."
+            )
         self.columns_ = columns
         target = self._read_target(y, len(table))
         weight = self._read_weights(sample_weight, target)
         offset = self._read_init_score(init_score, len(table))
         if not (self.warm_start and hasattr(self, "_entropy")):
             self._entropy = int(member_seeds(self.random_state, 1)[0])
-        rows = Rows(table, target, weight, offset)
-        return rows.take(np.flatnonzero(weight > 0.0)) if weight.size and np.any(weight == 0.0) else rows
+        return Rows(table, target, weight, offset)
 
     def _read_weights(self, sample_weight: Any, target: NDArray[Any], what: str = "sample_weight") -> Floats:
         weight = read_weights(sample_weight, len(target), what)
         by_class = self._class_weight(target)
         if by_class is not None:
-            weight = by_class if weight is None else weight * by_class
+            given = by_class if weight is None else weight * by_class
+            weight = read_weights(given, len(target), f"{what} times class_weight")
         if weight is None or np.all(weight == 1.0):
             return NO_WEIGHTS
         return weight
@@ -280,7 +311,10 @@ class BaseGradientBoosting(BaseEstimator):
     def _read_init_score(self, init_score: Any, n_rows: int) -> Floats | None:
         if init_score is None:
             return None
-        offset = np.asarray(init_score, np.float64)
+        try:
+            offset = np.asarray(init_score, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"init_score must hold numbers, one or more for each row: {error}.") from error
         n_heads = self._n_scores()
         if offset.ndim == 1 and n_heads == 1:
             offset = offset[:, np.newaxis]
@@ -309,14 +343,18 @@ class BaseGradientBoosting(BaseEstimator):
         """Targets of validation rows, which may not bring new classes."""
         return self._read_target(y, n_rows)
 
-    def _run(self, rows: Rows, given: Rows | None) -> None:
+    def _run(self, every: Rows, given: Rows | None) -> None:
+        rows = every
+        if every.weight.size and np.any(every.weight == 0.0):
+            rows = every.take(np.flatnonzero(every.weight > 0.0))
         n = rows.n_counted
+        self._loss = self.loss  # what the scores mean, whatever set_params says later
         self._heads_, self._is_multinomial = self._heads(rows.y)
         judging = self._judging(n, given)
         self.learning_rate_ = self._learning_rate(n) if self.learning_rate == "auto" else float(self.learning_rate)
         n_rounds = self._n_rounds(judging) if self.n_estimators == "auto" else int(self.n_estimators)
         if judging == "cv":
-            n_rounds, curve = self._cross_validate(rows, n_rounds)
+            n_rounds, curve = self._cross_validate(rows, self._folds(every, rows), n_rounds)
             self._boost(rows, None, n_rounds)
             self._keep_curve(curve, n_rounds)
         elif judging == "fraction":
@@ -362,23 +400,32 @@ class BaseGradientBoosting(BaseEstimator):
         is_test[np.random.default_rng(self._entropy).permutation(n_groups)[:n_test]] = True
         return np.flatnonzero(~is_test[group]), np.flatnonzero(is_test[group])
 
-    def _folds(self, rows: Rows) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def _folds(self, every: Rows, rows: Rows) -> Folds:
         """Rows to learn from and rows to judge on; equal rows stay together where the folds are ours to choose."""
         if not isinstance(self.cv, Integral):
-            from sklearn.model_selection import check_cv
-
-            splitter: Any = check_cv(self.cv)
-            every = np.arange(len(rows.y))
-            return [(every[train], every[test]) for train, test in splitter.split(rows.X, rows.y)]
+            return self._given_folds(every)
         group = self._groups(rows)
         n_groups = int(group.max()) + 1
         n_folds = min(int(self.cv), n_groups)
         fold = (np.random.default_rng(self._entropy).permutation(n_groups) % max(n_folds, 1))[group]
         return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)] if n_folds > 1 else []
 
-    def _cross_validate(self, rows: Rows, n_rounds: int) -> tuple[int, Floats]:
+    def _given_folds(self, every: Rows) -> Folds:
+        """The user's folds are of all rows; those of weight zero are taken out of them, as out of the table."""
+        from sklearn.model_selection import check_cv
+
+        n = len(every.y)
+        is_kept = every.weight > 0.0 if every.weight.size else np.ones(n, bool)
+        place, numbers = np.cumsum(is_kept) - 1, np.arange(n)
+        splitter: Any = check_cv(self.cv)
+        chosen = [(numbers[train], numbers[test]) for train, test in splitter.split(every.X, every.y)]
+        folds = [(place[train[is_kept[train]]], place[test[is_kept[test]]]) for train, test in chosen]
+        if not folds or any(min(train.size, test.size) == 0 for train, test in folds):
+            raise ValueError("cv must give folds with rows to learn from and rows to judge on, of weight above zero.")
+        return folds
+
+    def _cross_validate(self, rows: Rows, folds: Folds, n_rounds: int) -> tuple[int, Floats]:
         """The number of rounds of smallest mean loss over the folds, and the curve. The folds run side by side."""
-        folds = self._folds(rows)
         if not folds:
             return min(n_rounds, 100), np.empty(0)
         runs = [self._fold_losses(rows, train, test, n_rounds) for train, test in folds]
@@ -406,8 +453,11 @@ class BaseGradientBoosting(BaseEstimator):
         judge = Judge(kept_out, problem.matrix, problem.heads, problem.is_multinomial, base)
         score = start_scores(base, rows.take(train))
         stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.take(train).n_counted))
-        for turn in gradient_boosting(problem, plan, score, self._seeds(0, n_rounds), stack):
-            yield judge.loss(turn)
+        turns = gradient_boosting(problem, plan, score, self._seeds(0, n_rounds), stack)
+        for t in range(1, n_rounds + 1):
+            with naming_round(t):
+                loss = judge.loss(next(turns))
+            yield loss
 
     def _problem(self, rows: Rows) -> tuple[Problem, Plan, Floats]:
         """Code the table; how it is learned; where the scores start."""
@@ -426,10 +476,13 @@ class BaseGradientBoosting(BaseEstimator):
             l1=float(self.l1_regularization),
             l2=float(self.l2_regularization),
             max_features=max(1, round(self.max_features * n_features * self.colsample_bytree)),
-            category_smoothing=10.0,
+            category_smoothing=CATEGORY_SMOOTHING,
+            category_rows=CATEGORY_ROWS,
             second_order=bool(self.second_order),
         )
         plan = Plan(tree, self.learning_rate_, float(self.subsample), float(self.colsample_bytree), self.n_jobs)
+        if rows.init_score is not None:
+            return problem, plan, best_shift(self._heads_, rows.y, rows.weight, rows.init_score, self._is_multinomial)
         return problem, plan, self._baseline(self._heads_, rows.y, rows.weight)
 
     def _min_leaf(self, n: int) -> int:
@@ -463,16 +516,25 @@ class BaseGradientBoosting(BaseEstimator):
         self._collect(turns, past, judge, stack, n_rounds, is_active)
 
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
-        return (rows.X.shape, crc32(np.ascontiguousarray(rows.y).tobytes()), crc32(rows.weight.tobytes()))
+        some = rows.X[:: max(1, len(rows.X) // 1000)]  # all of a large table would take time
+        arrays = (some, rows.y, rows.weight, NO_WEIGHTS if rows.init_score is None else rows.init_score)
+        losses = tuple((head.code, head.p, getattr(head.own, "name", "")) for head in self._heads_)
+        return (rows.X.shape, *(crc32(np.ascontiguousarray(array).tobytes()) for array in arrays), losses)
 
     def _past(self, rows: Rows, base: Floats) -> State:
         """From the first round, or on from the last one of an earlier fit."""
         if not (self.warm_start and hasattr(self, "_state")):
             return State(start_scores(base, rows), None, (), self._fingerprint(rows))
-        if self._state.fingerprint != self._fingerprint(rows):
+        before, now = self._state.fingerprint, self._fingerprint(rows)
+        if before[0] != now[0]:
             raise ValueError(
-                "warm_start=True goes on with the same rows: X, y or the weights are others than in the earlier fit. "
-                "Fit a new model, or set warm_start=False."
+                f"warm_start=True goes on with the same rows: the earlier fit had {before[0][0]}, X and y have "
+                f"{now[0][0]}."
+            )
+        if before != now:
+            raise ValueError(
+                "warm_start=True goes on with the same rows and the same loss: X, y, the weights, init_score or the "
+                "loss are others than in the earlier fit. Fit a new model, or set warm_start=False."
             )
         return self._state._replace(score=self._state.score.copy())
 
@@ -485,15 +547,15 @@ class BaseGradientBoosting(BaseEstimator):
         for record in records:
             reason = patience.look(record.round, record.validation_loss)
         with progress(type(self).__name__, n_rounds - len(records), self.verbose) as tick:
-            for turn in turns if not reason else ():
-                loss = judge.loss(turn) if judge is not None else math.nan
+            while not reason and len(records) < n_rounds:
+                with naming_round(len(records) + 1):
+                    turn = next(turns)
+                    loss = judge.loss(turn) if judge is not None else math.nan
                 n_leaves = sum((tree.nodes.size + 1) // 2 for tree in turn.trees)
                 records.append(Record(len(records) + 1, turn.train_loss, loss, n_leaves, turn.n_halved))
                 self._check_finite(records[-1])
                 tick(f"training loss {turn.train_loss:.4g}")
                 reason = self._why_stop(records[-1], patience)
-                if reason:
-                    break
         self._keep(past, records, stack, patience, reason or "all rounds were run")
 
     def _check_finite(self, record: Record) -> None:
@@ -504,7 +566,8 @@ class BaseGradientBoosting(BaseEstimator):
             )
 
     def _why_stop(self, record: Record, patience: Patience) -> str:
-        if record.n_leaves <= len(self._heads_):
+        is_sampled = self.subsample < 1.0 or self.colsample_bytree < 1.0 or self.max_features < 1.0
+        if record.n_leaves <= len(self._heads_) and not is_sampled:
             return "no split makes the loss smaller"
         for callback in self.callbacks or ():
             if callback(record):
@@ -530,7 +593,8 @@ class BaseGradientBoosting(BaseEstimator):
     def _keep_curve(self, curve: Floats, n_rounds: int) -> None:
         """The cross-validated curve stands beside the rounds of the final fit."""
         self.cv_curve_ = curve
-        self.stop_reason_ = f"{n_rounds} rounds had the smallest cross-validated loss"
+        if curve.size and self.n_estimators_ == n_rounds:
+            self.stop_reason_ = f"{n_rounds} rounds had the smallest cross-validated loss"
 
     # --- what a fitted model answers ----------------------------------------------------------------------------------
 
@@ -566,6 +630,12 @@ class BaseGradientBoosting(BaseEstimator):
         """The trees, round by round; with several scores, one for each in every round. Leaf values are final."""
         check_is_fitted(self, "n_estimators_")
         return [] if self._trees is None else [self._trees.tree(t) for t in range(self._trees.n_trees)]
+
+    def tree_sum_(self) -> TreeSum:
+        """The scores as a sum of trees, for explanations."""
+        trees = tuple(self.trees_)
+        output = np.empty(0, np.int64) if self._trees is None else self._trees.output
+        return TreeSum(trees, output, np.ones(len(trees)), self.baseline_)
 
     def __len__(self) -> int:
         """Number of rounds kept."""

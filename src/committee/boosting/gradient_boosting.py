@@ -18,6 +18,7 @@ Friedman, Greedy function approximation: a gradient boosting machine, 2001. Chen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -162,10 +163,13 @@ def _optimise_leaves(
     tree: GrownTree, slope: Slope, k: int, head: Head, problem: Problem, plan: Plan, score: Floats
 ) -> int:
     """Values of the leaves; return how many steps had to be shortened."""
+    n_unsafe = 0
     if head.leaf != "newton":
         quantile_values(tree, head, problem.y, score, problem.weight, plan.learning_rate)
-        return 0
-    n_unsafe = newton_values(tree, head, slope.g[k], slope.h[k], problem.weight, plan.tree, plan.learning_rate)
+    else:
+        n_unsafe = newton_values(tree, head, slope.g[k], slope.h[k], problem.weight, plan.tree, plan.learning_rate)
+    if np.any(problem.constraints.monotone):
+        return _halve_tree(tree, head, problem, score)
     if not n_unsafe or problem.is_multinomial:
         return 0
     unsafe = np.flatnonzero(tree.nodes["score"] == 1.0)
@@ -186,9 +190,25 @@ def _halve_leaf(tree: GrownTree, i: int, head: Head, problem: Problem, score: Fl
     return 1
 
 
+def _halve_tree(tree: GrownTree, head: Head, problem: Problem, score: Floats) -> int:
+    """The same for all leaves together: halving one by itself could break the order that a constraint demands."""
+    before = _leaf_loss(head, problem, score, tree.rows, 0.0)
+    for halvings in range(MOST_HALVINGS):
+        moved = score.copy()
+        leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, tree.value, moved)
+        if _leaf_loss(head, problem, moved, tree.rows, 0.0) <= before + ROUNDING * abs(before):
+            return int(halvings > 0)
+        tree.value[:] *= 0.5
+    tree.value[:] = 0.0
+    return 1
+
+
 def _leaf_loss(head: Head, problem: Problem, score: Floats, rows: NDArray[np.uint32], step: float) -> float:
     if head.own is not None:
-        return float(head.own.total(problem.y, score, problem.weight, rows, step))
+        try:
+            return float(head.own.total(problem.y, score, problem.weight, rows, step))
+        except Exception:  # the user's code may raise anything: too far; if it raises at every step, the round says so
+            return math.inf
     weight = problem.weight[rows] if problem.weight.size else NO_WEIGHTS
     return mean_loss(head, problem.y[rows], score[rows] + step, weight)
 

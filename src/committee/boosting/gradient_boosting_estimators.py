@@ -12,6 +12,7 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from committee.base.rng import RandomState
 from committee.base.user_functions import LossFunction, OwnLoss
@@ -157,11 +158,25 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.loss == "log_loss"
+        return tags
+
     def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
-        self.classes_, codes = read_targets_classification(y, n_rows)
+        classes, codes = read_targets_classification(y, n_rows)
+        if self.warm_start and hasattr(self, "_state") and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"warm_start=True goes on with the same classes: the earlier fit had {self.classes_[:5].tolist()}, y "
+                f"has {classes[:5].tolist()}."
+            )
+        self.classes_ = classes
         self.n_classes_ = len(self.classes_)
         if self.n_classes_ > 2 and self.loss != "log_loss":
-            raise ValueError(f"The loss {self.loss!r} is for two classes, y has {self.n_classes_}: use 'log_loss'.")
+            raise ValueError(
+                f"Only binary classification is supported by loss={self.loss!r}; y has {self.n_classes_} classes: use "
+                "loss='log_loss'."
+            )
         if self.n_classes_ > 2 and self.monotonic_cst is not None:
             raise ValueError(
                 "Monotonicity constraints are not supported with multiclass classification: they are about the "
@@ -179,7 +194,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         labels, codes = read_targets_classification(y, n_rows)
         unknown = np.setdiff1d(labels, self.classes_)
         if unknown.size:
-            raise ValueError(f"y_val has labels that were not there in fit: {unknown[:5].tolist()}.")
+            raise ValueError(f"y_val has labels that y has not: {unknown[:5].tolist()}. Judge on the classes of y.")
         return self._as_target(np.searchsorted(self.classes_, labels)[codes])
 
     def _class_weight(self, y: NDArray[Any]) -> Floats | None:
@@ -215,7 +230,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     def _shares(self, score: Floats) -> Floats:
         if self.n_classes_ > 2:
             return softmax(score, axis=1)
-        second = class_share(self.loss, score[:, 0])
+        second = class_share(self._loss, score[:, 0])
         both = np.column_stack([1.0 - second, second])
         return both if self.n_classes_ == 2 else np.ones((len(score), 1))
 
@@ -352,8 +367,9 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         return tags
 
     def _quantiles(self) -> tuple[float, ...]:
-        given = np.atleast_1d(np.asarray(0.5 if self.quantile is None else self.quantile, np.float64))
-        if given.ndim != 1 or given.size == 0 or np.any((given <= 0.0) | (given >= 1.0)) or np.any(np.diff(given) <= 0):
+        given = np.atleast_1d(np.asarray(0.5 if self.quantile is None else self.quantile))
+        is_numbers = given.ndim == 1 and given.size > 0 and given.dtype.kind in "fiu"
+        if not is_numbers or not np.all((given > 0.0) & (given < 1.0)) or np.any(np.diff(given) <= 0):
             raise ValueError(f"quantile must be one number between 0 and 1, or several that rise; got {self.quantile}.")
         if given.size > 1 and self.loss != "quantile":
             raise ValueError(f"Several quantiles are for loss='quantile', not {self.loss!r}.")
@@ -372,8 +388,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
                 f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
                 "float64: divide y by a number of that size."
             )
-        if self.loss in ("poisson", "tweedie") and (target.min() < 0.0 or not target.any()):
-            raise ValueError(f"Some value(s) of y are negative, or all are zero: loss={self.loss!r} is for counts.")
+        if self.loss in ("poisson", "tweedie") and target.min() < 0.0:
+            raise ValueError(f"Some value(s) of y are negative: loss={self.loss!r} is for targets from zero up.")
         if self.loss == "gamma" and target.min() <= 0.0:
             raise ValueError("Some value(s) of y are not positive: loss='gamma' is for positive targets.")
         return target
@@ -382,6 +398,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         return len(self._quantiles()) if self.loss == "quantile" else 1
 
     def _heads(self, y: NDArray[Any]) -> tuple[tuple[Head, ...], bool]:
+        if self.loss in LOG_LINK and not y.any():
+            raise ValueError(f"All values of y are zero: there is nothing for loss={self.loss!r} to learn.")
         quantiles = self._quantiles()
         parameter = {"huber": self.alpha, "tweedie": self.power, "expectile": quantiles[0]}
         if self.loss == "quantile":
@@ -392,7 +410,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         return np.array([start_score(head, y, weight) for head in heads])
 
     def _answers(self, score: Floats) -> Floats:
-        if self.loss in LOG_LINK:
+        if self._loss in LOG_LINK:
             return np.exp(score[:, 0])
         return score[:, 0] if score.shape[1] == 1 else np.sort(score, axis=1)
 
@@ -407,8 +425,8 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
 
     def predict_interval(self, X: Any) -> Floats:
         """The lowest and the highest quantile of every row (n_samples, 2); fit with loss="quantile" and two or more."""
-        quantiles = self._quantiles()
-        if self.loss != "quantile" or len(quantiles) < 2:
+        check_is_fitted(self, "n_estimators_")
+        if self._loss != "quantile" or len(self.baseline_) < 2:
             raise ValueError(
                 "predict_interval needs quantiles: fit with loss='quantile' and, say, quantile=[0.05, 0.5, 0.95]."
             )

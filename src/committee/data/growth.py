@@ -26,7 +26,8 @@ class Goal(NamedTuple):
     l2: float
     gain_unit: float  # impurity fall = gain_unit * (score of the children - score of the node) / total_weight
     total_weight: float
-    category_smoothing: float = 0.0  # categories are ordered by G / (H + this)
+    category_smoothing: float = 0.0  # categories are ordered by G / (H + this); splits of many have so much more l2
+    category_rows: float = 0.0  # rows that each side of a split of many categories needs, by their share of H
 
 
 class Limits(NamedTuple):
@@ -82,6 +83,8 @@ NODE = np.dtype(
         ("set", "u8", (4,)),
         ("last_left", "i8"),  # largest code of the table on the left side, -1 where there is none
         ("first_right", "i8"),
+        ("extra_l2", "f8"),  # on the value of the node, after a split of many categories (kernels/histogram_tree.py)
+        ("split_l2", "f8"),  # the extra_l2 that the best split found gives its children
         ("count", "i8"),  # rows, a whole weight as so many, in kernels/histogram_tree.py
         ("left_sum", "i8"),  # packed sums of the rows that would go left, in kernels/histogram_tree.py
         ("n_refused", "i8"),  # splits of the node that left too few rows on a side, in kernels/histogram_tree.py
@@ -152,8 +155,7 @@ class HistogramWork(NamedTuple):
     ones: NDArray[np.int64]  # [n] how many rows a row counts for, or empty where no counts are needed
     spare: NDArray[np.uint32]  # [n]
     sums: NDArray[np.int64]  # [2, 256] packed sums and counts left of each cut
-    cuts: NDArray[np.float64]  # [3, 256] the same as numbers, and the fall of the loss
-    fall_bits: NDArray[np.int64]  # [256] the memory of cuts[2], seen as integers
+    fall: NDArray[np.float64]  # [256] fall of the loss by each cut
     order: NDArray[np.int64]  # [257] categories in Fisher order
     side: NDArray[np.uint8]  # [256] 1 for the codes that go left
     slot: NDArray[np.int64]  # [nodes] where a node's histogram stands

@@ -31,7 +31,7 @@ from committee.kernels.exponential import LN2, exp, log_1_to_2, nearest
     SAVAGE, TANGENT,
 ) = range(13)  # fmt: skip
 
-HALF = np.int64(32)
+HALF, ONE = np.int64(32), np.int64(1)
 BLOCK = 4096
 """Rows whose numbers stay in the cache between two loops; sums are kept per block, in an order no thread changes."""
 
@@ -279,17 +279,20 @@ def softmax_derivatives(y, score, weight, factor, first_block, last_block, g_out
 
 @kernel
 def quantise(g, h, weight, is_whole, g_scale, h_scale, amounts_out):
-    """(g << 32) + h as integers of 1 / g_scale and 1 / h_scale.
+    """(g << 32) + h as integers of 1 / g_scale and 1 / h_scale; h is at least 1.
 
-    Whole weights multiply the rounded numbers: exactly what repeated rows would add up to.
+    Whole weights multiply the rounded numbers: exactly what repeated rows would add up to. In a histogram a sum of zero
+    says that there is no row: without the 1, rows far out (h below half a unit) would be taken for none.
     """
     n = np.uintp(g.size)
     if weight.size == 0:
         for i in range(n):
-            amounts_out[i] = (nearest(g[i] * g_scale) << HALF) + nearest(h[i] * h_scale)
+            amounts_out[i] = (nearest(g[i] * g_scale) << HALF) + max(nearest(h[i] * h_scale), ONE)
     elif is_whole:
         for i in range(n):
-            amounts_out[i] = nearest(weight[i]) * ((nearest(g[i] * g_scale) << HALF) + nearest(h[i] * h_scale))
+            amount = (nearest(g[i] * g_scale) << HALF) + max(nearest(h[i] * h_scale), ONE)
+            amounts_out[i] = nearest(weight[i]) * amount
     else:
         for i in range(n):
-            amounts_out[i] = (nearest(g[i] * weight[i] * g_scale) << HALF) + nearest(h[i] * weight[i] * h_scale)
+            w = weight[i]
+            amounts_out[i] = (nearest(g[i] * w * g_scale) << HALF) + max(nearest(h[i] * w * h_scale), ONE)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import kernel, part
+from committee.kernels.exponential import as_bits
 from committee.kernels.histogram import AHEAD, TILE, WORDS, add_word, prefetch
 from committee.kernels.node import begin_children
 from committee.kernels.sampling import draw_swap, undo_draws
@@ -20,13 +21,12 @@ from committee.kernels.scores import SQUARED, child_score, child_value
 from committee.kernels.subtree import pop, push
 
 LEFT_SUM, LEFT_COUNT = 0, 1  # rows of HistogramWork.sums
-G, H, FALL = 0, 1, 2  # rows of HistogramWork.cuts
 
 HALF = 32
 LOW = np.int64(0xFFFFFFFF)
 REFUSED = -1.0
 NO_GROUP = np.uint64(0)
-NO_SLOT = np.int64(-1)
+FEW_CATEGORIES = 4  # that many can be put in order by chance without much harm
 ONE_LEFT = np.uint8(1)
 ONE_RIGHT = np.uint8(0)
 
@@ -120,48 +120,58 @@ def running_sums(n_cuts, source, order, is_ordered, first, running_out):
 
 
 @part
-def score_falls(n_cuts, node, rules, sums, cuts_out):
-    """Left sums as numbers and the fall of the loss by every cut, in loops without a branch."""
-    g_unit, h_unit, l1, l2, criterion = rules.g_unit, rules.h_unit, rules.l1, rules.l2, rules.criterion
-    g, h, fall = cuts_out[G], cuts_out[H], cuts_out[FALL]
-    for b in range(n_cuts):
-        amount = sums[b]
-        g[b] = np.int32(amount >> HALF) * g_unit
-        h[b] = np.int32(amount & LOW) * h_unit
+def score_falls(n_cuts, l2, own, least, node, rules, sums, fall_out):
+    """The fall of the loss by every cut, REFUSED where a child weighs too little; return the largest, as bits.
+
+    One loop without a branch for each form of the criterion. Falls are compared as integers: from zero up the bits of
+    a float64 have the order of the numbers, those of REFUSED are smaller, and integers have a maximum in vector code.
+    """
+    g_unit, h_unit, l1, criterion = rules.g_unit, rules.h_unit, rules.l1, rules.criterion
     g_all = node.g * g_unit
     h_all = node.h * h_unit
+    lightest = least * h_unit
+    heaviest = (node.h - least) * h_unit
+    largest = as_bits(REFUSED)
     if criterion == SQUARED and l1 == 0.0 and l2 == 0.0:
         mean = g_all / h_all
-        for b in range(n_cuts):
-            centred = g[b] - mean * h[b]
-            fall[b] = centred * centred * (h_all / (h[b] * (h_all - h[b])))
+        for b in range(np.uintp(n_cuts)):
+            h = np.int32(sums[b] & LOW) * h_unit
+            centred = np.int32(sums[b] >> HALF) * g_unit - mean * h
+            fall = centred * centred * (h_all / (h * (h_all - h)))
+            fall = fall if (h >= lightest) & (h <= heaviest) else REFUSED
+            fall_out[b] = fall
+            largest = max(largest, as_bits(fall))
     elif criterion == SQUARED and l1 == 0.0:
-        for b in range(n_cuts):
-            left = h[b] + l2
-            right = h_all - h[b] + l2
-            rest = g_all - g[b]
-            fall[b] = (g[b] * g[b] * right + rest * rest * left) / (left * right) - node.own
+        for b in range(np.uintp(n_cuts)):
+            h = np.int32(sums[b] & LOW) * h_unit
+            g = np.int32(sums[b] >> HALF) * g_unit
+            left = h + l2
+            right = h_all - h + l2
+            rest = g_all - g
+            fall = max((g * g * right + rest * rest * left) / (left * right) - own, 0.0)
+            fall = fall if (h >= lightest) & (h <= heaviest) else REFUSED
+            fall_out[b] = fall
+            largest = max(largest, as_bits(fall))
     else:
-        for b in range(n_cuts):
-            left = child_score(criterion, g[b], h[b], l1, l2)
-            fall[b] = left + child_score(criterion, g_all - g[b], h_all - h[b], l1, l2) - node.own
+        for b in range(np.uintp(n_cuts)):
+            h = np.int32(sums[b] & LOW) * h_unit
+            g = np.int32(sums[b] >> HALF) * g_unit
+            children = child_score(criterion, g, h, l1, l2) + child_score(criterion, g_all - g, h_all - h, l1, l2)
+            fall = max(children - own, 0.0)
+            fall = fall if (h >= lightest) & (h <= heaviest) else REFUSED
+            fall_out[b] = fall
+            largest = max(largest, as_bits(fall))
+    return largest
 
 
 @part
-def refuse_cuts(n_cuts, monotone, has_counts, node, rules, sums, counts, cuts):
-    """Overwrite the fall of cuts that a limit or a constraint forbids."""
-    fall = cuts[FALL]
-    least = max(rules.min_weight_leaf, rules.min_samples_leaf if rules.unit_weights else 1)
-    most = node.h - least
+def refuse_cuts(n_cuts, monotone, has_counts, node, rules, sums, counts, fall):
+    """Overwrite the falls of cuts that counts or a monotone constraint forbid; return the largest left, as bits."""
+    largest = as_bits(REFUSED)
     for b in range(n_cuts):
-        h = sums[b] & LOW
-        fall[b] = max(fall[b], 0.0) if (h >= least) & (h <= most) else REFUSED
-    if has_counts:
-        for b in range(n_cuts):
-            if min(counts[b], node.count - counts[b]) < rules.min_samples_leaf:
-                fall[b] = REFUSED
-    if monotone != 0 or rules.is_monotone:
-        for b in range(n_cuts):
+        if has_counts and min(counts[b], node.count - counts[b]) < rules.min_samples_leaf:
+            fall[b] = REFUSED
+        if monotone != 0 or rules.is_monotone:
             g = sums[b] >> HALF
             h = sums[b] & LOW
             left = child_value(g, h, rules)
@@ -169,18 +179,23 @@ def refuse_cuts(n_cuts, monotone, has_counts, node, rules, sums, counts, cuts):
             inside = min(left, right) >= node.lower and max(left, right) <= node.upper
             if not inside or (left - right) * monotone > 0.0:
                 fall[b] = REFUSED
+        largest = max(largest, as_bits(fall[b]))
+    return largest
 
 
 @part
-def best_of(n_cuts, bits):
-    """Position of the first largest fall. Falls are compared as integers: from zero up, both orders are the same."""
-    largest = bits[0]
-    for b in range(1, n_cuts):
-        largest = max(largest, bits[b])
-    b = 0
-    while bits[b] != largest:
-        b += 1
-    return b
+def space_cuts(n_cuts, least, sums, fall):
+    """Refuse cuts that follow the last one allowed by less than `least` of h; return the largest fall left, as bits."""
+    largest = as_bits(REFUSED)
+    last = np.int64(0)
+    for b in range(n_cuts):
+        h = sums[b] & LOW
+        if h - last >= least:
+            last = h
+        else:
+            fall[b] = REFUSED
+        largest = max(largest, as_bits(fall[b]))
+    return largest
 
 
 @part
@@ -191,9 +206,17 @@ def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
     source = histogram[base : base + 256]
     is_set = feature.is_categorical == 1
     n_places = n_codes
+    l2, own = rules.l2, node.own
+    least = max(rules.min_weight_leaf, rules.min_samples_leaf if rules.unit_weights else 1)
+    is_spaced = False
     if is_set:
-        smoothing = rules.category_smoothing / rules.h_unit
-        n_places = order_by_value(n_codes, source, smoothing, work.cuts[FALL], work.order)
+        n_places = order_by_value(n_codes, source, rules.category_smoothing / rules.h_unit, work.fall, work.order)
+        if rules.category_smoothing > 0.0 and n_places > FEW_CATEGORIES:
+            # The order has looked at the targets: boosting asks more of a split along it.
+            l2 += rules.category_smoothing
+            own = child_score(rules.criterion, node.g * rules.g_unit, node.h * rules.h_unit, rules.l1, l2)
+            least = max(least, np.int64(rules.category_rows * node.h / node.count))
+            is_spaced = True
     missing = source[n_codes]
     for missing_left in range(2 if missing != 0 else 1):
         # All present left and missing right is a cut; all present left and missing left is none.
@@ -205,21 +228,28 @@ def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
             count = counts[base : base + 256]
             first = count[n_codes] if missing_left == 1 else 0
             running_sums(n_cuts, count, work.order, is_set, first, work.sums[LEFT_COUNT])
-        score_falls(n_cuts, node, rules, work.sums[LEFT_SUM], work.cuts)
-        refuse_cuts(
-            n_cuts, feature.monotone, has_counts, node, rules, work.sums[LEFT_SUM], work.sums[LEFT_COUNT],
-            work.cuts,
-        )  # fmt: skip
-        b = best_of(n_cuts, work.fall_bits)
-        fall = work.cuts[FALL, b]
-        if fall > node.score:
+        largest = score_falls(n_cuts, l2, own, least, node, rules, work.sums[LEFT_SUM], work.fall)
+        if is_spaced:
+            largest = space_cuts(n_cuts, least, work.sums[LEFT_SUM], work.fall)
+        if has_counts or rules.is_monotone:
+            largest = refuse_cuts(
+                n_cuts, feature.monotone, has_counts, node, rules, work.sums[LEFT_SUM], work.sums[LEFT_COUNT], work.fall
+            )
+        if largest > as_bits(node.score):
+            b = 0
+            while as_bits(work.fall[b]) != largest:
+                b += 1
             amount = work.sums[LEFT_SUM, b]
-            node.score = fall
+            node.score = work.fall[b]
             node.feature = f
             node.code = b
             node.missing_left = missing_left
             node.left_sum = amount
             node.is_set = is_set
+            node.split_l2 = l2 - rules.l2
+            if rules.is_monotone:
+                g, h = amount >> HALF, amount & LOW
+                node.middle = 0.5 * (child_value(g, h, rules) + child_value(node.g - g, node.h - h, rules))
             if is_set:
                 write_prefix(b, work.order, node.set)
 
@@ -409,6 +439,7 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
         right = nodes[n_nodes + 1]
         take_sums(node, rules, left, right)
         begin_children(node, n_left, records[f], left, right)
+        left.extra_l2 = right.extra_l2 = node.split_l2
         left.count = count
         right.count = node.count - count
         node.left = n_nodes

@@ -56,13 +56,13 @@ def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, ben
             continue
         g_sum, h_sum = leaf_sums(node, rows, g, h, weight)
         shrunk = max(abs(g_sum) - l1, 0.0)
-        below = h_sum + l2
+        below = h_sum + l2 + node.extra_l2
         if below <= 0.0:
             continue
         value = (shrunk if g_sum > 0.0 else -shrunk) / below
         value = min(max(value, node.lower), node.upper)
         value_out[i] = learning_rate * value
-        if bend != 0.0 and (bend < 0.0 or not cannot_rise(value_out[i], h_sum, l2, learning_rate, bend)):
+        if bend != 0.0 and (bend < 0.0 or not cannot_rise(value_out[i], h_sum, l2 + node.extra_l2, learning_rate, bend)):
             node.score = 1.0
             n_unsafe += 1
     return n_unsafe

@@ -45,6 +45,7 @@ class TreePlan(NamedTuple):
     l2: float
     max_features: int  # looked at in a node
     category_smoothing: float
+    category_rows: float
     second_order: bool
 
 
@@ -78,7 +79,8 @@ class TreeGrower:
         most = max_leaves(plan, self.n_counted)
         self.records = feature_records(matrix, constraints)
         ones = weight.astype(np.int64) if self.is_whole else np.ones(n, np.int64)
-        self.histograms = HistogramGrower(matrix, self.records, most, ones if plan.min_samples_leaf > 1 else None)
+        is_counted = plan.min_samples_leaf > 1 or plan.category_rows > 0.0
+        self.histograms = HistogramGrower(matrix, self.records, most, ones if is_counted else None)
         self.total_weight = float(weight.sum()) if weight.size else float(n)
         self.amounts = np.empty(n, np.int64)
         self.ones = np.ones(n)
@@ -89,6 +91,7 @@ class TreeGrower:
         goal = Goal(
             scores.SQUARED, 1, 1.0, 1.0, plan.l1, plan.l2, 0.5, self.total_weight,
             category_smoothing=plan.category_smoothing,
+            category_rows=plan.category_rows,
         )  # fmt: skip
         limits = Limits(
             max_depth=min(plan.max_depth, NO_LIMIT),
@@ -141,7 +144,7 @@ def packing_scale(size: float, n: int) -> float:
     room = 2.0**PACKED_BITS - 2.0 - n
     if not size > 0.0:
         return 1.0
-    return 2.0 ** min(math.floor(math.log2(room / size)), 50)
+    return 2.0 ** math.floor(math.log2(min(room / size, 2.0**50)))
 
 
 def newton_values(

@@ -20,12 +20,9 @@ from committee.data.growth import Constraints, Limits
 from committee.data.tree import LEAF, Tree
 from committee.kernels import statistics
 from committee.parts.binning import midpoints
-from committee.parts.histogram_trees import HistogramGrower, most_leaves, pack
-from committee.parts.histogram_trees import suits as histograms_suit
 from committee.parts.large_tree import LargeTree
 from committee.parts.response import Response
 from committee.parts.subtrees import (
-    feature_records,
     grow_small,
     make_table,
     new_nodes,
@@ -77,19 +74,20 @@ def grow_placed(
     *,
     seed: int = 0,
     n_jobs: int | None = None,
-    keep: list[HistogramGrower] | None = None,
 ) -> tuple[Tree, NDArray[np.int64]]:
-    """`grow`, and the leaf that every training row ended in; -1 for rows of weight zero.
+    """`grow`, and the leaf that every training row ended in; -1 for rows of weight zero."""
+    nodes, rows = _grow_nodes(matrix, response, limits, constraints, seed, n_jobs)
+    leaf = leaf_of_rows(nodes, rows, response.weight.size)
+    return _finish(nodes, rows, matrix, response, limits), leaf
 
-    A caller who grows tree after tree gives an empty list as `keep`: it holds on to memory for the next tree, and
-    small trees are then grown on packed histograms.
-    """
-    nodes, rows = _grow_nodes(matrix, response, limits, constraints, seed, n_jobs, keep)
-    leaf = np.full(response.weight.size, -1, np.int64)
+
+def leaf_of_rows(nodes: NDArray[np.void], rows: NDArray[np.uint32], n_rows: int) -> NDArray[np.int64]:
+    """The leaf of each of the table's rows; -1 for rows that the tree was not grown on."""
+    leaf = np.full(n_rows, -1, np.int64)
     is_leaf = np.flatnonzero(nodes["left"] == LEAF)
     is_leaf = is_leaf[np.argsort(nodes["start"][is_leaf], kind="stable")]  # leaves tile the rows
     leaf[rows] = np.repeat(is_leaf, nodes["n"][is_leaf])
-    return _finish(nodes, rows, matrix, response, limits), leaf
+    return leaf
 
 
 def _grow_nodes(
@@ -99,20 +97,12 @@ def _grow_nodes(
     constraints: Constraints | None,
     seed: int,
     n_jobs: int | None,
-    keep: list[HistogramGrower] | None = None,
 ) -> tuple[NDArray[np.void], NDArray[np.uint32]]:
     """Node records, and the rows in an order that keeps those of every node together."""
     rows = np.flatnonzero(response.weight > 0).astype(ROW)
-    rules = rules_record(response, limits)
-    constraints = constraints or Constraints.none(matrix.n_features)
-    if keep is not None and histograms_suit(rules, matrix):
-        if not keep:
-            keep.append(HistogramGrower(matrix, feature_records(matrix, constraints), most_leaves(rules)))
-        amounts = pack(response.stat)
-        if amounts is not None:
-            return keep[0].grow(rules, rows, amounts, seed), rows
     stat = response.stat[rows] if rows.size < response.weight.size else response.stat.copy()
-    table = make_table(matrix, response, constraints)
+    table = make_table(matrix, response, constraints or Constraints.none(matrix.n_features))
+    rules = rules_record(response, limits)
     if rows.size <= subtree_rows(matrix.n_features):
         root = new_nodes(1)
         root[0]["n"], root[0]["key"] = rows.size, seed
@@ -126,11 +116,22 @@ def _grow_nodes(
 def _finish(
     nodes: NDArray[np.void], rows: NDArray[np.uint32], matrix: BinnedMatrix, response: Response, limits: Limits
 ) -> Tree:
-    left = nodes["left"].astype(np.int32)
-    is_inner = left != LEAF
     value, impurity, weight = _node_statistics(nodes, rows, response)
     if limits.is_monotone:
         _clip_values(value, nodes["lower"], nodes["upper"], response.centre)
+    return as_tree(nodes, matrix, value, impurity, weight)
+
+
+def as_tree(
+    nodes: NDArray[np.void],
+    matrix: BinnedMatrix,
+    value: NDArray[np.float64],
+    impurity: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> Tree:
+    """Node records as a tree."""
+    left = nodes["left"].astype(np.int32)
+    is_inner = left != LEAF
     has_set = is_inner & (nodes["is_set"] == 1)
     return Tree(
         feature=np.where(is_inner, nodes["feature"], LEAF).astype(np.int32),
@@ -196,11 +197,7 @@ def _node_statistics(
         statistics.medians(nodes, rows, rank, response.ranked_target, w, *scratch, sums)
         return sums[:, 1:2].copy(), sums[:, 2] / sums[:, 0], sums[:, 0].copy()
     if response.criterion in ("gini", "entropy", "edge", "z"):
-        by_class = np.empty((m, response.goal.n_classes))
-        statistics.class_weights(nodes, rows, target, w, by_class)
-        weight = by_class.sum(axis=1)
-        share = by_class / weight[:, None]
-        return share, class_impurity(share, response.criterion), weight
+        return class_statistics(nodes, rows, target, w, response.goal.n_classes, response.criterion)
     sums = np.empty((m, 4))
     statistics.moments(nodes, rows, target, w, sums)
     weight, mean = sums[:, 0].copy(), sums[:, 1:2].copy()
@@ -209,6 +206,22 @@ def _node_statistics(
         logs = np.log(np.where(mean[:, 0] > 0, mean[:, 0], 1.0))
         impurity = np.maximum(sums[:, 3] / weight - mean[:, 0] * logs, 0.0)
     return mean, impurity, weight
+
+
+def class_statistics(
+    nodes: NDArray[np.void],
+    rows: NDArray[np.uint32],
+    target: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    n_classes: int,
+    criterion: str,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Shares of the classes, impurity and weight of every node."""
+    by_class = np.empty((nodes.size, n_classes))
+    statistics.class_weights(nodes, rows, target, weight, by_class)
+    total = by_class.sum(axis=1)
+    share = by_class / total[:, None]
+    return share, class_impurity(share, criterion), total
 
 
 def class_impurity(share: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:

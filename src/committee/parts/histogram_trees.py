@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.dtypes import ROW
 from committee.data.binned import BinnedMatrix
-from committee.data.growth import HistogramWork
+from committee.data.growth import Constraints, HistogramWork, Limits
+from committee.data.tree import Tree
+from committee.kernels.derivatives import quantise
 from committee.kernels.histogram import TILE
 from committee.kernels.histogram_tree import grow_on_histograms
 from committee.kernels.scores import FIRST_CLASS_CRITERION
+from committee.parts.growing import as_tree, class_statistics, leaf_of_rows
 from committee.parts.histograms import make_tiles
-from committee.parts.subtrees import new_nodes
+from committee.parts.response import PACKED_WEIGHT_BITS, Response
+from committee.parts.subtrees import feature_records, new_nodes, rules_record
 
 PACKED_BITS = 31
 """Sums of |g| and of h below 2**31 share one integer."""
@@ -79,23 +85,45 @@ class HistogramGrower:
         )
 
 
-def pack(stat: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """(g << 32) + h for every row, or None where a sum needs more than 31 bits."""
-    g, h = stat[:, 0], stat[:, 1]
-    if max(int(np.abs(g).sum()), int(h.sum())) >= 1 << PACKED_BITS:
-        return None
-    return (g << 32) + h
+class TreeSeries:
+    """Small binned trees of two classes, one after the other, under weights that change: those of AdaBoost."""
+
+    def __init__(
+        self, matrix: BinnedMatrix, response: Response, limits: Limits, constraints: Constraints, min_share: float
+    ) -> None:
+        self.matrix, self.target, self.criterion = matrix, response.target, response.criterion
+        self.rules = rules_record(response, limits)
+        self.min_share = min_share  # of all the weight, in a leaf
+        self.grower = HistogramGrower(matrix, feature_records(matrix, constraints), most_leaves(self.rules))
+        self.sign = 2.0 * response.target - 1.0
+        self.ones, self.rows = np.ones(matrix.n_rows), np.arange(matrix.n_rows, dtype=ROW)
+        self.amounts = np.empty(matrix.n_rows, np.int64)
+
+    @staticmethod
+    def suits(response: Response, limits: Limits, matrix: BinnedMatrix) -> bool:
+        return suits(rules_record(response, limits), matrix) and not limits.is_monotone
+
+    def grow(self, weight: NDArray[np.float64], seed: int) -> tuple[Tree, NDArray[np.int64]]:
+        """The tree under these weights, and the leaf of every row; -1 for rows of weight zero."""
+        total = float(weight.sum())
+        scale = 2.0 ** (PACKED_WEIGHT_BITS - 1 - math.ceil(math.log2(total)))
+        quantise(self.sign, self.ones, weight, False, scale, scale, self.amounts)
+        rules = self.rules
+        rules["g_unit"], rules["h_unit"], rules["total_weight"] = 1.0 / scale, 1.0 / scale, total
+        rules["min_weight_leaf"] = math.ceil(self.min_share * total * scale * (1.0 - 1e-15))
+        rows = self.rows.copy() if float(weight.min()) > 0.0 else np.flatnonzero(weight > 0.0).astype(ROW)
+        nodes = self.grower.grow(rules, rows, self.amounts, seed)
+        statistics = class_statistics(nodes, rows, self.target, weight, 2, self.criterion)
+        return as_tree(nodes, self.matrix, *statistics), leaf_of_rows(nodes, rows, weight.size)
 
 
 def _make_work(n: int, max_leaves: int, ones: NDArray[np.int64]) -> HistogramWork:
-    cuts = np.empty((3, 256))
     return HistogramWork(
         ordered=np.empty(n, np.int64),
         ones=ones,
         spare=np.empty(n, ROW),
         sums=np.empty((2, 256), np.int64),
-        cuts=cuts,
-        fall_bits=cuts[2].view(np.int64),
+        fall=np.empty(256),
         order=np.empty(257, np.int64),
         side=np.empty(256, np.uint8),
         slot=np.empty(2 * max_leaves, np.int64),

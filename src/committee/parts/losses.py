@@ -59,6 +59,24 @@ LOG_LINK = ("poisson", "gamma", "tweedie")
 """Losses whose prediction is e^s."""
 
 
+class LossError(ValueError):
+    """A user's loss raised, or gave a number that is not finite."""
+
+
+def fill_own(own: Any, y: Floats, score: Floats, weight: Floats, g: Floats, h: Floats, sums: Floats) -> None:
+    """OwnLoss.fill, whose faults become a LossError."""
+    try:
+        own.fill(y, score, weight, g, h, sums)
+    except Exception as error:  # the user's code may raise anything
+        raise LossError(f"the loss {own.name!r} raised {type(error).__name__}: {error}") from error
+    for what, total in zip(("value", "gradient", "hessian"), sums.sum(axis=0), strict=True):
+        if not math.isfinite(total):
+            raise LossError(
+                f"the {what} of the loss {own.name!r} is not finite for some row: it must be a finite number for every "
+                "target and every score"
+            )
+
+
 class Slope:
     """Negative gradients and hessians at the current scores, with the sums that quantisation needs.
 
@@ -85,7 +103,7 @@ class Slope:
         for k, head in enumerate(self.heads):
             g, h, sums = self.g[k], self.h[k], self.sums[k]
             if head.own is not None:
-                head.own.fill(self.y, score[k], self.weight, g, h, sums)
+                fill_own(head.own, self.y, score[k], self.weight, g, h, sums)
             else:
                 calls = [
                     (head.code, head.p, self.y, score[k], self.weight, a, b, g, h, sums, np.empty(d.BLOCK))
@@ -124,8 +142,12 @@ def mean_loss(head: Head, y: Floats, score: Floats, weight: Floats) -> float:
 
 def exact_mean(y: Floats, weight: Floats) -> float:
     """Weighted mean that does not depend on the order of the rows, nor on whether a row is repeated or weighs more."""
-    total = math.fsum(weight) if weight.size else float(y.size)
-    return math.fsum(y * weight if weight.size else y) / total
+    if not weight.size:
+        return math.fsum(y) / y.size
+    share, exponent = np.frexp(y)
+    high = np.ldexp(np.rint(share * 2.0**26), exponent - 26)  # half the digits: times a whole weight they stay exact
+    products = np.concatenate([high * weight, (y - high) * weight])
+    return math.fsum(products) / math.fsum(weight)
 
 
 def weighted_quantile(values: Floats, weight: Floats, q: float) -> float:
@@ -161,9 +183,13 @@ def start_score(head: Head, y: Floats, weight: Floats) -> float:
         if head.code in (d.EXPONENTIAL, d.SAVAGE):
             return 0.5 * _log_odds(0.5 + 0.5 * exact_mean(y, weight))
         if head.code in (d.POISSON, d.GAMMA, d.TWEEDIE):
-            return math.log(max(exact_mean(y, weight), 1e-12))
+            mean = exact_mean(y, weight)
+            return math.log(mean if mean > 0.0 else 1e-12)
         if head.code == d.SQUARED_HINGE:
             return exact_mean(y, weight)
+        if head.code == d.EXPECTILE:  # the minimiser has the scale of y; products of huge numbers would overflow
+            size = 2.0 ** math.floor(math.log2(max(float(np.abs(y).max()), 1e-300)))
+            return size * smallest_constant(head, y / size, weight)
     return smallest_constant(head, y, weight)
 
 
@@ -172,9 +198,48 @@ def smallest_constant(head: Head, y: Floats, weight: Floats) -> float:
     from scipy.optimize import minimize_scalar
 
     def at(s: float) -> float:
-        value = mean_loss(head, y, np.full(y.size, s), weight)
+        try:
+            value = mean_loss(head, y, np.full(y.size, s), weight)
+        except LossError:  # the first round will say so
+            return 1e300
         return value if math.isfinite(value) else 1e300
 
     low, high = float(y.min()), float(y.max())
     found: Any = minimize_scalar(at, bracket=(low - 1e-3, high + 1e-3), options={"maxiter": 60})
-    return float(found.x)
+    return _polished(head, y, weight, float(found.x))
+
+
+def _polished(head: Head, y: Floats, weight: Floats, s: float) -> float:
+    """Newton steps from a minimum that is known to half of the digits, as long as its slope gets smaller."""
+    slope = Slope((head,), y, weight, False)
+    best, smallest = s, math.inf
+    for _ in range(10):
+        try:
+            slope.update(np.full((1, y.size), s))
+        except LossError:
+            break
+        g, h = (exact_mean(part, weight) for part in (slope.g[0], slope.h[0]))
+        if not abs(g) < smallest:
+            break
+        best, smallest = s, abs(g)
+        if not h > 0.0:
+            break
+        s += g / h
+    return best
+
+
+def best_shift(heads: tuple[Head, ...], y: NDArray[Any], weight: Floats, score: Floats, is_multinomial: bool) -> Floats:
+    """What to add to given scores [heads, n], one number per head, for the smallest loss."""
+    from scipy.optimize import minimize
+
+    if not is_multinomial and all(head.own is None and head.code <= d.EXPECTILE for head in heads):
+        return np.array([start_score(head, y - s, weight) for head, s in zip(heads, score, strict=True)])
+    slope = Slope(heads, y, weight, is_multinomial)
+
+    def at(shift: Floats) -> tuple[float, Floats]:
+        loss = slope.update(score + shift[:, np.newaxis])
+        g = -(slope.g @ weight if weight.size else slope.g.sum(axis=1)) / slope.total_weight
+        return (loss, g) if math.isfinite(loss) else (1e300, np.zeros(len(heads)))
+
+    found: Any = minimize(at, np.zeros(len(heads)), jac=True, method="L-BFGS-B", options={"gtol": 1e-9})
+    return np.asarray(found.x, np.float64)

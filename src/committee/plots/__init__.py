@@ -8,7 +8,10 @@ from committee.plots.boosting_experiment import (
     ExperimentMarginsDisplay,
     MarginMaximisationDisplay,
 )
+from committee.plots.importances import ImportancesDisplay
+from committee.plots.loss_curves import LossCurvesDisplay
 from committee.plots.margins import MarginDistributionDisplay
+from committee.plots.partial_dependence import PartialDependenceDisplay
 from committee.plots.pruning import PruningDisplay
 from committee.plots.rounds_in_the_plane import RoundsInThePlaneDisplay
 from committee.plots.shap import ShapSummaryDisplay, ShapWaterfallDisplay
@@ -20,8 +23,11 @@ __all__ = [
     "ErrorCurveDisplay",
     "ExperimentErrorsDisplay",
     "ExperimentMarginsDisplay",
+    "ImportancesDisplay",
+    "LossCurvesDisplay",
     "MarginDistributionDisplay",
     "MarginMaximisationDisplay",
+    "PartialDependenceDisplay",
     "PruningDisplay",
     "RoundsInThePlaneDisplay",
     "ShapSummaryDisplay",

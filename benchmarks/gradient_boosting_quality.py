@@ -1,0 +1,386 @@
+"""How good gradient boosting is on public data: with equal parameters, and as it comes, by three-fold cross-validation.
+
+`python -m benchmarks.gradient_boosting_quality --equal` and `--defaults`. Every method gets the same folds and the same
+frame: numbers, missing values and categories as they are.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.model_selection import KFold, StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+import committee
+from benchmarks.gradient_boosters import lightgbm_model, our_model
+from benchmarks.harness import Skip
+from benchmarks.machine import describe_machine
+from benchmarks.open_data import SETS, DataSet, Table, load
+from benchmarks.quality import root_mean_squared_error, smoothed_log_loss
+from benchmarks.report import markdown_table, seconds_text
+
+QUALITY = Path(__file__).with_name("QUALITY.md")
+OURS = "committee"
+FOLDS = 3
+EQUAL_GOAL = 1.01
+
+EQUAL_SETS = (
+    "adult", "airline-delay", "churn", "german-credit", "higgs-7k", "phoneme", "spambase", "covertype-10k",
+    "lightgbm-5-classes", "optdigits", "segment", "waveform", "yeast", "abalone", "bank32nh", "california", "concrete",
+    "diamonds", "elevators", "insurance", "kin8nm", "wine-white",
+)  # fmt: skip
+"""Sets of a thousand rows and more whose loss is far from 0, where a ratio of losses means something."""
+
+
+class Method(NamedTuple):
+    """A way to a model. `make(is_class, categorical)` returns one to be fitted on what `prepare` makes of a frame."""
+
+    make: Callable[[bool, list[str]], Any]
+    prepare: Callable[[Any], Any] = lambda frame: frame
+
+
+class Score(NamedTuple):
+    """Loss of every fold (log-loss, or RMSE) and the CPU seconds of all fits and predictions."""
+
+    losses: tuple[float, ...]
+    seconds: float
+
+    @property
+    def loss(self) -> float:
+        return float(np.mean(self.losses))
+
+
+class Judged(NamedTuple):
+    """One set; a method that failed on it is not among the scores."""
+
+    data: DataSet
+    n_rows: int
+    n_features: int
+    scores: Mapping[str, Score]
+
+
+# --- the methods -----------------------------------------------------------------------------------------------------
+
+
+def equal_methods() -> dict[str, Method]:
+    return {
+        OURS: Method(lambda is_class, _: our_model(is_class)),
+        "lightgbm": Method(lambda is_class, _: lightgbm_model(is_class)),
+    }
+
+
+def default_methods() -> dict[str, Method]:
+    """Every library as it comes, at one thread; those that take it are told the columns of categories."""
+    return {
+        OURS: Method(_our_default),
+        "lightgbm": Method(_lightgbm_default),
+        "xgboost": Method(_xgboost_default),
+        "sklearn HGB": Method(_sklearn_default),
+        "catboost": Method(_catboost_default, _with_named_holes),
+        "chimeraboost": Method(_chimeraboost_default, _with_named_holes),
+    }
+
+
+def _our_default(is_class: bool, _: list[str]) -> Any:
+    kind: Any = committee.GradientBoostingClassifier if is_class else committee.GradientBoostingRegressor
+    return kind(n_jobs=1, random_state=0)
+
+
+def _lightgbm_default(is_class: bool, _: list[str]) -> Any:
+    import lightgbm
+
+    kind: Any = lightgbm.LGBMClassifier if is_class else lightgbm.LGBMRegressor
+    return kind(n_jobs=1, verbosity=-1)
+
+
+def _xgboost_default(is_class: bool, _: list[str]) -> Any:
+    import xgboost
+
+    kind: Any = xgboost.XGBClassifier if is_class else xgboost.XGBRegressor
+    return kind(n_jobs=1, enable_categorical=True)
+
+
+def _sklearn_default(is_class: bool, _: list[str]) -> Any:
+    from sklearn import ensemble
+
+    kind: Any = ensemble.HistGradientBoostingClassifier if is_class else ensemble.HistGradientBoostingRegressor
+    return kind(random_state=0)
+
+
+def _catboost_default(is_class: bool, categorical: list[str]) -> Any:
+    import catboost
+
+    kind: Any = catboost.CatBoostClassifier if is_class else catboost.CatBoostRegressor
+    return kind(cat_features=categorical, thread_count=1, verbose=0, allow_writing_files=False)
+
+
+def _chimeraboost_default(is_class: bool, categorical: list[str]) -> Any:
+    import chimeraboost
+
+    kind: Any = chimeraboost.ChimeraBoostClassifier if is_class else chimeraboost.ChimeraBoostRegressor
+    return kind(cat_features=categorical, thread_count=1, random_state=0)
+
+
+def _with_named_holes(frame: Any) -> Any:
+    """Categories as texts, a missing one as a text of its own: neither library takes holes among texts."""
+    texts = {name: frame[name].astype(object).fillna("missing") for name in frame.select_dtypes("category").columns}
+    return frame.assign(**texts)
+
+
+# --- cross-validation ------------------------------------------------------------------------------------------------
+
+
+def judge(data: DataSet, methods: Mapping[str, Method], say: Callable[[str], None]) -> Judged:
+    """Cross-validate every method on the same folds; one that is not installed or fails says so and is left out."""
+    table = load(data)
+    is_class = data.task != "regression"
+    folds: Any = StratifiedKFold if is_class else KFold
+    parts = list(folds(FOLDS, shuffle=True, random_state=0).split(table.X, table.y))
+    say(f"{data.name}: {len(table.y)} rows x {table.X.shape[1]}, {len(table.categorical)} of categories, {data.task}")
+    scores: dict[str, Score] = {}
+    for name, method in methods.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # other libraries' advice is not ours to follow here
+                _warm_up(method, is_class)
+                scores[name] = _cross_validate(method, table, is_class, parts)
+        except Exception as error:
+            say(f"    {name} is left out: {type(error).__name__}: {str(error)[:200]}")
+        else:
+            say(f"    {name}: {scores[name].loss:.5g} in {seconds_text(scores[name].seconds)}")
+    return Judged(data, len(table.y), table.X.shape[1], scores)
+
+
+def _cross_validate(method: Method, table: Table, is_class: bool, parts: Sequence[Any]) -> Score:
+    X = method.prepare(table.X)
+    losses: list[float] = []
+    began = time.process_time()
+    for train, test in parts:
+        model = method.make(is_class, table.categorical).fit(X.iloc[train], table.y[train])
+        if is_class:
+            losses.append(smoothed_log_loss(table.y[test], model.predict_proba(X.iloc[test])))
+        else:
+            losses.append(root_mean_squared_error(table.y[test], model.predict(X.iloc[test])))
+    return Score(tuple(losses), time.process_time() - began)
+
+
+@cache
+def _warm_up(method: Method, is_class: bool) -> None:
+    """One fit before any that counts: imports and compilers are no part of anyone's time."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(2500, 3)), columns=["a", "b", "c"])
+    X["d"] = pd.Categorical(rng.choice(["one", "two", "three"], len(X)))
+    y = X["a"].to_numpy() + rng.normal(size=len(X))
+    targets = [y > 0, np.digitize(y, [-1.0, 1.0])] if is_class else [y]
+    for target in targets:
+        method.make(is_class, ["d"]).fit(method.prepare(X), target.astype(int) if is_class else target)
+
+
+# --- the tables ------------------------------------------------------------------------------------------------------
+
+
+def equal_section(results: Sequence[Judged]) -> str:
+    """Losses of ours and LightGBM's, their ratio, and its mean."""
+    both = [found for found in results if {OURS, "lightgbm"} <= found.scores.keys()]
+    ratio = np.array([found.scores[OURS].loss / found.scores["lightgbm"].loss for found in both])
+    rows = [
+        [*_facts(found), *_losses(found, (OURS, "lightgbm")), f"{value:.4f}"]
+        for found, value in zip(both, ratio, strict=True)
+    ]
+    return "\n\n".join(
+        [
+            "100 trees of 31 leaves, learning rate 0.1, 255 bins, 20 rows in a leaf, no early stopping. A ratio below "
+            "1 is a smaller loss of ours.",
+            _equal_outcome(ratio) if both else "",
+            markdown_table(("set", "task", "size", OURS, "lightgbm", "ours / lightgbm"), rows),
+            markdown_table(("CPU time, all fits and answers", ""), _times(both, (OURS, "lightgbm"))),
+        ]
+    )
+
+
+def _equal_outcome(ratio: NDArray[np.float64]) -> str:
+    mean = float(ratio.mean())
+    return (
+        f"Mean ratio over {len(ratio)} sets **{mean:.4f}** (from {ratio.min():.4f} to {ratio.max():.4f}; ours smaller "
+        f"on {np.sum(ratio < 1.0)}). Goal: at most {EQUAL_GOAL:g}: {'met' if mean <= EQUAL_GOAL else 'missed'}."
+    )
+
+
+def default_section(results: Sequence[Judged]) -> str:
+    """Losses of all, mean ranks and wins."""
+    names = _methods_of(results)
+    summary = [
+        [
+            name, f"{rank:.2f}", str(wins), f"{ratio:.4f}", "" if name == OURS else f"{beaten} of {shared}",
+            seconds_text(sum(found.scores[name].seconds for found in results if name in found.scores)),
+        ]
+        for name, rank, wins, ratio, beaten, shared in summarise(results)
+    ]  # fmt: skip
+    header = ("method", "mean rank", "wins", "mean loss / smallest", "ours smaller on", "CPU time")
+    best = ["" if not found.scores else min(s.loss for s in found.scores.values()) for found in results]
+    rows = [
+        [*_facts(found), *(f"**{text}**" if _has(found, name, least) else text for name, text in _named(found, names))]
+        for found, least in zip(results, best, strict=True)
+    ]
+    return "\n\n".join(
+        [
+            f"Every library as it comes, at one thread. Ranks over {len(results)} sets, 1 is the smallest loss; a "
+            "method that fails on a set is last there. Wins are smallest losses. CPU time is of all fits and answers.",
+            markdown_table(header, summary),
+            markdown_table(("set", "task", "size", *names), rows),
+        ]
+    )
+
+
+class Summary(NamedTuple):
+    """One method over all sets."""
+
+    name: str
+    mean_rank: float
+    wins: int
+    mean_ratio: float  # of its loss to the smallest, over the sets it could do; geometric mean
+    beaten: int  # sets on which ours has a smaller loss
+    shared: int  # sets that both could do
+
+
+def summarise(results: Sequence[Judged]) -> list[Summary]:
+    """Best mean rank first."""
+    names = _methods_of(results)
+    loss = np.array([[found.scores[n].loss if n in found.scores else np.inf for n in names] for found in results])
+    if not loss.size:
+        return []
+    rank = rankdata(loss, axis=1)
+    smallest = loss.min(axis=1)
+    ours = loss[:, names.index(OURS)] if OURS in names else np.full(len(loss), np.inf)
+    found = [
+        Summary(
+            name, float(rank[:, k].mean()), int(np.sum(loss[:, k] == smallest)), _mean_ratio(loss[:, k], smallest),
+            int(np.sum((ours < loss[:, k]) & np.isfinite(loss[:, k]))),
+            int(np.sum(np.isfinite(ours) & np.isfinite(loss[:, k]))),
+        )
+        for k, name in enumerate(names)
+    ]  # fmt: skip
+    return sorted(found, key=lambda summary: summary.mean_rank)
+
+
+def _mean_ratio(loss: NDArray[np.float64], smallest: NDArray[np.float64]) -> float:
+    """Geometric, so that a set with a loss near 0 does not decide it."""
+    done = np.isfinite(loss) & (smallest > 0.0)
+    return float(np.exp(np.mean(np.log(loss[done] / smallest[done])))) if done.any() else np.nan
+
+
+def _methods_of(results: Sequence[Judged]) -> list[str]:
+    return list(dict.fromkeys(name for found in results for name in found.scores))
+
+
+def _facts(found: Judged) -> list[str]:
+    return [found.data.name, found.data.task, f"{found.n_rows} x {found.n_features}"]
+
+
+def _losses(found: Judged, names: Sequence[str]) -> list[str]:
+    return [f"{found.scores[name].loss:.5g}" if name in found.scores else "failed" for name in names]
+
+
+def _named(found: Judged, names: Sequence[str]) -> list[tuple[str, str]]:
+    return list(zip(names, _losses(found, names), strict=True))
+
+
+def _has(found: Judged, name: str, loss: Any) -> bool:
+    return name in found.scores and found.scores[name].loss == loss
+
+
+def _times(results: Sequence[Judged], names: Sequence[str]) -> list[list[str]]:
+    return [[name, seconds_text(sum(found.scores[name].seconds for found in results))] for name in names]
+
+
+# --- the file --------------------------------------------------------------------------------------------------------
+
+TITLE = """\
+# Quality of gradient boosting on public data
+
+Written by `python -m benchmarks.gradient_boosting_quality`; do not edit. Three-fold cross-validation, the same folds
+for all (stratified for classes); log-loss for classes, root mean squared error for numbers, mean over the folds."""
+
+SECTIONS = {"equal": "## Equal parameters", "defaults": "## Defaults"}
+
+
+def document(new: Mapping[str, str], old: str) -> str:
+    """The whole file: sections measured now, and of the file as it was those that were not."""
+    kept = {kind: new.get(kind) or _section(old, heading) for kind, heading in SECTIONS.items()}
+    parts = [f"{SECTIONS[kind]}\n\n{text}" for kind, text in kept.items() if text]
+    return "\n\n".join([TITLE, *parts]) + "\n"
+
+
+def _section(text: str, heading: str) -> str:
+    """What stands under a heading, without it."""
+    _, found, rest = text.partition(f"{heading}\n")
+    return rest.partition("\n## ")[0].strip() if found else ""
+
+
+def _machine() -> str:
+    facts = describe_machine()
+    return "Measured with " + ", ".join(f"{name} {fact}" for name, fact in facts.items()) + "."
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+KINDS = {"equal": (equal_methods, equal_section), "defaults": (default_methods, default_section)}
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--equal", "kind", flag_value="equal", help="Ours and LightGBM with equal parameters.")
+@click.option("--defaults", "kind", flag_value="defaults", help="All libraries as they come.")
+@click.option("--sets", "chosen", metavar="A,B", help="Names of sets [all; with --equal those of 1,000 rows and more].")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the tables [benchmarks/QUALITY.md, but nowhere with --sets].",
+)
+def main(kind: str | None, chosen: str | None, output: Path | None) -> None:
+    """Judge gradient boosting on public data; the folder of the data is named by COMMITTEE_DATA."""
+    if kind is None:
+        raise click.UsageError("choose --equal or --defaults")
+    sets = choose_sets(kind, chosen)
+    output = output or (None if chosen else QUALITY)
+    make_methods, section = KINDS[kind]
+    methods, results, text = make_methods(), [], ""
+    for number, data in enumerate(sets, 1):
+        try:
+            with threadpool_limits(1):
+                results.append(judge(data, methods, partial(_say, f"[{number}/{len(sets)}] ")))
+        except Skip as reason:
+            _say(f"[{number}/{len(sets)}] ", f"{data.name} is left out: {reason}")
+            continue
+        text = f"{_machine()}\n\n{section(results)}"
+        if output is not None:  # after every set: a run of hours may be ended before its end
+            old = output.read_text(encoding="utf-8") if output.exists() else ""
+            output.write_text(document({kind: text}, old), encoding="utf-8")
+    click.echo(text)
+
+
+def choose_sets(kind: str, chosen: str | None) -> list[DataSet]:
+    by_name = {data.name: data for data in SETS}
+    names = [name.strip() for name in chosen.split(",")] if chosen else list(EQUAL_SETS if kind == "equal" else by_name)
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        raise click.UsageError(f"no set is named {', '.join(unknown)}; there are {', '.join(by_name)}")
+    return [by_name[name] for name in names]
+
+
+def _say(prefix: str, text: str) -> None:
+    click.echo(text if text.startswith(" ") else prefix + text)
+
+
+if __name__ == "__main__":
+    main()

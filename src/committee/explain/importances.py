@@ -1,0 +1,250 @@
+"""How much each feature matters to a fitted model: by its splits (G-7, D-4, D-5, D-7), and by permutation.
+
+By splits, over trees t = 1 .. T that count with the weights a_t (all equal but in boosted votes):
+
+    gain_j = sum_t |a_t| sum_{splits of t on j} fall / sum_t |a_t|
+    frequency_j = splits on j / splits
+
+A fall is that of the loss or impurity that the split promised on the training rows: features with many values and
+features that merely help to learn the training rows by heart look important.
+
+By permutation (Breiman 2001; Fisher, Rudin and Dominici 2019), on any rows, best on rows that the model has not seen:
+
+    fall_j = s - mean_r s(values of j handed to other rows at random, for the r-th time)
+
+with s the score. Features that say the same stand in for each other; permuted together, as a group, they cannot. Row i
+of the weight w_i gets the value of row k with the probability w_k / sum w, and with equal weights every value is handed
+out once, so that a weight means that many equal rows.
+
+Breiman, Random forests, 2001. Friedman, Greedy function approximation, 2001, section 8.1. Fisher, Rudin and Dominici,
+All models are wrong, but many are useful, 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import check_scoring
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.columns import open_table
+from committee.base.reading import Table
+from committee.base.rng import RandomState, member_seeds
+from committee.base.validation import read_weights
+from committee.boosting.adaboost_r2 import AdaBoostRegressor
+from committee.data.tree import LEAF, Tree
+from committee.explain.shap import tree_sum
+from committee.explain.tables import Feature, Rows, column_names, find_columns, native, replace_columns
+from committee.parts.members import TreeMember
+
+Floats = NDArray[np.float64]
+Backend = Literal["pandas", "polars"]
+
+
+def scaled_to_100(raw: Floats) -> Floats:
+    """The largest becomes 100; all become 0 where none is positive."""
+    largest = float(raw.max(initial=0.0))
+    return 100.0 * (raw / largest) if largest > 0.0 else np.zeros(raw.size)
+
+
+class Importances(NamedTuple):
+    """Importances of the features by the splits of trees, in the order of the columns."""
+
+    names: tuple[str, ...]
+    values: Floats  # [d], the largest is 100
+    raw: Floats  # [d], mean fall per tree, or share of the splits
+    kind: Literal["gain", "frequency"]
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """One line per feature, the most important first, as a frame of the library named."""
+        return _sorted_frame({"feature": self.names, "importance": self.values, "raw": self.raw}, self.raw, backend)
+
+
+class PermutationImportances(NamedTuple):
+    """Falls of the score by permutation, in the order of the features or groups asked for."""
+
+    names: tuple[str, ...]
+    mean: Floats  # [g], mean fall of the score
+    standard_error: Floats  # [g], of that mean over the repeats; nan with a single repeat
+    falls: Floats  # [g, n_repeats]
+    score: float  # of the rows as they are
+
+    @property
+    def values(self) -> Floats:
+        """The mean falls, scaled so that the largest is 100; below zero where the score rose."""
+        return scaled_to_100(self.mean)
+
+    def to_frame(self, backend: Backend = "pandas") -> Any:
+        """One line per feature or group, the most important first, as a frame of the library named."""
+        columns = {"feature": self.names, "importance": self.values, "mean": self.mean, "se": self.standard_error}
+        return _sorted_frame(columns, self.mean, backend)
+
+
+def _sorted_frame(columns: dict[str, Any], by: Floats, backend: Backend) -> Any:
+    import narwhals as nw
+
+    order = np.argsort(-by, kind="stable")
+    ordered = {name: [values[i] for i in order] for name, values in columns.items()}
+    return nw.from_dict(ordered, backend=backend).to_native()
+
+
+# --- by the splits of trees ------------------------------------------------------------------------------------------
+
+
+def tree_importances(estimator: Any, kind: Literal["gain", "frequency"] = "gain") -> Importances:
+    """Importances of the features by the splits of a fitted tree or ensemble of trees.
+
+    Parameters
+    ----------
+    estimator : a fitted tree, a booster of trees, or anything with a method ``tree_sum_()`` that gives a `TreeSum`
+    kind : "gain", the falls of loss or impurity summed per tree and averaged over trees, or "frequency", the share of
+        all splits
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> from committee.data.samples import load_sample
+    >>> ozone = load_sample("ozone", as_frame=True)
+    >>> tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(ozone.X, ozone.y)
+    >>> found = tree_importances(tree)
+    >>> {name: round(float(v), 1) for name, v in zip(found.names, found.values) if v}
+    {'V1': 6.5, 'V2': 6.4, 'V8': 100.0, 'V10': 9.6, 'V12': 14.9}
+    """
+    if kind not in ("gain", "frequency"):
+        raise ValueError(f"kind must be 'gain' or 'frequency', got {kind!r}.")
+    trees, weight = _weighted_trees(estimator)
+    columns = estimator.columns_
+    total = np.zeros(columns.n_features)
+    for tree, share in zip(trees, weight if kind == "gain" else np.ones(len(trees)), strict=True):
+        inner = tree.feature != LEAF
+        what = tree.gain[inner] if kind == "gain" else None
+        total += share * np.bincount(tree.feature[inner], what, columns.n_features)
+    divisor = float(weight.sum() if kind == "gain" else total.sum())
+    raw = total / divisor if divisor > 0.0 else total
+    names = tuple(columns.name(f) for f in range(columns.n_features))
+    return Importances(names, scaled_to_100(raw), raw, kind)
+
+
+def _weighted_trees(estimator: Any) -> tuple[Sequence[Tree], Floats]:
+    """The trees, and how much each counts."""
+    if isinstance(estimator, AdaBoostRegressor):  # a weighted median has trees too, but is no sum
+        check_is_fitted(estimator, "members_")
+        members = [member for member in estimator.members_ if isinstance(member, TreeMember)]
+        if len(members) < len(estimator.members_):
+            raise TypeError("The members of this AdaBoostRegressor are not trees: take permutation_importances.")
+        return [member.tree for member in members], np.abs(np.asarray(estimator.coefficients_, np.float64))
+    try:
+        model = tree_sum(estimator)
+    except TypeError as error:
+        raise TypeError(f"Importances by splits are for fitted trees and sums of trees: {error}") from error
+    return model.trees, np.abs(model.weight)
+
+
+# --- by permutation --------------------------------------------------------------------------------------------------
+
+
+def permutation_importances(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    features: Sequence[Feature | Sequence[Feature]] | None = None,
+    n_repeats: int = 5,
+    scoring: str | Callable[..., float] | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> PermutationImportances:
+    """How far the score of a fitted model falls when a feature's values are handed to other rows.
+
+    Takes the tables that scikit-learn's function of this kind does not: frames of polars and Arrow, with their names,
+    dtypes and categories kept, and groups of features.
+
+    Parameters
+    ----------
+    estimator : any fitted scikit-learn estimator
+    X, y : rows to score, best such that the model was not fitted on
+    features : columns by name or position, all by default; a list in their place is a group that is permuted together
+    n_repeats : permutations of each feature or group
+    scoring : name of a scikit-learn score, or scorer(estimator, X, y); None takes ``estimator.score``
+    random_state : seed; the result does not depend on `n_jobs`
+    n_jobs : threads that permute and score side by side
+    sample_weight : weights of the rows; they must be something that the score takes
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> from committee.data.samples import load_sample
+    >>> ozone = load_sample("ozone", as_frame=True)
+    >>> tree = DecisionTreeRegressor(max_leaf_nodes=12).fit(ozone.X[::2], ozone.y[::2])
+    >>> X, y = ozone.X[1::2], ozone.y[1::2]
+    >>> found = permutation_importances(tree, X, y, features=["V8", ["V1", "V12"]], random_state=0)
+    >>> dict(zip(found.names, found.mean.round(3).tolist()))
+    {'V8': 0.906, 'V1 + V12': 0.082}
+    """
+    if isinstance(n_repeats, bool) or n_repeats < 1:
+        raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")
+    table = open_table(X, estimator)
+    weight = read_weights(sample_weight, table.shape[0])
+    names, groups = _groups(table, features)
+    scorer: Any = check_scoring(estimator, scoring)
+    options: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
+
+    def score(of: Table) -> float:
+        return float(scorer(estimator, native(of), y, **options))
+
+    before = score(table)
+    calls = _exchanges(table, groups, n_repeats, weight, random_state)
+    after = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(_permuted_score)(score, *call) for call in calls)
+    falls = before - np.reshape(np.array(after, np.float64), (len(groups), n_repeats))
+    error = falls.std(axis=1, ddof=1) / np.sqrt(n_repeats) if n_repeats > 1 else np.full(len(groups), np.nan)
+    return PermutationImportances(names, falls.mean(axis=1), error, falls, before)
+
+
+def _groups(
+    table: Table, features: Sequence[Feature | Sequence[Feature]] | None
+) -> tuple[tuple[str, ...], list[list[int]]]:
+    """Names and positions of what is permuted together."""
+    if isinstance(features, str):
+        raise TypeError(f"features must be a list of columns or groups, got {features!r}: put it into a list.")
+    wanted = list(range(table.shape[1])) if features is None else list(features)
+    listed = [[one] if isinstance(one, str | int | np.integer) else list(one) for one in wanted]
+    if not listed or not all(listed):
+        raise ValueError("features is empty, or a group in it is: name at least one column each.")
+    groups = [find_columns(table, one) for one in listed]
+    names = column_names(table)
+    return tuple(" + ".join(names[f] for f in group) for group in groups), groups
+
+
+def _exchanges(
+    table: Table, groups: list[list[int]], n_repeats: int, weight: Floats | None, random_state: RandomState
+) -> Iterator[tuple[Table, list[int], Rows]]:
+    """Every group n_repeats times, with the rows to take its values from."""
+    for group, seed in zip(groups, member_seeds(random_state, len(groups)), strict=True):
+        rng = np.random.default_rng(seed)
+        for _ in range(n_repeats):
+            yield table, group, draw_donors(rng, table.shape[0], weight)
+
+
+def _permuted_score(score: Callable[[Table], float], table: Table, group: list[int], donors: Rows) -> float:
+    return score(replace_columns(table, dict.fromkeys(group, donors)))
+
+
+def draw_donors(rng: np.random.Generator, n: int, weight: Floats | None) -> Rows:
+    """The row that each row takes a value from: a permutation, or row k with the probability w_k / sum w.
+
+    The weights lie end to end on a ring, in their order for the takers and in a random order for the givers, and one
+    ring is turned at random against the other; the giver beside the beginning of a taker gives. Equal weights make a
+    permutation of it.
+    """
+    order = rng.permutation(n)
+    if weight is None:
+        return order
+    ends = np.cumsum(weight[order])
+    start = (np.cumsum(weight) - weight + rng.uniform(0.0, ends[-1])) % ends[-1]
+    last = int(np.flatnonzero(weight[order])[-1])  # rounding must not lead past the ring, nor to a row without weight
+    return order[np.minimum(np.searchsorted(ends, start, side="right"), last)]

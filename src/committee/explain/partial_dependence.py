@@ -1,0 +1,467 @@
+"""Partial dependence: what a model says on average when some features are set to a value (Friedman 2001, section 8.2).
+
+    brute force    PD(z) = sum_i w_i f(z, rest of x_i) / sum_i w_i
+    recursion      PD(z) = base + sum_trees a_t sum_leaves v  prod_{splits on the way} p
+
+Brute force puts z into every row of X; a row by itself gives its individual curve (Goldstein et al. 2015). Recursion
+walks down a tree once for all rows: at a split on one of the features z decides (p = 1 or 0), at another split both
+ways are taken with the shares p of the training weight that went them. It is the e(S) of explain/shap.py, needs no rows
+and takes a fraction of the time; where the features hang together with others the two differ, because brute force asks
+about rows that never occur and recursion only about such as the tree has met.
+
+Friedman, Greedy function approximation, 2001. Goldstein, Kapelner, Bleich and Pitkin, Peeking inside the black box:
+individual conditional expectation, 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.columns import Columns, open_table
+from committee.base.reading import Table, read_factors
+from committee.base.validation import read_table, read_weights
+from committee.data.ensemble import TreeSum
+from committee.data.tree import LEAF, Tree
+from committee.explain.shap import tree_sum
+from committee.explain.tables import (
+    Feature,
+    Fill,
+    column_names,
+    find_columns,
+    native,
+    numbers_of,
+    replace_columns,
+    take_rows,
+)
+from committee.parts.traversing import apply_tree
+from committee.trees.decision_tree import BaseDecisionTree
+
+Floats = NDArray[np.float64]
+Kind = Literal["average", "individual", "both"]
+Method = Literal["auto", "recursion", "brute"]
+Response = Literal["auto", "predict", "predict_proba", "decision_function", "score"]
+Grid = int | Mapping[Feature, Sequence[Any] | NDArray[Any]]
+Answer = Callable[[Table], Floats]
+
+GRID_POINTS = 60
+"""Points of a numeric feature where the user does not say."""
+
+BLOCK_ROWS = 1 << 17
+"""Rows that a model is asked at a time: points of the grid are put side by side as long as they have fewer."""
+
+BLOCK_CELLS = 1 << 21
+"""Numbers that a walk down a tree keeps, a share for every node and point: 16 megabytes."""
+
+COMPARED_ROWS = 1_000
+"""Rows on which the model's answers are compared with the sum of its trees."""
+
+
+class PartialDependence(NamedTuple):
+    """Answers of a model over a grid of values of one or two features; the last axis is the class where there are more.
+
+    With one output, `average` has the shape of the grid, [g] or [g1, g2], and `individual` a row for every row of X.
+    """
+
+    features: tuple[int, ...]  # positions in the table
+    names: tuple[str, ...]
+    grid: tuple[NDArray[Any], ...]  # numbers, or categories (objects)
+    average: Floats | None  # [g1(, g2)(, K)]
+    individual: Floats | None  # [n, g1(, g2)(, K)]
+    method: Literal["recursion", "brute"]
+    response: str  # what is averaged: "predict", "predict_proba", "decision_function" or "score"
+    is_categorical: tuple[bool, ...]
+    data: Floats  # [n, 1 or 2], the rows' values of the features; for categories their place on the grid, nan elsewhere
+    classes: tuple[str, ...] = ()  # of the last axis, where there is one
+
+
+class _Axis(NamedTuple):
+    """The grid of one feature."""
+
+    f: int
+    is_categorical: bool
+    values: NDArray[Any]  # [g], numbers or categories
+    fill: Fill  # [g], numbers, or rows of X that hold the categories
+    data: Floats  # [n]
+
+
+def partial_dependence(
+    estimator: Any,
+    X: Any,
+    features: Feature | Sequence[Feature],
+    *,
+    grid: Grid = GRID_POINTS,
+    percentiles: tuple[float, float] = (0.05, 0.95),
+    kind: Kind = "average",
+    method: Method = "auto",
+    response: Response = "auto",
+    sample_weight: ArrayLike | None = None,
+) -> PartialDependence:
+    """What the model says on average, or for every row, when one or two features are set to the values of a grid.
+
+    Parameters
+    ----------
+    estimator : any fitted scikit-learn classifier or regressor
+    X : table of shape (n_samples, n_features), array or frame
+    features : one or two columns, by name or position
+    grid : points per numeric feature, or a dict from feature to its values. A feature with no more different values
+        than that gets them all, another one evenly spaced points between the `percentiles` of its values; of more
+        categories the most frequent are kept.
+    kind : "average", "individual" (a curve per row), or "both"
+    method : "brute" or "recursion", as above; "auto" takes recursion for trees and for estimators with ``tree_sum_()``
+        where the average is asked for, without weights, and the answer is the sum of the trees
+    response : what is averaged. "auto": ``predict`` of a regressor, ``decision_function`` of a classifier, or its
+        ``predict_proba`` (of the second class where there are two) if it has none. "score": the sum of the trees.
+    sample_weight : weights of the rows in the average
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> from committee.data.samples import load_sample
+    >>> ozone = load_sample("ozone", as_frame=True)
+    >>> tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(ozone.X, ozone.y)
+    >>> found = partial_dependence(tree, ozone.X, "V8", grid={"V8": [50.0, 80.0]})
+    >>> found.average.round(2), found.method
+    (array([ 7.29, 19.14]), 'recursion')
+    >>> partial_dependence(tree, ozone.X, "V8", grid={"V8": [50.0, 80.0]}, method="brute").average.round(2)
+    array([ 8.47, 17.05])
+    """
+    check_is_fitted(estimator)
+    table = open_table(X, estimator)
+    weight = read_weights(sample_weight, table.shape[0])
+    axes = [
+        _make_axis(estimator, table, f, _grid_of(grid, table, f), percentiles, weight)
+        for f in find_columns(table, _one_or_two(features))
+    ]
+    plan = _decide(estimator, table, kind, method, response, weight)
+    if plan.method == "recursion":
+        average, individual = _recursion(estimator, plan, table, axes), None
+    else:
+        average, individual = _brute(plan.answer, table, axes, kind, weight)
+    names, shown = column_names(table), average if individual is None else individual[0]
+    return PartialDependence(
+        features=tuple(axis.f for axis in axes),
+        names=tuple(names[axis.f] for axis in axes),
+        grid=tuple(axis.values for axis in axes),
+        average=average,
+        individual=individual,
+        method=plan.method,
+        response=plan.response,
+        is_categorical=tuple(axis.is_categorical for axis in axes),
+        data=np.column_stack([axis.data for axis in axes]),
+        classes=_class_names(estimator, 1 if shown is None or shown.ndim == len(axes) else shown.shape[-1]),
+    )
+
+
+def _one_or_two(features: Feature | Sequence[Feature]) -> list[Feature]:
+    wanted = [features] if isinstance(features, str | int | np.integer) else list(features)
+    if not 1 <= len(wanted) <= 2:
+        raise ValueError(f"Partial dependence is on one or two features, got {len(wanted)}: call it for each.")
+    return wanted
+
+
+def _class_names(estimator: Any, n_outputs: int) -> tuple[str, ...]:
+    known = getattr(estimator, "classes_", ())
+    return tuple(str(name) for name in known) if 1 < n_outputs == len(known) else ()
+
+
+# --- the grid --------------------------------------------------------------------------------------------------------
+
+
+def _grid_of(grid: Grid, table: Table, f: int) -> int | NDArray[Any]:
+    """Number of points, or the values themselves."""
+    if not isinstance(grid, Mapping):
+        if not hasattr(grid, "__index__") or grid < 2:
+            raise ValueError(
+                f"grid must be a number of points, at least 2, or a dict from feature to values: {grid!r}."
+            )
+        return int(grid)
+    values = [given for feature, given in grid.items() if find_columns(table, [feature]) == [f]]
+    if not values:
+        return GRID_POINTS
+    chosen = np.array(values[0], dtype=None if isinstance(values[0], np.ndarray) else object)
+    if chosen.ndim != 1 or chosen.size == 0:
+        raise ValueError(f"The grid of {column_names(table)[f]!r} must be a list of at least one value.")
+    return chosen
+
+
+def _make_axis(
+    estimator: Any,
+    table: Table,
+    f: int,
+    grid: int | NDArray[Any],
+    percentiles: tuple[float, float],
+    weight: Floats | None,
+) -> _Axis:
+    if _is_categorical(estimator, table, f):
+        return _category_axis(table, f, grid, weight)
+    x, name = numbers_of(table, f), column_names(table)[f]
+    if not isinstance(grid, int):
+        values = np.array(grid, np.float64)
+        return _Axis(f, False, values, values, x)
+    counted = ~np.isnan(x) if weight is None else ~np.isnan(x) & (weight > 0.0)
+    if not counted.any():
+        raise ValueError(f"Column {name!r} has no value to make a grid of: pass one, grid={{{name!r}: [...]}}.")
+    values = _spread(x[counted], grid, percentiles, None if weight is None else weight[counted])
+    return _Axis(f, False, values, values, x)
+
+
+def _spread(x: Floats, n_points: int, percentiles: tuple[float, float], weight: Floats | None) -> Floats:
+    """All different values where they are few, else evenly spaced ones between two quantiles."""
+    low, high = percentiles
+    if not 0.0 <= low < high <= 1.0:
+        raise ValueError(f"percentiles must be two rising shares between 0 and 1, got {percentiles}.")
+    different = np.unique(x)
+    if different.size <= n_points:
+        return different
+    ends = np.quantile(x, [low, high], weights=weight, method="inverted_cdf")
+    if ends[0] == ends[1]:  # a single value holds nearly all rows
+        ends = different[[0, -1]]
+    return np.linspace(ends[0], ends[1], n_points)
+
+
+def _is_categorical(estimator: Any, table: Table, f: int) -> bool:
+    """As the model took the column; a model that does not tell takes what is no number for a category."""
+    columns = getattr(estimator, "columns_", None)
+    if isinstance(columns, Columns) and columns.n_features == table.shape[1]:
+        return columns.categories[f] is not None
+    if not isinstance(table, np.ndarray):
+        dtype: Any = table.schema.dtypes()[f]
+        return not dtype.is_numeric()
+    return table.dtype.kind not in "fiu" and any(isinstance(value, str | bool | np.bool_) for value in table[:, f])
+
+
+def _category_axis(table: Table, f: int, grid: int | NDArray[Any], weight: Floats | None) -> _Axis:
+    factor = read_factors(table, np.arange(table.shape[1]) == f)[f]
+    total = np.bincount(factor.codes + 1, weight, len(factor.values) + 1)[1:]
+    row_of = dict(zip(factor.codes[::-1].tolist(), range(factor.codes.size - 1, -1, -1), strict=True))
+    if isinstance(grid, int):
+        chosen = np.sort(np.argsort(-total, kind="stable")[: min(grid, np.count_nonzero(total))]).tolist()
+        chosen = chosen if factor.keeps_order else sorted(chosen, key=lambda code: _rank(factor.values[code]))
+    else:
+        code_of = {value: code for code, value in enumerate(factor.values) if code in row_of}
+        unknown = [value for value in grid.tolist() if value not in code_of]
+        if unknown:
+            raise ValueError(f"No row of X has {unknown[:5]} in column {column_names(table)[f]!r}: it is no category.")
+        chosen = [code_of[value] for value in grid.tolist()]
+    if not chosen:
+        raise ValueError(f"Column {column_names(table)[f]!r} has no value to make a grid of.")
+    values = np.empty(len(chosen), object)
+    values[:] = [factor.values[code] for code in chosen]
+    place = np.full(len(factor.values) + 1, np.nan)  # the last one answers the code -1
+    place[chosen] = np.arange(len(chosen))
+    return _Axis(f, True, values, np.array([row_of[code] for code in chosen], np.int64), place[factor.codes])
+
+
+def _rank(value: Any) -> tuple[bool, Any]:
+    """Numbers by size, before all others by their names."""
+    return (False, value) if isinstance(value, int | float) else (True, str(value))
+
+
+def _points(axes: Sequence[_Axis]) -> NDArray[np.int64]:
+    """All combinations of places on the axes, [points, axes]."""
+    return np.array(list(product(*(range(axis.values.size) for axis in axes))), np.int64)
+
+
+def _placed(table: Table, axes: Sequence[_Axis], points: NDArray[np.int64]) -> Table:
+    """The table once for every point, with the features at the point."""
+    n = table.shape[0]
+    repeated = table if len(points) == 1 else take_rows(table, np.tile(np.arange(n), len(points)))
+    fill = {axis.f: np.repeat(axis.fill[points[:, a]], n) for a, axis in enumerate(axes)}
+    return replace_columns(repeated, fill)
+
+
+# --- what is averaged, and how ---------------------------------------------------------------------------------------
+
+
+class _Plan(NamedTuple):
+    """What was decided."""
+
+    method: Literal["recursion", "brute"]
+    response: str
+    answer: Answer
+    model: TreeSum | None
+
+
+def _decide(
+    estimator: Any, table: Table, kind: Kind, method: Method, response: Response, weight: Floats | None
+) -> _Plan:
+    _check_choice("kind", kind, ("average", "individual", "both"))
+    _check_choice("method", method, ("auto", "recursion", "brute"))
+    _check_choice("response", response, ("auto", "predict", "predict_proba", "decision_function", "score"))
+    asked = _default_response(estimator) if response == "auto" else response
+    if method == "recursion" and (kind != "average" or weight is not None):
+        raise ValueError("Recursion knows averages under the training weights only: take method='brute'.")
+    may_recurse = method == "recursion" or (
+        method == "auto" and kind == "average" and weight is None and _offers_sum(estimator)
+    )
+    model = tree_sum(estimator) if may_recurse or asked == "score" else None
+    answer = _answer(estimator, asked, model)
+    is_sum = may_recurse and model is not None and _is_sum(estimator, asked, answer, model, table)
+    if method == "recursion" and not is_sum:
+        raise ValueError(f"{asked} is not the sum of the trees: take response='score' for it, or method='brute'.")
+    return _Plan("recursion" if is_sum else "brute", asked, answer, model)
+
+
+def _check_choice(name: str, given: str, known: tuple[str, ...]) -> None:
+    if given not in known:
+        raise ValueError(f"{name} must be one of {', '.join(known)}; got {given!r}.")
+
+
+def _offers_sum(estimator: Any) -> bool:
+    """Whose trees hold the weights of the rows themselves; those of a boosted vote hold those of their round."""
+    return hasattr(estimator, "tree_sum_") or isinstance(estimator, BaseDecisionTree)
+
+
+def _default_response(estimator: Any) -> Response:
+    if not is_classifier(estimator):
+        return "predict"
+    return "decision_function" if hasattr(estimator, "decision_function") else "predict_proba"
+
+
+def _answer(estimator: Any, response: str, model: TreeSum | None) -> Answer:
+    """The function of a table that is averaged."""
+    if response == "score":
+        assert model is not None
+        return lambda table: _single(_added_up(model, read_table(estimator, native(table))), response)
+    if response == "predict" and is_classifier(estimator):
+        raise ValueError("Labels have no average: take response='predict_proba' or 'decision_function'.")
+    method = getattr(estimator, response, None)
+    if method is None:
+        raise ValueError(f"{type(estimator).__name__} has no {response}: choose another response.")
+    return lambda table: _single(np.asarray(method(native(table)), np.float64), response)
+
+
+def _single(answers: Floats, response: str) -> Floats:
+    """One column as a plain vector; of the probabilities of two classes that of the second."""
+    if answers.ndim == 2 and answers.shape[1] == 2 and response == "predict_proba":
+        return answers[:, 1]
+    return answers[:, 0] if answers.ndim == 2 and answers.shape[1] == 1 else answers
+
+
+def _added_up(model: TreeSum, X: NDArray[np.floating]) -> Floats:
+    total = np.repeat(model.base[np.newaxis], len(X), axis=0)
+    for tree, output, weight in zip(model.trees, model.output.tolist(), model.weight, strict=True):
+        _columns(total, output)[:] += weight * tree.value[apply_tree(tree, X)]
+    return total
+
+
+def _columns(total: Floats, output: int) -> Floats:
+    """The columns of the sum that a tree adds to."""
+    return total if output < 0 else total[:, output : output + 1]
+
+
+def _is_sum(estimator: Any, response: str, answer: Answer, model: TreeSum, table: Table) -> bool:
+    """Whether the answers are the sum of the trees, and not a function of it such as exp; seen on some rows."""
+    if response == "score":
+        return True
+    if response == "predict" and model.base.size > 1:  # quantiles are sorted where they would cross
+        return False
+    n = table.shape[0]
+    some = take_rows(table, np.unique(np.linspace(0, n - 1, min(n, COMPARED_ROWS)).astype(np.int64)))
+    added = _single(_added_up(model, read_table(estimator, native(some))), response)
+    answers = answer(some)
+    return added.shape == answers.shape and bool(np.allclose(added, answers, rtol=1e-9, atol=1e-9))
+
+
+# --- brute force -----------------------------------------------------------------------------------------------------
+
+
+def _brute(
+    answer: Answer, table: Table, axes: Sequence[_Axis], kind: Kind, weight: Floats | None
+) -> tuple[Floats | None, Floats | None]:
+    """Averages [g1(, g2)(, K)] and curves [n, g1(, g2)(, K)]."""
+    n, points = table.shape[0], _points(axes)
+    shape = tuple(axis.values.size for axis in axes)
+    size = max(1, BLOCK_ROWS // n)
+    averages: list[Floats] = []
+    curves: list[Floats] = []
+    for first in range(0, len(points), size):
+        block = points[first : first + size]
+        answers = answer(_placed(table, axes, block))
+        answers = answers.reshape(len(block), n, *answers.shape[1:])
+        if kind != "individual":
+            averages.append(np.average(answers, axis=1, weights=weight))
+        if kind != "average":
+            curves.append(answers)
+    average, individual = None, None
+    if averages:
+        joined = np.concatenate(averages)
+        average = joined.reshape(*shape, *joined.shape[1:])
+    if curves:
+        joined = np.concatenate(curves).swapaxes(0, 1)
+        individual = joined.reshape(n, *shape, *joined.shape[2:])
+    return average, individual
+
+
+# --- recursion -------------------------------------------------------------------------------------------------------
+
+
+def _recursion(estimator: Any, plan: _Plan, table: Table, axes: Sequence[_Axis]) -> Floats:
+    assert plan.model is not None
+    points = _points(axes)
+    coded = [_coded(estimator, table, axis)[points[:, a]] for a, axis in enumerate(axes)]
+    average = _single(expected_at(plan.model, [axis.f for axis in axes], np.column_stack(coded)), plan.response)
+    return average.reshape(*(axis.values.size for axis in axes), *average.shape[1:])
+
+
+def _coded(estimator: Any, table: Table, axis: _Axis) -> Floats:
+    """The grid as the trees know it: numbers, and codes of categories."""
+    if not axis.is_categorical:
+        return axis.values
+    holders = take_rows(table, axis.fill.astype(np.int64))
+    return read_table(estimator, native(holders))[:, axis.f].astype(np.float64)
+
+
+def expected_at(model: TreeSum, features: Sequence[int], points: Floats) -> Floats:
+    """What the sum of trees expects [points, K] of rows of which only these features are known."""
+    total = np.repeat(model.base.astype(np.float64)[np.newaxis], len(points), axis=0)
+    for tree, output, weight in zip(model.trees, model.output.tolist(), model.weight, strict=True):
+        size = max(1, BLOCK_CELLS // tree.n_nodes)
+        for first in range(0, len(points), size):
+            block = slice(first, first + size)
+            _columns(total[block], output)[:] += weight * _tree_mean(tree, features, points[block])
+    return total
+
+
+def _tree_mean(tree: Tree, features: Sequence[int], points: Floats) -> Floats:
+    """The leaves' values, weighted by the shares in which the points reach them; level by level down the tree."""
+    share = np.zeros((tree.n_nodes, len(points)))
+    share[0] = 1.0
+    level = np.zeros(1, np.int64)
+    while level.size:
+        inner = level[tree.feature[level] != LEAF]
+        left = tree.left[inner].astype(np.int64)
+        way = _left_shares(tree, inner, features, points)
+        share[left], share[left + 1] = share[inner] * way, share[inner] * (1.0 - way)
+        level = np.concatenate([left, left + 1])
+    return share[tree.is_leaf].T @ tree.value[tree.is_leaf]
+
+
+def _left_shares(tree: Tree, nodes: NDArray[np.int64], features: Sequence[int], points: Floats) -> Floats:
+    """The shares [nodes, points] that go left: all or nothing at a split on one of the features."""
+    whole, part = tree.weight[nodes], tree.weight[tree.left[nodes]]
+    kept = np.divide(part, whole, out=np.full(nodes.size, 0.5), where=whole > 0.0)
+    way = np.repeat(kept[:, np.newaxis], len(points), axis=1)
+    for column, f in enumerate(features):
+        at = tree.feature[nodes] == f
+        way[at] = _goes_left(tree, nodes[at], points[:, column])
+    return way
+
+
+def _goes_left(tree: Tree, nodes: NDArray[np.int64], x: Floats) -> NDArray[np.bool_]:
+    """Which values go left at which of the nodes, [nodes, values]; all are splits on the same feature."""
+    is_missing = np.isnan(x)
+    left = x <= tree.threshold[nodes, np.newaxis]
+    by_set = tree.category_set[nodes] >= 0
+    if by_set.any():
+        code = np.where(is_missing, 0.0, x).astype(np.int64)
+        words = tree.categories[tree.category_set[nodes[by_set]]][:, code >> 6]
+        left[by_set] = (words >> (code & 63).astype(np.uint64)) & np.uint64(1) == 1
+    return np.where(is_missing, tree.missing_left[nodes, np.newaxis], left)

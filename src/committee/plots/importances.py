@@ -1,0 +1,139 @@
+"""Importances of features as bars, the largest at 100 (D-7, G-7, J-2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.explain.importances import (
+    Importances,
+    PermutationImportances,
+    permutation_importances,
+    tree_importances,
+)
+from committee.plots.boosting import BLUE, GREY
+from committee.plots.tree import pyplot
+from committee.trees.export import clip
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
+
+Floats = NDArray[np.float64]
+
+LONGEST_NAME = 28
+
+MEANING = {
+    "gain": "importance: fall of the loss by the feature's splits, largest = 100",
+    "frequency": "importance: number of the feature's splits, largest = 100",
+    "permutation": "importance: fall of the score when permuted, largest = 100",
+}
+
+
+class ImportancesDisplay:
+    """A bar per feature, the most important on top, scaled so that the largest is 100.
+
+    Importances by permutation have whiskers of one standard error over the repeats. Beside a bar stands its length.
+
+    Attributes
+    ----------
+    found : the importances
+    features : positions in `found` of those shown, from top to bottom
+    n_left_out : features that are not shown
+    ax_, figure_ : the axes and the figure of the last plot
+    bars_, texts_ : the bars and the numbers beside them
+    """
+
+    ax_: Axes
+    figure_: Figure
+    bars_: BarContainer
+    texts_: list[Text]
+
+    def __init__(self, found: Importances | PermutationImportances, *, max_features: int = 15) -> None:
+        if max_features < 1:
+            raise ValueError(f"max_features must be at least 1, got {max_features}.")
+        self.found = found
+        order = np.argsort(-found.values, kind="stable")
+        used = int(np.count_nonzero(found.values))
+        self.features = [int(f) for f in order[: max(1, min(max_features, used))]]
+        self.n_left_out = len(found.names) - len(self.features)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        kind: Literal["gain", "frequency", "permutation"] | None = None,
+        max_features: int = 15,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Find the importances of a fitted model and draw them.
+
+        Parameters
+        ----------
+        X, y : rows to permute and score, for the kind "permutation"
+        kind : "gain", "frequency" or "permutation"; by default permutation where rows are given, else gain
+        max_features : most bars to show
+        ax : matplotlib axes, optional
+            Where to draw; a new figure by default.
+        options : passed on to `permutation_importances`
+        """
+        wanted = kind or ("gain" if X is None else "permutation")
+        if wanted == "permutation":
+            if X is None or y is None:
+                raise ValueError("Importances by permutation need rows: pass X and y.")
+            found = permutation_importances(estimator, X, y, **options)
+        elif options:
+            raise TypeError(f"{', '.join(options)} are for importances by permutation: pass X and y.")
+        else:
+            found = tree_importances(estimator, wanted)
+        return cls(found, max_features=max_features).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the bars; see `from_estimator`."""
+        n = len(self.features)
+        axes: Any = pyplot().subplots(figsize=(7.0, 1.1 + 0.32 * n), layout="constrained")[1] if ax is None else ax
+        self.ax_, self.figure_ = axes, axes.figure
+        height, values, error = np.arange(n)[::-1], self.found.values[self.features], self._errors()
+        whiskers = (
+            {} if error is None else {"xerr": error, "error_kw": {"ecolor": "black", "elinewidth": 1.2, "capsize": 2.5}}
+        )
+        self.bars_ = axes.barh(height, values, height=0.68, color=BLUE, zorder=2, **whiskers)
+        self._label(axes, height, values, np.zeros(n) if error is None else error)
+        return self
+
+    def _errors(self) -> Floats | None:
+        """Standard errors on the scale of the bars, where there are any."""
+        if not isinstance(self.found, PermutationImportances) or np.isnan(self.found.standard_error).any():
+            return None
+        largest = float(self.found.mean.max())
+        return 100.0 * self.found.standard_error[self.features] / largest if largest > 0.0 else None
+
+    def _label(self, ax: Any, height: NDArray[np.int64], values: Floats, error: Floats) -> None:
+        ax.set_yticks(height, [clip(self.found.names[f], LONGEST_NAME) for f in self.features])
+        ax.tick_params(axis="y", length=0)
+        ax.set_ylim(-0.6, len(height) - 0.4)
+        low, high = float(np.min(values - error)), float(np.max(values + error))
+        ax.set_xlim(1.06 * min(low, 0.0), 1.09 * max(high, 1.0))
+        self.texts_ = [
+            ax.annotate(_shown(value), (max(value, 0.0) + size, y), (4, 0), textcoords="offset points", va="center",
+                        fontsize="small", color=GREY)
+            for value, size, y in zip(values, error, height, strict=True)
+        ]  # fmt: skip
+        kind = "permutation" if isinstance(self.found, PermutationImportances) else self.found.kind
+        meaning = MEANING[kind].replace(", largest", " (± standard error), largest" if error.any() else ", largest")
+        ax.set_xlabel(meaning + (f" ({self.n_left_out} not shown)" if self.n_left_out else ""))
+        ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=3)
+        for side in ("top", "right", "left"):
+            ax.spines[side].set_visible(False)
+
+
+def _shown(value: float) -> str:
+    return "0" if value == 0.0 else f"{value:.0f}" if abs(value) >= 9.95 else f"{value:.1f}"
