@@ -135,7 +135,8 @@ def markdown(
         )
     parts.append(markdown_table(("machine", ""), machine.items()))
     measured = {group.capitalize(): "\n\n".join(_markdown_group(members)) for group, members in _groups(results)}
-    dated = {title: f"Measured on {machine.get('date', 'an unknown day')}.\n\n{body}" for title, body in measured.items()}
+    day = machine.get("date", "an unknown day")
+    dated = {title: f"Measured on {day}.\n\n{body}" for title, body in measured.items()}
     for title, body in {**(kept or {}), **dated}.items():
         parts += [f"## {title}", body]
     return "\n\n".join(parts) + "\n"

@@ -48,6 +48,8 @@ from committee import (
     DecisionStump,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     LPBoostClassifier,
     PocketPerceptron,
     SchapireBoostClassifier,
@@ -88,6 +90,21 @@ SETTINGS: list[Any] = [
     AdaBoostRegressor(n_estimators=6, random_state=0),
     AdaBoostRegressor(n_estimators=6, update="reweight", random_state=0),
     StagewiseRegressor(n_estimators=6, random_state=0),
+    GradientBoostingClassifier(random_state=0),
+    GradientBoostingClassifier(
+        n_estimators=30, learning_rate=0.3, min_samples_leaf=5, early_stopping=True, n_iter_no_change=30, random_state=0
+    ),
+    GradientBoostingClassifier(
+        loss="exponential", n_estimators=10, learning_rate=0.3, second_order=False, random_state=0
+    ),
+    GradientBoostingClassifier(
+        n_estimators=10, learning_rate=0.3, min_samples_leaf=1, class_weight="balanced", n_jobs=2, random_state=0
+    ),
+    GradientBoostingRegressor(random_state=0),
+    GradientBoostingRegressor(loss="poisson", n_estimators=20, learning_rate=0.3, random_state=0),
+    GradientBoostingRegressor(n_estimators=20, learning_rate=0.3, early_stopping="cv", cv=3, random_state=0),
+    GradientBoostingRegressor(loss="absolute_error", n_estimators=20, learning_rate=0.3, max_depth=4, random_state=0),
+    GradientBoostingRegressor(loss="huber", n_estimators=20, learning_rate=0.3, max_features=0.7, random_state=0),
 ]
 LINEAR: list[Any] = [
     PocketPerceptron(max_iter=30, random_state=0),
@@ -396,6 +413,9 @@ THREADED: list[Any] = [
     ArcGVClassifier(n_estimators=5, random_state=0),
     ArcGVClassifier(DecisionStump(splitter="binned"), n_estimators=5, random_state=0),
     ConfidenceRatedAdaBoostClassifier(n_estimators=5, random_state=0),
+    GradientBoostingClassifier(n_estimators=5, random_state=0),
+    GradientBoostingRegressor(loss="poisson", n_estimators=5, subsample=0.5, random_state=0),
+    GradientBoostingRegressor(loss="absolute_error", n_estimators=5, random_state=0),
 ]
 
 
@@ -450,6 +470,8 @@ def fitted(model: Any) -> dict[str, Any]:
 
 
 def trees_of(model: Any) -> list[Tree]:
+    if hasattr(model, "trees_"):
+        return model.trees_
     members = model.estimators_ if hasattr(model, "estimators_") else [model]
     return [member.tree_.arrays for member in members]
 

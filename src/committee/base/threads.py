@@ -41,6 +41,24 @@ def run(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]], threa
         raise
 
 
+def run_assisted(
+    function: Callable[..., Result],
+    call: tuple[Any, ...],
+    assistant: Callable[..., object],
+    calls: list[tuple[Any, ...]],
+    dismiss: Callable[[], object],
+) -> Result:
+    """`function(*call)` here, with `assistant(*c)` for every c of `calls` beside it; `dismiss` makes assistants end."""
+    futures = [_pool(len(calls) + 1).submit(assistant, *each) for each in calls]
+    try:
+        return function(*call)
+    finally:
+        dismiss()
+        for future in futures:
+            if not future.cancel():
+                future.result()
+
+
 def _pool(threads: int) -> ThreadPoolExecutor:
     if threads not in _pools:
         _pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="committee")

@@ -22,8 +22,8 @@ from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_table, read_training_table, read_weights
+from committee.boosting.dart import Memory
 from committee.boosting.gradient_boosting import Plan, Problem, Turn, gradient_boosting
-from committee.data.binned import BinnedMatrix
 from committee.data.ensemble import BoostedTrees, TreeSum
 from committee.data.growth import Constraints
 from committee.data.history import History
@@ -92,16 +92,24 @@ class Rows(NamedTuple):
 class Judge:
     """Rows that judge every round, coded in the bins of the rows that the trees grow on."""
 
-    def __init__(self, rows: Rows, matrix: BinnedMatrix, heads: tuple[Head, ...], is_multinomial: bool, base: Floats):
+    def __init__(self, rows: Rows, problem: Problem, base: Floats, remembers: bool) -> None:
+        matrix, heads, is_multinomial = problem.matrix, problem.heads, problem.is_multinomial
         self.tiles = make_tiles(code_table(rows.X, matrix, None))
         self.records = feature_records(matrix, Constraints.none(matrix.n_features))
         self.score = start_scores(base, rows)
         self.slope = Slope(heads, rows.y, rows.weight, is_multinomial)
+        self.memory = Memory() if remembers else None
 
     def loss(self, turn: Turn) -> float:
         """Mean loss after this round."""
-        for k, tree in enumerate(turn.trees):
-            self.score[k] += tree.value[place_rows(self.tiles, tree.nodes, self.records)]
+        placed = [place_rows(self.tiles, tree.nodes, self.records) for tree in turn.trees]
+        for k, (tree, leaf) in enumerate(zip(turn.trees, placed, strict=True)):
+            self.score[k] += tree.value[leaf]
+        if self.memory is not None:
+            for earlier, factor in turn.rescaled:
+                self.memory.add(earlier, factor - 1.0, self.score)
+                self.memory.rescale(earlier, factor)
+            self.memory.remember(placed, [tree.value for tree in turn.trees])
         return self.slope.update(self.score)
 
 
@@ -171,6 +179,7 @@ class BaseGradientBoosting(BaseEstimator):
         "subsample": [Interval(Real, 0.0, 1.0, closed="right")],
         "colsample_bytree": [Interval(Real, 0.0, 1.0, closed="right")],
         "max_features": [Interval(RealNotInt, 0.0, 1.0, closed="right")],
+        "dropout": [Interval(Real, 0.0, 1.0, closed="left")],
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
         "second_order": ["boolean"],
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
@@ -202,6 +211,7 @@ class BaseGradientBoosting(BaseEstimator):
         subsample: float
         colsample_bytree: float
         max_features: float
+        dropout: float
         max_bins: int
         second_order: bool
         categorical_features: Any
@@ -238,7 +248,7 @@ class BaseGradientBoosting(BaseEstimator):
         """The constant scores of smallest loss."""
         raise NotImplementedError
 
-    def _class_weight(self, y: NDArray[Any]) -> Floats | None:
+    def _class_weight(self, y: NDArray[Any], weight: Floats | None) -> Floats | None:
         return None
 
     # --- fitting ------------------------------------------------------------------------------------------------------
@@ -266,6 +276,7 @@ class BaseGradientBoosting(BaseEstimator):
             contain them
         """
         self._validate_params()
+        self._refuse_with_dropout()
         self._check_callbacks()
         with all_or_nothing(self):
             rows = self._read(X, y, sample_weight, init_score)
@@ -300,7 +311,7 @@ class BaseGradientBoosting(BaseEstimator):
 
     def _read_weights(self, sample_weight: Any, target: NDArray[Any], what: str = "sample_weight") -> Floats:
         weight = read_weights(sample_weight, len(target), what)
-        by_class = self._class_weight(target)
+        by_class = self._class_weight(target, weight)
         if by_class is not None:
             given = by_class if weight is None else weight * by_class
             weight = read_weights(given, len(target), f"{what} times class_weight")
@@ -363,6 +374,14 @@ class BaseGradientBoosting(BaseEstimator):
         else:
             self._boost(rows, given, n_rounds)
 
+    def _refuse_with_dropout(self) -> None:
+        """Later rounds change the trees of earlier ones: the first rounds alone are not the model they were."""
+        if self.dropout > 0.0 and (self.early_stopping is True or self.warm_start):
+            raise ValueError(
+                "With dropout a run can be neither cut short nor continued: use early_stopping='cv', which fits again "
+                "with the number of rounds it chose, and warm_start=False."
+            )
+
     def _judging(self, n: int, given: Rows | None) -> Literal["given", "cv", "fraction", ""]:
         """How rounds are judged."""
         if given is not None:
@@ -370,7 +389,7 @@ class BaseGradientBoosting(BaseEstimator):
         if self.early_stopping == "auto":
             if self.n_estimators != "auto" or n < FEW_ROWS:
                 return ""
-            return "cv" if n <= CV_ROWS else "fraction"
+            return "cv" if n <= CV_ROWS or self.dropout > 0.0 else "fraction"
         if self.early_stopping == "cv":
             return "cv"
         return "fraction" if self.early_stopping else ""
@@ -450,9 +469,9 @@ class BaseGradientBoosting(BaseEstimator):
     ) -> Iterator[float]:
         problem, plan, base = self._problem(rows.take(train))
         kept_out = rows.take(test)
-        judge = Judge(kept_out, problem.matrix, problem.heads, problem.is_multinomial, base)
+        judge = Judge(kept_out, problem, base, plan.dropout > 0.0)
         score = start_scores(base, rows.take(train))
-        stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.take(train).n_counted))
+        stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.take(train).n_counted), None, len(problem.heads))
         turns = gradient_boosting(problem, plan, score, self._seeds(0, n_rounds), stack)
         for t in range(1, n_rounds + 1):
             with naming_round(t):
@@ -480,7 +499,8 @@ class BaseGradientBoosting(BaseEstimator):
             category_rows=CATEGORY_ROWS,
             second_order=bool(self.second_order),
         )
-        plan = Plan(tree, self.learning_rate_, float(self.subsample), float(self.colsample_bytree), self.n_jobs)
+        shares = float(self.subsample), float(self.colsample_bytree), float(self.dropout)
+        plan = Plan(tree, self.learning_rate_, *shares, self.n_jobs)
         if rows.init_score is not None:
             return problem, plan, best_shift(self._heads_, rows.y, rows.weight, rows.init_score, self._is_multinomial)
         return problem, plan, self._baseline(self._heads_, rows.y, rows.weight)
@@ -504,15 +524,15 @@ class BaseGradientBoosting(BaseEstimator):
                 "already when warm_start=True."
             )
         self.baseline_ = base
-        stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.n_counted), past.trees)
+        stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.n_counted), past.trees, len(problem.heads))
         judge = None
         if judged is not None:
-            judge = Judge(judged, problem.matrix, problem.heads, problem.is_multinomial, base)
+            judge = Judge(judged, problem, base, plan.dropout > 0.0)
             if past.trees is not None:
                 add_scores(pack_trees(past.trees), judged.X, judge.score.T, self.n_jobs)
         seeds = self._seeds(len(past.records), n_rounds)
         turns = gradient_boosting(problem, plan, past.score, seeds, stack)
-        is_active = judged is not None and self.early_stopping is not False
+        is_active = judged is not None and self.early_stopping is not False and self.dropout == 0.0
         self._collect(turns, past, judge, stack, n_rounds, is_active)
 
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.threads import n_threads
+from committee.boosting.dart import Memory
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints
 from committee.kernels import derivatives as d
@@ -46,6 +47,10 @@ ROUNDING = 1e-12
 """A loss that rises by less than this share is taken to stand still."""
 
 
+LONGEST_STEP = 30.0
+"""Of a class's score: beyond it a share is 0 or 1, and one leaf without curvature would shorten the whole round."""
+
+
 class Problem(NamedTuple):
     """What is learned: coded rows, targets, weights (empty if equal) and the loss of every score."""
 
@@ -64,6 +69,7 @@ class Plan(NamedTuple):
     learning_rate: float
     subsample: float
     colsample: float  # share of the features that a tree may use
+    dropout: float  # probability that an earlier round is left out (dart.py)
     n_jobs: int | None
 
 
@@ -73,6 +79,7 @@ class Turn(NamedTuple):
     trees: tuple[GrownTree, ...]
     train_loss: float
     n_halved: int  # steps that were shortened
+    rescaled: tuple[tuple[int, float], ...] = ()  # earlier rounds whose trees now count this share of what they did
 
 
 def gradient_boosting(
@@ -82,13 +89,19 @@ def gradient_boosting(
     n = problem.y.size
     threads = n_threads(plan.n_jobs, n * 8)
     slope = Slope(problem.heads, problem.y, problem.weight, problem.is_multinomial)
-    grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight)
-    is_sampled = plan.subsample < 1.0
+    grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight, plan.n_jobs)
+    memory = Memory() if plan.dropout > 0.0 else None
+    is_sampled = plan.subsample < 1.0 or memory is not None
     loss = _update(slope, problem, score, threads)
     for seed in seeds:
         rng = np.random.default_rng(seed) if is_sampled or plan.colsample < 1.0 else None
         sample = _sample_rows(rng, n, plan.subsample)
         features = _sample_features(rng, problem.matrix.n_features, plan.colsample)
+        dropped = memory.draw(rng, plan.dropout) if memory is not None and rng is not None else []
+        if memory is not None and dropped:
+            for earlier in dropped:
+                memory.add(earlier, -1.0, score)
+            _update(slope, problem, score, threads)
         grown: list[GrownTree] = []
         n_halved = 0
         for k, head in enumerate(slope.heads):
@@ -101,19 +114,39 @@ def gradient_boosting(
                 leaves.sum_leaf_weights(tree.nodes, tree.nodes.size, tree.rows, problem.weight, weight_out)
             stack.keep(tree.nodes.size, k)
             grown.append(tree)
+        rescaled = ()
+        if memory is not None:
+            rescaled = _share_out(memory, dropped, grown, grower, stack, score)
         # Step 3: a step along the trees, halved as long as it raises the loss
         _step(grown, score, grower, problem.matrix, n, 1.0)
         new_loss = _update(slope, problem, score, threads)
         while problem.is_multinomial and not is_sampled and new_loss > loss * (1.0 + ROUNDING):
-            if n_halved >= MOST_HALVINGS:
+            if n_halved > MOST_HALVINGS:
                 break
-            _step(grown, score, grower, problem.matrix, n, -0.5)
+            share = 0.5 if n_halved < MOST_HALVINGS else 1.0  # at last the whole step is taken back
+            _step(grown, score, grower, problem.matrix, n, -share)
             for tree in grown:
-                tree.value[:] *= 0.5
+                tree.value[:] *= 1.0 - share
             n_halved += 1
             new_loss = _update(slope, problem, score, threads)
         loss = new_loss
-        yield Turn(tuple(grown), loss, n_halved)
+        yield Turn(tuple(grown), loss, n_halved, rescaled)
+
+
+def _share_out(
+    memory: Memory, dropped: list[int], grown: list[GrownTree], grower: TreeGrower, stack: TreeStack, score: Floats
+) -> tuple[tuple[int, float], ...]:
+    """Divide the step between the new trees and the dropped ones, which come back; what was rescaled, and how."""
+    n_dropped = len(dropped)
+    factor = n_dropped / (n_dropped + 1.0)
+    for tree in grown:
+        tree.value[:] /= n_dropped + 1.0
+    for earlier in dropped:
+        memory.rescale(earlier, factor)
+        memory.add(earlier, 1.0, score)
+        stack.rescale(earlier * len(grown), (earlier + 1) * len(grown), factor)
+    memory.remember([grower.place(tree.nodes) for tree in grown], [tree.value for tree in grown])
+    return tuple((earlier, factor) for earlier in dropped)
 
 
 def _update(slope: Slope, problem: Problem, score: Floats, threads: int) -> float:
@@ -168,6 +201,8 @@ def _optimise_leaves(
         quantile_values(tree, head, problem.y, score, problem.weight, plan.learning_rate)
     else:
         n_unsafe = newton_values(tree, head, slope.g[k], slope.h[k], problem.weight, plan.tree, plan.learning_rate)
+    if problem.is_multinomial:
+        np.clip(tree.value, -LONGEST_STEP, LONGEST_STEP, out=tree.value)
     if np.any(problem.constraints.monotone):
         return _halve_tree(tree, head, problem, score)
     if not n_unsafe or problem.is_multinomial:

@@ -70,6 +70,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     max_leaf_nodes, max_depth, min_samples_leaf, min_hessian, min_gain : limits of a tree; it grows by its best leaf.
     l1_regularization, l2_regularization : on the values of the leaves.
     subsample, colsample_bytree, max_features : shares of the rows and features of a tree, of the features of a node.
+    dropout : probability that an earlier round is left out while a tree is fitted (DART).
     second_order : splits by gradients and hessians, or (False) by least squares on the gradients (Friedman).
     early_stopping : True (`validation_fraction` of the rows judge), "cv" (cross-validated rounds), False, or "auto".
     callbacks : functions of the round's record; one that returns True ends the run.
@@ -84,7 +85,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     >>> sonar = load_sample("sonar")
     >>> model = GradientBoostingClassifier(n_estimators=50).fit(sonar.X, sonar.y)
     >>> round(float(model.history_.train_loss[-1]), 3)
-    0.0
+    0.289
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -112,6 +113,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         max_features: float = 1.0,
+        dropout: float = 0.0,
         max_bins: int = 255,
         second_order: bool = True,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -119,7 +121,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         interaction_cst: InteractionConstraints = None,
         early_stopping: bool | Literal["auto", "cv"] = "auto",
         validation_fraction: float = 0.1,
-        cv: int = 5,
+        cv: Any = 5,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         warm_start: bool = False,
@@ -142,6 +144,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.max_features = max_features
+        self.dropout = dropout
         self.max_bins = max_bins
         self.second_order = second_order
         self.categorical_features = categorical_features
@@ -197,10 +200,13 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
             raise ValueError(f"y_val has labels that y has not: {unknown[:5].tolist()}. Judge on the classes of y.")
         return self._as_target(np.searchsorted(self.classes_, labels)[codes])
 
-    def _class_weight(self, y: NDArray[Any]) -> Floats | None:
+    def _class_weight(self, y: NDArray[Any], weight: Floats | None) -> Floats | None:
         if self.class_weight is None:
             return None
         codes = np.asarray(y).astype(np.int64) if self.n_classes_ > 2 else (np.asarray(y) > 0.0).astype(np.int64)
+        if self.class_weight == "balanced":  # a weight counts as so many rows
+            total = np.bincount(codes, weight, self.n_classes_)
+            return (total.sum() / (np.count_nonzero(total) * np.where(total > 0.0, total, 1.0)))[codes]
         return compute_sample_weight(self.class_weight, self.classes_[codes])
 
     def _n_scores(self) -> int:
@@ -283,7 +289,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
     >>> ozone = load_sample("ozone")
     >>> model = GradientBoostingRegressor(n_estimators=50, learning_rate=0.1).fit(ozone.X, ozone.y)
     >>> round(model.score(ozone.X, ozone.y), 2)
-    0.86
+    0.93
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -313,6 +319,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         max_features: float = 1.0,
+        dropout: float = 0.0,
         max_bins: int = 255,
         second_order: bool = True,
         categorical_features: CategoricalFeatures = "from_dtype",
@@ -320,7 +327,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         interaction_cst: InteractionConstraints = None,
         early_stopping: bool | Literal["auto", "cv"] = "auto",
         validation_fraction: float = 0.1,
-        cv: int = 5,
+        cv: Any = 5,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         warm_start: bool = False,
@@ -345,6 +352,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.max_features = max_features
+        self.dropout = dropout
         self.max_bins = max_bins
         self.second_order = second_order
         self.categorical_features = categorical_features

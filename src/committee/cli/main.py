@@ -22,9 +22,12 @@ def warmup() -> None:
 
     They are kept on disk, so that no later fit has to wait for the compiler.
     """
+    from committee.explain.shap import compile_kernels as compile_explanations
     from committee.parts.warmup import warmup as compile_kernels
 
     seconds = compile_kernels(click.echo)
+    click.echo("explanations")
+    seconds += compile_explanations()
     click.echo(f"All kernels are compiled and cached ({seconds:.1f} s of CPU).")
 
 

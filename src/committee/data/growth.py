@@ -162,6 +162,13 @@ class HistogramWork(NamedTuple):
     frontier: NDArray[np.int64]  # [leaves] open leaves, a heap
 
 
+class Team(NamedTuple):
+    """What the grower of a tree shares with its assistants (kernels/teamwork.py); no lines without any."""
+
+    board: NDArray[np.int64]  # [assistants, 8]
+    sums: NDArray[np.int64]  # [assistants, tiles * 32 * 256] their histograms
+
+
 CODE, LEFT_G, LEFT_H, LEFT_N = range(4)
 """Rows of Work.cuts."""
 

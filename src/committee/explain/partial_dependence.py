@@ -144,7 +144,19 @@ def partial_dependence(
         average, individual = _recursion(estimator, plan, table, axes), None
     else:
         average, individual = _brute(plan.answer, table, axes, kind, weight)
+    return _assemble(estimator, table, axes, plan, average, individual)
+
+
+def _assemble(
+    estimator: Any,
+    table: Table,
+    axes: Sequence[_Axis],
+    plan: _Plan,
+    average: Floats | None,
+    individual: Floats | None,
+) -> PartialDependence:
     names, shown = column_names(table), average if individual is None else individual[0]
+    has_classes = shown is not None and shown.ndim > len(axes)
     return PartialDependence(
         features=tuple(axis.f for axis in axes),
         names=tuple(names[axis.f] for axis in axes),
@@ -155,7 +167,7 @@ def partial_dependence(
         response=plan.response,
         is_categorical=tuple(axis.is_categorical for axis in axes),
         data=np.column_stack([axis.data for axis in axes]),
-        classes=_class_names(estimator, 1 if shown is None or shown.ndim == len(axes) else shown.shape[-1]),
+        classes=tuple(str(name) for name in getattr(estimator, "classes_", ())) if has_classes else (),
     )
 
 
@@ -164,11 +176,6 @@ def _one_or_two(features: Feature | Sequence[Feature]) -> list[Feature]:
     if not 1 <= len(wanted) <= 2:
         raise ValueError(f"Partial dependence is on one or two features, got {len(wanted)}: call it for each.")
     return wanted
-
-
-def _class_names(estimator: Any, n_outputs: int) -> tuple[str, ...]:
-    known = getattr(estimator, "classes_", ())
-    return tuple(str(name) for name in known) if 1 < n_outputs == len(known) else ()
 
 
 # --- the grid --------------------------------------------------------------------------------------------------------

@@ -19,13 +19,35 @@ from committee.kernels.node import begin_children
 from committee.kernels.sampling import draw_swap, undo_draws
 from committee.kernels.scores import SQUARED, child_score, child_value
 from committee.kernels.subtree import pop, push
+from committee.kernels.teamwork import (
+    CLAIMED,
+    DONE,
+    FIRST,
+    FIRST_TILE,
+    IDLE,
+    LAST,
+    LAST_TILE,
+    LINE,
+    POSTED,
+    QUIT,
+    SLOT,
+    look,
+    post,
+    share,
+    swap,
+    wait_for_change,
+)
 
 LEFT_SUM, LEFT_COUNT = 0, 1  # rows of HistogramWork.sums
+
+SHARED_CELLS = 200_000
+"""Rows times features of a node from which its sums are shared out: some hundred microseconds."""
 
 HALF = 32
 LOW = np.int64(0xFFFFFFFF)
 REFUSED = -1.0
 NO_GROUP = np.uint64(0)
+NO_SLOT = np.int64(-1)
 FEW_CATEGORIES = 4  # that many can be put in order by chance without much harm
 ONE_LEFT = np.uint8(1)
 ONE_RIGHT = np.uint8(0)
@@ -70,21 +92,90 @@ def add_tile(n_words, tile, base, rows, amounts, is_ordered, sums_out):
 
 
 @part
-def sum_rows(words, n_features, rows, amounts, ordered, sums_out):
-    """Overwrite sums_out [tiles * 32 * 256] with the sums of `rows` by feature and code; ordered [n] is scratch."""
-    n_tiles = words.shape[0]
+def clear(sums_out):
     for j in range(sums_out.size):
         sums_out[j] = 0
-    if n_tiles > 1:
+
+
+@part
+def sum_rows(words, n_features, first_tile, last_tile, rows, amounts, ordered, sums_out):
+    """Add the amounts of `rows` by feature and code to sums_out [tiles * 32 * 256], for the features of some tiles.
+
+    ordered [n] is scratch, used where there are several tiles.
+    """
+    is_ordered = last_tile - first_tile > 1
+    if is_ordered:
         for i in range(rows.size):
             ordered[i] = amounts[rows[i]]
-    for t in range(n_tiles):
+    for t in range(first_tile, last_tile):
         n_words = min(WORDS, (n_features - t * TILE + 3) // 4)
         base = np.uintp(t * TILE * 256)
-        if n_tiles > 1:
+        if is_ordered:
             add_tile(n_words, words[t], base, rows, ordered, True, sums_out)
         else:
             add_tile(n_words, words[t], base, rows, amounts, False, sums_out)
+
+
+@part
+def sum_together(words, n_features, rows, first, last, amounts, ordered, team, pool, slot):
+    """Overwrite pool[slot] with the sums of rows[first:last]; of many rows, assistants take a share.
+
+    They take tiles, which lie apart in the histogram, or where there are few of these rows, into histograms of their
+    own. What no assistant has begun is done here.
+    """
+    sums = pool[slot]
+    clear(sums)
+    n_tiles = words.shape[0]
+    n_shares = 1
+    if (last - first) * n_features >= SHARED_CELLS:
+        n_shares += team.board.shape[0]
+    by_tiles = n_tiles >= 2 * n_shares
+    for j in range(n_shares - 1, -1, -1):  # its own share last
+        a, b, t, u = first, last, np.int64(0), n_tiles
+        if by_tiles:
+            t, u = share(n_tiles, n_shares, j), share(n_tiles, n_shares, j + 1)
+        else:
+            a, b = first + share(last - first, n_shares, j), first + share(last - first, n_shares, j + 1)
+        if j > 0:
+            line = team.board[j - 1]
+            line[FIRST], line[LAST], line[FIRST_TILE], line[LAST_TILE] = a, b, t, u
+            line[SLOT] = slot if by_tiles else NO_SLOT
+            post(team.board, (j - 1) * LINE, POSTED)
+        else:
+            sum_rows(words, n_features, t, u, rows[a:b], amounts, ordered, sums)
+    for j in range(1, n_shares):
+        place = (j - 1) * LINE
+        if swap(team.board, place, POSTED, IDLE) == 1:
+            line = team.board[j - 1]
+            members = rows[line[FIRST] : line[LAST]]
+            sum_rows(words, n_features, line[FIRST_TILE], line[LAST_TILE], members, amounts, ordered, sums)
+            continue
+        wait_for_change(team.board, place, CLAIMED)
+        if not by_tiles:
+            for i in range(sums.size):
+                sums[i] += team.sums[j - 1, i]
+        post(team.board, place, IDLE)
+
+
+@kernel
+def assist(words, n_features, rows, amounts, ordered, pool, team, j):
+    """Sum the rows that the grower of a tree posts to assistant j, until it says QUIT."""
+    place = j * LINE
+    state = look(team.board, place)
+    while state != QUIT:
+        if state == POSTED and swap(team.board, place, POSTED, CLAIMED) == 1:
+            line = team.board[j]
+            members = rows[line[FIRST] : line[LAST]]
+            if line[SLOT] == NO_SLOT:
+                clear(team.sums[j])
+                sum_rows(words, n_features, line[FIRST_TILE], line[LAST_TILE], members, amounts, ordered, team.sums[j])
+            else:
+                slot = line[SLOT]
+                sum_rows(words, n_features, line[FIRST_TILE], line[LAST_TILE], members, amounts, ordered, pool[slot])
+            post(team.board, place, DONE)
+            state = DONE
+        else:
+            state = wait_for_change(team.board, place, state)
 
 
 @part
@@ -247,9 +338,6 @@ def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
             node.left_sum = amount
             node.is_set = is_set
             node.split_l2 = l2 - rules.l2
-            if rules.is_monotone:
-                g, h = amount >> HALF, amount & LOW
-                node.middle = 0.5 * (child_value(g, h, rules) + child_value(node.g - g, node.h - h, rules))
             if is_set:
                 write_prefix(b, work.order, node.set)
 
@@ -331,6 +419,10 @@ def write_sides(node, feature, histogram, side_out):
         elif last >= 0 and first >= 0:
             node.code = last = (last + first - 1) // 2
             first = last + 1
+        elif last < 0:  # only missing values on the left
+            node.code = -1
+        else:
+            node.code = n_codes - 1
     node.last_left, node.first_right = last, first
     if node.is_set == 1 and node.missing_left == 1:
         for c in range(256):
@@ -387,7 +479,7 @@ def take_sums(node, rules, left, right):
 
 
 @kernel
-def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, nodes, pool, work):
+def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, nodes, pool, work, team):
     """Grow the tree of `rows` from nodes[0], which holds its bounds, depth and key; return the number of nodes.
 
     words [tiles, n, 8] and codes [d, n] are the coded table by rows and by columns, amounts [n] the packed sums of
@@ -401,7 +493,7 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
     needs_count = rules.min_samples_leaf > 1 and rules.unit_weights == 0
     root = nodes[0]
     root.n = rows.size
-    sum_rows(words, n_features, rows, amounts, work.ordered, pool[0])
+    sum_together(words, n_features, rows, 0, rows.size, amounts, work.ordered, team, pool, 0)
     total = np.int64(0)
     for c in range(256):
         total += pool[0, c]
@@ -430,7 +522,10 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
         if needs_count and min(count, node.count - count) < rules.min_samples_leaf:
             # Too few rows on one side: search again with counts; the node waits for its turn with a smaller gain.
             node.n_refused += 1
-            sum_rows(words, n_features, members, work.ones, work.ordered, counts)
+            if node.n_refused > 2:
+                continue  # cannot be: an end all the same
+            clear(counts)
+            sum_rows(words, n_features, 0, words.shape[0], members, work.ones, work.ordered, counts)
             if search_histogram_node(features, True, node, rules, records, pool[slot], counts, work):
                 push(work.frontier, n_frontier, i, True, nodes)
                 n_frontier += 1
@@ -456,7 +551,9 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
         small = first if left.n <= right.n else first + 1
         large = 2 * first + 1 - small
         fewer = nodes[small]
-        sum_rows(words, n_features, rows[fewer.start : fewer.start + fewer.n], amounts, work.ordered, pool[n_slots])
+        sum_together(
+            words, n_features, rows, fewer.start, fewer.start + fewer.n, amounts, work.ordered, team, pool, n_slots
+        )
         for j in range(pool.shape[1]):
             pool[slot, j] -= pool[n_slots, j]
         work.slot[large] = slot
@@ -469,4 +566,6 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
             ):
                 push(work.frontier, n_frontier, child, True, nodes)
                 n_frontier += 1
+    for j in range(team.board.shape[0]):
+        post(team.board, j * LINE, QUIT)
     return n_nodes

@@ -27,6 +27,17 @@ def leaf_sums(node, rows, g, h, weight):
 
 
 @part
+def weight_of(node, rows, weight):
+    """Weight of a leaf's rows."""
+    total = np.float64(node.n)
+    if weight.size > 0:
+        total = 0.0
+        for i in range(node.start, node.start + node.n):
+            total += weight[rows[i]]
+    return total
+
+
+@part
 def cannot_rise(step, h_sum, l2, learning_rate, bend):
     """Is a Newton step of a convex loss sure not to raise the loss of its leaf?
 
@@ -44,8 +55,9 @@ def cannot_rise(step, h_sum, l2, learning_rate, bend):
 def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, bend, value_out):
     """Values rate * S(G, l1) / (H + l2) of the leaves (0 elsewhere); return how many may raise their leaf's loss.
 
-    Those are marked in the node's own `score` field by a 1. A leaf without curvature (H = 0) stays at 0. bend = 0 says
-    that the loss is quadratic, a negative one that nothing is known of its third derivative.
+    Those are marked in the node's own `score` field by a 1. bend = 0 says that the loss is quadratic, a negative one
+    that nothing is known of its third derivative: its leaves without curvature (H = 0) step along the mean gradient.
+    A step that a bound makes longer than Newton's may rise too; boosting looks at all leaves under bounds.
     """
     n_unsafe = 0
     for i in range(n_nodes):
@@ -58,11 +70,15 @@ def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, ben
         shrunk = max(abs(g_sum) - l1, 0.0)
         below = h_sum + l2 + node.extra_l2
         if below <= 0.0:
-            continue
+            if bend >= 0.0:
+                continue
+            below = weight_of(node, rows, weight)
         value = (shrunk if g_sum > 0.0 else -shrunk) / below
         value = min(max(value, node.lower), node.upper)
         value_out[i] = learning_rate * value
-        if bend != 0.0 and (bend < 0.0 or not cannot_rise(value_out[i], h_sum, l2 + node.extra_l2, learning_rate, bend)):
+        if bend != 0.0 and (
+            bend < 0.0 or not cannot_rise(value_out[i], h_sum, l2 + node.extra_l2, learning_rate, bend)
+        ):
             node.score = 1.0
             n_unsafe += 1
     return n_unsafe
@@ -117,6 +133,5 @@ def sum_leaf_weights(nodes, n_nodes, rows, weight, weight_out):
         if node.left >= 0:
             total = weight_out[node.left] + weight_out[node.left + 1]
         else:
-            for j in range(np.uintp(node.start), np.uintp(node.start + node.n)):
-                total += weight[np.uintp(rows[j])]
+            total = weight_of(node, rows, weight)
         weight_out[i] = total

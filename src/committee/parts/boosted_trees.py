@@ -28,7 +28,7 @@ CHUNK = 32
 """Trees whose node records are turned into arrays together."""
 
 SMALLEST_GAIN = 1e-12
-"""Of the mean loss: a split must promise more."""
+"""A split must promise more than this share of (mean |g|)^2 / mean h, the size of the falls that are possible."""
 
 BLOCK = 1 << 14
 
@@ -71,7 +71,14 @@ class GrownTree(NamedTuple):
 class TreeGrower:
     """Grows tree after tree on one coded table."""
 
-    def __init__(self, matrix: BinnedMatrix, constraints: Constraints, plan: TreePlan, weight: Floats) -> None:
+    def __init__(
+        self,
+        matrix: BinnedMatrix,
+        constraints: Constraints,
+        plan: TreePlan,
+        weight: Floats,
+        n_jobs: int | None = None,
+    ) -> None:
         self.matrix, self.plan, self.weight = matrix, plan, weight
         n = matrix.n_rows
         self.is_whole = bool(weight.size and are_whole(weight))
@@ -80,7 +87,8 @@ class TreeGrower:
         self.records = feature_records(matrix, constraints)
         ones = weight.astype(np.int64) if self.is_whole else np.ones(n, np.int64)
         is_counted = plan.min_samples_leaf > 1 or plan.category_rows > 0.0
-        self.histograms = HistogramGrower(matrix, self.records, most, ones if is_counted else None)
+        threads = n_threads(n_jobs, n * matrix.n_features)
+        self.histograms = HistogramGrower(matrix, self.records, most, ones if is_counted else None, threads)
         self.total_weight = float(weight.sum()) if weight.size else float(n)
         self.amounts = np.empty(n, np.int64)
         self.ones = np.ones(n)
@@ -99,7 +107,7 @@ class TreeGrower:
             min_samples_split=2 * plan.min_samples_leaf,
             min_samples_leaf=plan.min_samples_leaf,
             min_weight_leaf=0,
-            min_gain=max(plan.min_gain, SMALLEST_GAIN),
+            min_gain=plan.min_gain,
             stop_if_pure=False,
             unit_weights=False,
             max_features=plan.max_features,
@@ -120,8 +128,10 @@ class TreeGrower:
         quantise(g, h, self.weight, self.is_whole, g_scale, h_scale, self.amounts)
         rules = self.rules
         rules["g_unit"], rules["h_unit"] = 1.0 / g_scale, 1.0 / h_scale
+        possible = size_g / self.total_weight * (size_g / size_h) if size_h > 0.0 else 0.0
+        rules["min_gain"] = max(self.plan.min_gain, SMALLEST_GAIN * possible, 1e-300)
         rules["unit_weights"] = is_counted  # the sums of h are counts
-        rules["min_weight_leaf"] = math.ceil(self.plan.min_hessian * h_scale * (1.0 - 1e-12))
+        rules["min_weight_leaf"] = math.ceil(min(self.plan.min_hessian * h_scale, 2.0**40) * (1.0 - 1e-12))
 
     def grow(self, rows: NDArray[np.uint32], nodes: NDArray[np.void], features: NDArray[np.int64] | None) -> int:
         """Grow a tree of `rows`, which are reordered, into fresh `nodes`; return their number."""
@@ -144,7 +154,7 @@ def packing_scale(size: float, n: int) -> float:
     room = 2.0**PACKED_BITS - 2.0 - n
     if not size > 0.0:
         return 1.0
-    return 2.0 ** math.floor(math.log2(min(room / size, 2.0**50)))
+    return 2.0 ** math.floor(math.log2(min(room / size, 2.0**1000)))
 
 
 def newton_values(
@@ -198,21 +208,24 @@ def huber_location(residual: Floats, weight: Floats, delta: float) -> float:
 class TreeStack:
     """Trees put on top of each other. Node records are turned into arrays CHUNK trees at a time."""
 
-    def __init__(self, matrix: BinnedMatrix, max_nodes: int, done: BoostedTrees | None = None) -> None:
+    def __init__(
+        self, matrix: BinnedMatrix, max_nodes: int, done: BoostedTrees | None = None, n_heads: int = 1
+    ) -> None:
         self.matrix, self.max_nodes = matrix, max_nodes
+        self.capacity = max(CHUNK // n_heads, 1) * n_heads  # the trees of a round stay together
         self.parts = [] if done is None else [done]
         self._open_chunk()
 
     def _open_chunk(self) -> None:
-        self.nodes = new_nodes(CHUNK * self.max_nodes).reshape(CHUNK, self.max_nodes)
-        self.value = np.zeros((CHUNK, self.max_nodes))
-        self.weight = np.zeros((CHUNK, self.max_nodes))
+        self.nodes = new_nodes(self.capacity * self.max_nodes).reshape(self.capacity, self.max_nodes)
+        self.value = np.zeros((self.capacity, self.max_nodes))
+        self.weight = np.zeros((self.capacity, self.max_nodes))
         self.sizes: list[int] = []
         self.outputs: list[int] = []
 
     def room(self) -> tuple[NDArray[np.void], Floats, Floats]:
         """Nodes, values and weights of the next tree, to be filled."""
-        if len(self.sizes) == CHUNK:
+        if len(self.sizes) == self.capacity:
             self._close_chunk()
         t = len(self.sizes)
         return self.nodes[t], self.value[t], self.weight[t]
@@ -221,6 +234,15 @@ class TreeStack:
         """The tree in `room` is complete."""
         self.sizes.append(n_nodes)
         self.outputs.append(output)
+
+    def rescale(self, first: int, last: int, factor: float) -> None:
+        """Multiply the values of trees first:last."""
+        begin = 0
+        for part in self.parts:
+            a, b = (min(max(t - begin, 0), part.n_trees) for t in (first, last))
+            part.value[part.offsets[a] : part.offsets[b]] *= factor
+            begin += part.n_trees
+        self.value[max(first - begin, 0) : max(last - begin, 0)] *= factor
 
     def _close_chunk(self) -> None:
         if self.sizes:
@@ -302,9 +324,9 @@ def tree_depths(trees: BoostedTrees) -> NDArray[np.int64]:
 
 def add_scores(packed: PackedSum, X: NDArray[np.floating], score: Floats, n_jobs: int | None) -> None:
     """Add the sum of the trees to score [n, heads], in place."""
-    table = np.ascontiguousarray(X, np.float64)
     trees = packed.trees
     has_sets = bool(len(trees.categories))
+    table = np.ascontiguousarray(X, np.float64 if has_sets else None)
 
     def block(i: int) -> None:
         rows = slice(i, i + BLOCK)

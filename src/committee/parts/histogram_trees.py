@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.dtypes import ROW
+from committee.base.threads import run_assisted
 from committee.data.binned import BinnedMatrix
-from committee.data.growth import Constraints, HistogramWork, Limits
+from committee.data.growth import Constraints, HistogramWork, Limits, Team
 from committee.data.tree import Tree
 from committee.kernels.derivatives import quantise
 from committee.kernels.histogram import TILE
-from committee.kernels.histogram_tree import grow_on_histograms
+from committee.kernels.histogram_tree import assist, grow_on_histograms
 from committee.kernels.scores import FIRST_CLASS_CRITERION
+from committee.kernels.teamwork import IDLE, LINE, QUIT, STATE
 from committee.parts.growing import as_tree, class_statistics, leaf_of_rows
 from committee.parts.histograms import make_tiles
 from committee.parts.response import PACKED_WEIGHT_BITS, Response
@@ -51,6 +53,7 @@ class HistogramGrower:
         records: NDArray[np.void],
         max_leaves: int,
         ones: NDArray[np.int64] | None = None,
+        threads: int = 1,
     ) -> None:
         n, d = matrix.n_rows, matrix.n_features
         self.codes = matrix.codes
@@ -61,6 +64,10 @@ class HistogramGrower:
         self.max_nodes = 2 * max_leaves - 1
         self.pool = np.empty((max_leaves + 1, self.words.shape[0] * TILE * 256), np.int64)
         self.work = _make_work(n, max_leaves, np.empty(0, np.int64) if ones is None else ones)
+        n_assistants = threads - 1
+        width = self.pool.shape[1]
+        self.team = Team(np.zeros((n_assistants, LINE), np.int64), np.empty((n_assistants, width), np.int64))
+        self.scratch = [np.empty(n if self.words.shape[0] > 1 else 0, np.int64) for _ in range(n_assistants)]
 
     def grow(
         self, rules: NDArray[np.void], rows: NDArray[np.uint32], amounts: NDArray[np.int64], seed: int
@@ -80,9 +87,19 @@ class HistogramGrower:
     ) -> int:
         """The same into fresh nodes, along some features or all; return how many nodes the tree has."""
         looked_at = self.features if features is None else features
-        return grow_on_histograms(
-            rules, looked_at, self.words, self.codes, self.records, rows, amounts, nodes, self.pool, self.work
-        )
+        call = (
+            rules, looked_at, self.words, self.codes, self.records, rows, amounts, nodes, self.pool, self.work,
+            self.team,
+        )  # fmt: skip
+        if not self.scratch:
+            return grow_on_histograms(*call)
+        self.team.board[:, STATE] = IDLE
+        d = self.records.size
+        calls = [(self.words, d, rows, amounts, each, self.pool, self.team, j) for j, each in enumerate(self.scratch)]
+        return run_assisted(grow_on_histograms, call, assist, calls, self._dismiss)
+
+    def _dismiss(self) -> None:
+        self.team.board[:, STATE] = QUIT
 
 
 class TreeSeries:

@@ -6,11 +6,27 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
+from committee.base.dtypes import ROW
 from committee.base.jit import remove_stale_caches
+from committee.data.binned import BinnedMatrix
+from committee.data.growth import Constraints
+from committee.kernels import leaves
 from committee.kernels.reweighing import multiply_weights
 from committee.parts.binning import BinMapper
+from committee.parts.boosted_trees import (
+    GrownTree,
+    TreeGrower,
+    TreePlan,
+    TreeStack,
+    add_scores,
+    newton_values,
+    pack_trees,
+    quantile_values,
+)
 from committee.parts.growing import free_limits, grow
+from committee.parts.losses import HEADS, Slope
 from committee.parts.members import TreeMember
 from committee.parts.pruning import cross_validate, pruning_path
 from committee.parts.response import class_response, value_response
@@ -60,5 +76,34 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     packed = pack_members([member], [1.0], 2)
     if packed is not None:
         score_packed(packed, X, None)
+    say("gradient boosting")
+    _warm_gradient_boosting(binned, X, y)
+    _warm_gradient_boosting(BinMapper(16).fit_transform(codes, None, np.ones(3, bool)), codes, y)
     remove_stale_caches()
     return time.process_time() - began
+
+
+def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    """One tree for each of three classes, on weighted rows, a part of them left out."""
+    n = y.size
+    labels, weight = np.digitize(y, [-1.0, 1.0]), np.full(n, 2.0)
+    plan = TreePlan(3, 4, 2, 1e-3, 0.0, 0.0, 1.0, 3, 10.0, 10.0, True)
+    grower = TreeGrower(matrix, Constraints.none(3), plan, weight)
+    stack = TreeStack(matrix, 5)
+    Slope((HEADS["squared_error"],), y, weight, False).update(np.zeros((1, n)))
+    slope = Slope((HEADS["log_loss"],) * 3, labels, weight, True)
+    slope.update(np.zeros((3, n)))
+    for k, head in enumerate(slope.heads):
+        grower.prepare(slope.g[k], slope.h[k], *slope.sizes(k), False)
+        nodes, value, weights = stack.room()
+        rows = np.arange(n - 1, dtype=ROW)
+        n_nodes = grower.grow(rows, nodes, None)
+        grown = GrownTree(nodes[:n_nodes], rows, value[:n_nodes])
+        newton_values(grown, head, slope.g[k], slope.h[k], weight, plan, 0.1)
+        quantile_values(grown, HEADS["absolute_error"], y, y, weight, 0.1)
+        leaves.add_leaf_steps(grown.nodes, n_nodes, rows, grown.value, np.zeros(n))
+        leaves.sum_leaf_weights(grown.nodes, n_nodes, rows, weight, weights)
+        grower.place(grown.nodes)
+        stack.keep(n_nodes, k)
+    for table in (X, X.astype(np.float32)):
+        add_scores(pack_trees(stack.trees()), table, np.zeros((n, 3)), None)

@@ -28,9 +28,9 @@ Floats = NDArray[np.float64]
 LONGEST_NAME = 28
 
 MEANING = {
-    "gain": "importance: fall of the loss by the feature's splits, largest = 100",
-    "frequency": "importance: number of the feature's splits, largest = 100",
-    "permutation": "importance: fall of the score when permuted, largest = 100",
+    "gain": "fall of the loss by the feature's splits, largest = 100",
+    "frequency": "number of the feature's splits, largest = 100",
+    "permutation": "fall of the score when permuted, largest = 100",
 }
 
 

@@ -51,6 +51,7 @@ def test_newton_leaves(l1, l2, rate, is_weighted):
     tree = make_leaves(rng, [1, 2, 5, 40, 100])
     tree.nodes["lower"][3], tree.nodes["upper"][3] = -0.01, 0.01
     tree.nodes["lower"][4] = 0.2
+    tree.nodes["extra_l2"][1:3] = 1.5
     tree.nodes["upper"][5] = -0.2
     n = tree.rows.size
     g, h = rng.normal(size=n), rng.exponential(size=n)
@@ -62,7 +63,7 @@ def test_newton_leaves(l1, l2, rate, is_weighted):
     for i in range(1, 6):
         rows = rows_of(tree, i)
         g_sum, h_sum = (g * w)[rows].sum(), (h * w)[rows].sum()
-        step = np.sign(g_sum) * max(abs(g_sum) - l1, 0.0) / (h_sum + l2)
+        step = np.sign(g_sum) * max(abs(g_sum) - l1, 0.0) / (h_sum + l2 + tree.nodes["extra_l2"][i])
         expected = rate * np.clip(step, tree.nodes["lower"][i], tree.nodes["upper"][i])
         assert value[i] == pytest.approx(expected, rel=1e-12)
 
@@ -137,6 +138,7 @@ def test_a_safe_leaf_does_not_raise_its_loss(loss, is_regular):
         weight = rng.exponential(size=n) if rng.random() < 0.5 else NO_WEIGHTS
         l1, l2 = (rng.exponential(), rng.exponential()) if is_regular else (0.0, 0.0)
         if is_regular:
+            tree.nodes["extra_l2"] = rng.choice([0.0, 3.0])
             tree.nodes["lower"], tree.nodes["upper"] = -rng.exponential(), rng.exponential()
         before, g, h = loss(y, s, p)
         value, n_unsafe = newton(tree, g.astype(float), h.astype(float), weight, l1, l2, rate, 1.0)

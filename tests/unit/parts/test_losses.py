@@ -260,4 +260,4 @@ def test_packing_scale_uses_the_room_and_no_more(size, n):
 
 def test_packing_scale_of_next_to_nothing():
     assert packing_scale(0.0, 5) == 1.0
-    assert packing_scale(5e-324, 5) == 2.0**50
+    assert packing_scale(5e-324, 5) == 2.0**1000
