@@ -23,6 +23,15 @@ def class_weights(nodes, rows, target, weight, sums_out):
 
 
 @kernel
+def mark_leaves(nodes, rows, leaf_out):
+    """leaf_out[row] = the leaf that the row ended in."""
+    for i in range(nodes.size):
+        if nodes[i].left < 0:
+            for j in range(np.uintp(nodes[i].start), np.uintp(nodes[i].start + nodes[i].n)):
+                leaf_out[np.uintp(rows[j])] = i
+
+
+@kernel
 def moments(nodes, rows, target, weight, out):
     """Weight, mean, sum of squared deviations and sum of y log y of every node: out[node, :4]."""
     for i in range(nodes.size - 1, -1, -1):

@@ -83,10 +83,8 @@ def grow_placed(
 
 def leaf_of_rows(nodes: NDArray[np.void], rows: NDArray[np.uint32], n_rows: int) -> NDArray[np.int64]:
     """The leaf of each of the table's rows; -1 for rows that the tree was not grown on."""
-    leaf = np.full(n_rows, -1, np.int64)
-    is_leaf = np.flatnonzero(nodes["left"] == LEAF)
-    is_leaf = is_leaf[np.argsort(nodes["start"][is_leaf], kind="stable")]  # leaves tile the rows
-    leaf[rows] = np.repeat(is_leaf, nodes["n"][is_leaf])
+    leaf = np.empty(n_rows, np.int64) if rows.size == n_rows else np.full(n_rows, -1, np.int64)
+    statistics.mark_leaves(nodes, rows, leaf)
     return leaf
 
 

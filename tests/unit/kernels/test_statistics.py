@@ -71,3 +71,10 @@ def test_medians(nodes):
         y, w = target[rows], WEIGHT[rows]
         median = naive_median(y, w)
         np.testing.assert_allclose(out[i], [w.sum(), median, np.sum(w * np.abs(y - median))], rtol=1e-14, atol=1e-14)
+
+
+def test_mark_leaves(nodes):
+    leaf = np.full(N, -1, np.int64)
+    statistics.mark_leaves(nodes, ROWS, leaf)
+    for i in (1, 3, 4):
+        assert set(np.flatnonzero(leaf == i)) == set(inside(nodes, i).tolist())
