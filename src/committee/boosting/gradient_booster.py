@@ -159,6 +159,26 @@ def naming_round(t: int) -> Generator[None]:
         raise ValueError(f"Round {t}: {error}. Correct the loss, or take a smaller learning_rate.") from error
 
 
+class Fold:
+    """One fold of a cross-validation of rounds: a run on its training rows, judged on its test rows."""
+
+    def __init__(self, rows: NDArray[np.int64], judge: Judge, turns: Iterator[Turn]) -> None:
+        self.rows, self.judge, self.turns = rows, judge, turns
+
+    def next_loss(self, t: int) -> float:
+        with naming_round(t):
+            return self.judge.loss(next(self.turns))
+
+
+class CrossValidated(NamedTuple):
+    """The number of rounds chosen, the curve, and the scores [n, heads] of held-out rows at that round."""
+
+    n_rounds: int
+    curve: Floats
+    rows: NDArray[np.int64]
+    score: Floats
+
+
 class BaseGradientBoosting(BaseEstimator):
     """Gradient tree boosting; a subclass gives the loss and turns scores into answers.
 
@@ -365,14 +385,21 @@ class BaseGradientBoosting(BaseEstimator):
         self.learning_rate_ = self._learning_rate(n) if self.learning_rate == "auto" else float(self.learning_rate)
         n_rounds = self._n_rounds(judging) if self.n_estimators == "auto" else int(self.n_estimators)
         if judging == "cv":
-            n_rounds, curve = self._cross_validate(rows, self._folds(every, rows), n_rounds)
-            self._boost(rows, None, n_rounds)
-            self._keep_curve(curve, n_rounds)
-        elif judging == "fraction":
-            train, test = self._hold_out(rows)
-            self._boost(rows.take(train), rows.take(test), n_rounds)
-        else:
-            self._boost(rows, given, n_rounds)
+            found = self._cross_validate(rows, self._folds(every, rows), n_rounds)
+            self._boost(rows, None, found.n_rounds)
+            self._keep_curve(found)
+            self._calibrate(rows.take(found.rows), found.score)
+            return
+        train = rows
+        if judging == "fraction":
+            learned, held_out = self._hold_out(rows)
+            train, given = rows.take(learned), rows.take(held_out)
+        self._boost(train, given, n_rounds)
+        judged = rows.take(np.empty(0, np.int64)) if given is None else given
+        self._calibrate(judged, self._raw_table(judged.X))
+
+    def _calibrate(self, rows: Rows, score: Floats) -> None:
+        """Learn from rows that judged the rounds, and the scores [n, heads] of a model that did not see them."""
 
     def _refuse_with_dropout(self) -> None:
         """Later rounds change the trees of earlier ones: the first rounds alone are not the model they were."""
@@ -443,40 +470,41 @@ class BaseGradientBoosting(BaseEstimator):
             raise ValueError("cv must give folds with rows to learn from and rows to judge on, of weight above zero.")
         return folds
 
-    def _cross_validate(self, rows: Rows, folds: Folds, n_rounds: int) -> tuple[int, Floats]:
-        """The number of rounds of smallest mean loss over the folds, and the curve. The folds run side by side."""
+    def _cross_validate(self, rows: Rows, folds: Folds, n_rounds: int) -> CrossValidated:
+        """The number of rounds of smallest mean loss over the folds. The folds run side by side."""
         if not folds:
-            return min(n_rounds, 100), np.empty(0)
-        runs = [self._fold_losses(rows, train, test, n_rounds) for train, test in folds]
+            return CrossValidated(min(n_rounds, 100), np.empty(0), np.empty(0, np.int64), np.empty((0, 0)))
+        runs = [self._fold(rows, train, test, n_rounds) for train, test in folds]
         share = np.array([self._weight_of(rows, test) for _, test in folds])
         share /= share.sum()
         patience = Patience(self.n_iter_no_change, self.tol, True)
         curve: list[float] = []
+        held_out = np.empty((len(self._heads_), 0))
         with progress(f"{type(self).__name__}, {len(folds)} folds", n_rounds, self.verbose) as tick:
-            for losses in zip(*runs, strict=True):
+            while len(curve) < n_rounds:
+                losses = [run.next_loss(len(curve) + 1) for run in runs]
                 curve.append(float(share @ np.array(losses)))
                 tick(f"validation loss {curve[-1]:.4g}")
-                if patience.look(len(curve), curve[-1]):
+                reason = patience.look(len(curve), curve[-1])
+                if patience.best_round == len(curve):
+                    held_out = np.concatenate([run.judge.score for run in runs], axis=1)
+                if reason:
                     break
-        return max(patience.best_round, 1), np.array(curve)
+        return CrossValidated(
+            max(patience.best_round, 1), np.array(curve), np.concatenate([run.rows for run in runs]), held_out.T
+        )
 
     @staticmethod
     def _weight_of(rows: Rows, chosen: NDArray[np.int64]) -> float:
         return float(rows.weight[chosen].sum()) if rows.weight.size else float(chosen.size)
 
-    def _fold_losses(
-        self, rows: Rows, train: NDArray[np.int64], test: NDArray[np.int64], n_rounds: int
-    ) -> Iterator[float]:
-        problem, plan, base = self._problem(rows.take(train))
-        kept_out = rows.take(test)
-        judge = Judge(kept_out, problem, base, plan.dropout > 0.0)
-        score = start_scores(base, rows.take(train))
-        stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.take(train).n_counted), None, len(problem.heads))
+    def _fold(self, rows: Rows, train: NDArray[np.int64], test: NDArray[np.int64], n_rounds: int) -> Fold:
+        learned = rows.take(train)
+        problem, plan, base = self._problem(learned)
+        stack = TreeStack(problem.matrix, self._max_nodes(plan, learned.n_counted), None, len(problem.heads))
+        score = start_scores(base, learned)
         turns = gradient_boosting(problem, plan, score, self._seeds(0, n_rounds), stack)
-        for t in range(1, n_rounds + 1):
-            with naming_round(t):
-                loss = judge.loss(next(turns))
-            yield loss
+        return Fold(test, Judge(rows.take(test), problem, base, plan.dropout > 0.0), turns)
 
     def _problem(self, rows: Rows) -> tuple[Problem, Plan, Floats]:
         """Code the table; how it is learned; where the scores start."""
@@ -529,7 +557,9 @@ class BaseGradientBoosting(BaseEstimator):
         if judged is not None:
             judge = Judge(judged, problem, base, plan.dropout > 0.0)
             if past.trees is not None:
-                add_scores(pack_trees(past.trees), judged.X, judge.score.T, self.n_jobs)
+                done = np.zeros((len(judged.y), len(problem.heads)))
+                add_scores(pack_trees(past.trees), judged.X, done, self.n_jobs)
+                judge.score += done.T
         seeds = self._seeds(len(past.records), n_rounds)
         turns = gradient_boosting(problem, plan, past.score, seeds, stack)
         is_active = judged is not None and self.early_stopping is not False and self.dropout == 0.0
@@ -610,11 +640,11 @@ class BaseGradientBoosting(BaseEstimator):
                 "feature tells anything.", ConvergenceWarning, stacklevel=5,
             )  # fmt: skip
 
-    def _keep_curve(self, curve: Floats, n_rounds: int) -> None:
+    def _keep_curve(self, found: CrossValidated) -> None:
         """The cross-validated curve stands beside the rounds of the final fit."""
-        self.cv_curve_ = curve
-        if curve.size and self.n_estimators_ == n_rounds:
-            self.stop_reason_ = f"{n_rounds} rounds had the smallest cross-validated loss"
+        self.cv_curve_ = found.curve
+        if found.curve.size and self.n_estimators_ == found.n_rounds:
+            self.stop_reason_ = f"{found.n_rounds} rounds had the smallest cross-validated loss"
 
     # --- what a fitted model answers ----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.base.jit import kernel
+from committee.base.jit import kernel, part
 from committee.kernels.histogram import TILE, WORDS, add_word
 
 LAST_OF_VALUE = np.uint32(1 << 31)
@@ -68,17 +68,27 @@ def sweep_orders(first, last, orders, n_missing, signed, found_out):
         found_out[f, HIGH], found_out[f, HIGH_AT] = high, high_at
 
 
+@part
+def add_signed(n_words, tile, base, first, last, signed, histogram_out):
+    """One tile; the number of its words, where it is a constant, makes straight code."""
+    for i in range(np.uintp(first), np.uintp(last)):
+        g = signed[i]
+        for w in range(np.uintp(n_words)):
+            add_word(histogram_out, base + w * np.uintp(1024), tile[i, w], g)
+
+
 @kernel
 def sum_bins(words, n_features, first, last, signed, histogram_out):
     """Add `signed` of the rows first:last by feature and bin to histogram_out [features * 256]."""
     for t in range(words.shape[0]):
-        tile = words[t]
         n_words = min(WORDS, (n_features - t * TILE + 3) // 4)
         base = np.uintp(t * TILE * 256)
-        for i in range(first, last):
-            g = signed[i]
-            for w in range(np.uintp(n_words)):
-                add_word(histogram_out, base + w * np.uintp(1024), tile[i, w], g)
+        if n_words == 8:
+            add_signed(8, words[t], base, first, last, signed, histogram_out)
+        elif n_words == 7:
+            add_signed(7, words[t], base, first, last, signed, histogram_out)
+        else:
+            add_signed(n_words, words[t], base, first, last, signed, histogram_out)
 
 
 @kernel
@@ -101,12 +111,13 @@ def sweep_bins(histogram, n_bins, found_out):
 
 
 @kernel
-def sign_weights(y, weight, unit, signed_out):
-    """Weights as whole numbers of `unit` with the sign of the class; return their sum."""
-    total = 0
-    for i in range(y.size):
-        whole = np.int64(weight[i] / unit + 0.5)
-        signed_out[i] = whole if y[i] > 0 else -whole
+def sign_weights(y, weight, per_unit, signed_out):
+    """Weights as whole numbers, `per_unit` of them to one, with the sign of the class; return their sum."""
+    total = np.int64(0)
+    for i in range(np.uintp(y.size)):
+        whole = np.int64(weight[i] * per_unit + 0.5)
+        against = np.int64(y[i] <= 0)
+        signed_out[i] = (whole ^ -against) + against  # its negative where the class is the first
         total += signed_out[i]
     return total
 
@@ -134,13 +145,33 @@ def pick_cut(found, total, best_out):
 
 @kernel
 def divide_rows(codes, code, n_codes, missing_left, y, weight, answer_left, answer_right, answers_out, sums_out):
-    """The answers of a stump to the rows it was found on; sums_out[side, class, :2] gets their weight and number."""
-    sums_out[:] = 0.0
-    for i in range(codes.size):
+    """The answers of a stump to the rows it was found on; sums_out[side, class, :2] gets their weight and number.
+
+    Free of branches: a row's side and class choose one of four masks by which its weight counts.
+    """
+    is_left_if_missing = np.int64(missing_left)
+    difference = np.int64(answer_left) - np.int64(answer_right)
+    left_negative = left_positive = right_negative = right_positive = 0.0
+    n_positive = n_left = n_left_positive = np.int64(0)
+    for i in range(np.uintp(codes.size)):
         c = np.int64(codes[i])
-        left = missing_left if c == n_codes else c <= code
-        side = 0 if left else 1
-        answers_out[i] = answer_left if left else answer_right
-        k = 1 if y[i] > 0 else 0
-        sums_out[side, k, 0] += weight[i]
-        sums_out[side, k, 1] += 1.0
+        is_missing = np.int64(c == n_codes)
+        left = (np.int64(c <= code) & (1 - is_missing)) | (is_missing & is_left_if_missing)
+        k = np.int64(y[i] > 0)
+        answers_out[i] = answer_right + left * difference
+        n_positive += k
+        n_left += left
+        n_left_positive += k & left
+        of_positive = weight[i] * np.float64(k)
+        of_negative = weight[i] - of_positive
+        on_left = of_positive * np.float64(left)
+        left_positive += on_left
+        right_positive += of_positive - on_left
+        on_left = of_negative * np.float64(left)
+        left_negative += on_left
+        right_negative += of_negative - on_left
+    n = codes.size
+    sums_out[0, 0, 0], sums_out[0, 0, 1] = left_negative, n_left - n_left_positive
+    sums_out[0, 1, 0], sums_out[0, 1, 1] = left_positive, n_left_positive
+    sums_out[1, 0, 0], sums_out[1, 0, 1] = right_negative, (n - n_positive) - (n_left - n_left_positive)
+    sums_out[1, 1, 0], sums_out[1, 1, 1] = right_positive, n_positive - n_left_positive

@@ -26,8 +26,8 @@ from committee.kernels.stump import (
 from committee.parts.binning import midpoints
 from committee.parts.histograms import make_tiles
 
-WEIGHT_UNIT = 2.0**-52
-"""Weights that sum to one as integers: their sums stay exact whatever the order of the additions."""
+WEIGHT_UNITS = 2.0**52
+"""To one. Weights that sum to one as integers: their sums stay exact whatever the order of the additions."""
 
 
 _LEFT = {1: np.array([LEAF], np.int32), 3: np.array([1, LEAF, LEAF], np.int32)}
@@ -63,7 +63,7 @@ class StumpSearch:
 
     def find(self, y: NDArray[np.int8], weight: NDArray[np.float64]) -> Stump:
         """The stump with the largest edge sum w y h; constant answers are stumps too and win ties."""
-        total = sign_weights(y, weight, WEIGHT_UNIT, self.signed)
+        total = sign_weights(y, weight, WEIGHT_UNITS, self.signed)
         if self.matrix.is_exact:
             self._sweep_orders(self.signed)
         else:

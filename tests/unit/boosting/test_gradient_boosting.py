@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
@@ -555,6 +556,23 @@ def test_quantiles_never_cross_and_cover() -> None:
     assert coverage == pytest.approx(0.9, abs=0.035)  # sampling 3 * sqrt(0.9 * 0.1 / 4000) = 0.014, estimation the rest
     width = interval[:, 1] - interval[:, 0]
     assert width[np.abs(test_X[:, 1]) > 1.5].mean() > 2.0 * width[np.abs(test_X[:, 1]) < 0.3].mean()
+
+
+@pytest.mark.parametrize("how", [{"early_stopping": "cv"}, {"early_stopping": True, "validation_fraction": 0.3}])
+def test_calibrated_intervals_cover_new_rows_as_often_as_they_say(how: dict[str, Any]) -> None:
+    """Deep trees on few rows cover too little by themselves; what was held out knows it and makes up for it."""
+    X, y = simulated(1500, 0)
+    test_X, test_y = simulated(4000, 1)
+    params = {"quantile": [0.05, 0.95], "learning_rate": 0.1, "n_estimators": 100, "random_state": 0}
+    model = GradientBoostingRegressor("quantile", **params, **how).fit(X, y)
+    plain, interval = model.predict(test_X), model.predict_interval(test_X)
+    covers = [np.mean((test_y >= ends[:, 0]) & (test_y <= ends[:, 1])) for ends in (plain, interval)]
+    assert covers[0] < 0.885 < covers[1]
+    assert covers[0] == pytest.approx(model.interval_coverage_, abs=0.04)
+    assert covers[1] == pytest.approx(0.9, abs=0.03)  # 450 rows held out: a standard error of 0.014
+    again = clone(model).set_params(early_stopping=False).fit(X, y)
+    assert again.interval_offset_ == 0.0
+    assert np.isnan(again.interval_coverage_)
 
 
 def test_one_quantile_alone_and_among_others_is_the_same() -> None:

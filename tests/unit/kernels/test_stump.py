@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.kernels.stump import LAST_OF_VALUE, ROW_BITS, pick_cut, presort, sign_weights, sweep_bins, sweep_orders
+from committee.kernels.stump import (
+    LAST_OF_VALUE,
+    ROW_BITS,
+    divide_rows,
+    pick_cut,
+    presort,
+    sign_weights,
+    sweep_bins,
+    sweep_orders,
+)
 
 
 def column(seed, n=50, n_codes=9):
@@ -53,7 +62,7 @@ def test_sweep_of_bins(seed):
 
 def test_signed_weights_and_no_cut_better_than_a_constant():
     signed = np.empty(3, np.int64)
-    total = sign_weights(np.array([1, -1, 1], np.int8), np.array([0.5, 0.25, 0.25]), 0.25, signed)
+    total = sign_weights(np.array([1, -1, 1], np.int8), np.array([0.5, 0.25, 0.25]), 4.0, signed)
     assert signed.tolist() == [2, -1, 1]
     assert total == 2
     best = np.empty(4, np.int64)
@@ -61,3 +70,19 @@ def test_signed_weights_and_no_cut_better_than_a_constant():
     assert best[0] == -1
     pick_cut(np.array([[0, -1, 2, 4, 0], [-1, 3, 0, -1, 0]]), total, best)
     assert best.tolist() == [1, 3, 0, -1]
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("missing_left", [True, False])
+def test_rows_are_divided(seed, missing_left):
+    codes, n_codes, _ = column(seed)
+    rng = np.random.default_rng(seed)
+    y, weight = rng.choice(np.array([-1, 1], np.int8), codes.size), rng.random(codes.size)
+    answers, sums = np.empty(codes.size, np.int8), np.empty((2, 2, 2))
+    divide_rows(codes, 3, n_codes, missing_left, y, weight, -1, 1, answers, sums)
+    left = np.where(codes == n_codes, missing_left, codes <= 3)
+    np.testing.assert_array_equal(answers, np.where(left, -1, 1))
+    for side, inside in enumerate((left, ~left)):
+        for k, label in enumerate((-1, 1)):
+            rows = inside & (y == label)
+            np.testing.assert_allclose(sums[side, k], [weight[rows].sum(), rows.sum()], rtol=1e-12)
