@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 from zlib import crc32
@@ -22,28 +21,23 @@ from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_table, read_training_table, read_weights
-from committee.boosting.dart import Memory
 from committee.boosting.gradient_boosting import Plan, Problem, Turn, gradient_boosting
+from committee.boosting.judging import CrossValidated, Fold, Judge, Patience, Rows, naming_round, start_scores
 from committee.data.ensemble import BoostedTrees, TreeSum
-from committee.data.growth import Constraints
 from committee.data.history import History
 from committee.data.tree import LEAF, Tree
-from committee.parts.binning import BinMapper, code_table
+from committee.parts.binning import BinMapper
 from committee.parts.boosted_trees import (
     PackedSum,
     TreePlan,
     TreeStack,
     add_scores,
     max_leaves,
-    number_of_rows,
     pack_trees,
-    place_rows,
 )
-from committee.parts.histograms import make_tiles
 from committee.parts.limits import tree_constraints
-from committee.parts.losses import NO_WEIGHTS, Floats, Head, LossError, Slope, best_shift
+from committee.parts.losses import NO_WEIGHTS, Floats, Head, best_shift
 from committee.parts.resampling import content_groups
-from committee.parts.subtrees import feature_records
 
 NO_DEPTH = 2**30
 FEW_ROWS = 60
@@ -71,72 +65,6 @@ class Record(NamedTuple):
     n_halved: int
 
 
-class Rows(NamedTuple):
-    """Rows as they were read: table, targets as numbers, weights (empty if equal), initial scores or None."""
-
-    X: NDArray[np.floating]
-    y: NDArray[Any]
-    weight: Floats
-    init_score: Floats | None
-
-    @property
-    def n_counted(self) -> int:
-        return number_of_rows(len(self.y), self.weight)
-
-    def take(self, rows: NDArray[np.int64]) -> Rows:
-        weight = self.weight[rows] if self.weight.size else NO_WEIGHTS
-        offset = None if self.init_score is None else self.init_score[:, rows]
-        return Rows(self.X[rows], self.y[rows], weight, offset)
-
-
-class Judge:
-    """Rows that judge every round, coded in the bins of the rows that the trees grow on."""
-
-    def __init__(self, rows: Rows, problem: Problem, base: Floats, remembers: bool) -> None:
-        matrix, heads, is_multinomial = problem.matrix, problem.heads, problem.is_multinomial
-        self.tiles = make_tiles(code_table(rows.X, matrix, None))
-        self.records = feature_records(matrix, Constraints.none(matrix.n_features))
-        self.score = start_scores(base, rows)
-        self.slope = Slope(heads, rows.y, rows.weight, is_multinomial)
-        self.memory = Memory() if remembers else None
-
-    def loss(self, turn: Turn) -> float:
-        """Mean loss after this round."""
-        placed = [place_rows(self.tiles, tree.nodes, self.records) for tree in turn.trees]
-        for k, (tree, leaf) in enumerate(zip(turn.trees, placed, strict=True)):
-            self.score[k] += tree.value[leaf]
-        if self.memory is not None:
-            for earlier, factor in turn.rescaled:
-                self.memory.add(earlier, factor - 1.0, self.score)
-                self.memory.rescale(earlier, factor)
-            self.memory.remember(placed, [tree.value for tree in turn.trees])
-        return self.slope.update(self.score)
-
-
-def start_scores(base: Floats, rows: Rows) -> Floats:
-    """Scores [heads, n] before the first tree."""
-    score = np.repeat(base[:, np.newaxis], len(rows.y), axis=1)
-    return score if rows.init_score is None else score + rows.init_score
-
-
-class Patience:
-    """Remembers the round of the smallest validation loss; an improvement counts from `tol` of the first loss on."""
-
-    def __init__(self, patience: int, tol: float, is_active: bool) -> None:
-        self.patience, self.tol, self.is_active = patience, tol, is_active
-        self.best_loss, self.best_round, self.least = np.inf, 0, 0.0
-
-    def look(self, round_: int, loss: float) -> str:
-        """Why to stop after this round; empty to go on."""
-        if not self.best_round:
-            self.least = self.tol * abs(loss)
-        if not self.best_round or loss < self.best_loss - self.least:
-            self.best_loss, self.best_round = loss, round_
-        if self.is_active and round_ - self.best_round >= self.patience:
-            return f"the validation loss has not improved for {self.patience} rounds"
-        return ""
-
-
 class State(NamedTuple):
     """Where a run stands; a warm start goes on from here."""
 
@@ -148,35 +76,6 @@ class State(NamedTuple):
 
 Callback = Callable[[Any], bool | None]
 Folds = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-
-
-@contextmanager
-def naming_round(t: int) -> Generator[None]:
-    """A user's loss that fails is reported with the round."""
-    try:
-        yield
-    except LossError as error:
-        raise ValueError(f"Round {t}: {error}. Correct the loss, or take a smaller learning_rate.") from error
-
-
-class Fold:
-    """One fold of a cross-validation of rounds: a run on its training rows, judged on its test rows."""
-
-    def __init__(self, rows: NDArray[np.int64], judge: Judge, turns: Iterator[Turn]) -> None:
-        self.rows, self.judge, self.turns = rows, judge, turns
-
-    def next_loss(self, t: int) -> float:
-        with naming_round(t):
-            return self.judge.loss(next(self.turns))
-
-
-class CrossValidated(NamedTuple):
-    """The number of rounds chosen, the curve, and the scores [n, heads] of held-out rows at that round."""
-
-    n_rounds: int
-    curve: Floats
-    rows: NDArray[np.int64]
-    score: Floats
 
 
 class BaseGradientBoosting(BaseEstimator):

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from committee.base.rng import RandomState
 from committee.base.user_functions import LossFunction, OwnLoss
 from committee.base.validation import read_targets_classification, read_targets_regression
-from committee.boosting.gradient_booster import BaseGradientBoosting, Callback, Rows
+from committee.boosting.gradient_booster import BaseGradientBoosting, Callback
+from committee.boosting.judging import Rows
 from committee.parts.losses import HEADS, LOG_LINK, Floats, Head, start_score, weighted_quantile
 from committee.trees.decision_tree import (
     LARGEST_TARGET,
