@@ -124,14 +124,12 @@ def boost(
             a = ONLY_MEMBER  # there is no other: it answers alone
         # Step 4: rows it gets wrong gain weight
         z = reweigh(w, a, u)
-        votes.add(a, guess.answers)
         # Step 5: put down what is known now
         total += abs(a)
+        smallest_margin, train_error = votes.tally(a, guess.answers, total, w0)
         risk *= z
         limit = float(np.sqrt(max(1.0 - edge * edge, 0.0))) if a != 0.0 else 1.0
         bound *= limit if z <= limit + ROUNDING else np.nan
-        smallest_margin = float(votes.margins(total).min())
-        train_error = float((w0 * votes.wrong()).sum())
         record = Record(
             t, error, edge, a, step.theta, z, risk, bound, train_error, smallest_margin, float(w.max()), np.nan
         )

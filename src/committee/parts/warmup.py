@@ -13,7 +13,7 @@ from committee.base.jit import remove_stale_caches
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints
 from committee.kernels import leaves
-from committee.kernels.reweighing import multiply_weights
+from committee.kernels.reweighing import multiply_weights, tally_votes
 from committee.parts.binning import BinMapper
 from committee.parts.boosted_trees import (
     GrownTree,
@@ -73,6 +73,8 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
         _, sums = search.divide(stump, labels, share)
         member = TreeMember(search.as_tree(stump, sums), np.array([1, -1, 1], np.int8))
     multiply_weights(share, labels, np.array([1.0, 2.0]))
+    for answers in (labels, labels.astype(np.float64)):
+        tally_votes(1.0, answers, labels, share, np.zeros(n), np.empty(2))
     packed = pack_members([member], [1.0], 2)
     if packed is not None:
         score_packed(packed, X, None)
