@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.dtypes import ROW
-from committee.base.threads import run_assisted
+from committee.base.threads import n_threads, run_assisted
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints, HistogramWork, Limits, Team
 from committee.data.tree import Tree
@@ -106,12 +106,20 @@ class TreeSeries:
     """Small binned trees of two classes, one after the other, under weights that change: those of AdaBoost."""
 
     def __init__(
-        self, matrix: BinnedMatrix, response: Response, limits: Limits, constraints: Constraints, min_share: float
+        self,
+        matrix: BinnedMatrix,
+        response: Response,
+        limits: Limits,
+        constraints: Constraints,
+        min_share: float,
+        n_jobs: int | None = None,
     ) -> None:
         self.matrix, self.target, self.criterion = matrix, response.target, response.criterion
         self.rules = rules_record(response, limits)
         self.min_share = min_share  # of all the weight, in a leaf
-        self.grower = HistogramGrower(matrix, feature_records(matrix, constraints), most_leaves(self.rules))
+        threads = n_threads(n_jobs, matrix.n_rows * matrix.n_features)
+        records = feature_records(matrix, constraints)
+        self.grower = HistogramGrower(matrix, records, most_leaves(self.rules), None, threads)
         self.sign = 2.0 * response.target - 1.0
         self.ones, self.rows = np.ones(matrix.n_rows), np.arange(matrix.n_rows, dtype=ROW)
         self.amounts = np.empty(matrix.n_rows, np.int64)

@@ -81,7 +81,7 @@ class Training:
         limits = tree_limits(self.params, response, self.columns.n_features, self.constraints)
         if TreeSeries.suits(response, limits, self.matrix):
             share = float(self.params["min_weight_fraction_leaf"])
-            self.series = TreeSeries(self.matrix, response, limits, self.constraints, share)
+            self.series = TreeSeries(self.matrix, response, limits, self.constraints, share, self.params["n_jobs"])
 
     def _code(self) -> BinnedMatrix:
         from committee.parts.binning import BinMapper

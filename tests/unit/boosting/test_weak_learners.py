@@ -14,6 +14,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 
+from committee.base import threads
 from committee.base.columns import fit_columns
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
@@ -172,3 +173,16 @@ def test_whole_weights_are_repeated_rows_for_a_regularised_learner(moons: Any) -
     model = AdaBoostClassifier(LogisticRegression(C=0.01, tol=1e-10, max_iter=1000), n_estimators=3, random_state=0)
     weighted = model.fit(X, y, weight).decision_function(X)
     np.testing.assert_allclose(weighted, model.fit(X[rows], y[rows]).decision_function(X), atol=1e-5)
+
+
+def test_small_binned_trees_are_the_same_with_assistants(monkeypatch):
+    """8,000 rows of 30 features are enough for the sums of the upper nodes to be shared out."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 30))
+    y = (X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=8000) > 0).astype(int)
+    tree = DecisionTreeClassifier(max_depth=3, splitter="binned")
+    alone = AdaBoostClassifier(tree, n_estimators=8).fit(X, y)
+    monkeypatch.setattr(threads, "WORK_PER_THREAD", 1000)
+    together = AdaBoostClassifier(tree, n_estimators=8, n_jobs=3).fit(X, y)
+    np.testing.assert_array_equal(alone.decision_function(X), together.decision_function(X))
+    assert alone.history_ == together.history_
