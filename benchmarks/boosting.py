@@ -85,19 +85,22 @@ def _ten_classes(scale: Scale) -> Benchmark:
 
 
 def _two_threads(scale: Scale) -> list[Benchmark]:
+    learners: dict[str, tuple[str, Any]] = {
+        "best": ('stumps, splitter="best"', DecisionStump(splitter="best")),
+        "binned": ('stumps, splitter="binned"', DecisionStump(splitter="binned")),
+        "depth-3": ('trees of depth 3, splitter="binned"', DecisionTreeClassifier(max_depth=3, splitter="binned")),
+    }
     rows: list[Benchmark] = []
     for n in (scale.rows(50_000), scale.rows(200_000)):
-        for splitter in ("best", "binned"):
+        for name, (words, learner) in learners.items():
             makers = {
-                f"committee {threads}": partial(
-                    AdaBoostClassifier, DecisionStump(splitter=splitter), n_estimators=ROUNDS, n_jobs=n_jobs
-                )
+                f"committee {threads}": partial(AdaBoostClassifier, learner, n_estimators=ROUNDS, n_jobs=n_jobs)
                 for threads, n_jobs in (("two threads", 2), ("one thread", 1))
             }
             at = size(n, N_FEATURES)
-            task = f'AdaBoost, {ROUNDS} stumps, splitter="{splitter}", {at}: two threads over one'
+            task = f"AdaBoost, {ROUNDS} {words}, {at}: two threads over one"
             load = partial(tables.classes, n, N_FEATURES)
-            row = _fit(f"threads-{splitter}-{at}", task, load, makers, {}, clock="wall")
+            row = _fit(f"threads-{name}-{at}", task, load, makers, {}, clock="wall")
             rows.append(row._replace(peers=("committee one thread",)))
     return rows
 
