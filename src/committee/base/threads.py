@@ -29,16 +29,34 @@ def n_threads(n_jobs: int | None, work: int) -> int:
 
 
 def run(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]], threads: int) -> list[Result]:
-    """`function(*call)` for every call, in order of the calls; Ctrl-C drops the calls that have not started."""
+    """`function(*call)` for every call, in order of the calls; Ctrl-C drops the calls that have not started.
+
+    The caller works too and takes one call after the other beside its helpers: it waits for no thread that has not
+    begun, so a busy pool costs time and cannot block.
+    """
+    listed = list(calls)
+    threads = min(threads, len(listed))
     if threads <= 1:
-        return [function(*call) for call in calls]
-    futures: list[Future[Result]] = [_pool(threads).submit(function, *call) for call in calls]
+        return [function(*call) for call in listed]
+    results: dict[int, Result] = {}
+    todo = iter(range(len(listed)))  # shared: taking the next one is a single step of the interpreter
+
+    def work() -> None:
+        try:
+            for i in todo:
+                results[i] = function(*listed[i])
+        except BaseException:
+            list(todo)  # nobody begins another call
+            raise
+
+    futures: list[Future[None]] = [_pool(threads).submit(work) for _ in range(threads - 1)]
     try:
-        return [future.result() for future in futures]
-    except BaseException:
+        work()
+    finally:
         for future in futures:
-            future.cancel()
-        raise
+            if not future.cancel():
+                future.result()
+    return [results[i] for i in range(len(listed))]
 
 
 def run_assisted(

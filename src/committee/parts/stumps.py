@@ -53,8 +53,7 @@ class StumpSearch:
         d, n = matrix.codes.shape
         self.found, self.best = np.zeros((d, 5), np.int64), np.zeros(4, np.int64)
         self.signed = np.empty(n, np.int64)
-        # A cell costs less here than where rows are sorted, and least in a histogram.
-        self.threads = n_threads(n_jobs, n * d * 2 // 3 if matrix.is_exact else n * d // 4)
+        self.threads = n_threads(n_jobs, n * d * 2 // 3)  # a cell costs less here than where rows are sorted
         if matrix.is_exact:
             self.orders, self.n_missing = _presort(matrix)
         else:
