@@ -109,6 +109,7 @@ LOSS_STEP = 1e-4
 """Relative step of the differences: the second one then errs by about 1e-8 of the loss."""
 
 LOSS_BLOCK = 4096
+"""Rows summed by themselves, in the losses of the library (kernels/derivatives.py) as in a user's own."""
 
 
 @lru_cache(maxsize=64)

@@ -407,7 +407,7 @@ class BaseGradientBoosting(BaseEstimator):
 
     def _problem(self, rows: Rows) -> tuple[Problem, Plan, Floats]:
         """Code the table; how it is learned; where the scores start."""
-        n, n_features = rows.X.shape
+        n_features = rows.X.shape[1]
         matrix = BinMapper(self.max_bins).fit_transform(
             rows.X, rows.weight if rows.weight.size else None, self.columns_.is_categorical, self.n_jobs
         )
@@ -416,7 +416,7 @@ class BaseGradientBoosting(BaseEstimator):
         tree = TreePlan(
             max_leaf_nodes=NO_DEPTH if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
             max_depth=NO_DEPTH if self.max_depth is None else int(self.max_depth),
-            min_samples_leaf=self._min_leaf(n),
+            min_samples_leaf=int(self.min_samples_leaf),
             min_hessian=float(self.min_hessian),
             min_gain=float(self.min_gain),
             l1=float(self.l1_regularization),
@@ -431,9 +431,6 @@ class BaseGradientBoosting(BaseEstimator):
         if rows.init_score is not None:
             return problem, plan, best_shift(self._heads_, rows.y, rows.weight, rows.init_score, self._is_multinomial)
         return problem, plan, self._baseline(self._heads_, rows.y, rows.weight)
-
-    def _min_leaf(self, n: int) -> int:
-        return int(self.min_samples_leaf)
 
     def _max_nodes(self, plan: Plan, n: int) -> int:
         return 2 * max_leaves(plan.tree, n) - 1
@@ -563,16 +560,11 @@ class BaseGradientBoosting(BaseEstimator):
         table = read_table(self, X)
         score = np.repeat(self.baseline_[np.newaxis], len(table), axis=0)
         n_heads = len(self.baseline_)
-        for t in range(self.n_estimators_):
-            one = self._trees_between(t * n_heads, (t + 1) * n_heads)
-            add_scores(pack_trees(one), table, score, self.n_jobs)
-            yield score.copy()
-
-    def _trees_between(self, first: int, last: int) -> BoostedTrees:
         trees: Any = self._trees
-        a, b = int(trees.offsets[first]), int(trees.offsets[last])
-        nodes = {name: getattr(trees, name)[a:b] for name in BoostedTrees._fields[2:] if name != "categories"}
-        return trees._replace(offsets=trees.offsets[first : last + 1] - a, output=trees.output[first:last], **nodes)
+        for t in range(self.n_estimators_):
+            one = pack_trees(trees.between(t * n_heads, (t + 1) * n_heads))
+            add_scores(one, table, score, self.n_jobs)
+            yield score.copy()
 
     @property
     def trees_(self) -> list[Tree]:

@@ -40,11 +40,15 @@ class BoostedTrees(NamedTuple):
     def n_trees(self) -> int:
         return self.offsets.size - 1
 
+    def between(self, first: int, last: int) -> BoostedTrees:
+        """The trees first:last alone."""
+        a, b = int(self.offsets[first]), int(self.offsets[last])
+        of_nodes = {name: getattr(self, name)[a:b] for name in BoostedTrees._fields[2:] if name != "categories"}
+        return self._replace(offsets=self.offsets[first : last + 1] - a, output=self.output[first:last], **of_nodes)
+
     def first(self, n_trees: int) -> BoostedTrees:
         """The first trees alone."""
-        m = int(self.offsets[n_trees])
-        of_nodes = {name: getattr(self, name)[:m] for name in BoostedTrees._fields[2:] if name != "categories"}
-        return self._replace(offsets=self.offsets[: n_trees + 1], output=self.output[:n_trees], **of_nodes)
+        return self.between(0, n_trees)
 
     def tree(self, t: int) -> Tree:
         """One tree by itself."""

@@ -18,7 +18,8 @@ from committee.kernels import leaves, scores
 from committee.kernels.derivatives import quantise
 from committee.kernels.traverse import add_category_scores, add_tree_scores
 from committee.parts.growing import NO_LIMIT, thresholds
-from committee.parts.histogram_trees import PACKED_BITS, HistogramGrower
+from committee.parts.histogram_trees import HistogramGrower
+from committee.parts.histograms import PACKED_BITS
 from committee.parts.losses import Floats, Head, weighted_quantile
 from committee.parts.resampling import are_whole
 from committee.parts.subtrees import feature_records, new_nodes

@@ -22,9 +22,6 @@ from committee.parts.histograms import make_tiles
 from committee.parts.response import PACKED_WEIGHT_BITS, Response
 from committee.parts.subtrees import feature_records, new_nodes, rules_record
 
-PACKED_BITS = 31
-"""Sums of |g| and of h below 2**31 share one integer."""
-
 MOST_LEAVES = 64
 """Every open leaf keeps its histogram: trees of more leaves are grown node by node (parts/large_tree.py)."""
 

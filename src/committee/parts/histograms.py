@@ -16,6 +16,7 @@ HISTOGRAM_ROWS = 1024
 """Nodes below this are searched feature by feature: the sweep over 256 bins of every feature would cost more."""
 
 PACKED_BITS = 31
+"""Sums of |g| and of h below 2**31 share one integer."""
 
 
 def make_tiles(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
