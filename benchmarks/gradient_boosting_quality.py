@@ -1,15 +1,18 @@
 """How good gradient boosting is on public data: with equal parameters, and as it comes, by three-fold cross-validation.
 
 `python -m benchmarks.gradient_boosting_quality --equal` and `--defaults`. Every method gets the same folds and the same
-frame: numbers, missing values and categories as they are.
+frame: numbers, missing values and categories as they are. With `--cache FILE` scores of other libraries are kept, and
+those of the same version on the same rows are not measured again; ours always are.
 """
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,17 +37,25 @@ FOLDS = 3
 EQUAL_GOAL = 1.01
 
 EQUAL_SETS = (
-    "adult", "airline-delay", "churn", "german-credit", "higgs-7k", "phoneme", "spambase", "covertype-10k",
+    "adult", "airline-delay", "churn", "german-credit", "higgs-7k", "phoneme", "spambase", "covertype",
     "lightgbm-5-classes", "optdigits", "segment", "waveform", "yeast", "abalone", "bank32nh", "california", "concrete",
     "diamonds", "elevators", "insurance", "kin8nm", "wine-white",
 )  # fmt: skip
 """Sets of a thousand rows and more whose loss is far from 0, where a ratio of losses means something."""
 
 
+COSTLY = frozenset({"covertype", "letter", "lightgbm-5-classes", "nursery", "optdigits", "soybean"})
+"""Many classes or categories: one library alone needs many minutes. With --defaults they are judged when named."""
+
+CHOOSING = frozenset(data.name for data in SETS[::2])
+"""Every second set: our automatic values were chosen on these, and the others show whether they hold elsewhere."""
+
+
 class Method(NamedTuple):
     """A way to a model. `make(is_class, categorical)` returns one to be fitted on what `prepare` makes of a frame."""
 
     make: Callable[[bool, list[str]], Any]
+    package: str
     prepare: Callable[[Any], Any] = lambda frame: frame
 
 
@@ -73,20 +84,20 @@ class Judged(NamedTuple):
 
 def equal_methods() -> dict[str, Method]:
     return {
-        OURS: Method(lambda is_class, _: our_model(is_class)),
-        "lightgbm": Method(lambda is_class, _: lightgbm_model(is_class)),
+        OURS: Method(lambda is_class, _: our_model(is_class), OURS),
+        "lightgbm": Method(lambda is_class, _: lightgbm_model(is_class), "lightgbm"),
     }
 
 
 def default_methods() -> dict[str, Method]:
     """Every library as it comes, at one thread; those that take it are told the columns of categories."""
     return {
-        OURS: Method(_our_default),
-        "lightgbm": Method(_lightgbm_default),
-        "xgboost": Method(_xgboost_default),
-        "sklearn HGB": Method(_sklearn_default),
-        "catboost": Method(_catboost_default, _with_named_holes),
-        "chimeraboost": Method(_chimeraboost_default, _with_named_holes),
+        OURS: Method(_our_default, OURS),
+        "lightgbm": Method(_lightgbm_default, "lightgbm"),
+        "xgboost": Method(_xgboost_default, "xgboost"),
+        "sklearn HGB": Method(_sklearn_default, "scikit-learn"),
+        "catboost": Method(_catboost_default, "catboost", _with_named_holes),
+        "chimeraboost": Method(_chimeraboost_default, "chimeraboost", _with_named_holes),
     }
 
 
@@ -136,10 +147,33 @@ def _with_named_holes(frame: Any) -> Any:
     return frame.assign(**texts)
 
 
+# --- scores of earlier runs ------------------------------------------------------------------------------------------
+
+
+class Cache:
+    """Scores of other libraries in a file, by the kind of table, set, rows, method and its version."""
+
+    def __init__(self, path: Path | None, kind: str) -> None:
+        self.path, self.kind = path, kind
+        self.known: dict[str, Any] = json.loads(path.read_text()) if path is not None and path.exists() else {}
+
+    def key(self, data: DataSet, n_rows: int, name: str, method: Method) -> str:
+        return f"{self.kind}, {data.name}, {n_rows} rows, {name}, {method.package} {version(method.package)}"
+
+    def find(self, key: str, name: str) -> Score | None:
+        found = self.known.get(key)
+        return None if found is None or name == OURS else Score(tuple(found["losses"]), found["seconds"])
+
+    def keep(self, key: str, score: Score) -> None:
+        self.known[key] = {"losses": list(score.losses), "seconds": score.seconds}
+        if self.path is not None:
+            self.path.write_text(json.dumps(self.known, indent=1))
+
+
 # --- cross-validation ------------------------------------------------------------------------------------------------
 
 
-def judge(data: DataSet, methods: Mapping[str, Method], say: Callable[[str], None]) -> Judged:
+def judge(data: DataSet, methods: Mapping[str, Method], cached: Cache, say: Callable[[str], None]) -> Judged:
     """Cross-validate every method on the same folds; one that is not installed or fails says so and is left out."""
     table = load(data)
     is_class = data.task != "regression"
@@ -149,10 +183,9 @@ def judge(data: DataSet, methods: Mapping[str, Method], say: Callable[[str], Non
     scores: dict[str, Score] = {}
     for name, method in methods.items():
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # other libraries' advice is not ours to follow here
-                _warm_up(method, is_class)
-                scores[name] = _cross_validate(method, table, is_class, parts)
+            key = cached.key(data, len(table.y), name, method)
+            scores[name] = cached.find(key, name) or _cross_validate(method, table, is_class, parts)
+            cached.keep(key, scores[name])
         except Exception as error:
             say(f"    {name} is left out: {type(error).__name__}: {str(error)[:200]}")
         else:
@@ -163,13 +196,16 @@ def judge(data: DataSet, methods: Mapping[str, Method], say: Callable[[str], Non
 def _cross_validate(method: Method, table: Table, is_class: bool, parts: Sequence[Any]) -> Score:
     X = method.prepare(table.X)
     losses: list[float] = []
-    began = time.process_time()
-    for train, test in parts:
-        model = method.make(is_class, table.categorical).fit(X.iloc[train], table.y[train])
-        if is_class:
-            losses.append(smoothed_log_loss(table.y[test], model.predict_proba(X.iloc[test])))
-        else:
-            losses.append(root_mean_squared_error(table.y[test], model.predict(X.iloc[test])))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other libraries' advice is not ours to follow here
+        _warm_up(method, is_class)
+        began = time.process_time()
+        for train, test in parts:
+            model = method.make(is_class, table.categorical).fit(X.iloc[train], table.y[train])
+            if is_class:
+                losses.append(smoothed_log_loss(table.y[test], model.predict_proba(X.iloc[test])))
+            else:
+                losses.append(root_mean_squared_error(table.y[test], model.predict(X.iloc[test])))
     return Score(tuple(losses), time.process_time() - began)
 
 
@@ -201,7 +237,7 @@ def equal_section(results: Sequence[Judged]) -> str:
     return "\n\n".join(
         [
             "100 trees of 31 leaves, learning rate 0.1, 255 bins, 20 rows in a leaf, no early stopping. A ratio below "
-            "1 is a smaller loss of ours.",
+            f"1 is a smaller loss of ours. Of {_sampled(both)} a sample of the rows is taken.",
             _equal_outcome(ratio) if both else "",
             markdown_table(("set", "task", "size", OURS, "lightgbm", "ours / lightgbm"), rows),
             markdown_table(("CPU time, all fits and answers", ""), _times(both, (OURS, "lightgbm"))),
@@ -230,14 +266,20 @@ def default_section(results: Sequence[Judged]) -> str:
     header = ("method", "mean rank", "wins", "mean loss / smallest", "ours smaller on", "CPU time")
     best = ["" if not found.scores else min(s.loss for s in found.scores.values()) for found in results]
     rows = [
-        [*_facts(found), *(f"**{text}**" if _has(found, name, least) else text for name, text in _named(found, names))]
+        [
+            *_marked_facts(found),
+            *(f"**{text}**" if _has(found, name, least) else text for name, text in _named(found, names)),
+        ]
         for found, least in zip(results, best, strict=True)
     ]
     return "\n\n".join(
         [
             f"Every library as it comes, at one thread. Ranks over {len(results)} sets, 1 is the smallest loss; a "
-            "method that fails on a set is last there. Wins are smallest losses. CPU time is of all fits and answers.",
+            "method that fails on a set is last there. Wins are smallest losses. CPU time is of all fits and answers. "
+            f"Of {_sampled(results)} a sample of the rows is taken. {_left_out(results)}",
             markdown_table(header, summary),
+            "Our automatic values were chosen on sets marked \\*; mean ranks there and on the others:",
+            markdown_table(("method", "chosen on", "others"), _ranks_apart(results)),
             markdown_table(("set", "task", "size", *names), rows),
         ]
     )
@@ -286,6 +328,28 @@ def _methods_of(results: Sequence[Judged]) -> list[str]:
 
 def _facts(found: Judged) -> list[str]:
     return [found.data.name, found.data.task, f"{found.n_rows} x {found.n_features}"]
+
+
+def _marked_facts(found: Judged) -> list[str]:
+    name, *rest = _facts(found)
+    return [f"{name} \\*" if name in CHOOSING else name, *rest]
+
+
+def _sampled(results: Sequence[Judged]) -> str:
+    names = [found.data.name for found in results if found.n_rows == found.data.most_rows]
+    return ", ".join(names) or "no set"
+
+
+def _left_out(results: Sequence[Judged]) -> str:
+    names = sorted(COSTLY - {found.data.name for found in results})
+    return f"Not judged, since one library alone would take many minutes: {', '.join(names)}." if names else ""
+
+
+def _ranks_apart(results: Sequence[Judged]) -> list[list[str]]:
+    """Mean ranks over the sets that values were chosen on, and over the others."""
+    halves = [[found for found in results if (found.data.name in CHOOSING) == chosen] for chosen in (True, False)]
+    ranks = [{summary.name: f"{summary.mean_rank:.2f}" for summary in summarise(half)} for half in halves]
+    return [[name, *(half.get(name, "") for half in ranks)] for name in _methods_of(results)]
 
 
 def _losses(found: Judged, names: Sequence[str]) -> list[str]:
@@ -341,24 +405,27 @@ KINDS = {"equal": (equal_methods, equal_section), "defaults": (default_methods, 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--equal", "kind", flag_value="equal", help="Ours and LightGBM with equal parameters.")
 @click.option("--defaults", "kind", flag_value="defaults", help="All libraries as they come.")
-@click.option("--sets", "chosen", metavar="A,B", help="Names of sets [all; with --equal those of 1,000 rows and more].")
+@click.option("--sets", "chosen", metavar="A,B", help="Names of sets [those that cost no library many minutes].")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Where to write the tables [benchmarks/QUALITY.md, but nowhere with --sets].",
 )
-def main(kind: str | None, chosen: str | None, output: Path | None) -> None:
+@click.option(
+    "--cache", "cache_file", type=click.Path(dir_okay=False, path_type=Path), help="Where scores of others are kept."
+)
+def main(kind: str | None, chosen: str | None, output: Path | None, cache_file: Path | None) -> None:
     """Judge gradient boosting on public data; the folder of the data is named by COMMITTEE_DATA."""
     if kind is None:
         raise click.UsageError("choose --equal or --defaults")
     sets = choose_sets(kind, chosen)
     output = output or (None if chosen else QUALITY)
     make_methods, section = KINDS[kind]
-    methods, results, text = make_methods(), [], ""
+    methods, cached, results, text = make_methods(), Cache(cache_file, kind), [], ""
     for number, data in enumerate(sets, 1):
         try:
             with threadpool_limits(1):
-                results.append(judge(data, methods, partial(_say, f"[{number}/{len(sets)}] ")))
+                results.append(judge(data, methods, cached, partial(_say, f"[{number}/{len(sets)}] ")))
         except Skip as reason:
             _say(f"[{number}/{len(sets)}] ", f"{data.name} is left out: {reason}")
             continue
@@ -371,7 +438,8 @@ def main(kind: str | None, chosen: str | None, output: Path | None) -> None:
 
 def choose_sets(kind: str, chosen: str | None) -> list[DataSet]:
     by_name = {data.name: data for data in SETS}
-    names = [name.strip() for name in chosen.split(",")] if chosen else list(EQUAL_SETS if kind == "equal" else by_name)
+    usual = EQUAL_SETS if kind == "equal" else [name for name in by_name if name not in COSTLY]
+    names = [name.strip() for name in chosen.split(",")] if chosen else list(usual)
     unknown = [name for name in names if name not in by_name]
     if unknown:
         raise click.UsageError(f"no set is named {', '.join(unknown)}; there are {', '.join(by_name)}")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from committee.bagging.bagging_estimators import BaggingClassifier, BaggingRegressor
+    from committee.bagging.online_bagging import OnlineBaggingClassifier, OnlineBaggingRegressor
     from committee.boosting.adaboost import AdaBoostClassifier
     from committee.boosting.adaboost_m1 import AdaBoostM1Classifier
     from committee.boosting.adaboost_r2 import AdaBoostRegressor
@@ -18,11 +20,18 @@ if TYPE_CHECKING:
     from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
     from committee.boosting.gradient_boosting_estimators import GradientBoostingClassifier, GradientBoostingRegressor
     from committee.boosting.lpboost import LPBoostClassifier
+    from committee.boosting.online_boosting import OnlineBoostingClassifier
     from committee.boosting.schapire import SchapireBoostClassifier
     from committee.boosting.stagewise import StagewiseRegressor
     from committee.explain.boosting_evidence import boosting_evidence
     from committee.explain.shap import shap_interaction_values, shap_values
     from committee.explain.suspicious_rows import suspicious_rows
+    from committee.forests.estimators import (
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+    )
     from committee.parts.perceptron import PocketPerceptron
     from committee.parts.restarts import BestOfRestarts
     from committee.studies.boosting_experiment import boosting_experiment
@@ -54,6 +63,15 @@ _HOME = {
     "AdaBoostClassifier": "committee.boosting.adaboost",
     "GradientBoostingClassifier": "committee.boosting.gradient_boosting_estimators",
     "GradientBoostingRegressor": "committee.boosting.gradient_boosting_estimators",
+    "BaggingClassifier": "committee.bagging.bagging_estimators",
+    "BaggingRegressor": "committee.bagging.bagging_estimators",
+    "OnlineBaggingClassifier": "committee.bagging.online_bagging",
+    "OnlineBaggingRegressor": "committee.bagging.online_bagging",
+    "OnlineBoostingClassifier": "committee.boosting.online_boosting",
+    "ExtraTreesClassifier": "committee.forests.estimators",
+    "ExtraTreesRegressor": "committee.forests.estimators",
+    "RandomForestClassifier": "committee.forests.estimators",
+    "RandomForestRegressor": "committee.forests.estimators",
     "DecisionStump": "committee.trees.decision_stump",
     "DecisionTreeClassifier": "committee.trees.decision_tree",
     "DecisionTreeRegressor": "committee.trees.decision_tree",
@@ -69,15 +87,24 @@ __all__ = [
     "AdaBoostThetaClassifier",
     "AnyBoostClassifier",
     "ArcGVClassifier",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "BestOfRestarts",
     "ConfidenceRatedAdaBoostClassifier",
     "DecisionStump",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "LPBoostClassifier",
+    "OnlineBaggingClassifier",
+    "OnlineBaggingRegressor",
+    "OnlineBoostingClassifier",
     "PocketPerceptron",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "SchapireBoostClassifier",
     "StagewiseRegressor",
     "boosting_evidence",

@@ -23,6 +23,12 @@ GRADIENT_BOOSTING = (
 )
 ADABOOST = "Freund and Schapire, A decision-theoretic generalization of on-line learning, 1997"
 
+BAGGING = "Breiman, Bagging predictors, 1996"
+BAGGING_NAMES = ("bagging", "bootstrap aggregating", "pasting", "random subspaces", "random patches")
+OZA = "Oza and Russell, Online bagging and boosting, 2001"
+FOREST = "Breiman, Random forests, 2001"
+EXTRA_TREES = "Geurts, Ernst and Wehenkel, Extremely randomized trees, 2006"
+
 CATALOG: tuple[Entry, ...] = (
     Entry("AdaBoostClassifier", ("AdaBoost", "AdaBoost.M1 for two classes", "SAMME"), "committee.boosting.adaboost",
           ADABOOST + "; Zhu, Zou, Rosset and Hastie, Multi-class AdaBoost, 2009",
@@ -39,6 +45,10 @@ CATALOG: tuple[Entry, ...] = (
           "Mason, Baxter, Bartlett and Frean, Functional gradient techniques for combining hypotheses, 2000", ("G-3",)),
     Entry("ArcGVClassifier", ("arc-gv", "arcing game value"), "committee.boosting.arc_gv",
           "Breiman, Prediction games and arcing algorithms, 1999", ("F-3",)),
+    Entry("BaggingClassifier", BAGGING_NAMES, "committee.bagging.bagging_estimators", BAGGING,
+          ("C-3", "C-4", "C-5", "C-6", "B-6")),
+    Entry("BaggingRegressor", BAGGING_NAMES, "committee.bagging.bagging_estimators", BAGGING,
+          ("C-3", "C-4", "C-5", "C-6", "B-6")),
     Entry("BestOfRestarts", ("restarts", "multi-start"), "committee.parts.restarts",
           "Dietterich, Ensemble methods in machine learning, 2000", ("B-7",)),
     Entry("ConfidenceRatedAdaBoostClassifier", ("Real AdaBoost", "confidence-rated AdaBoost"),
@@ -50,6 +60,10 @@ CATALOG: tuple[Entry, ...] = (
           ("A-2", "A-3", "A-4")),
     Entry("DecisionTreeRegressor", ("CART", "regression tree"), "committee.trees.decision_tree", CART,
           ("A-2", "A-3", "A-4")),
+    Entry("ExtraTreesClassifier", ("extra-trees", "extremely randomised trees"), "committee.forests.estimators",
+          EXTRA_TREES, ("D-1", "D-2")),
+    Entry("ExtraTreesRegressor", ("extra-trees", "extremely randomised trees"), "committee.forests.estimators",
+          EXTRA_TREES, ("D-1", "D-2")),
     Entry("GradientBoostingClassifier", ("GBDT", "gradient tree boosting", "MART", "Newton boosting", "XGBoost's form"),
           "committee.boosting.gradient_boosting_estimators", GRADIENT_BOOSTING, ("G-4", "G-5", "G-7")),
     Entry("GradientBoostingRegressor", ("GBRT", "gradient tree boosting", "TreeBoost", "Newton boosting"),
@@ -57,8 +71,16 @@ CATALOG: tuple[Entry, ...] = (
     Entry("LPBoostClassifier", ("LPBoost", "soft-margin boosting by linear programming"), "committee.boosting.lpboost",
           "Demiriz, Bennett and Shawe-Taylor, Linear programming boosting via column generation, 2002",
           ("F-5", "E-10")),
+    Entry("OnlineBaggingClassifier", ("online bagging", "OzaBag"), "committee.bagging.online_bagging", OZA, ("C-9",)),
+    Entry("OnlineBaggingRegressor", ("online bagging", "OzaBag"), "committee.bagging.online_bagging", OZA, ("C-9",)),
+    Entry("OnlineBoostingClassifier", ("online boosting", "OzaBoost"), "committee.boosting.online_boosting", OZA,
+          ("C-9",)),
     Entry("PocketPerceptron", ("pocket algorithm", "perceptron", "linear threshold unit"),
           "committee.parts.perceptron", "Gallant, Perceptron-based learning algorithms, 1990", ("A-5",)),
+    Entry("RandomForestClassifier", ("random forest", "ranger", "balanced random forest"),
+          "committee.forests.estimators", FOREST, ("D-1", "D-2", "D-4", "C-5", "C-6")),
+    Entry("RandomForestRegressor", ("random forest", "ranger", "quantile forest"), "committee.forests.estimators",
+          FOREST, ("D-1", "D-2", "D-4", "C-5", "C-6")),
     Entry("SchapireBoostClassifier", ("Schapire's first booster", "majority of three"), "committee.boosting.schapire",
           "Schapire, The strength of weak learnability, 1990", ("E-1",)),
     Entry("StagewiseRegressor", ("forward stagewise additive model", "L2Boost"), "committee.boosting.stagewise",

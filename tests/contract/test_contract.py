@@ -43,15 +43,24 @@ from committee import (
     AdaBoostThetaClassifier,
     AnyBoostClassifier,
     ArcGVClassifier,
+    BaggingClassifier,
+    BaggingRegressor,
     BestOfRestarts,
     ConfidenceRatedAdaBoostClassifier,
     DecisionStump,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     LPBoostClassifier,
+    OnlineBaggingClassifier,
+    OnlineBaggingRegressor,
+    OnlineBoostingClassifier,
     PocketPerceptron,
+    RandomForestClassifier,
+    RandomForestRegressor,
     SchapireBoostClassifier,
     StagewiseRegressor,
 )
@@ -105,12 +114,39 @@ SETTINGS: list[Any] = [
     GradientBoostingRegressor(n_estimators=20, learning_rate=0.3, early_stopping="cv", cv=3, random_state=0),
     GradientBoostingRegressor(loss="absolute_error", n_estimators=20, learning_rate=0.3, max_depth=4, random_state=0),
     GradientBoostingRegressor(loss="huber", n_estimators=20, learning_rate=0.3, max_features=0.7, random_state=0),
+    BaggingClassifier(random_state=0),
+    BaggingClassifier(
+        n_estimators=6, bootstrap=False, max_samples=0.7, max_features=0.7, combine="vote", n_jobs=2, random_state=0
+    ),
+    BaggingClassifier(n_estimators=3, tree="pruned", random_state=0),
+    BaggingClassifier(n_estimators="auto", patience=5, tree="max_leaf_nodes", max_leaf_nodes=6, random_state=0),
+    BaggingRegressor(random_state=0),
+    BaggingRegressor(n_estimators=6, combine="weighted", max_features=0.7, random_state=0),
+    BaggingRegressor(n_estimators=6, combine="median", bootstrap_features=True, max_samples=0.5, random_state=0),
+    RandomForestClassifier(8, random_state=0),
+    RandomForestClassifier(
+        8,
+        splitter="binned",
+        class_weight="balanced_subsample",
+        max_leaf_nodes=9,
+        calibration="oob",
+        n_jobs=2,
+        random_state=0,
+    ),
+    RandomForestClassifier(8, bootstrap="balanced", criterion="entropy", max_samples=0.7, random_state=0),
+    RandomForestRegressor(8, keep_leaf_samples=True, random_state=0),
+    RandomForestRegressor.breiman(n_estimators=8, bootstrap=False, max_samples=0.6, ccp_alpha=0.01, random_state=0),
+    ExtraTreesClassifier(8, random_state=0),
+    ExtraTreesRegressor(8, bootstrap=True, criterion="poisson", min_samples_leaf=2, n_jobs=2, random_state=0),
 ]
 LINEAR: list[Any] = [
     PocketPerceptron(max_iter=30, random_state=0),
     BestOfRestarts(PocketPerceptron(max_iter=10), n_restarts=3, random_state=0),
+    OnlineBaggingClassifier(random_state=0),
+    OnlineBaggingRegressor(random_state=0),
+    OnlineBoostingClassifier(random_state=0),
 ]
-"""Neither takes missing values or categories."""
+"""None of them takes missing values or categories."""
 
 every_setting = pytest.mark.parametrize("estimator", SETTINGS, ids=repr)
 

@@ -7,12 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.parts import combining
+from committee.parts.combining import TIE
 from committee.parts.members import Answers
 
 Floats = NDArray[np.float64]
-
-TIE = 1e-12
-"""Cumulative weights within this share of one half have reached it: no rounding decides a tie."""
 
 
 class Combination(Protocol):
@@ -94,10 +93,7 @@ class Untraced:
 
 def weighted_median(answers: Floats, weight: Floats) -> Floats:
     """For each row of [n, T] the first answer, from the smallest up, at which the cumulative weight reaches half."""
-    order = np.argsort(answers, axis=1, kind="stable")
-    reached = np.cumsum(weight[order], axis=1) >= (0.5 - TIE) * weight.sum()
-    rows = np.arange(len(answers))
-    return answers[rows, order[rows, reached.argmax(axis=1)]]
+    return combining.weighted_median(answers.T, weight, half_way=False)
 
 
 def root_mean_square(residual: Floats, weight: Floats) -> float:

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -21,30 +21,42 @@ from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_table, read_training_table, read_weights
+from committee.boosting.automatic import automatic, automatic_rate
+from committee.boosting.dealing import Division, Line
 from committee.boosting.gradient_boosting import Plan, Problem, Turn, gradient_boosting
-from committee.boosting.judging import CrossValidated, Fold, Judge, Patience, Rows, naming_round, start_scores
+from committee.boosting.judging import (
+    CrossValidated,
+    Fold,
+    Judge,
+    Patience,
+    Record,
+    Rows,
+    joint_record,
+    mean_model,
+    naming_round,
+    start_scores,
+)
 from committee.data.ensemble import BoostedTrees, TreeSum
 from committee.data.history import History
 from committee.data.tree import LEAF, Tree
 from committee.parts.binning import BinMapper
-from committee.parts.boosted_trees import (
-    PackedSum,
-    TreePlan,
-    TreeStack,
-    add_scores,
-    max_leaves,
-    pack_trees,
-)
+from committee.parts.boosted_trees import TreePlan, TreeStack, max_leaves
 from committee.parts.limits import tree_constraints
 from committee.parts.losses import NO_WEIGHTS, Floats, Head, best_shift
-from committee.parts.resampling import content_groups
+from committee.parts.tree_scores import PackedSum, add_scores
 
 NO_DEPTH = 2**30
 FEW_ROWS = 60
 """Tables with fewer rows cannot spare any for validation."""
 
-CV_ROWS = 5_000
+CV_ROWS = 50_000
 """Up to this many rows the automatic choice judges rounds by cross-validation, beyond it on held-out rows."""
+
+MEAN_ROUNDS = 1.25
+"""The mean of the folds' models takes more rounds than would be best for one of them: its variance is smaller."""
+
+FEW_ROUNDS = 100
+"""Rounds where nothing judges them."""
 
 MOST_ROUNDS = 2_000
 """Rounds of the automatic choice; early stopping ends it long before."""
@@ -53,16 +65,6 @@ MOST_ROUNDS = 2_000
 CATEGORY_SMOOTHING = 10.0
 CATEGORY_ROWS = 100.0
 """What a split of more than four categories is asked: their order has looked at the targets."""
-
-
-class Record(NamedTuple):
-    """What one round measured."""
-
-    round: int
-    train_loss: float
-    validation_loss: float
-    n_leaves: int
-    n_halved: int
 
 
 class State(NamedTuple):
@@ -81,23 +83,25 @@ Folds = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 class BaseGradientBoosting(BaseEstimator):
     """Gradient tree boosting; a subclass gives the loss and turns scores into answers.
 
-    Fitted attributes: ``history_`` (one row per round), ``n_estimators_`` (rounds kept), ``learning_rate_``,
-    ``baseline_`` (the scores before the first tree), ``stop_reason_``, ``feature_importances_``.
+    Fitted attributes: ``history_`` (one row per round), ``cv_curve_`` (cross-validated losses of the rounds, where they
+    were), ``n_estimators_`` (rounds kept), ``baseline_`` (the scores before the first tree), ``stop_reason_``,
+    ``feature_importances_``; ``learning_rate_``, ``max_leaf_nodes_``, ``min_samples_leaf_``, ``l2_regularization_`` and
+    ``max_features_``, the values that the fit took.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "learning_rate": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
         "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "min_hessian": [Interval(Real, 0.0, None, closed="left")],
         "min_gain": [Interval(Real, 0.0, None, closed="left")],
         "l1_regularization": [Interval(Real, 0.0, None, closed="left")],
-        "l2_regularization": [Interval(Real, 0.0, None, closed="left")],
+        "l2_regularization": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
         "subsample": [Interval(Real, 0.0, 1.0, closed="right")],
         "colsample_bytree": [Interval(Real, 0.0, 1.0, closed="right")],
-        "max_features": [Interval(RealNotInt, 0.0, 1.0, closed="right")],
+        "max_features": [Interval(RealNotInt, 0.0, 1.0, closed="right"), StrOptions({"auto"})],
         "dropout": [Interval(Real, 0.0, 1.0, closed="left")],
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
         "second_order": ["boolean"],
@@ -107,6 +111,7 @@ class BaseGradientBoosting(BaseEstimator):
         "early_stopping": ["boolean", StrOptions({"auto", "cv"})],
         "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
         "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
+        "refit": ["boolean", StrOptions({"auto"})],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0.0, None, closed="left")],
         "warm_start": ["boolean"],
@@ -120,16 +125,16 @@ class BaseGradientBoosting(BaseEstimator):
         loss: Any
         learning_rate: float | Literal["auto"]
         n_estimators: int | Literal["auto"]
-        max_leaf_nodes: int | None
+        max_leaf_nodes: int | Literal["auto"] | None
         max_depth: int | None
-        min_samples_leaf: int
+        min_samples_leaf: int | Literal["auto"]
         min_hessian: float
         min_gain: float
         l1_regularization: float
-        l2_regularization: float
+        l2_regularization: float | Literal["auto"]
         subsample: float
         colsample_bytree: float
-        max_features: float
+        max_features: float | Literal["auto"]
         dropout: float
         max_bins: int
         second_order: bool
@@ -139,6 +144,7 @@ class BaseGradientBoosting(BaseEstimator):
         early_stopping: bool | Literal["auto", "cv"]
         validation_fraction: float
         cv: Any
+        refit: bool | Literal["auto"]
         n_iter_no_change: int
         tol: float
         warm_start: bool
@@ -147,6 +153,10 @@ class BaseGradientBoosting(BaseEstimator):
         n_jobs: int | None
         verbose: int
         columns_: Columns
+        max_leaf_nodes_: int | None
+        min_samples_leaf_: int
+        l2_regularization_: float
+        max_features_: float
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -196,6 +206,7 @@ class BaseGradientBoosting(BaseEstimator):
         """
         self._validate_params()
         self._refuse_with_dropout()
+        self._refuse_refit()
         self._check_callbacks()
         with all_or_nothing(self):
             rows = self._read(X, y, sample_weight, init_score)
@@ -281,24 +292,55 @@ class BaseGradientBoosting(BaseEstimator):
         self._loss = self.loss  # what the scores mean, whatever set_params says later
         self._heads_, self._is_multinomial = self._heads(rows.y)
         judging = self._judging(n, given)
-        self.learning_rate_ = self._learning_rate(n) if self.learning_rate == "auto" else float(self.learning_rate)
-        n_rounds = self._n_rounds(judging) if self.n_estimators == "auto" else int(self.n_estimators)
+        n_rounds = self._settle(n, judging)
         if judging == "cv":
-            found = self._cross_validate(rows, self._folds(every, rows), n_rounds)
-            self._boost(rows, None, found.n_rounds)
-            self._keep_curve(found)
-            self._calibrate(rows.take(found.rows), found.score)
-            return
+            folds = self._folds(every, rows)
+            if folds:
+                self._run_folds(rows, folds, n_rounds)
+                return
+            n_rounds = min(n_rounds, FEW_ROUNDS)
         train = rows
         if judging == "fraction":
-            learned, held_out = self._hold_out(rows)
-            train, given = rows.take(learned), rows.take(held_out)
+            train, given = self._hold_out(rows)
         self._boost(train, given, n_rounds)
         judged = rows.take(np.empty(0, np.int64)) if given is None else given
         self._calibrate(judged, self._raw_table(judged.X))
 
+    def _run_folds(self, rows: Rows, folds: list[Division], n_rounds: int) -> None:
+        """Choose the rounds by the folds; then fit all rows, or keep the mean of the folds' models."""
+        found = self._cross_validate(folds, n_rounds)
+        self.cv_curve_ = np.array([record.validation_loss for record in found.records])
+        if self._refits():
+            self._boost(rows, None, found.n_rounds)
+        else:
+            self._keep_mean(found)
+        if self.n_estimators_ == found.n_rounds:
+            self.stop_reason_ = f"{found.best_round} rounds had the smallest cross-validated loss"
+        self._calibrate(found.rows, found.score)
+
     def _calibrate(self, rows: Rows, score: Floats) -> None:
         """Learn from rows that judged the rounds, and the scores [n, heads] of a model that did not see them."""
+
+    def _refits(self) -> bool:
+        """Whether all rows are fitted again after a cross-validation; else its models are averaged.
+
+        A mean of models cannot be continued, and dropout changes trees after the round they would be cut at.
+        """
+        if self.refit == "auto":
+            return self.early_stopping == "cv" or self.warm_start or self.dropout > 0.0
+        return bool(self.refit)
+
+    def _refuse_refit(self) -> None:
+        if self.warm_start and hasattr(self, "n_estimators_") and not hasattr(self, "_state"):
+            raise ValueError(
+                "The earlier fit kept the mean of the folds' models, which cannot be continued: fit a clone with "
+                "warm_start=True from the start."
+            )
+        if self.refit is False and (self.warm_start or self.dropout > 0.0):
+            raise ValueError(
+                "refit=False keeps the mean of the folds' models, which cannot be continued, nor cut at a round with "
+                "dropout: use refit=True, or warm_start=False and dropout=0."
+            )
 
     def _refuse_with_dropout(self) -> None:
         """Later rounds change the trees of earlier ones: the first rounds alone are not the model they were."""
@@ -320,40 +362,36 @@ class BaseGradientBoosting(BaseEstimator):
             return "cv"
         return "fraction" if self.early_stopping else ""
 
-    def _learning_rate(self, n: int) -> float:
-        """Small steps for small tables, whose rounds cost little: 0.03 up to 1,000 rows, 0.1 from 100,000 on."""
-        share = (math.log10(max(n, 1)) - 3.0) / 2.0
-        return 0.03 + 0.07 * min(max(share, 0.0), 1.0)
+    def _settle(self, n: int, judging: str) -> int:
+        """What "auto" stands for: set the values that the fit takes, and return the rounds it may run."""
+        self.learning_rate_ = automatic_rate(n) if self.learning_rate == "auto" else float(self.learning_rate)
+        chooses_rounds = bool(judging) and self.n_estimators == "auto"
+        for name, value in automatic(chooses_rounds)._asdict().items():
+            given = getattr(self, name)
+            setattr(self, f"{name}_", value if given == "auto" else given)
+        if self.n_estimators == "auto":
+            return MOST_ROUNDS if judging else FEW_ROUNDS
+        return int(self.n_estimators)
 
-    def _n_rounds(self, judging: str) -> int:
-        return MOST_ROUNDS if judging else 100
+    def _line(self, rows: Rows) -> Line:
+        return Line(rows, self._entropy, is_classifier(self))
 
-    def _groups(self, rows: Rows) -> NDArray[np.int64]:
-        """Numbers of the distinct rows by a hash of their values: rows of one number stay together in a split."""
-        return content_groups(rows.X, np.asarray(rows.y, np.float64))
-
-    def _hold_out(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        group = self._groups(rows)
-        n_groups = int(group.max()) + 1
-        n_test = max(1, round(self.validation_fraction * n_groups))
-        if n_test >= n_groups:
+    def _hold_out(self, rows: Rows) -> Division:
+        line = self._line(rows)
+        found = line.hold_out(self.validation_fraction)
+        if found is None or line.n_distinct < 2:
             raise ValueError(
-                f"The rows (n_samples = {len(rows.y)}, {n_groups} of them distinct) cannot be divided into rows to "
-                "learn from and rows to validate on: pass X_val and y_val, or early_stopping=False."
+                f"The rows (n_samples = {len(rows.y)}, {line.n_distinct} of them distinct) cannot be divided into rows "
+                "to learn from and rows to validate on: pass X_val and y_val, or early_stopping=False."
             )
-        is_test = np.zeros(n_groups, bool)
-        is_test[np.random.default_rng(self._entropy).permutation(n_groups)[:n_test]] = True
-        return np.flatnonzero(~is_test[group]), np.flatnonzero(is_test[group])
+        return found
 
-    def _folds(self, every: Rows, rows: Rows) -> Folds:
-        """Rows to learn from and rows to judge on; equal rows stay together where the folds are ours to choose."""
+    def _folds(self, every: Rows, rows: Rows) -> list[Division]:
         if not isinstance(self.cv, Integral):
-            return self._given_folds(every)
-        group = self._groups(rows)
-        n_groups = int(group.max()) + 1
-        n_folds = min(int(self.cv), n_groups)
-        fold = (np.random.default_rng(self._entropy).permutation(n_groups) % max(n_folds, 1))[group]
-        return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)] if n_folds > 1 else []
+            return [Division(rows.take(train), rows.take(test)) for train, test in self._given_folds(every)]
+        line = self._line(rows)
+        n_folds = min(int(self.cv), line.n_distinct)
+        return line.folds(n_folds) if n_folds > 1 else []
 
     def _given_folds(self, every: Rows) -> Folds:
         """The user's folds are of all rows; those of weight zero are taken out of them, as out of the table."""
@@ -369,41 +407,34 @@ class BaseGradientBoosting(BaseEstimator):
             raise ValueError("cv must give folds with rows to learn from and rows to judge on, of weight above zero.")
         return folds
 
-    def _cross_validate(self, rows: Rows, folds: Folds, n_rounds: int) -> CrossValidated:
+    def _cross_validate(self, folds: list[Division], n_rounds: int) -> CrossValidated:
         """The number of rounds of smallest mean loss over the folds. The folds run side by side."""
-        if not folds:
-            return CrossValidated(min(n_rounds, 100), np.empty(0), np.empty(0, np.int64), np.empty((0, 0)))
-        runs = [self._fold(rows, train, test, n_rounds) for train, test in folds]
-        share = np.array([self._weight_of(rows, test) for _, test in folds])
+        runs = [self._fold(rows, self._seeds(0, n_rounds, k)) for k, rows in enumerate(folds, 1)]
+        share = np.array([float(rows.test.weight.sum() or len(rows.test.y)) for rows in folds])
         share /= share.sum()
-        patience = Patience(self.n_iter_no_change, self.tol, True)
-        curve: list[float] = []
+        patience = Patience(self.n_iter_no_change, self.tol, True, 1.0 if self._refits() else MEAN_ROUNDS)
+        records: list[Record] = []
+        reason = ""
         held_out = np.empty((len(self._heads_), 0))
         with progress(f"{type(self).__name__}, {len(folds)} folds", n_rounds, self.verbose) as tick:
-            while len(curve) < n_rounds:
-                losses = [run.next_loss(len(curve) + 1) for run in runs]
-                curve.append(float(share @ np.array(losses)))
-                tick(f"validation loss {curve[-1]:.4g}")
-                reason = patience.look(len(curve), curve[-1])
-                if patience.best_round == len(curve):
+            while not reason and len(records) < n_rounds:
+                records.append(joint_record([run.next_record(len(records) + 1) for run in runs], share))
+                tick(f"validation loss {records[-1].validation_loss:.4g}")
+                self._check_finite(records[-1])
+                reason = self._why_stop(records[-1], patience, len(runs), () if self._refits() else self.callbacks)
+                if patience.best_round == len(records):
                     held_out = np.concatenate([run.judge.score for run in runs], axis=1)
-                if reason:
-                    break
-        return CrossValidated(
-            max(patience.best_round, 1), np.array(curve), np.concatenate([run.rows for run in runs]), held_out.T
-        )
+        judged = Rows.join([rows.test for rows in folds])
+        best, n_kept = patience.best_round, patience.n_kept(len(records))
+        return CrossValidated(best, n_kept, tuple(records), judged, held_out.T, runs)
 
-    @staticmethod
-    def _weight_of(rows: Rows, chosen: NDArray[np.int64]) -> float:
-        return float(rows.weight[chosen].sum()) if rows.weight.size else float(chosen.size)
-
-    def _fold(self, rows: Rows, train: NDArray[np.int64], test: NDArray[np.int64], n_rounds: int) -> Fold:
-        learned = rows.take(train)
+    def _fold(self, rows: Division, seeds: list[int]) -> Fold:
+        learned = rows.train
         problem, plan, base = self._problem(learned)
         stack = TreeStack(problem.matrix, self._max_nodes(plan, learned.n_counted), None, len(problem.heads))
         score = start_scores(base, learned)
-        turns = gradient_boosting(problem, plan, score, self._seeds(0, n_rounds), stack)
-        return Fold(test, Judge(rows.take(test), problem, base, plan.dropout > 0.0), turns)
+        turns = gradient_boosting(problem, plan, score, seeds, stack)
+        return Fold(Judge(rows.test, problem, base, plan.dropout > 0.0), turns, base, stack)
 
     def _problem(self, rows: Rows) -> tuple[Problem, Plan, Floats]:
         """Code the table; how it is learned; where the scores start."""
@@ -414,14 +445,14 @@ class BaseGradientBoosting(BaseEstimator):
         constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
         problem = Problem(matrix, rows.y, rows.weight, self._heads_, self._is_multinomial, constraints)
         tree = TreePlan(
-            max_leaf_nodes=NO_DEPTH if self.max_leaf_nodes is None else int(self.max_leaf_nodes),
+            max_leaf_nodes=NO_DEPTH if self.max_leaf_nodes_ is None else int(self.max_leaf_nodes_),
             max_depth=NO_DEPTH if self.max_depth is None else int(self.max_depth),
-            min_samples_leaf=int(self.min_samples_leaf),
+            min_samples_leaf=int(self.min_samples_leaf_),
             min_hessian=float(self.min_hessian),
             min_gain=float(self.min_gain),
             l1=float(self.l1_regularization),
-            l2=float(self.l2_regularization),
-            max_features=max(1, round(self.max_features * n_features * self.colsample_bytree)),
+            l2=float(self.l2_regularization_),
+            max_features=max(1, round(self.max_features_ * n_features * self.colsample_bytree)),
             category_smoothing=CATEGORY_SMOOTHING,
             category_rows=CATEGORY_ROWS,
             second_order=bool(self.second_order),
@@ -435,8 +466,10 @@ class BaseGradientBoosting(BaseEstimator):
     def _max_nodes(self, plan: Plan, n: int) -> int:
         return 2 * max_leaves(plan.tree, n) - 1
 
-    def _seeds(self, n_done: int, n_wanted: int) -> list[int]:
-        seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :]
+    def _seeds(self, n_done: int, n_wanted: int, fold: int = 0) -> list[int]:
+        """Of rounds n_done:n_wanted; every fold has its own, so that its model differs by more than its rows."""
+        entropy = [self._entropy, fold] if fold else self._entropy
+        seeds = np.random.SeedSequence(entropy).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :]
         return [int(seed >> np.uint64(1)) for seed in seeds]
 
     def _boost(self, rows: Rows, judged: Rows | None, n_rounds: int) -> None:
@@ -454,7 +487,7 @@ class BaseGradientBoosting(BaseEstimator):
             judge = Judge(judged, problem, base, plan.dropout > 0.0)
             if past.trees is not None:
                 done = np.zeros((len(judged.y), len(problem.heads)))
-                add_scores(pack_trees(past.trees), judged.X, done, self.n_jobs)
+                add_scores(PackedSum(past.trees), judged.X, done, self.n_jobs)
                 judge.score += done.T
         seeds = self._seeds(len(past.records), n_rounds)
         turns = gradient_boosting(problem, plan, past.score, seeds, stack)
@@ -497,11 +530,10 @@ class BaseGradientBoosting(BaseEstimator):
                 with naming_round(len(records) + 1):
                     turn = next(turns)
                     loss = judge.loss(turn) if judge is not None else math.nan
-                n_leaves = sum((tree.nodes.size + 1) // 2 for tree in turn.trees)
-                records.append(Record(len(records) + 1, turn.train_loss, loss, n_leaves, turn.n_halved))
+                records.append(Record.of(len(records) + 1, turn, loss))
                 self._check_finite(records[-1])
                 tick(f"training loss {turn.train_loss:.4g}")
-                reason = self._why_stop(records[-1], patience)
+                reason = self._why_stop(records[-1], patience, 1, self.callbacks)
         self._keep(past, records, stack, patience, reason or "all rounds were run")
 
     def _check_finite(self, record: Record) -> None:
@@ -511,36 +543,44 @@ class BaseGradientBoosting(BaseEstimator):
                 "finite number for some score. Take a smaller learning_rate, or correct the loss."
             )
 
-    def _why_stop(self, record: Record, patience: Patience) -> str:
-        is_sampled = self.subsample < 1.0 or self.colsample_bytree < 1.0 or self.max_features < 1.0
-        if record.n_leaves <= len(self._heads_) and not is_sampled:
+    def _why_stop(self, record: Record, patience: Patience, n_models: int, callbacks: Sequence[Callback] | None) -> str:
+        reason = patience.look(record.round, record.validation_loss)
+        is_sampled = self.subsample < 1.0 or self.colsample_bytree < 1.0 or self.max_features_ < 1.0
+        if record.n_leaves <= n_models * len(self._heads_) and not is_sampled:
             return "no split makes the loss smaller"
-        for callback in self.callbacks or ():
+        for callback in callbacks or ():
             if callback(record):
                 return "a callback ended the run"
-        return patience.look(record.round, record.validation_loss)
+        return reason
 
     def _keep(self, past: State, records: list[Record], stack: TreeStack, patience: Patience, reason: str) -> None:
         trees = stack.trees() if records else None
         self._state = State(past.score, trees, tuple(records), past.fingerprint)
         n_kept = patience.best_round if patience.is_active and patience.best_round else len(records)
-        n_heads = len(self._heads_)
+        self._keep_model(trees, n_kept, len(self._heads_), records, reason)
+
+    def _keep_mean(self, found: CrossValidated) -> None:
+        """The mean of the folds' models is the model."""
+        self.baseline_, trees = mean_model(found)
+        vars(self).pop("_state", None)
+        n_trees = len(found.folds) * len(self._heads_)
+        self._keep_model(trees, found.n_rounds, n_trees, found.records, "")
+
+    def _keep_model(
+        self, trees: BoostedTrees | None, n_kept: int, n_trees: int, records: Sequence[Record], reason: str
+    ) -> None:
+        """The first rounds, of so many trees each, and what all rounds measured."""
         self.n_estimators_ = n_kept
-        self._trees = trees.first(n_kept * n_heads) if trees is not None else None
-        self._packed: PackedSum | None = None if self._trees is None else pack_trees(self._trees)
+        self._round_size = n_trees
+        self._trees = trees.first(n_kept * n_trees) if trees is not None else None
+        self._packed: PackedSum | None = None if self._trees is None else PackedSum(self._trees)
         self.history_ = History.from_records(records)
         self.stop_reason_ = reason
-        if n_kept and records[0].n_leaves <= n_heads:
+        if n_kept and records[0].n_leaves <= n_trees:
             warnings.warn(
                 "The first tree has no split: min_samples_leaf or another limit is too large for these rows, or no "
                 "feature tells anything.", ConvergenceWarning, stacklevel=5,
             )  # fmt: skip
-
-    def _keep_curve(self, found: CrossValidated) -> None:
-        """The cross-validated curve stands beside the rounds of the final fit."""
-        self.cv_curve_ = found.curve
-        if found.curve.size and self.n_estimators_ == found.n_rounds:
-            self.stop_reason_ = f"{found.n_rounds} rounds had the smallest cross-validated loss"
 
     # --- what a fitted model answers ----------------------------------------------------------------------------------
 
@@ -559,10 +599,10 @@ class BaseGradientBoosting(BaseEstimator):
         check_is_fitted(self, "n_estimators_")
         table = read_table(self, X)
         score = np.repeat(self.baseline_[np.newaxis], len(table), axis=0)
-        n_heads = len(self.baseline_)
+        size = self._round_size
         trees: Any = self._trees
         for t in range(self.n_estimators_):
-            one = pack_trees(trees.between(t * n_heads, (t + 1) * n_heads))
+            one = PackedSum(trees.between(t * size, (t + 1) * size))
             add_scores(one, table, score, self.n_jobs)
             yield score.copy()
 

@@ -92,10 +92,12 @@ def gradient_boosting(
     grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight, plan.n_jobs)
     memory = Memory() if plan.dropout > 0.0 else None
     is_sampled = plan.subsample < 1.0 or memory is not None
+    is_monotone = bool(np.any(problem.constraints.monotone))
+    everyone = all_rows(n)
     loss = _update(slope, problem, score, threads)
     for seed in seeds:
         rng = np.random.default_rng(seed) if is_sampled or plan.colsample < 1.0 else None
-        sample = _sample_rows(rng, n, plan.subsample)
+        sample = _sample_rows(rng, everyone, plan.subsample)
         features = _sample_features(rng, problem.matrix.n_features, plan.colsample)
         dropped = memory.draw(rng, plan.dropout) if memory is not None and rng is not None else []
         if memory is not None and dropped:
@@ -109,7 +111,7 @@ def gradient_boosting(
             nodes, value, weight_out = stack.room()
             tree = _grow(grower, slope, k, head, plan, sample.copy(), nodes, value, features, seed)
             # Step 2: leaves that minimise the loss
-            n_halved += _optimise_leaves(tree, slope, k, head, problem, plan, score[k])
+            n_halved += _optimise_leaves(tree, slope, k, head, problem, plan, score[k], is_monotone)
             if problem.weight.size:
                 leaves.sum_leaf_weights(tree.nodes, tree.nodes.size, tree.rows, problem.weight, weight_out)
             stack.keep(tree.nodes.size, k)
@@ -158,9 +160,10 @@ def _update(slope: Slope, problem: Problem, score: Floats, threads: int) -> floa
     return slope.update(score, threads)
 
 
-def _sample_rows(rng: np.random.Generator | None, n: int, share: float) -> NDArray[np.uint32]:
+def _sample_rows(rng: np.random.Generator | None, everyone: NDArray[np.uint32], share: float) -> NDArray[np.uint32]:
     if rng is None or share >= 1.0:
-        return all_rows(n)
+        return everyone
+    n = everyone.size
     return np.sort(rng.choice(n, max(1, round(share * n)), replace=False, shuffle=False)).astype(np.uint32)
 
 
@@ -182,7 +185,7 @@ def _grow(
     features: NDArray[np.int64] | None,
     seed: int,
 ) -> GrownTree:
-    size_g, size_h = slope.sizes(k)
+    size_g, size_h = slope.sizes[k]
     is_first_order = not plan.tree.second_order or not size_h > 0.0
     h = grower.ones if is_first_order else slope.h[k]
     size_h = grower.total_weight if is_first_order else size_h
@@ -193,7 +196,7 @@ def _grow(
 
 
 def _optimise_leaves(
-    tree: GrownTree, slope: Slope, k: int, head: Head, problem: Problem, plan: Plan, score: Floats
+    tree: GrownTree, slope: Slope, k: int, head: Head, problem: Problem, plan: Plan, score: Floats, is_monotone: bool
 ) -> int:
     """Values of the leaves; return how many steps had to be shortened."""
     n_unsafe = 0
@@ -203,7 +206,7 @@ def _optimise_leaves(
         n_unsafe = newton_values(tree, head, slope.g[k], slope.h[k], problem.weight, plan.tree, plan.learning_rate)
     if problem.is_multinomial:
         np.clip(tree.value, -LONGEST_STEP, LONGEST_STEP, out=tree.value)
-    if np.any(problem.constraints.monotone):
+    if is_monotone:
         return _halve_tree(tree, head, problem, score)
     if not n_unsafe or problem.is_multinomial:
         return 0

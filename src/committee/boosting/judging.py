@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -11,12 +11,28 @@ from numpy.typing import NDArray
 
 from committee.boosting.dart import Memory
 from committee.boosting.gradient_boosting import Problem, Turn
+from committee.data.ensemble import BoostedTrees
 from committee.data.growth import Constraints
 from committee.parts.binning import code_table
-from committee.parts.boosted_trees import number_of_rows, place_rows
+from committee.parts.boosted_trees import TreeStack, number_of_rows, place_rows
 from committee.parts.histograms import make_tiles
 from committee.parts.losses import NO_WEIGHTS, Floats, LossError, Slope
 from committee.parts.subtrees import feature_records
+
+
+class Record(NamedTuple):
+    """What one round measured."""
+
+    round: int
+    train_loss: float
+    validation_loss: float
+    n_leaves: int
+    n_halved: int
+
+    @classmethod
+    def of(cls, round_: int, turn: Turn, validation_loss: float) -> Record:
+        n_leaves = sum((tree.nodes.size + 1) // 2 for tree in turn.trees)
+        return cls(round_, turn.train_loss, validation_loss, n_leaves, turn.n_halved)
 
 
 class Rows(NamedTuple):
@@ -35,6 +51,12 @@ class Rows(NamedTuple):
         weight = self.weight[rows] if self.weight.size else NO_WEIGHTS
         offset = None if self.init_score is None else self.init_score[:, rows]
         return Rows(self.X[rows], self.y[rows], weight, offset)
+
+    @classmethod
+    def join(cls, parts: Sequence[Rows]) -> Rows:
+        offsets = [part.init_score for part in parts if part.init_score is not None]
+        X, y, weight = (np.concatenate(list(columns)) for columns in list(zip(*parts, strict=True))[:3])
+        return cls(X, y, weight, np.concatenate(offsets, axis=1) if offsets else None)
 
 
 class Judge:
@@ -68,10 +90,13 @@ def start_scores(base: Floats, rows: Rows) -> Floats:
 
 
 class Patience:
-    """Remembers the round of the smallest validation loss; an improvement counts from `tol` of the first loss on."""
+    """Remembers the round of the smallest validation loss; an improvement counts from `tol` of the first loss on.
 
-    def __init__(self, patience: int, tol: float, is_active: bool) -> None:
-        self.patience, self.tol, self.is_active = patience, tol, is_active
+    `stretch` times that round are kept, and waited for.
+    """
+
+    def __init__(self, patience: int, tol: float, is_active: bool, stretch: float = 1.0) -> None:
+        self.patience, self.tol, self.is_active, self.stretch = patience, tol, is_active, stretch
         self.best_loss, self.best_round, self.least = np.inf, 0, 0.0
 
     def look(self, round_: int, loss: float) -> str:
@@ -80,9 +105,14 @@ class Patience:
             self.least = self.tol * abs(loss)
         if not self.best_round or loss < self.best_loss - self.least:
             self.best_loss, self.best_round = loss, round_
-        if self.is_active and round_ - self.best_round >= self.patience:
+        has_waited = round_ - self.best_round >= self.patience and round_ >= self.stretch * self.best_round
+        if self.is_active and has_waited:
             return f"the validation loss has not improved for {self.patience} rounds"
         return ""
+
+    def n_kept(self, n_run: int) -> int:
+        """Rounds of a model that ran so many."""
+        return max(1, min(round(self.stretch * self.best_round), n_run))
 
 
 @contextmanager
@@ -97,18 +127,42 @@ def naming_round(t: int) -> Generator[None]:
 class Fold:
     """One fold of a cross-validation of rounds: a run on its training rows, judged on its test rows."""
 
-    def __init__(self, rows: NDArray[np.int64], judge: Judge, turns: Iterator[Turn]) -> None:
-        self.rows, self.judge, self.turns = rows, judge, turns
+    def __init__(self, judge: Judge, turns: Iterator[Turn], base: Floats, stack: TreeStack) -> None:
+        self.judge, self.turns, self.base, self.stack = judge, turns, base, stack
 
-    def next_loss(self, t: int) -> float:
+    def next_record(self, t: int) -> Record:
         with naming_round(t):
-            return self.judge.loss(next(self.turns))
+            turn = next(self.turns)
+            return Record.of(t, turn, self.judge.loss(turn))
 
 
 class CrossValidated(NamedTuple):
-    """The number of rounds chosen, the curve, and the scores [n, heads] of held-out rows at that round."""
+    """The rounds chosen, their records, scores [n, heads] of held-out rows at the best round, and the folds' models."""
 
-    n_rounds: int
-    curve: Floats
-    rows: NDArray[np.int64]
+    best_round: int
+    n_rounds: int  # to be kept
+    records: tuple[Record, ...]  # of all folds together; the validation loss is the curve
+    rows: Rows  # that judged, fold by fold
     score: Floats
+    folds: Sequence[Fold]
+
+
+def joint_record(records: Sequence[Record], share: Floats) -> Record:
+    """One round of all folds: the mean losses, and the leaves and halvings of all."""
+    losses = np.array([(record.train_loss, record.validation_loss) for record in records])
+    train_loss, validation_loss = (float(loss) for loss in share @ losses)
+    n_leaves, n_halved = (sum(getattr(record, name) for record in records) for name in ("n_leaves", "n_halved"))
+    return Record(records[0].round, train_loss, validation_loss, n_leaves, n_halved)
+
+
+def mean_model(found: CrossValidated) -> tuple[Floats, BoostedTrees]:
+    """The mean of the folds' models: its first scores, and its trees, round by round and in it fold by fold.
+
+    Every tree counts 1 / folds: bagging whose samples leave out one fold each (Breiman 1996), at no cost.
+    """
+    n_folds, n_heads = len(found.folds), found.folds[0].base.size
+    each = [fold.stack.trees().first(found.n_rounds * n_heads) for fold in found.folds]
+    number = np.arange(n_folds * found.n_rounds * n_heads).reshape(n_folds, found.n_rounds, n_heads)
+    trees = BoostedTrees.join(each).in_order(number.transpose(1, 0, 2).reshape(-1))
+    base = np.mean([fold.base for fold in found.folds], axis=0)
+    return base, trees._replace(value=trees.value / n_folds)

@@ -46,6 +46,14 @@ class BoostedTrees(NamedTuple):
         of_nodes = {name: getattr(self, name)[a:b] for name in BoostedTrees._fields[2:] if name != "categories"}
         return self._replace(offsets=self.offsets[first : last + 1] - a, output=self.output[first:last], **of_nodes)
 
+    def in_order(self, order: NDArray[np.int64]) -> BoostedTrees:
+        """These trees, in this order."""
+        sizes = np.diff(self.offsets)[order]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        node = np.arange(offsets[-1]) + np.repeat(self.offsets[order] - offsets[:-1], sizes)
+        of_nodes = {name: getattr(self, name)[node] for name in BoostedTrees._fields[2:] if name != "categories"}
+        return self._replace(offsets=offsets, output=self.output[order], **of_nodes)
+
     def first(self, n_trees: int) -> BoostedTrees:
         """The first trees alone."""
         return self.between(0, n_trees)

@@ -136,12 +136,14 @@ class Work(NamedTuple):
     counters: NDArray[np.int32]  # [2112] for sorting
     histogram: NDArray[np.int64]  # [c, 2]
     cuts: NDArray[np.int64]  # [4, max(c, n)]: code, g, h and n of the rows that would go left
-    gain: NDArray[np.float64]  # [max(c, n)]
+    gain: NDArray[np.float64]  # [max(c, 2 n)]
     by_class: NDArray[np.float64]  # [2, k]: left, right
     by_category: NDArray[np.float64]  # [257, 3]: sum, weight and count
     order: NDArray[np.int64]  # [257] categories in Fisher order
     block: NDArray[np.int64]  # [3, rows * features of a small node]: codes, g and h of the rows that would go left
     falls: NDArray[np.float64]  # [2, the same]: falls of the impurity, and H / (h (H - h)) by the weight h on the left
+    packed: NDArray[np.int32]  # [3, max(n, c)]: codes, weights in two classes, their sums (kernels/two_classes.py)
+    packed_keys: NDArray[np.uint32]  # [2, n]
     absolute: NDArray[np.float64]  # [6, n + 1] for the absolute error, else empty
     spare_rows: NDArray[np.uint32]  # [n]
     spare_stat: NDArray[np.int64]  # [n, 2]
@@ -154,7 +156,7 @@ class HistogramWork(NamedTuple):
     ordered: NDArray[np.int64]  # [n] amounts in the order of a node's rows
     ones: NDArray[np.int64]  # [n] how many rows a row counts for, or empty where no counts are needed
     spare: NDArray[np.uint32]  # [n]
-    sums: NDArray[np.int64]  # [2, 256] packed sums and counts left of each cut
+    sums: NDArray[np.int64]  # [256] packed sums left of each cut
     fall: NDArray[np.float64]  # [256] fall of the loss by each cut
     order: NDArray[np.int64]  # [257] categories in Fisher order
     side: NDArray[np.uint8]  # [256] 1 for the codes that go left
@@ -166,11 +168,14 @@ class Team(NamedTuple):
     """What the grower of a tree shares with its assistants (kernels/teamwork.py); no lines without any."""
 
     board: NDArray[np.int64]  # [assistants, 8]
-    sums: NDArray[np.int64]  # [assistants, tiles * 32 * 256] their histograms
+    sums: NDArray[np.int64]  # [assistants, features * 256] their histograms
 
 
 CODE, LEFT_G, LEFT_H, LEFT_N = range(4)
 """Rows of Work.cuts."""
+
+CODES, WEIGHTS_OF_CLASSES, SUMS = range(3)
+"""Rows of Work.packed."""
 
 WEIGHTS, TARGETS, Y_VALUE, LEFT_COST, LEFT_WEIGHT, LEFT_MEDIAN = range(6)
 """Rows of Work.absolute: two Fenwick trees, then values by rank, then what each cut leaves on the left."""

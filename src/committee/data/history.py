@@ -70,4 +70,13 @@ class History(Mapping[str, NDArray[Any]]):
                 raise ImportError(
                     "A frame needs pandas or polars: install one, or read the columns by name."
                 ) from error
-        return frames.DataFrame(self._columns)
+        return frames.DataFrame({name: values for column in self for name, values in self._flat(column)})
+
+    def _flat(self, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
+        """A column of a frame; one for each member where a round has a number for each."""
+        values = self._columns[name]
+        if values.ndim == 1:
+            yield name, values
+            return
+        for k in range(values.shape[1]):
+            yield f"{name}_{k}", values[:, k]

@@ -1,4 +1,4 @@
-"""Rows whose label may be wrong, by the weights and margins of a boosted vote.
+"""Rows whose label may be wrong, by the weights and margins of a boosted vote or by the out-of-bag votes of a forest.
 
 Boosting heaps weight on the rows it cannot get right, and these are often mislabelled (Freund and Schapire 1999, A
 short introduction to boosting, section 7). After t rounds the weight of row i, over its initial weight w0_i, is
@@ -8,6 +8,9 @@ short introduction to boosting, section 7). After t rounds the weight of row i, 
 with u = +1 where a hypothesis is right and -1 where it errs. A long run learns wrong labels by heart and their last
 weight falls again, so a training row is judged by the mean of v_i(t) over all rounds: 1 is a row like any other. A row
 that the booster has not seen is judged by the share of the vote against its label, (1 - margin) / 2.
+
+The trees of a forest learn every label by heart, but each row is out of the bag of some of them: a training row is
+judged by (1 - margin) / 2 of those trees, its margin being the mean share of its label minus the largest of another.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.validation import read_weights
 from committee.boosting.booster import BaseBooster
+from committee.explain.forest_rows import check_forest, training_rows
+from committee.forests.estimators import BaseForestClassifier
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +51,7 @@ class SuspiciousRows(NamedTuple):
 
 
 def suspicious_rows(
-    estimator: BaseBooster,
+    estimator: BaseBooster | BaseForestClassifier,
     X: Any,
     y: Any,
     n: int | None = 20,
@@ -54,19 +59,21 @@ def suspicious_rows(
     sample_weight: ArrayLike | None = None,
     training: bool = True,
 ) -> SuspiciousRows:
-    """The rows whose label the booster finds hardest to believe.
+    """The rows whose label the booster or the forest finds hardest to believe.
 
     Parameters
     ----------
-    estimator : a fitted booster
+    estimator : a fitted booster, or a forest that left rows out of bag
     X, y : the rows and labels it was fitted on, or others with `training=False`
     n : number of rows to return; None for all
     sample_weight : the initial weights given to `fit`, if any; rows of weight zero are left out
-    training : False for rows that the booster was not fitted on
+    training : False for rows that the estimator was not fitted on
 
     Training rows of a booster that multiplies weights are scored by their mean weight over the rounds, in units of the
     initial one; new rows, and training rows of other boosters, by the share of the vote against their label. Rows held
     out by ``early_stopping="validation"`` may be among the training rows: they get the weight they would have had.
+    A forest has no weights of rows (nan); its training rows are scored by out-of-bag votes, and those that were in
+    every bag are left out.
 
     Examples
     --------
@@ -79,13 +86,22 @@ def suspicious_rows(
     >>> found.rows.tolist()
     [350, 300, 250, 87, 144, 89, 200, 143]
     """
-    if not isinstance(estimator, BaseBooster):  # pyright: ignore[reportUnnecessaryIsInstance]  # users have no pyright
-        raise TypeError(f"suspicious_rows is for boosted classifiers, not for {type(estimator).__name__}.")
-    check_is_fitted(estimator, "members_")
+    if not isinstance(estimator, BaseBooster | BaseForestClassifier):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"suspicious_rows is for boosted classifiers and forests, not for {type(estimator).__name__}.")
+    is_forest = isinstance(estimator, BaseForestClassifier)
+    check_is_fitted(estimator, ("trees_", "outputs_") if is_forest else "members_", all_or_any=any)
     if n is not None and n < 1:
         raise ValueError(f"n must be at least 1, or None for all rows; got {n}.")
     if len(estimator.classes_) < 2:
-        raise ValueError("The booster knows a single class: no other label can be suggested.")
+        raise ValueError("The estimator knows a single class: no other label can be suggested.")
+    if is_forest:
+        return _by_forest(estimator, X, y, n, sample_weight, training)
+    return _by_booster(estimator, X, y, n, sample_weight, training)
+
+
+def _by_booster(
+    estimator: BaseBooster, X: Any, y: Any, n: int | None, sample_weight: ArrayLike | None, training: bool
+) -> SuspiciousRows:
     margin = estimator.margins(X, y)
     start = _initial_weights(sample_weight, margin.size)
     weight, score = _judge(estimator, X, y, start, training)
@@ -95,6 +111,42 @@ def suspicious_rows(
     rows = rows[np.lexsort((margin[rows], -score[rows]))][:n]
     suggested = _best_other(estimator, X, label)
     return SuspiciousRows(rows, weight[rows], margin[rows], label[rows], suggested[rows], score[rows])
+
+
+def _by_forest(
+    forest: BaseForestClassifier, X: Any, y: Any, n: int | None, sample_weight: ArrayLike | None, training: bool
+) -> SuspiciousRows:
+    check_forest(forest)
+    if training:
+        weight = training_rows(forest, X, y, sample_weight).weight
+        if not hasattr(forest, "oob_decision_function_"):
+            raise ValueError(
+                "The forest has no out-of-bag votes on its training rows: fit it with bootstrap=True and oob_score not "
+                "False, or pass other rows with training=False."
+            )
+        shares: Floats = forest.oob_decision_function_
+    else:
+        shares = forest.predict_proba(X)
+        weight = _initial_weights(sample_weight, len(shares))
+    label = np.ravel(np.asarray(y))
+    codes = _codes(forest.classes_, label)
+    at = np.arange(codes.size)
+    others = shares.copy()
+    others[at, codes] = -np.inf
+    margin = shares[at, codes] - others.max(axis=1)
+    rows = np.flatnonzero((weight > 0.0) & np.isfinite(margin))
+    rows = rows[np.argsort(margin[rows], kind="stable")][:n]
+    suggested = forest.classes_[others[rows].argmax(axis=1)]
+    nothing = np.full(rows.size, np.nan)
+    return SuspiciousRows(rows, nothing, margin[rows], label[rows], suggested, (1.0 - margin[rows]) / 2.0)
+
+
+def _codes(classes: NDArray[Any], label: NDArray[Any]) -> NDArray[np.int64]:
+    codes = np.searchsorted(classes, label)
+    if np.any(classes.take(codes, mode="clip") != label):
+        unknown = sorted(set(label.tolist()) - set(classes.tolist()))
+        raise ValueError(f"y has labels that were not there in fit: {unknown[:5]}.")
+    return codes.astype(np.int64)
 
 
 def weight_growth(estimator: BaseBooster, X: Any, y: Any, start: Floats) -> Iterator[Floats]:

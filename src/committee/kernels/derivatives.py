@@ -220,12 +220,13 @@ def total_sizes(g, h, weight, scratch, sums_out):
 
 
 @kernel
-def differentiate(code, p, y, score, weight, first_block, last_block, g_out, h_out, sums_out, scratch):
+def differentiate(code, p, y, score, weight, first_block, last_block, g_out, h_out, sums_out, scratch_2):
     """Negative gradients and hessians (without weights) of the rows of blocks first_block : last_block.
 
-    sums_out[block] gets the weighted sums of the loss, of |g| and of h. weight is empty for equal weights; scratch
-    [BLOCK] is overwritten.
+    sums_out[block] gets the weighted sums of the loss, of |g| and of h. weight is empty for equal weights; scratch_2
+    [2, BLOCK] is overwritten.
     """
+    scratch = scratch_2[0]
     for block in range(first_block, last_block):
         first = block * BLOCK
         last = min(first + BLOCK, y.size)

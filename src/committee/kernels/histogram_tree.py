@@ -38,7 +38,8 @@ from committee.kernels.teamwork import (
     wait_for_change,
 )
 
-LEFT_SUM, LEFT_COUNT = 0, 1  # rows of HistogramWork.sums
+COUNTED = 8
+"""Nodes with fewer rows than so many leaves must have are searched with counts at once: most would have to be later."""
 
 SHARED_CELLS = 200_000
 """Rows times features of a node from which its sums are shared out: some hundred microseconds."""
@@ -99,7 +100,7 @@ def clear(sums_out):
 
 @part
 def sum_rows(words, n_features, first_tile, last_tile, rows, amounts, ordered, sums_out):
-    """Add the amounts of `rows` by feature and code to sums_out [tiles * 32 * 256], for the features of some tiles.
+    """Add the amounts of `rows` by feature and code to sums_out [features * 256], for the features of some tiles.
 
     ordered [n] is scratch, used where there are several tiles.
     """
@@ -211,12 +212,13 @@ def running_sums(n_cuts, source, order, is_ordered, first, running_out):
 
 
 @part
-def score_falls(n_cuts, l2, own, least, node, rules, sums, fall_out):
+def score_falls(l2, own, least, node, rules, sums, fall_out):
     """The fall of the loss by every cut, REFUSED where a child weighs too little; return the largest, as bits.
 
     One loop without a branch for each form of the criterion. Falls are compared as integers: from zero up the bits of
     a float64 have the order of the numbers, those of REFUSED are smaller, and integers have a maximum in vector code.
     """
+    n_cuts = np.uintp(sums.size)
     g_unit, h_unit, l1, criterion = rules.g_unit, rules.h_unit, rules.l1, rules.criterion
     g_all = node.g * g_unit
     h_all = node.h * h_unit
@@ -225,7 +227,7 @@ def score_falls(n_cuts, l2, own, least, node, rules, sums, fall_out):
     largest = as_bits(REFUSED)
     if criterion == SQUARED and l1 == 0.0 and l2 == 0.0:
         mean = g_all / h_all
-        for b in range(np.uintp(n_cuts)):
+        for b in range(n_cuts):
             h = np.int32(sums[b] & LOW) * h_unit
             centred = np.int32(sums[b] >> HALF) * g_unit - mean * h
             fall = centred * centred * (h_all / (h * (h_all - h)))
@@ -233,7 +235,7 @@ def score_falls(n_cuts, l2, own, least, node, rules, sums, fall_out):
             fall_out[b] = fall
             largest = max(largest, as_bits(fall))
     elif criterion == SQUARED and l1 == 0.0:
-        for b in range(np.uintp(n_cuts)):
+        for b in range(n_cuts):
             h = np.int32(sums[b] & LOW) * h_unit
             g = np.int32(sums[b] >> HALF) * g_unit
             left = h + l2
@@ -244,7 +246,7 @@ def score_falls(n_cuts, l2, own, least, node, rules, sums, fall_out):
             fall_out[b] = fall
             largest = max(largest, as_bits(fall))
     else:
-        for b in range(np.uintp(n_cuts)):
+        for b in range(n_cuts):
             h = np.int32(sums[b] & LOW) * h_unit
             g = np.int32(sums[b] >> HALF) * g_unit
             children = child_score(criterion, g, h, l1, l2) + child_score(criterion, g_all - g, h_all - h, l1, l2)
@@ -256,30 +258,39 @@ def score_falls(n_cuts, l2, own, least, node, rules, sums, fall_out):
 
 
 @part
-def refuse_cuts(n_cuts, monotone, has_counts, node, rules, sums, counts, fall):
-    """Overwrite the falls of cuts that counts or a monotone constraint forbid; return the largest left, as bits."""
-    largest = as_bits(REFUSED)
+def counted_range(n_cuts, count, least, source, order, is_ordered, first):
+    """The cuts b, from:to, with at least `least` of `count` rows on either side; `first` missing rows go left."""
+    total = first
+    begin = end = 0
     for b in range(n_cuts):
-        if has_counts and min(counts[b], node.count - counts[b]) < rules.min_samples_leaf:
+        total += source[order[b]] if is_ordered else source[b]
+        begin += total < least
+        end += total <= count - least
+    return begin, max(begin, end)
+
+
+@part
+def refuse_unordered(monotone, node, rules, sums, fall):
+    """Overwrite the falls of cuts that a monotone constraint forbids; return the largest left, as bits."""
+    largest = as_bits(REFUSED)
+    for b in range(sums.size):
+        g = sums[b] >> HALF
+        h = sums[b] & LOW
+        left = child_value(g, h, rules)
+        right = child_value(node.g - g, node.h - h, rules)
+        inside = min(left, right) >= node.lower and max(left, right) <= node.upper
+        if not inside or (left - right) * monotone > 0.0:
             fall[b] = REFUSED
-        if monotone != 0 or rules.is_monotone:
-            g = sums[b] >> HALF
-            h = sums[b] & LOW
-            left = child_value(g, h, rules)
-            right = child_value(node.g - g, node.h - h, rules)
-            inside = min(left, right) >= node.lower and max(left, right) <= node.upper
-            if not inside or (left - right) * monotone > 0.0:
-                fall[b] = REFUSED
         largest = max(largest, as_bits(fall[b]))
     return largest
 
 
 @part
-def space_cuts(n_cuts, least, sums, fall):
+def space_cuts(least, sums, fall):
     """Refuse cuts that follow the last one allowed by less than `least` of h; return the largest fall left, as bits."""
     largest = as_bits(REFUSED)
     last = np.int64(0)
-    for b in range(n_cuts):
+    for b in range(sums.size):
         h = sums[b] & LOW
         if h - last >= least:
             last = h
@@ -314,23 +325,25 @@ def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
         n_cuts = n_places - 1 + np.int64(missing != 0 and missing_left == 0)
         if n_cuts < 1:
             continue
-        running_sums(n_cuts, source, work.order, is_set, missing if missing_left == 1 else 0, work.sums[LEFT_SUM])
+        begin, end = 0, n_cuts
         if has_counts:
             count = counts[base : base + 256]
             first = count[n_codes] if missing_left == 1 else 0
-            running_sums(n_cuts, count, work.order, is_set, first, work.sums[LEFT_COUNT])
-        largest = score_falls(n_cuts, l2, own, least, node, rules, work.sums[LEFT_SUM], work.fall)
+            begin, end = counted_range(n_cuts, node.count, rules.min_samples_leaf, count, work.order, is_set, first)
+        if begin == end:
+            continue
+        running_sums(end, source, work.order, is_set, missing if missing_left == 1 else 0, work.sums)
+        sums, fall = work.sums[begin:end], work.fall[begin:end]
+        largest = score_falls(l2, own, least, node, rules, sums, fall)
         if is_spaced:
-            largest = space_cuts(n_cuts, least, work.sums[LEFT_SUM], work.fall)
-        if has_counts or rules.is_monotone:
-            largest = refuse_cuts(
-                n_cuts, feature.monotone, has_counts, node, rules, work.sums[LEFT_SUM], work.sums[LEFT_COUNT], work.fall
-            )
+            largest = space_cuts(least, sums, fall)
+        if rules.is_monotone:
+            largest = refuse_unordered(feature.monotone, node, rules, sums, fall)
         if largest > as_bits(node.score):
-            b = 0
+            b = begin
             while as_bits(work.fall[b]) != largest:
                 b += 1
-            amount = work.sums[LEFT_SUM, b]
+            amount = work.sums[b]
             node.score = work.fall[b]
             node.feature = f
             node.code = b
@@ -378,6 +391,16 @@ def search_histogram_node(features, has_counts, node, rules, records, histogram,
         if node.gain < rules.min_gain:
             node.feature = -1
     return node.feature >= 0
+
+
+@part
+def search_node(is_counted, features, words, rows, node, rules, records, histogram, counts, work):
+    """The best split of the node into its record; is_counted, one that leaves enough rows on either side."""
+    if is_counted:
+        members = rows[node.start : node.start + node.n]
+        clear(counts)
+        sum_rows(words, records.size, 0, words.shape[0], members, work.ones, work.ordered, counts)
+    return search_histogram_node(features, is_counted, node, rules, records, histogram, counts, work)
 
 
 @part
@@ -483,7 +506,7 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
     """Grow the tree of `rows` from nodes[0], which holds its bounds, depth and key; return the number of nodes.
 
     words [tiles, n, 8] and codes [d, n] are the coded table by rows and by columns, amounts [n] the packed sums of
-    its rows. pool [leaves + 1, tiles * 32 * 256] has a histogram for every open leaf, and one for counts. Modified in
+    its rows. pool [leaves + 1, features * 256] has a histogram for every open leaf, and one for counts. Modified in
     place: rows (those of every node end up contiguous), nodes, pool, work.
     """
     rules = rules_1[0]
@@ -491,6 +514,7 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
     counts = pool[pool.shape[0] - 1]
     # Under weights the sums of h are no counts. A split is then tried without, and counted when it is taken.
     needs_count = rules.min_samples_leaf > 1 and rules.unit_weights == 0
+    few = COUNTED * rules.min_samples_leaf
     root = nodes[0]
     root.n = rows.size
     sum_together(words, n_features, rows, 0, rows.size, amounts, work.ordered, team, pool, 0)
@@ -505,7 +529,10 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
     n_frontier = 0
     n_nodes = 1
     n_splits = 0
-    if may_split(root, rules) and search_histogram_node(features, False, root, rules, records, pool[0], counts, work):
+    is_counted = needs_count and root.count < few
+    if may_split(root, rules) and search_node(
+        is_counted, features, words, rows, root, rules, records, pool[0], counts, work
+    ):
         work.frontier[0] = 0
         n_frontier = 1
     while n_frontier > 0 and n_splits < rules.max_splits:
@@ -524,9 +551,7 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
             node.n_refused += 1
             if node.n_refused > 2:
                 continue  # cannot be: an end all the same
-            clear(counts)
-            sum_rows(words, n_features, 0, words.shape[0], members, work.ones, work.ordered, counts)
-            if search_histogram_node(features, True, node, rules, records, pool[slot], counts, work):
+            if search_node(True, features, words, rows, node, rules, records, pool[slot], counts, work):
                 push(work.frontier, n_frontier, i, True, nodes)
                 n_frontier += 1
             continue
@@ -561,8 +586,9 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
         n_slots += 1
         for child in range(first, first + 2):
             opens = opens_left if child == first else opens_right
-            if opens and search_histogram_node(
-                features, False, nodes[child], rules, records, pool[work.slot[child]], counts, work
+            is_counted = needs_count and nodes[child].count < few
+            if opens and search_node(
+                is_counted, features, words, rows, nodes[child], rules, records, pool[work.slot[child]], counts, work
             ):
                 push(work.frontier, n_frontier, child, True, nodes)
                 n_frontier += 1

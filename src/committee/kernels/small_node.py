@@ -38,12 +38,15 @@ def search_small_node(n_look, look, best_possible, node, rules, stat, position, 
             column = local[f]
             missing = n_ranks[f]
             n_missing = 0
+            difference = np.int64(0)
             for i in range(n):
                 c = np.int64(column[position[node.start + i]])
                 n_missing += c == missing
                 codes[i * width + a] = c
+                difference |= c ^ codes[a]
             if n_missing > 0:
                 return False
+            node.n_found += difference != 0
         for i in range(n):
             sum_cut(i, n, width, node.start, stat, codes, cut_g, cut_h)
         if rules.unit_weights:
@@ -98,6 +101,5 @@ def keep_best(n, width, look, best_possible, codes, gain, node):
             node.missing_left = 0
             node.threshold = np.nan
             node.is_set = 0
-            node.n_found += 1
             if best >= best_possible:
                 break

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import kernel, part
-from committee.data.growth import CODE, LEFT_G
+from committee.data.growth import CODE, CODES, LEFT_G, WEIGHTS_OF_CLASSES
 from committee.kernels.absolute import rank_targets
 from committee.kernels.node import (
     begin_children,
@@ -35,12 +35,31 @@ from committee.kernels.sampling import draw_swap, undo_draws
 from committee.kernels.scores import ABSOLUTE, FIRST_CLASS_CRITERION
 from committee.kernels.small_node import FEW_ROWS, search_small_node
 from committee.kernels.split import search_cuts, search_feature
+from committee.kernels.two_classes import fits, gather, pack_weights, search_two_classes
 
 TWO_SIDES = np.int64(2)  # codes of a drawn cut
 ONE_CUT = np.int64(1)
 NO_GROUP = np.uint64(0)
+LARGEST_CODE = 0xFFFF
 CONSTANT = 0  # number of ranks of a column that has one value in the subtree
 NOT_COPIED = -1
+
+
+@part
+def copy_column(f, n, is_ranked, feature, table, origin, column, rank_of, keys, counters, local_out):
+    """The codes of feature f for the subtree's rows, as dense ranks or as they are; return how many there may be.
+
+    Ranks make short sorts, but take one. They pay where a node looks at many of the features, and where codes are too
+    large for 16 bits. Overwrites column, rank_of, keys and counters.
+    """
+    gather_codes(f, table.bytes, table.ranks, origin, 0, n, column)
+    if is_ranked or feature.n_bins > LARGEST_CODE:
+        return rank_locally(n, feature, column, rank_of, keys, counters, local_out)
+    difference = np.uint32(0)
+    for i in range(np.uintp(n)):
+        difference |= column[i] ^ column[0]
+        local_out[i] = column[i]
+    return feature.n_bins if difference != np.uint32(0) or feature.is_categorical == 1 else CONSTANT
 
 
 @part
@@ -143,7 +162,7 @@ def grow_subtree(
     is_drawn = rules.max_features < features.size
     is_binned = table.bytes.shape[0] > 0
     is_random = rules.random_splits == 1
-    n_wanted = min(rules.max_features, features.size)
+    is_ranked = is_random or 3 * rules.max_features >= features.size
     is_simple = is_copied and rules.is_plain == 1 and not is_random
     for f in range(table.features.size):
         is_simple &= table.features[f].is_categorical == 0 and table.features[f].monotone == 0
@@ -172,18 +191,21 @@ def grow_subtree(
                 score_node(node, rules, stat, work.by_class[0])
             best_possible = perfect_score(node, rules)
             n_seen = 0
-            if is_simple and 2 < node.n <= FEW_ROWS:
+            is_packed = is_simple and node.n > 2 and fits(node, rules)
+            if is_packed:
+                pack_weights(node, stat, work.packed[WEIGHTS_OF_CLASSES])
+            elif is_simple and 2 < node.n <= FEW_ROWS:
                 n_look = 0
-                while n_seen < n_wanted:
+                while n_seen < features.size and n_look < rules.max_features:
                     if is_drawn:
                         draw_swap(features, node.key, n_seen)
                     f = features[n_seen]
                     n_seen += 1
                     if n_ranks[f] == NOT_COPIED:
-                        gather_codes(f, table.bytes, table.ranks, origin, 0, n, column)
-                        n_ranks[f] = rank_locally(
-                            n, table.features[f], column, work.cuts[CODE], work.keys, work.counters, local[f]
-                        )
+                        n_ranks[f] = copy_column(
+                            f, n, is_ranked, table.features[f], table, origin, column, work.cuts[CODE], work.keys,
+                            work.counters, local[f],
+                        )  # fmt: skip
                     look[n_look] = f
                     n_look += n_ranks[f] != CONSTANT
                 if not search_small_node(
@@ -192,7 +214,8 @@ def grow_subtree(
                     if is_drawn:
                         undo_draws(features, node.key, n_seen)
                     n_seen = 0
-            while n_seen < features.size and (n_seen < rules.max_features or node.n_found == 0):
+                    node.n_found = 0
+            while n_seen < features.size and node.n_found < rules.max_features:
                 if is_drawn:
                     draw_swap(features, node.key, n_seen)
                 f = features[n_seen]
@@ -203,14 +226,28 @@ def grow_subtree(
                 n_codes = feature.n_bins
                 if is_copied:
                     if n_ranks[f] == NOT_COPIED:
-                        gather_codes(f, table.bytes, table.ranks, origin, 0, n, column)
-                        n_ranks[f] = rank_locally(
-                            n, feature, column, work.cuts[CODE], work.keys, work.counters, local[f]
-                        )
+                        n_ranks[f] = copy_column(
+                            f, n, is_ranked, feature, table, origin, column, work.cuts[CODE], work.keys,
+                            work.counters, local[f],
+                        )  # fmt: skip
                         if code_of.size > 0 and feature.is_categorical == 0:
                             for j in range(n):
                                 code_of[f, local[f, j]] = column[j]
                     n_codes = n_ranks[f]
+                    if is_packed:
+                        differs, has_missing = gather(
+                            local[f], position, node.start, node.n, n_codes, work.packed[CODES]
+                        )
+                        node.n_found += differs
+                        if differs and not has_missing:
+                            search_two_classes(
+                                f, n_codes, node, rules, work.packed, work.packed_keys, work.counters, work.gain
+                            )
+                            if node.score >= best_possible:
+                                break
+                        if not (differs and has_missing):
+                            continue
+                        node.n_found -= 1
                     gather_local(local[f], position, node.start, node.n, column)
                 else:
                     gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, column)

@@ -9,29 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.dtypes import ROW
-from committee.base.threads import n_threads, run
+from committee.base.threads import n_threads
 from committee.data.binned import BinnedMatrix
 from committee.data.ensemble import BoostedTrees
 from committee.data.growth import RULES, Constraints, Goal, Limits
 from committee.data.tree import LEAF
 from committee.kernels import leaves, scores
 from committee.kernels.derivatives import quantise
-from committee.kernels.traverse import add_category_scores, add_tree_scores
 from committee.parts.growing import NO_LIMIT, thresholds
 from committee.parts.histogram_trees import HistogramGrower
 from committee.parts.histograms import PACKED_BITS
 from committee.parts.losses import Floats, Head, weighted_quantile
 from committee.parts.resampling import are_whole
 from committee.parts.subtrees import feature_records, new_nodes
-from committee.parts.traversing import PACKED
 
-CHUNK = 32
-"""Trees whose node records are turned into arrays together."""
+CHUNK = 2048
+"""Room for nodes of trees that are turned into arrays together."""
 
 SMALLEST_GAIN = 1e-12
 """A split must promise more than this share of (mean |g|)^2 / mean h, the size of the falls that are possible."""
-
-BLOCK = 1 << 14
 
 
 class TreePlan(NamedTuple):
@@ -94,6 +90,8 @@ class TreeGrower:
         self.amounts = np.empty(n, np.int64)
         self.ones = np.ones(n)
         self.rules = self._rules(bool(np.any(constraints.monotone)), most)
+        names = ("g_unit", "h_unit", "min_gain", "unit_weights", "min_weight_leaf")
+        self.rule = {name: self.rules[name] for name in names}  # views: to find a field by its name takes time
 
     def _rules(self, is_monotone: bool, most_leaves: int) -> NDArray[np.void]:
         plan = self.plan
@@ -127,12 +125,12 @@ class TreeGrower:
         h_scale = 1.0 if is_counted else packing_scale(size_h, self.n_counted)
         g_scale = packing_scale(size_g, self.n_counted)
         quantise(g, h, self.weight, self.is_whole, g_scale, h_scale, self.amounts)
-        rules = self.rules
-        rules["g_unit"], rules["h_unit"] = 1.0 / g_scale, 1.0 / h_scale
+        rule = self.rule
+        rule["g_unit"][0], rule["h_unit"][0] = 1.0 / g_scale, 1.0 / h_scale
         possible = size_g / self.total_weight * (size_g / size_h) if size_h > 0.0 else 0.0
-        rules["min_gain"] = max(self.plan.min_gain, SMALLEST_GAIN * possible, 1e-300)
-        rules["unit_weights"] = is_counted  # the sums of h are counts
-        rules["min_weight_leaf"] = math.ceil(min(self.plan.min_hessian * h_scale, 2.0**40) * (1.0 - 1e-12))
+        rule["min_gain"][0] = max(self.plan.min_gain, SMALLEST_GAIN * possible, 1e-300)
+        rule["unit_weights"][0] = is_counted  # the sums of h are counts
+        rule["min_weight_leaf"][0] = math.ceil(min(self.plan.min_hessian * h_scale, 2.0**40) * (1.0 - 1e-12))
 
     def grow(self, rows: NDArray[np.uint32], nodes: NDArray[np.void], features: NDArray[np.int64] | None) -> int:
         """Grow a tree of `rows`, which are reordered, into fresh `nodes`; return their number."""
@@ -213,21 +211,24 @@ class TreeStack:
         self, matrix: BinnedMatrix, max_nodes: int, done: BoostedTrees | None = None, n_heads: int = 1
     ) -> None:
         self.matrix, self.max_nodes = matrix, max_nodes
-        self.capacity = max(CHUNK // n_heads, 1) * n_heads  # the trees of a round stay together
+        self.capacity = max(CHUNK // (n_heads * max_nodes), 1) * n_heads  # the trees of a round stay together
         self.parts = [] if done is None else [done]
-        self._open_chunk()
+        self.is_open = False
+        self.sizes: list[int] = []
+        self.outputs: list[int] = []
 
     def _open_chunk(self) -> None:
         self.nodes = new_nodes(self.capacity * self.max_nodes).reshape(self.capacity, self.max_nodes)
         self.value = np.zeros((self.capacity, self.max_nodes))
         self.weight = np.zeros((self.capacity, self.max_nodes))
-        self.sizes: list[int] = []
-        self.outputs: list[int] = []
+        self.is_open = True
 
     def room(self) -> tuple[NDArray[np.void], Floats, Floats]:
         """Nodes, values and weights of the next tree, to be filled."""
         if len(self.sizes) == self.capacity:
             self._close_chunk()
+        if not self.is_open:
+            self._open_chunk()
         t = len(self.sizes)
         return self.nodes[t], self.value[t], self.weight[t]
 
@@ -243,12 +244,13 @@ class TreeStack:
             a, b = (min(max(t - begin, 0), part.n_trees) for t in (first, last))
             part.value[part.offsets[a] : part.offsets[b]] *= factor
             begin += part.n_trees
-        self.value[max(first - begin, 0) : max(last - begin, 0)] *= factor
+        if last > begin:
+            self.value[max(first - begin, 0) : last - begin] *= factor
 
     def _close_chunk(self) -> None:
         if self.sizes:
             self.parts.append(self._as_arrays())
-            self._open_chunk()
+            self.sizes, self.outputs, self.is_open = [], [], False
 
     def _as_arrays(self) -> BoostedTrees:
         sizes = np.array(self.sizes)
@@ -283,65 +285,6 @@ class TreeStack:
 
 
 NODE_FIELDS = ("left", "is_set", "n", "feature", "missing_left", "gain", "last_left", "first_right", "threshold")
-
-
-class PackedSum(NamedTuple):
-    """Trees ready for prediction."""
-
-    nodes: NDArray[np.void]
-    roots: NDArray[np.int64]
-    depths: NDArray[np.int64]
-    trees: BoostedTrees
-
-
-def pack_trees(trees: BoostedTrees) -> PackedSum:
-    """The prediction form of a stack of trees."""
-    m = trees.feature.size
-    root = np.repeat(trees.offsets[:-1], np.diff(trees.offsets))
-    is_leaf = trees.feature == LEAF
-    nodes = np.empty(m, PACKED)
-    nodes["threshold"] = np.where(is_leaf, np.inf, trees.threshold)
-    feature = np.where(is_leaf, 0, trees.feature)
-    nodes["feature"] = np.where(is_leaf | trees.missing_left, ~feature, feature)
-    nodes["left"] = np.where(is_leaf, np.arange(m), trees.left + root)
-    return PackedSum(nodes, trees.offsets[:-1].copy(), tree_depths(trees), trees)
-
-
-def tree_depths(trees: BoostedTrees) -> NDArray[np.int64]:
-    """Depth of every tree; all of them go down a level at a time."""
-    depths = np.zeros(trees.n_trees, np.int64)
-    node, tree = trees.offsets[:-1], np.arange(trees.n_trees)
-    level = 0
-    while True:
-        inner = trees.left[node] != LEAF
-        node, tree = node[inner], tree[inner]
-        if not node.size:
-            return depths
-        level += 1
-        depths[tree] = level
-        child = trees.left[node] + trees.offsets[tree]
-        node, tree = np.concatenate([child, child + 1]), np.concatenate([tree, tree])
-
-
-def add_scores(packed: PackedSum, X: NDArray[np.floating], score: Floats, n_jobs: int | None) -> None:
-    """Add the sum of the trees to score [n, heads], in place."""
-    trees = packed.trees
-    has_sets = bool(len(trees.categories))
-    table = np.ascontiguousarray(X, np.float64 if has_sets else None)
-
-    def block(i: int) -> None:
-        rows = slice(i, i + BLOCK)
-        if has_sets:
-            add_category_scores(
-                table[rows], packed.nodes, packed.roots, trees.output, trees.category_set, trees.categories,
-                trees.value, score[rows],
-            )  # fmt: skip
-        else:
-            add_tree_scores(
-                table[rows], packed.nodes, packed.roots, packed.depths, trees.output, trees.value, score[rows]
-            )
-
-    run(block, [(i,) for i in range(0, len(X), BLOCK)], n_threads(n_jobs, len(X) * max(trees.n_trees, 1)))
 
 
 def all_rows(n: int) -> NDArray[np.uint32]:

@@ -13,7 +13,6 @@ from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints, HistogramWork, Limits, Team
 from committee.data.tree import Tree
 from committee.kernels.derivatives import quantise
-from committee.kernels.histogram import TILE
 from committee.kernels.histogram_tree import assist, grow_on_histograms
 from committee.kernels.scores import FIRST_CLASS_CRITERION
 from committee.kernels.teamwork import IDLE, LINE, QUIT, STATE
@@ -59,10 +58,10 @@ class HistogramGrower:
         self.words = self.tiles.view(np.uint32)
         self.features = np.arange(d)
         self.max_nodes = 2 * max_leaves - 1
-        self.pool = np.empty((max_leaves + 1, self.words.shape[0] * TILE * 256), np.int64)
+        width = -(-d // 4) * 4 * 256  # rows are added a word of four codes at a time
+        self.pool = np.empty((max_leaves + 1, width), np.int64)
         self.work = _make_work(n, max_leaves, np.empty(0, np.int64) if ones is None else ones)
         n_assistants = threads - 1
-        width = self.pool.shape[1]
         self.team = Team(np.zeros((n_assistants, LINE), np.int64), np.empty((n_assistants, width), np.int64))
         self.scratch = [np.empty(n if self.words.shape[0] > 1 else 0, np.int64) for _ in range(n_assistants)]
 
@@ -144,7 +143,7 @@ def _make_work(n: int, max_leaves: int, ones: NDArray[np.int64]) -> HistogramWor
         ordered=np.empty(n, np.int64),
         ones=ones,
         spare=np.empty(n, ROW),
-        sums=np.empty((2, 256), np.int64),
+        sums=np.empty(256, np.int64),
         fall=np.empty(256),
         order=np.empty(257, np.int64),
         side=np.empty(256, np.uint8),

@@ -84,12 +84,22 @@ class LargeTree:
             order = np.arange(self.d)
             if self.max_features < self.d:
                 draw_order(self.nodes["key"][i], order)
-            self._search(i, order[: self.max_features])
-            for f in order[self.max_features :]:  # all constant here: go on until a feature is not
-                if self.nodes["n_found"][i]:
-                    break
-                self._search(i, np.array([f]))
+            self._search_drawn(i, order)
         return bool(self.nodes["feature"][i] != LEAF)
+
+    def _search_drawn(self, i: int, order: NDArray[np.int64]) -> None:
+        """Search features in this order until max_features were found that are not constant in the node."""
+        n_seen = n_found = 0
+        best: np.void | None = None
+        while n_seen < self.d and n_found < self.max_features:
+            chunk = order[n_seen : n_seen + self.max_features - n_found]
+            self._search(i, chunk)
+            found = self.nodes[i].copy()
+            n_seen += chunk.size
+            n_found += int(found["n_found"])
+            best = found if best is None or found["score"] > best["score"] else best
+        self.nodes[i] = best
+        self.nodes["n_found"][i] = n_found
 
     def _search_histogram(self, i: int, histograms: NodeHistograms) -> None:
         """Numeric features from the node's histogram, categorical ones from its rows."""

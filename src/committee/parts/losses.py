@@ -91,45 +91,50 @@ class Slope:
         self.g, self.h = np.empty((n_heads, n)), np.empty((n_heads, n))
         self.sums = np.empty((n_heads, self.n_blocks, 3))
         self.all_sums = np.empty((self.n_blocks, 1 + 2 * n_heads)) if is_multinomial else np.empty((0, 0))
+        self.sizes: list[tuple[float, float]] = []  # weighted sums of |g| and of h of every head
         self.total_weight = float(weight.sum()) if weight.size else float(n)
+        self.scratch = [np.empty((2, d.BLOCK))]
 
     def update(self, score: Floats, threads: int = 1) -> float:
         """Differentiate at score [heads, n]; return the mean loss, summed over the heads."""
-        ends = [self.n_blocks * i // threads for i in range(threads + 1)]
-        ranges = list(pairwise(ends))
         if self.is_multinomial:
-            return self._update_together(score, ranges, threads)
+            return self._update_together(score, threads)
         total = 0.0
+        self.sizes = []
         for k, head in enumerate(self.heads):
             g, h, sums = self.g[k], self.h[k], self.sums[k]
             if head.own is not None:
                 fill_own(head.own, self.y, score[k], self.weight, g, h, sums)
             else:
-                calls = [
-                    (head.code, head.p, self.y, score[k], self.weight, a, b, g, h, sums, np.empty(d.BLOCK))
-                    for a, b in ranges
-                ]
-                run(d.differentiate, calls, threads)
-            total += float(sums[:, 0].sum())
+                call = (head.code, head.p, self.y, score[k], self.weight)
+                self._run(d.differentiate, call, (g, h, sums), threads)
+            loss, size_g, size_h = column_sums(sums)
+            total += loss
+            self.sizes.append((size_g, size_h))
         return total / self.total_weight
 
-    def _update_together(self, score: Floats, ranges: list[tuple[int, int]], threads: int) -> float:
+    def _update_together(self, score: Floats, threads: int) -> float:
         n_heads = len(self.heads)
         factor = n_heads / (n_heads - 1.0)
-        calls = [
-            (self.y, score, self.weight, factor, a, b, self.g, self.h, self.all_sums, np.empty((2, d.BLOCK)))
-            for a, b in ranges
-        ]
-        run(d.softmax_derivatives, calls, threads)
-        return float(self.all_sums[:, 0].sum()) / self.total_weight
+        call = (self.y, score, self.weight, factor)
+        self._run(d.softmax_derivatives, call, (self.g, self.h, self.all_sums), threads)
+        loss, *sizes = column_sums(self.all_sums)
+        self.sizes = list(zip(sizes[::2], sizes[1::2], strict=True))
+        return loss / self.total_weight
 
-    def sizes(self, k: int) -> tuple[float, float]:
-        """Weighted sums of |g| and of h of one head."""
-        if self.is_multinomial:
-            of_head = self.all_sums[:, 1 + 2 * k : 3 + 2 * k].sum(axis=0)
-        else:
-            of_head = self.sums[k, :, 1:].sum(axis=0)
-        return float(of_head[0]), float(of_head[1])
+    def _run(self, kernel: Any, given: tuple[Any, ...], out: tuple[Any, ...], threads: int) -> None:
+        """Every thread takes a range of blocks and scratch of its own."""
+        if threads == 1:
+            kernel(*given, 0, self.n_blocks, *out, self.scratch[0])
+            return
+        while len(self.scratch) < threads:
+            self.scratch.append(np.empty((2, d.BLOCK)))
+        ends = [self.n_blocks * i // threads for i in range(threads + 1)]
+        run(kernel, [(*given, a, b, *out, self.scratch[i]) for i, (a, b) in enumerate(pairwise(ends))], threads)
+
+
+def column_sums(sums: Floats) -> list[float]:
+    return (sums[0] if len(sums) == 1 else sums.sum(axis=0)).tolist()
 
 
 def mean_loss(head: Head, y: Floats, score: Floats, weight: Floats) -> float:

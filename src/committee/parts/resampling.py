@@ -51,6 +51,30 @@ def draw(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> F
     return counts
 
 
+def draw_without(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> Floats:
+    """How often each row comes up in `n_draws` draws by weight without replacement.
+
+    Rows of whole weights own so many tickets each, in `order`, and sorted tickets are drawn:
+
+        0 |-row 4-|-row 0-|-row 2-|- ... -| N      N tickets, as many as rows, repeated ones counted
+             x       x  x            x             counts 1, 2, 0, ...
+
+    Under other weights a row comes up at most once: those with the smallest of exponential times, divided by the
+    weight, are drawn (Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006).
+    """
+    rng = np.random.default_rng(seed)
+    counts = np.zeros(weight.size)
+    if are_whole(weight):
+        ends = np.cumsum(weight[order]).astype(np.int64)
+        tickets = np.sort(rng.choice(int(ends[-1]), n_draws, replace=False, shuffle=False))
+        counts[order] = np.diff(np.searchsorted(tickets, ends, side="left"), prepend=0)
+        return counts
+    possible = order[weight[order] > 0.0]
+    times = rng.exponential(size=possible.size) / weight[possible]
+    counts[possible[np.argsort(times, kind="stable")[:n_draws]]] = 1.0
+    return counts
+
+
 def content_groups(X: NDArray[np.floating], y: Floats) -> NDArray[np.int64]:
     """Numbers 0, 1, ... of the distinct rows, in an order that depends on their values alone; equal rows share one."""
     order = content_order(X, y)

@@ -12,6 +12,7 @@ from committee.data.tree import LEAF
 from committee.kernels.scores import ABSOLUTE, SQUARED
 from committee.kernels.small_node import FEW_ROWS, TOGETHER
 from committee.kernels.subtree import grow_subtree
+from committee.kernels.two_classes import FEW_CODES
 from committee.parts.response import Response
 
 SUBTREE_ROWS = 4096
@@ -64,18 +65,21 @@ def make_work(n: int, rules: NDArray[np.void], n_codes: int) -> Work:
     n_classes = int(rules["n_classes"][0])
     n_histogram = max(min(2 * n, HISTOGRAM_CODES, n_codes + 2), 257)
     n_cuts = max(n + 2, n_histogram)
+    n_packed = max(2 * min(n, SUBTREE_ROWS), FEW_CODES)
     return Work(
         column=np.empty(n, np.uint32),
         keys=np.empty((2, n), np.uint64),
         counters=np.empty(2112, np.int32),
         histogram=np.empty((n_histogram, 2), np.int64),
         cuts=np.empty((4, n_cuts), np.int64),
-        gain=np.empty(n_cuts),
+        gain=np.empty(max(n_cuts, n_packed)),
         by_class=np.empty((2, n_classes)),
         by_category=np.empty((257, 3)),
         order=np.empty(257, np.int64),
         block=np.empty((3, FEW_ROWS * TOGETHER), np.int64),
         falls=np.empty((2, FEW_ROWS * TOGETHER)),
+        packed=np.empty((3, n_packed + 8), np.int32),
+        packed_keys=np.empty((2, n_packed), np.uint32),
         absolute=np.empty((6, n + 2 if rules["criterion"][0] == ABSOLUTE else 0)),
         spare_rows=np.empty(n, ROW),
         spare_stat=np.empty((n, 2), np.int64),
@@ -104,7 +108,7 @@ def grow_small(
     """The nodes of the subtree of `rows`, numbered from its root; rows and stat are reordered in place."""
     n = rows.size
     n_splits = min(n - 1, int(rules["max_splits"][0]))
-    nodes = new_nodes(2 * n_splits + 1)
+    nodes = np.empty(2 * n_splits + 1, NODE)  # kernels fill every node they make
     nodes[0] = root
     nodes[0]["start"] = 0
     work = make_work(n, rules, n)

@@ -20,9 +20,7 @@ from committee.parts.boosted_trees import (
     TreeGrower,
     TreePlan,
     TreeStack,
-    add_scores,
     newton_values,
-    pack_trees,
     quantile_values,
 )
 from committee.parts.growing import free_limits, grow
@@ -34,6 +32,7 @@ from committee.parts.scoring import pack_members, score_packed
 from committee.parts.stumps import StumpSearch
 from committee.parts.subtrees import SUBTREE_ROWS
 from committee.parts.traversing import apply_tree
+from committee.parts.tree_scores import PackedSum, add_scores
 
 
 def warmup(echo: Callable[[str], None] | None = None) -> float:
@@ -96,7 +95,7 @@ def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDA
     slope = Slope((HEADS["log_loss"],) * 3, labels, weight, True)
     slope.update(np.zeros((3, n)))
     for k, head in enumerate(slope.heads):
-        grower.prepare(slope.g[k], slope.h[k], *slope.sizes(k), False)
+        grower.prepare(slope.g[k], slope.h[k], *slope.sizes[k], False)
         nodes, value, weights = stack.room()
         rows = np.arange(n - 1, dtype=ROW)
         n_nodes = grower.grow(rows, nodes, None)
@@ -108,4 +107,5 @@ def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDA
         grower.place(grown.nodes)
         stack.keep(n_nodes, k)
     for table in (X, X.astype(np.float32)):
-        add_scores(pack_trees(stack.trees()), table, np.zeros((n, 3)), None)
+        add_scores(PackedSum(stack.trees()), table, np.zeros((n, 3)), None)
+        add_scores(PackedSum(stack.trees()), table[:1], np.zeros((1, 3)), None)

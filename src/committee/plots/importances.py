@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.explain.forest_importances import ForestImportance
 from committee.explain.importances import (
     Importances,
     PermutationImportances,
@@ -33,11 +34,21 @@ MEANING = {
     "permutation": "fall of the score when permuted, largest = 100",
 }
 
+FOREST_MEANING = {
+    "permutation": "harm to out-of-bag votes when permuted, largest = 100",
+    "tree_permutation": "harm to each tree's out-of-bag rows when permuted, largest = 100",
+    "impurity": "fall of the impurity by the feature's splits, largest = 100",
+    "impurity_oob": "fall of the impurity, measured out of bag, largest = 100",
+    "frequency": "number of the feature's splits, largest = 100",
+    "node_permutation": "harm out of bag when permuted node by node, largest = 100",
+}
+
 
 class ImportancesDisplay:
     """A bar per feature, the most important on top, scaled so that the largest is 100.
 
-    Importances by permutation have whiskers of one standard error over the repeats. Beside a bar stands its length.
+    Importances by permutation have whiskers of one standard error over the repeats, those of a forest
+    (``ImportancesDisplay(forest_importances(...).of(kind)).plot()``) over its trees. Beside a bar stands its length.
 
     Attributes
     ----------
@@ -53,7 +64,9 @@ class ImportancesDisplay:
     bars_: BarContainer
     texts_: list[Text]
 
-    def __init__(self, found: Importances | PermutationImportances, *, max_features: int = 15) -> None:
+    def __init__(
+        self, found: Importances | PermutationImportances | ForestImportance, *, max_features: int = 15
+    ) -> None:
         if max_features < 1:
             raise ValueError(f"max_features must be at least 1, got {max_features}.")
         self.found = found
@@ -111,9 +124,10 @@ class ImportancesDisplay:
 
     def _errors(self) -> Floats | None:
         """Standard errors on the scale of the bars, where there are any."""
-        if not isinstance(self.found, PermutationImportances) or np.isnan(self.found.standard_error).any():
+        if isinstance(self.found, Importances) or np.isnan(self.found.standard_error).any():
             return None
-        largest = float(self.found.mean.max())
+        raw = self.found.mean if isinstance(self.found, PermutationImportances) else self.found.raw
+        largest = float(raw.max())
         return 100.0 * self.found.standard_error[self.features] / largest if largest > 0.0 else None
 
     def _label(self, ax: Any, height: NDArray[np.int64], values: Floats, error: Floats) -> None:
@@ -127,12 +141,16 @@ class ImportancesDisplay:
                         fontsize="small", color=GREY)
             for value, size, y in zip(values, error, height, strict=True)
         ]  # fmt: skip
-        kind = "permutation" if isinstance(self.found, PermutationImportances) else self.found.kind
-        meaning = MEANING[kind].replace(", largest", " (± standard error), largest" if error.any() else ", largest")
+        meaning = self._meaning().replace(", largest", " (± standard error), largest" if error.any() else ", largest")
         ax.set_xlabel(meaning + (f" ({self.n_left_out} not shown)" if self.n_left_out else ""))
         ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=3)
         for side in ("top", "right", "left"):
             ax.spines[side].set_visible(False)
+
+    def _meaning(self) -> str:
+        if isinstance(self.found, ForestImportance):
+            return FOREST_MEANING[self.found.kind]
+        return MEANING["permutation" if isinstance(self.found, PermutationImportances) else self.found.kind]
 
 
 def _shown(value: float) -> str:

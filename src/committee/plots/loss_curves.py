@@ -73,6 +73,8 @@ class LossCurvesDisplay:
             "cv": getattr(estimator, "cv_curve_", None),
         }
         curves = {name: np.asarray(values, np.float64) for name, values in found.items() if values is not None}
+        if "cv" in curves and np.array_equal(curves.get("validation", ()), curves["cv"]):
+            del curves["validation"]  # a mean of the folds' models keeps the curve in its history too
         if "train" not in curves:
             raise TypeError(f"{type(estimator).__name__} records no losses: take ErrorCurveDisplay for its errors.")
         loss = getattr(estimator, "loss", "")

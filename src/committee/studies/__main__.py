@@ -1,13 +1,15 @@
-"""`python -m committee.studies e13 f6 f2`: the experiments of the documents on built-in data, as tables."""
+"""`python -m committee.studies e13 f6 f2 c7 d8`: the experiments of the documents on built-in data, as tables."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
 
+from committee.studies.bagging_simulation import BAYES_ERROR, reproduce_c7
 from committee.studies.boosting_experiment import reproduce_e13
 from committee.studies.folds import Mean, mean_over_folds
 from committee.studies.margin_maximisation import reproduce_f2, reproduce_f6
+from committee.studies.spam import BOOK, reproduce_d8
 
 Line = tuple[object, ...]
 
@@ -35,7 +37,23 @@ def f2() -> Iterator[Line]:
         yield name, *map(mean_over_folds, errors), found.difference
 
 
-TABLES = {"e13": e13, "f6": f6, "f2": f2}
+def c7() -> Iterator[Line]:
+    yield "trees", "one tree", "bagged, vote", "bagged, mean", "gain of the mean", "vote - mean", "best rule"
+    for name, found in reproduce_c7(verbose=1).items():
+        errors = found.tree_error, found.vote_error, found.mean_error, found.gain, found.vote_excess
+        yield name, *errors, BAYES_ERROR
+
+
+def d8() -> Iterator[Line]:
+    yield "model", "trees", "test error", "out-of-bag error", "test - out-of-bag", "above the forest", "in the book"
+    found = reproduce_d8(verbose=1)
+    for name in found.models:
+        own = (found.oob_error(name), found.optimism(name)) if name in found.oob_errors else ("", "")
+        n_trees = found.test_errors[name].shape[2]
+        yield name, n_trees, found.test_error(name), *own, found.excess(name, "random forest"), BOOK[name]
+
+
+TABLES = {"e13": e13, "f6": f6, "f2": f2, "c7": c7, "d8": d8}
 
 
 def print_table(lines: Iterable[Line]) -> None:

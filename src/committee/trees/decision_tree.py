@@ -113,38 +113,42 @@ class Training:
         return self.grow(weight)
 
 
+TREE_CONSTRAINTS: dict[str, list[Any]] = {
+    "splitter": [StrOptions({"auto", "best", "random", "binned"})],
+    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+    "min_samples_split": [
+        Interval(Integral, 2, None, closed="left"),
+        Interval(RealNotInt, 0.0, 1.0, closed="right"),
+    ],
+    "min_samples_leaf": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(RealNotInt, 0.0, 1.0, closed="neither"),
+    ],
+    "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
+    "max_features": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        StrOptions({"sqrt", "log2"}),
+        None,
+    ],
+    "random_state": ["random_state", np.random.Generator],
+    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+    "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
+    "ccp_alpha": [Interval(Real, 0.0, None, closed="left"), StrOptions({"cv"})],
+    "monotonic_cst": ["array-like", dict, None],
+    "interaction_cst": [list, tuple, StrOptions({"pairwise", "no_interactions"}), None],
+    "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+    "max_bins": [Interval(Integral, 2, 255, closed="both")],
+    "cv": ["cv_object"],
+    "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+}
+"""What the parameters of all trees may be."""
+
+
 class BaseDecisionTree(BaseEstimator):
     """What classification and regression trees share."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "splitter": [StrOptions({"auto", "best", "random", "binned"})],
-        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "min_samples_split": [
-            Interval(Integral, 2, None, closed="left"),
-            Interval(RealNotInt, 0.0, 1.0, closed="right"),
-        ],
-        "min_samples_leaf": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0.0, 1.0, closed="neither"),
-        ],
-        "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
-        "max_features": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0.0, 1.0, closed="right"),
-            StrOptions({"sqrt", "log2"}),
-            None,
-        ],
-        "random_state": ["random_state", np.random.Generator],
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
-        "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
-        "ccp_alpha": [Interval(Real, 0.0, None, closed="left"), StrOptions({"cv"})],
-        "monotonic_cst": ["array-like", dict, None],
-        "interaction_cst": [list, tuple, StrOptions({"pairwise", "no_interactions"}), None],
-        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-        "max_bins": [Interval(Integral, 2, 255, closed="both")],
-        "cv": ["cv_object"],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TREE_CONSTRAINTS
     _loss: str  # by which cross-validation judges pruned trees
 
     if TYPE_CHECKING:

@@ -331,7 +331,7 @@ def test_the_default_chooses_rate_and_rounds() -> None:
     X, y = data("squared_error", n=400)
     test_X, test_y = data("squared_error", n=2000, seed=7)
     model = GradientBoostingRegressor(random_state=0).fit(X, y)
-    assert model.learning_rate_ == pytest.approx(0.03)
+    assert model.learning_rate_ == pytest.approx(0.05)
     assert 10 < model.n_estimators_ < 2000
     fixed = [GradientBoostingRegressor(n_estimators=n, learning_rate=0.1).fit(X, y).score(test_X, test_y)
              for n in (10, 30, 100, 300)]  # fmt: skip

@@ -94,7 +94,7 @@ def differentiate(loss: Loss, y: NDArray, score: NDArray, weight: NDArray = NO_W
     n_blocks = -(-y.size // d.BLOCK)
     g, h, sums = np.full(y.size, np.nan), np.full(y.size, np.nan), np.full((n_blocks, 3), np.nan)
     for first, last in ranges or [(0, n_blocks)]:
-        scratch = np.full(d.BLOCK, np.nan)
+        scratch = np.full((2, d.BLOCK), np.nan)
         d.differentiate(loss.code, loss.p, y, score, weight, first, last, g, h, sums, scratch)
     return g, h, sums
 

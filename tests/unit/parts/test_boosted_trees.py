@@ -12,19 +12,17 @@ from committee.data.growth import Constraints
 from committee.data.tree import LEAF
 from committee.kernels.leaves import sum_leaf_weights
 from committee.parts.boosted_trees import (
-    CHUNK,
     GrownTree,
     TreeGrower,
     TreePlan,
     TreeStack,
-    add_scores,
     all_rows,
     max_leaves,
     number_of_rows,
-    pack_trees,
     quantile_values,
 )
 from committee.parts.losses import HEADS, NO_WEIGHTS
+from committee.parts.tree_scores import PackedSum, add_scores
 
 PLAN = TreePlan(
     max_leaf_nodes=8, max_depth=30, min_samples_leaf=3, min_hessian=0.0, min_gain=0.0, l1=0.0, l2=0.0, max_features=4,
@@ -60,7 +58,7 @@ def test_a_stack_predicts_what_growth_said(with_sets):
     rng = np.random.default_rng(1)
     grower = TreeGrower(matrix, Constraints.none(4), PLAN, NO_WEIGHTS)
     stack = TreeStack(matrix, grower.histograms.max_nodes)
-    n_trees = CHUNK + 3
+    n_trees = stack.capacity + 3
     expected = np.zeros((n, 2))
     for t in range(n_trees):
         g, h = rng.normal(size=n), rng.exponential(size=n)
@@ -76,7 +74,7 @@ def test_a_stack_predicts_what_growth_said(with_sets):
     trees = stack.trees()
     assert trees.n_trees == n_trees
     found = np.zeros((n, 2))
-    add_scores(pack_trees(trees), X, found, 1)
+    add_scores(PackedSum(trees), X, found, 1)
     np.testing.assert_array_equal(found, expected)
     more = TreeStack(matrix, grower.histograms.max_nodes, trees).trees()  # a warm start begins with what there is
     assert more.n_trees == n_trees
@@ -201,7 +199,7 @@ def test_monotone_constraints_bound_the_leaves():
         assert tree.nodes["lower"][i] - 1e-6 <= mean <= tree.nodes["upper"][i] + 1e-6
         tree.value[i] = mean
     stack.keep(tree.nodes.size, 0)
-    packed = pack_trees(stack.trees())
+    packed = PackedSum(stack.trees())
     scores = np.zeros((12, n, 1))
     for code in range(12):
         table = X.copy()

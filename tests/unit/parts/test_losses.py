@@ -220,8 +220,8 @@ def test_slope_does_not_depend_on_threads(threads):
     slope, alone = (Slope((HEADS["log_loss"],), y, weight, False) for _ in range(2))
     assert slope.update(score, threads) == alone.update(score, 1)
     np.testing.assert_array_equal(slope.g, alone.g)
-    assert slope.sizes(0) == alone.sizes(0)
-    assert slope.sizes(0) == pytest.approx([(weight * abs(slope.g[0])).sum(), (weight * slope.h[0]).sum()])
+    assert slope.sizes[0] == alone.sizes[0]
+    assert slope.sizes[0] == pytest.approx([(weight * abs(slope.g[0])).sum(), (weight * slope.h[0]).sum()])
 
 
 def test_slope_of_several_quantiles_adds_their_losses():
@@ -243,7 +243,7 @@ def test_slope_of_classes():
         np.testing.assert_allclose(slope.g[k], (y == k) - share[k], atol=1e-14)
         np.testing.assert_allclose(slope.h[k], 1.5 * share[k] * (1 - share[k]), atol=1e-14)
         expected_sizes = [(weight * abs(slope.g[k])).sum(), (weight * slope.h[k]).sum()]
-        assert slope.sizes(k) == pytest.approx(expected_sizes, rel=1e-12)
+        assert slope.sizes[k] == pytest.approx(expected_sizes, rel=1e-12)
 
 
 # --- packing ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,71 @@
+"""What the members of a bagged model answer for rows: their sum, or all answers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.bagging.bagging import Floats
+from committee.bagging.base_learners import SubspaceTree
+from committee.base.threads import n_threads, run
+from committee.data.ensemble import PackedTrees
+from committee.parts.members import Member, TreeMember
+from committee.parts.scoring import score_packed
+from committee.parts.traversing import PACKED, pack
+
+ANSWERS_AT_A_TIME = 1 << 22
+"""Numbers held when all answers are needed together: 32 megabytes."""
+
+
+def pack_trees(members: Sequence[Member], coefficients: Floats) -> PackedTrees | None:
+    """Trees without categorical splits in one piece; None for any other members."""
+    trees = [member for member in members if isinstance(member, TreeMember | SubspaceTree)]
+    if not trees or len(trees) < len(members) or any(len(member.tree.categories) for member in trees):
+        return None
+    sizes = [member.tree.n_nodes for member in trees]
+    roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    nodes = np.empty(sum(sizes), PACKED)
+    for member, root, size in zip(trees, roots, sizes, strict=True):
+        nodes[root : root + size] = pack(member.tree)
+        nodes["left"][root : root + size] += root
+    values = [c * np.asarray(member.node_answers, np.float64) for member, c in zip(trees, coefficients, strict=True)]
+    depths = np.array([member.tree.max_depth for member in trees], np.int64)
+    return PackedTrees(nodes, roots, depths, np.concatenate(values))
+
+
+def all_answers(members: Sequence[Member], X: NDArray[np.floating], n_jobs: int | None) -> Iterator[Floats]:
+    """Of one member after the other, [n, k]; members that are no trees answer side by side."""
+    threads = n_threads(n_jobs, 2**62) if not isinstance(members[0], TreeMember | SubspaceTree) else 1
+    for first in range(0, len(members), threads):
+        batch = [(member, X, 1 if threads > 1 else n_jobs) for member in members[first : first + threads]]
+        yield from run(_answer, batch, threads)
+
+
+def _answer(member: Member, X: NDArray[np.floating], n_jobs: int | None) -> Floats:
+    return np.asarray(member.answers(X, n_jobs), np.float64)
+
+
+def sum_of_answers(
+    members: Sequence[Member],
+    coefficients: Floats,
+    packed: PackedTrees | None,
+    X: NDArray[np.floating],
+    n_jobs: int | None,
+) -> Floats:
+    """sum of a_b h_b(x), [n, k], added in the order of the members."""
+    if packed is not None:
+        return score_packed(packed, X, n_jobs)
+    total = np.zeros(())
+    for coefficient, answers in zip(coefficients, all_answers(members, X, n_jobs), strict=True):
+        total = total + coefficient * answers
+    return total
+
+
+def side_by_side(members: Sequence[Member], X: NDArray[np.floating], n_jobs: int | None) -> Iterator[Floats]:
+    """Answers [members, rows] of blocks of rows, one number per row and member."""
+    size = max(1, ANSWERS_AT_A_TIME // len(members))
+    for first in range(0, len(X), size):
+        block = X[first : first + size]
+        yield np.array([answers[:, 0] for answers in all_answers(members, block, n_jobs)])

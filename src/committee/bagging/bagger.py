@@ -1,0 +1,472 @@
+"""What bagged classifiers and regressors share: reading the data, growing and judging members, answering."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import chain
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from committee.bagging.answering import all_answers, pack_trees, sum_of_answers
+from committee.bagging.bagging import Floats, Places, Rows, Sampling, Turn, bagging, replay
+from committee.bagging.base_learners import SubspaceTree, Task, make_learner
+from committee.bagging.judging import (
+    Record,
+    Rule,
+    Settling,
+    Tally,
+    inverse_error,
+    make_tally,
+    members_missing,
+    own_error,
+)
+from committee.base.columns import Columns
+from committee.base.fitting import all_or_nothing
+from committee.base.progress import progress
+from committee.base.rng import RandomState, member_seeds
+from committee.base.threads import n_threads
+from committee.base.validation import read_training_table, read_weights
+from committee.data.ensemble import PackedTrees, TreeSum
+from committee.data.history import History
+from committee.parts.members import Member, TreeMember, check_learner
+from committee.parts.out_of_bag import Loss
+from committee.parts.resampling import content_order, number_of_draws
+from committee.trees.decision_tree import BaseDecisionTree
+from committee.trees.ensemble import BaseEnsemble
+from committee.trees.view import TreeView
+
+MOST_MEMBERS = 1000
+"""n_estimators="auto" grows no more than these."""
+
+TreeStrategy = Literal["full", "max_leaf_nodes", "pruned"] | None
+
+
+def _is_sum_of_trees(self: Any) -> bool:
+    return isinstance(self._weak(), BaseDecisionTree) and self.combine != "median"
+
+
+class Judges(NamedTuple):
+    """The tallies of a run: over the rows outside the samples, and over validation rows [n, d] if there are any."""
+
+    oob: Tally
+    validation: Tally | None
+    X_val: NDArray[np.floating]
+
+
+class BaseBagging(BaseEnsemble):
+    """A bagged model; a subclass reads the target and combines the answers.
+
+    Fitted attributes: ``estimators_``, ``estimators_samples_`` (rows of each sample, repeated ones repeated),
+    ``estimators_features_``, ``coefficients_`` (of the members in the combination), ``history_`` (one row per member:
+    the out-of-bag error so far, the member's own, the validation error, the leaves of a tree), ``oob_error_``,
+    ``stop_reason_``, ``feature_importances_``; with `oob_score` also ``oob_score_``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_samples": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0.0, 1.0, closed="right"),
+            None,
+        ],
+        "max_features": [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0.0, 1.0, closed="right")],
+        "bootstrap": ["boolean"],
+        "bootstrap_features": ["boolean"],
+        "tree": [StrOptions({"full", "max_leaf_nodes", "pruned"}), None],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "oob_score": ["boolean", callable, str],
+        "patience": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0.0, 1.0, closed="left")],
+        "warm_start": ["boolean"],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+        "random_state": ["random_state", np.random.Generator],
+        "verbose": ["verbose"],
+    }
+    _kind: ClassVar[Literal["classifier", "regressor"]]
+    _loss: ClassVar[Loss]
+    _oob_answer: ClassVar[str]  # the attribute that holds the out-of-bag answers
+
+    if TYPE_CHECKING:
+        n_estimators: int | Literal["auto"]
+        max_samples: int | float | None
+        max_features: int | float
+        bootstrap: bool
+        bootstrap_features: bool
+        tree: TreeStrategy
+        max_leaf_nodes: int | None
+        oob_score: bool | str | Callable[[Any, Any], float]
+        patience: int
+        tol: float
+        warm_start: bool
+        random_state: RandomState
+        verbose: int
+        oob_error_: float
+
+    # --- what a subclass chooses --------------------------------------------------------------------------------------
+
+    def _default_tree(self, **params: Any) -> BaseDecisionTree:
+        raise NotImplementedError
+
+    def _rule(self) -> Rule:
+        """How the members are combined."""
+        raise NotImplementedError
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+        """The classes, None for numbers, and the target as codes or numbers."""
+        raise NotImplementedError
+
+    def _read_judged_target(self, y_val: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _describe(self, classes: NDArray[Any] | None) -> None:
+        """Set the fitted attributes that say what the target is."""
+
+    def _oob_score(self, answers: Floats, target: NDArray[Any], weight: Floats | None) -> float:
+        """What `oob_score` says of the answers [n, k] to judged rows."""
+        raise NotImplementedError
+
+    # --- the base learner ---------------------------------------------------------------------------------------------
+
+    def _default_estimator(self) -> Any:
+        if self.tree == "max_leaf_nodes":
+            return self._default_tree(max_leaf_nodes=self.max_leaf_nodes)
+        return self._default_tree(ccp_alpha="cv") if self.tree == "pruned" else self._default_tree()
+
+    def _check_strategy(self) -> None:
+        if self.estimator is not None and (self.tree is not None or self.max_leaf_nodes is not None):
+            raise ValueError(
+                "tree and max_leaf_nodes are for the default learner, and estimator is given too: leave "
+                "estimator=None, or set such parameters on the estimator."
+            )
+        if (self.tree == "max_leaf_nodes") != (self.max_leaf_nodes is not None):
+            raise ValueError(
+                f"tree='max_leaf_nodes' and a number max_leaf_nodes go together; got tree={self.tree!r} and "
+                f"max_leaf_nodes={self.max_leaf_nodes!r}."
+            )
+
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: ArrayLike | None = None,
+    ) -> Self:
+        """Bag.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : labels or numbers of shape (n_samples,)
+        sample_weight : weights of the rows, optional; a whole weight counts as so many equal rows
+        X_val, y_val, sample_weight_val : rows to judge every member on instead of out-of-bag rows, optional
+        """
+        self._validate_params()
+        self._check_strategy()
+        check_learner(self._weak(), self._kind)
+        with all_or_nothing(self):
+            task = self._read(X, y, sample_weight)
+            sampling = self._sampling(task)
+            judges = self._judges(task, sampling.places, X_val, y_val, sample_weight_val)
+            self._check_judge(sampling, judges)
+            self._run(task, sampling, judges)
+            self._keep_oob(judges.oob, sampling)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Task:
+        self.estimator_ = clone(self._weak())
+        categorical = getattr(self.estimator_, "categorical_features", "from_dtype")
+        columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
+        _refuse_outputs(y, type(self).__name__, self._kind)
+        classes, target = self._read_target(y, len(table))
+        self._refuse_missing(table)
+        weight = read_weights(sample_weight, len(table))
+        self._set_columns(columns)
+        self._describe(classes)
+        is_soft = self._kind == "classifier" and self._rule() == "mean"
+        return Task(columns, table, target, np.ones(len(table)) if weight is None else weight, classes, is_soft)
+
+    def _sampling(self, task: Task) -> Sampling:
+        places = Places.lay_out(content_order(task.X, np.asarray(task.target, np.float64)), task.weight)
+        total = number_of_draws(places.weight)
+        d = task.columns.n_features
+        n_features = self.max_features if isinstance(self.max_features, Integral) else int(self.max_features * d)
+        if n_features > d and not self.bootstrap_features:
+            raise ValueError(f"max_features={n_features} must be at most the number of features, {d}.")
+        n_draws = total if self.max_samples is None else self.max_samples
+        n_draws = int(n_draws) if isinstance(n_draws, Integral) else max(1, int(n_draws * total))
+        if n_draws > total and not self.bootstrap:
+            raise ValueError(
+                f"max_samples={n_draws} must be at most the {total} rows there are when bootstrap=False: no row is "
+                "drawn twice."
+            )
+        return Sampling(
+            places=places,
+            n_draws=n_draws,
+            bootstrap=self.bootstrap,
+            draws_all=not self.bootstrap and n_draws == total,
+            n_features=d,
+            n_features_drawn=max(1, int(n_features)),
+            bootstrap_features=self.bootstrap_features,
+        )
+
+    def _judges(self, task: Task, places: Places, X_val: Any, y_val: Any, sample_weight_val: Any) -> Judges:
+        rule, k = self._rule(), task.n_columns
+        oob = make_tally(rule, task.target[places.row], places.weight, k, self._loss)
+        if all(given is None for given in (X_val, y_val, sample_weight_val)):
+            return Judges(oob, None, task.X[:0])
+        table = self._read_judged(X_val, y_val)
+        target = self._read_judged_target(y_val, len(table), task.classes)
+        weight = read_weights(sample_weight_val, len(table), "sample_weight_val")
+        weight = np.ones(len(table)) if weight is None else weight
+        return Judges(oob, make_tally(rule, target, weight, k, self._loss), table)
+
+    def _is_named_score(self) -> bool:
+        """Is `oob_score` more than a yes or no?"""
+        return callable(self.oob_score) or isinstance(self.oob_score, str)
+
+    def _check_judge(self, sampling: Sampling, judges: Judges) -> None:
+        """Refuse a score that is not known, and what needs rows outside the samples where there are none."""
+        if isinstance(self.oob_score, str):
+            get_scorer(self.oob_score)
+        if not sampling.draws_all:
+            return
+        uses = [name for name, used in (
+            ("oob_score", bool(self.oob_score)),
+            ("combine='weighted'", self._rule() == "weighted"),
+            ("n_estimators='auto' without X_val, y_val", self.n_estimators == "auto" and judges.validation is None),
+        ) if used]  # fmt: skip
+        if uses:
+            raise ValueError(
+                f"Out of bag estimation only available if rows are left out, and {uses[0]} needs it: set "
+                "bootstrap=True, or max_samples below 1.0."
+            )
+
+    def _run(self, task: Task, sampling: Sampling, judges: Judges) -> None:
+        fingerprint = self._fingerprint(task, sampling)
+        members = self._start(fingerprint)
+        n_wanted = MOST_MEMBERS if self.n_estimators == "auto" else int(self.n_estimators)
+        if n_wanted < len(members):
+            raise ValueError(
+                f"n_estimators={n_wanted} must be larger or equal to the {len(members)} members that are there already "
+                "when warm_start=True."
+            )
+        seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[1:].tolist()
+        learn = make_learner(self._weak(), task, self.n_jobs)
+        is_tree = isinstance(self._weak(), BaseDecisionTree)
+        threads = n_threads(self.n_jobs, task.X.size * n_wanted if is_tree else 2**62)
+        turns = chain(
+            replay(members, sampling, task.X, seeds[: len(members)]),
+            bagging(learn, sampling, task.X, seeds[len(members) :], threads),
+        )
+        self._collect(turns, judges, n_wanted)
+        self._sample, self._seeds, self._print = sampling, seeds[: len(self.members_)], fingerprint
+
+    def _fingerprint(self, task: Task, sampling: Sampling) -> tuple[Any, ...]:
+        """What a warm start must find again: the rows, their weights, how samples are drawn, how members answer."""
+        arrays = (task.target, task.weight, sampling.places.row)
+        prints = [crc32(np.ascontiguousarray(array).tobytes()) for array in arrays]
+        return (task.X.shape, *prints, *sampling[1:], task.is_soft)
+
+    def _start(self, fingerprint: tuple[Any, ...]) -> list[Member]:
+        """No members, or those of an earlier fit."""
+        if not (self.warm_start and hasattr(self, "members_")):
+            self._entropy = int(member_seeds(self.random_state, 1)[0])
+            return []
+        if fingerprint != self._print:
+            raise ValueError(
+                "warm_start=True goes on with the same rows: X, y, the weights, or how samples are drawn and members "
+                "combined are others than in the earlier fit. Fit a new model, or set warm_start=False."
+            )
+        return list(self.members_)
+
+    def _collect(self, turns: Iterator[Turn], judges: Judges, n_wanted: int) -> None:
+        """Take members until their number or the settled error ends the run, and keep what they brought."""
+        by_oob = judges.validation is None
+        settling = Settling(self.patience, self.tol, "out-of-bag" if by_oob else "validation")
+        spread = _variance(judges.oob.target, judges.oob.weight) if self._rule() == "weighted" else 0.0
+        members: list[Member] = []
+        records: list[Record] = []
+        reason = ""
+        with progress(type(self).__name__, n_wanted, self.verbose) as tick:
+            for turn in turns:
+                members.append(turn.member)
+                records.append(self._judge(turn, spread, judges, len(members)))
+                error = records[-1].oob_error if by_oob else records[-1].validation_error
+                tick(f"{settling.judge} error {error:.4g}")
+                reason = settling.look(error) if self.n_estimators == "auto" else ""
+                if reason:
+                    break
+        if not reason and self.n_estimators == "auto":
+            reason = f"the {settling.judge} error had not settled after {MOST_MEMBERS} members, the most there may be"
+        self._keep(members, records, judges)
+        self.stop_reason_ = reason or "all members were fitted"
+
+    def _judge(self, turn: Turn, spread: float, judges: Judges, number: int) -> Record:
+        own = own_error(turn.outside, turn.answers, judges.oob)
+        coefficient = inverse_error(own, spread)
+        oob = judges.oob.take(turn.outside, turn.answers, coefficient)
+        validated = np.nan
+        if judges.validation is not None:
+            answers = np.asarray(turn.member.answers(judges.X_val, self.n_jobs), np.float64)
+            validated = judges.validation.take(np.arange(len(answers)), answers, coefficient)
+        tree = getattr(turn.member, "tree", None)
+        return Record(number, oob, own, validated, -1 if tree is None else tree.n_leaves, coefficient)
+
+    def _keep(self, members: list[Member], records: list[Record], judges: Judges) -> None:
+        columns = {name: [getattr(record, name) for record in records] for name in Record._fields}
+        self.members_, self.coefficients_ = members, np.array(columns["coefficient"])
+        is_sum = self._rule() != "median"
+        self._packed: PackedTrees | None = pack_trees(members, self.coefficients_) if is_sum else None
+        has_leaves = isinstance(members[0], TreeMember | SubspaceTree)
+        measured = {
+            "validation_error": judges.validation is not None,
+            "n_leaves": has_leaves,
+            "coefficient": self._rule() == "weighted",
+        }
+        self.history_ = History({name: column for name, column in columns.items() if measured.get(name, True)})
+
+    def _keep_oob(self, oob: Tally, sampling: Sampling) -> None:
+        for name in ("oob_error_", "oob_score_", self._oob_answer):
+            vars(self).pop(name, None)
+        if sampling.draws_all:
+            return
+        self.oob_error_ = oob.error
+        judged = np.flatnonzero(oob.is_judged)
+        answers = oob.mean[judged]
+        by_row = _mean_by_row(answers, sampling.places.row[judged], sampling.places.n_rows)
+        setattr(self, self._oob_answer, by_row if self._loss == "zero_one" else by_row[:, 0])
+        if not self.oob_score:
+            return
+        self._warn_unjudged(oob.n_judges)
+        weight = oob.weight[judged]
+        has_weights = bool(np.any(weight != 1.0))
+        score = self._oob_score(answers, oob.target[judged], weight if has_weights else None) if judged.size else np.nan
+        self.oob_score_ = score
+
+    def _warn_unjudged(self, n_judges: Rows) -> None:
+        n_unjudged = int(np.count_nonzero(n_judges == 0))
+        if not n_unjudged:
+            return
+        more = members_missing(n_judges.size, len(self.members_), float(n_judges.mean()) / len(self.members_))
+        count = "1 more member" if more == 1 else f"{more} more members"
+        advice = f"about {count} would judge all" if more else "samples of fewer rows (max_samples) leave some out"
+        warnings.warn(
+            f"{n_unjudged} of {n_judges.size} rows were in the sample of every member: none judges them, their "
+            f"out-of-bag answers are nan; {advice}.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+    # --- what a fitted model answers ----------------------------------------------------------------------------------
+
+    def _total(self, table: NDArray[np.floating]) -> Floats:
+        """The mean answer of the members by their coefficients, [n, k]."""
+        total = sum_of_answers(self.members_, self.coefficients_, self._packed, table, self.n_jobs)
+        return total / self.coefficients_.sum()
+
+    def _staged(self, X: Any) -> Iterator[Floats]:
+        """`_total` of the first member, of the first two, and so on."""
+        table = self._read_rows(X)
+        total = np.zeros(())
+        pairs = zip(self.coefficients_, all_answers(self.members_, table, self.n_jobs), strict=True)
+        for b, (coefficient, answers) in enumerate(pairs, start=1):
+            total = total + coefficient * answers
+            yield total / self.coefficients_[:b].sum()
+
+    @property
+    def estimators_samples_(self) -> list[Rows]:
+        """The rows that each member learned from, one drawn twice stands there twice; drawn again from the seeds."""
+        check_is_fitted(self, "members_")
+        places, sampling = self._sample.places, self._sample
+        if sampling.draws_all:
+            return [np.sort(places.row)] * len(self._seeds)
+        return [np.sort(np.repeat(places.row, sampling.draw(seed).astype(np.int64))) for seed in self._seeds]
+
+    @property
+    def estimators_features_(self) -> list[Rows]:
+        """The features that each member knows."""
+        check_is_fitted(self, "members_")
+        drawn = (self._sample.features(seed) for seed in self._seeds)
+        return [np.arange(self._sample.n_features) if features is None else features for features in drawn]
+
+    def _as_estimator(self, member: Member) -> Any:
+        if not isinstance(member, SubspaceTree):
+            return super()._as_estimator(member)
+        known, features = self.columns_, member.features.tolist()
+        names = None if known.names is None else tuple(known.names[f] for f in features)
+        tree: Any = clone(self.estimator_)
+        columns = Columns(len(features), names, tuple(known.categories[f] for f in features))
+        tree.adopt(member.own_tree, columns, self._member_attributes())
+        tree.n_features_in_ = len(features)
+        if names is not None:
+            tree.feature_names_in_ = np.array(names, dtype=object)
+        return tree
+
+    def _member_shares(self) -> Floats:
+        return self.coefficients_
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """The members' importances, averaged by their coefficients, as shares of one; a feature not drawn adds 0."""
+        check_is_fitted(self, "members_")
+        total = np.zeros(self.columns_.n_features)
+        for member, coefficient, features in zip(
+            self.members_, self.coefficients_, self.estimators_features_, strict=True
+        ):
+            if isinstance(member, TreeMember | SubspaceTree):
+                total += coefficient * TreeView(member.tree, total.size, False).compute_feature_importances()
+                continue
+            own = getattr(self._as_estimator(member), "feature_importances_", None)
+            if own is None:
+                raise AttributeError(f"The base learner {type(self._weak()).__name__} has no feature_importances_.")
+            np.add.at(total, features, coefficient * np.asarray(own, np.float64))
+        return total / total.sum() if total.sum() > 0.0 else total
+
+    @available_if(_is_sum_of_trees)
+    def tree_sum_(self) -> TreeSum:
+        """The model as a sum of trees, for explanations; only with trees of the library and without the median."""
+        check_is_fitted(self, "members_")
+        trees = [member for member in self.members_ if isinstance(member, TreeMember | SubspaceTree)]
+        k = int(np.shape(trees[0].node_answers)[1])
+        share = self.coefficients_ / self.coefficients_.sum()
+        values = tuple(member.tree._replace(value=np.asarray(member.node_answers, np.float64)) for member in trees)
+        return TreeSum(values, np.full(len(trees), -1, np.int64), share, np.zeros(k))
+
+
+def _refuse_outputs(y: Any, name: str, kind: str) -> None:
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, list) and y and isinstance(y[0], list | tuple):
+        shape = (len(y), len(y[0]))
+    if isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has {shape[1]} outputs, {name} takes one: y should be a 1d array. Wrap the model in "
+            f"sklearn.multioutput.MultiOutput{kind.capitalize()}."
+        )
+
+
+def _mean_by_row(answers: Floats, row: Rows, n_rows: int) -> Floats:
+    """The mean of the answers [places, k] of each row's places; nan for a row without any."""
+    total, n_places = np.zeros((n_rows, answers.shape[1])), np.bincount(row, minlength=n_rows)[:, np.newaxis]
+    np.add.at(total, row, answers)
+    return np.where(n_places > 0, total / np.maximum(n_places, 1), np.nan)
+
+
+def _variance(target: NDArray[Any], weight: Floats) -> float:
+    centre = np.average(target, weights=weight)
+    return float(np.average((target - centre) ** 2, weights=weight))

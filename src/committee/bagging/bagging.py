@@ -1,0 +1,152 @@
+"""Bagging predictors (Breiman, Machine Learning 24, 1996), with its relatives that draw other samples.
+
+    h_b = learner(L_b),  b = 1 .. B,   L_b a sample of n rows drawn with replacement from the n rows of L
+    regression:       h(x) = 1/B sum h_b(x)                 (or the median, or a mean weighted by out-of-bag errors)
+    classification:   h(x) = argmax_k 1/B sum P_b(k | x)    (or the class that most h_b vote for)
+
+| sample | name | reference |
+|---|---|---|
+| n rows with replacement | bagging | Breiman 1996 |
+| fewer rows without replacement | pasting | Breiman, Pasting small votes for classification, 1999 |
+| all rows, some features | random subspaces | Ho, The random subspace method, 1998 |
+| some rows, some features | random patches | Louppe and Geurts, Ensembles on random patches, 2012 |
+
+A row is outside a bootstrap sample with probability (1 - 1/n)^n -> 0.368: the members that did not see it judge it
+without a hold-out (C-5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.threads import run
+from committee.parts.members import Member
+from committee.parts.resampling import are_whole, draw, draw_without
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+BATCH = 8
+"""Members per thread between two looks at the error: those beyond the last one wanted are thrown away."""
+
+MOST_COPIES, FEW_PLACES = 8, 2**20
+"""Whole weights are laid out as copies up to this many a row on average, or if there are few places in all."""
+
+
+class Learner(Protocol):
+    """Learns a member from rows counted so often and from these features; the seed decides what is random in it."""
+
+    def __call__(self, counts: Floats, features: Rows | None, seed: int) -> Member: ...
+
+
+class Turn(NamedTuple):
+    """A member, the places that its sample left out, and its answers [places, k] to their rows."""
+
+    member: Member
+    outside: Rows
+    answers: Floats
+
+
+class Places(NamedTuple):
+    """The rows laid end to end, in an order that depends on their values alone; a row of weight 3 has three places.
+
+    Samples are drawn from places and places are judged, so that a weight means what repetition means even out of bag:
+    of three equal rows one may be in the sample and two outside it. A weight that is no whole number, or one among
+    very large ones, is the weight of a single place.
+    """
+
+    row: Rows  # [places], the row that owns the place
+    weight: Floats  # [places]
+    n_rows: int
+    has_copies: bool
+
+    @classmethod
+    def lay_out(cls, order: Rows, weight: Floats) -> Places:
+        """Places for rows in this order, none for rows without weight."""
+        owners = order[weight[order] > 0.0]
+        w = weight[owners]
+        if not are_whole(w) or w.sum() > max(MOST_COPIES * w.size, FEW_PLACES):
+            return cls(owners, w, weight.size, False)
+        row = np.repeat(owners, w.astype(np.int64))
+        return cls(row, np.ones(row.size), weight.size, row.size > owners.size)
+
+    def rows(self, counts: Floats) -> Floats:
+        """How often each row was drawn, from how often each place was."""
+        return np.bincount(self.row, counts, minlength=self.n_rows).astype(np.float64, copy=False)
+
+
+class Sampling(NamedTuple):
+    """How samples are drawn: the settings and the places, so that a seed is enough to know a sample again."""
+
+    places: Places
+    n_draws: int
+    bootstrap: bool
+    draws_all: bool  # without replacement, nothing is left out
+    n_features: int
+    n_features_drawn: int
+    bootstrap_features: bool
+
+    def draw(self, seed: int) -> Floats:
+        """How often each place is in the sample of this seed."""
+        weight = self.places.weight
+        if self.draws_all:
+            return weight
+        draw_places = draw if self.bootstrap else draw_without
+        return draw_places(weight, np.arange(weight.size), self.n_draws, _seeds(seed)[0])
+
+    def features(self, seed: int) -> Rows | None:
+        """The features of the sample in ascending order; None for all of them once."""
+        if self.n_features_drawn == self.n_features and not self.bootstrap_features:
+            return None
+        rng = np.random.default_rng(_seeds(seed)[1])
+        return np.sort(rng.choice(self.n_features, self.n_features_drawn, replace=self.bootstrap_features))
+
+
+def _seeds(seed: int) -> list[int]:
+    """Of the rows, the features and the learner."""
+    return np.random.SeedSequence(seed).generate_state(3, np.uint64).tolist()
+
+
+def bagging(
+    learn: Learner, sampling: Sampling, X: NDArray[np.floating], seeds: Sequence[int], threads: int = 1
+) -> Iterator[Turn]:
+    """Member after member, one for each seed; the number of threads changes none of them.
+
+    Notation: L the training rows, L_b the sample of member b as a count for each row, h_b the member.
+    """
+
+    def turn(seed: int) -> Turn:
+        # Step 1: draw L_b from L.
+        counts = sampling.draw(seed)
+        # Step 2: h_b learns from L_b.
+        member = learn(sampling.places.rows(counts), sampling.features(seed), _seeds(seed)[2])
+        # Step 3: h_b answers for the rows of L that are not in L_b.
+        return judged(member, sampling, counts, X)
+
+    size = BATCH * threads if threads > 1 else 1
+    for first in range(0, len(seeds), size):
+        yield from run(turn, [(seed,) for seed in seeds[first : first + size]], threads)
+
+
+def replay(
+    members: Sequence[Member], sampling: Sampling, X: NDArray[np.floating], seeds: Sequence[int]
+) -> Iterator[Turn]:
+    """The turns of members that are there already."""
+    for member, seed in zip(members, seeds, strict=True):
+        yield judged(member, sampling, sampling.draw(seed), X)
+
+
+def judged(member: Member, sampling: Sampling, counts: Floats, X: NDArray[np.floating]) -> Turn:
+    """The member's turn, with its answers for what is outside its sample."""
+    outside = np.flatnonzero(counts == 0.0)
+    if not outside.size:
+        return Turn(member, outside, np.empty((0, 1)))
+    rows = sampling.places.row[outside]
+    if not sampling.places.has_copies:
+        return Turn(member, outside, np.asarray(member.answers(X[rows]), np.float64))
+    rows, copy = np.unique(rows, return_inverse=True)
+    return Turn(member, outside, np.asarray(member.answers(X[rows]), np.float64)[copy])

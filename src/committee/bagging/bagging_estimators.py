@@ -1,0 +1,360 @@
+"""`BaggingClassifier` and `BaggingRegressor`: bagging, pasting, random subspaces and patches as estimators."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, get_scorer, r2_score
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from committee.bagging.answering import side_by_side
+from committee.bagging.bagger import BaseBagging, TreeStrategy
+from committee.bagging.bagging import Floats
+from committee.bagging.base_learners import ClassifierMember
+from committee.bagging.judging import Rule
+from committee.base.rng import RandomState
+from committee.base.validation import read_targets_classification, read_targets_regression
+from committee.parts.combining import weighted_median
+from committee.parts.out_of_bag import Loss
+from committee.trees.decision_tree import (
+    LARGEST_TARGET,
+    SMALLEST_TARGET,
+    BaseDecisionTree,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+)
+
+OobScore = bool | str | Callable[[Any, Any], float]
+
+
+def _has_scores(self: Any) -> bool:
+    return hasattr(self._weak(), "decision_function")
+
+
+class BaggingClassifier(ClassifierMixin, BaseBagging):
+    """Bagged classifiers, by default full trees of the library (C-3, C-4, C-5, C-6, B-6).
+
+    Parameters
+    ----------
+    estimator : the base learner, default a tree of the library
+        Any classifier with `fit` and `predict`; without sample weights of its own it sees the rows repeated.
+    n_estimators : number of members, or "auto": as many as it takes until the error settles, 1000 at most
+    max_samples : rows in a sample, as a number or a share; None for as many as there are
+    max_features : features in a sample, as a number or a share
+    bootstrap, bootstrap_features : draw rows, features with replacement
+    tree : {"full", "max_leaf_nodes", "pruned"}, optional; only for the default learner
+        Full trees, trees of at most `max_leaf_nodes` leaves, or full trees pruned by 10-fold cross-validation inside
+        their own sample.
+    max_leaf_nodes : leaves of a tree under tree="max_leaf_nodes"
+    combine : {"auto", "mean", "vote"}
+        The mean of the members' class distributions or their vote; "auto" takes the mean where the learner has
+        `predict_proba`.
+    oob_score : bool, name of a scorer or function of (y_true, y_pred)
+        Keep the score of the out-of-bag answers in ``oob_score_``; True is the accuracy. ``oob_error_``,
+        ``oob_decision_function_`` and the curve in ``history_`` are there anyhow.
+    patience, tol : of "auto": stop once the best error of the last `patience` members is not lower than the best
+        before them by more than the share `tol` of it
+    warm_start : go on where the last fit stopped
+    n_jobs : members that are fitted side by side; it changes nothing else
+    random_state, verbose : as in scikit-learn
+
+    Examples
+    --------
+    >>> from committee import BaggingClassifier
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = BaggingClassifier(n_estimators=100, random_state=0).fit(sonar.X, sonar.y)
+    >>> round(model.oob_error_, 3)
+    0.192
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseBagging._parameter_constraints,
+        "combine": [StrOptions({"auto", "mean", "vote"})],
+    }
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    _loss: ClassVar[Loss] = "zero_one"
+    _oob_answer: ClassVar[str] = "oob_decision_function_"
+    classes_: NDArray[Any]
+    oob_decision_function_: Floats
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int | Literal["auto"] = 10,
+        *,
+        max_samples: int | float | None = None,
+        max_features: int | float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        tree: TreeStrategy = None,
+        max_leaf_nodes: int | None = None,
+        combine: Literal["auto", "mean", "vote"] = "auto",
+        oob_score: OobScore = False,
+        patience: int = 25,
+        tol: float = 0.01,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
+        self.tree = tree
+        self.max_leaf_nodes = max_leaf_nodes
+        self.combine: Literal["auto", "mean", "vote"] = combine
+        self.oob_score = oob_score
+        self.patience = patience
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _default_tree(self, **params: Any) -> BaseDecisionTree:
+        return DecisionTreeClassifier(**params)
+
+    def _rule(self) -> Rule:
+        has_shares = hasattr(self._weak(), "predict_proba")
+        if self.combine == "mean" and not has_shares:
+            raise ValueError(
+                f"combine='mean' averages class distributions, and {type(self._weak()).__name__} has no predict_proba: "
+                "take combine='vote' or 'auto'."
+            )
+        if self.combine == "auto":
+            return "mean" if has_shares else "vote"
+        return self.combine
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+        return read_targets_classification(y, n_rows)
+
+    def _read_judged_target(self, y_val: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
+        labels, codes = read_targets_classification(y_val, n_rows)
+        unknown = np.setdiff1d(labels, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y_val has labels that y has not: {unknown[:5].tolist()}. Judge on the classes of y.")
+        return np.searchsorted(self.classes_, labels)[codes]
+
+    def _describe(self, classes: NDArray[Any] | None) -> None:
+        assert classes is not None
+        if self.warm_start and hasattr(self, "members_") and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"warm_start=True goes on with the same classes: the earlier fit had {self.classes_[:5].tolist()}, y "
+                f"has {classes[:5].tolist()}."
+            )
+        self.classes_, self.n_classes_ = classes, len(classes)
+
+    def _member_attributes(self) -> dict[str, Any]:
+        return {"classes_": self.classes_, "n_classes_": self.n_classes_}
+
+    def _oob_score(self, answers: Floats, target: NDArray[Any], weight: Floats | None) -> float:
+        judged = _JudgedClassifier(self.classes_, answers)
+        if not self._is_named_score():
+            return float(accuracy_score(self.classes_[target], judged.predict(None), sample_weight=weight))
+        return _score(self.oob_score, judged, self.classes_[target], weight)
+
+    # --- what a fitted model answers ----------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of the largest mean share, or of most votes; the first one of a tie."""
+        shares = self.predict_proba(X)
+        return self.classes_.take(shares.argmax(axis=1))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The members' mean class distribution, or the shares of their votes."""
+        return self._total(self._read_rows(X))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of `predict_proba`; minus infinity for a class that no member answers with."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+        """`predict_proba` of the first member, of the first two, and so on."""
+        yield from self._staged(X)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """`predict` of the first member, of the first two, and so on."""
+        for shares in self._staged(X):
+            yield self.classes_.take(shares.argmax(axis=1))
+
+    @available_if(_has_scores)
+    def decision_function(self, X: Any) -> Floats:
+        """The mean of the members' decision functions, of those whose sample had every class."""
+        table = self._read_rows(X)
+        scores: list[Floats] = []
+        for member in self.members_:
+            assert isinstance(member, ClassifierMember)
+            if len(member.estimator.classes_) == self.n_classes_ and hasattr(member.estimator, "decision_function"):
+                known = table if member.features is None else table[:, member.features]
+                scores.append(np.asarray(member.estimator.decision_function(known), np.float64))
+        if not scores:
+            raise ValueError(
+                "No member's sample had every class, so there is no decision function over them: draw larger samples "
+                "or more of them, or use predict_proba."
+            )
+        return np.sum(scores, axis=0) / len(scores)
+
+
+class BaggingRegressor(RegressorMixin, BaseBagging):
+    """Bagged regressors, by default full trees of the library (C-3, C-4, C-5, C-6, B-6).
+
+    Parameters are those of `BaggingClassifier`; these differ:
+
+    combine : {"mean", "median", "weighted"}
+        "weighted" is the mean by the inverse of each member's own out-of-bag mean squared error.
+    oob_score : True is R^2; ``oob_error_`` is the mean squared error, ``oob_prediction_`` the answers
+
+    Examples
+    --------
+    >>> from committee import BaggingRegressor
+    >>> from committee.data.samples import load_sample
+    >>> ozone = load_sample("ozone")
+    >>> model = BaggingRegressor(n_estimators=100, random_state=0).fit(ozone.X, ozone.y)
+    >>> round(model.oob_error_, 1)
+    19.3
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseBagging._parameter_constraints,
+        "combine": [StrOptions({"mean", "median", "weighted"})],
+    }
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _loss: ClassVar[Loss] = "squared_error"
+    _oob_answer: ClassVar[str] = "oob_prediction_"
+    oob_prediction_: Floats
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int | Literal["auto"] = 10,
+        *,
+        max_samples: int | float | None = None,
+        max_features: int | float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        tree: TreeStrategy = None,
+        max_leaf_nodes: int | None = None,
+        combine: Literal["mean", "median", "weighted"] = "mean",
+        oob_score: OobScore = False,
+        patience: int = 25,
+        tol: float = 0.01,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
+        self.tree = tree
+        self.max_leaf_nodes = max_leaf_nodes
+        self.combine: Literal["mean", "median", "weighted"] = combine
+        self.oob_score = oob_score
+        self.patience = patience
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _default_tree(self, **params: Any) -> BaseDecisionTree:
+        return DecisionTreeRegressor(**params)
+
+    def _rule(self) -> Rule:
+        return self.combine
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+        return None, self._read_judged_target(y, n_rows, None)
+
+    def _read_judged_target(self, y_val: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
+        target = read_targets_regression(y_val, n_rows)
+        if target.ndim > 1:
+            raise ValueError(f"y_val has {target.shape[1]} outputs, {type(self).__name__} takes one.")
+        largest = float(np.abs(target).max())
+        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
+            raise ValueError(
+                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
+                "float64: divide y by a number of that size."
+            )
+        return target
+
+    def _oob_score(self, answers: Floats, target: NDArray[Any], weight: Floats | None) -> float:
+        judged = _JudgedRegressor(answers)
+        if not self._is_named_score():
+            return float(r2_score(target, judged.predict(None), sample_weight=weight)) if len(target) > 1 else np.nan
+        return _score(self.oob_score, judged, target, weight)
+
+    # --- what a fitted model answers ----------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Floats:
+        """The mean, the weighted mean or the median of the members' answers."""
+        table = self._read_rows(X)
+        if self._rule() != "median":
+            return self._total(table)[:, 0]
+        return np.concatenate([weighted_median(block) for block in side_by_side(self.members_, table, self.n_jobs)])
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """`predict` of the first member, of the first two, and so on."""
+        if self._rule() != "median":
+            for total in self._staged(X):
+                yield total[:, 0]
+            return
+        table = self._read_rows(X)
+        answers = np.hstack(list(side_by_side(self.members_, table, self.n_jobs)))
+        for b in range(1, len(answers) + 1):
+            yield weighted_median(answers[:b])
+
+
+# --- scores of out-of-bag answers -------------------------------------------------------------------------------------
+
+
+class _JudgedClassifier(ClassifierMixin, BaseEstimator):
+    """Answers that were given already, as the classifier that a scorer asks."""
+
+    def __init__(self, classes: NDArray[Any], shares: Floats) -> None:
+        self.classes_, self.shares_ = classes, shares
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return self.classes_.take(self.shares_.argmax(axis=1))
+
+    def predict_proba(self, X: Any) -> Floats:
+        return self.shares_
+
+
+class _JudgedRegressor(RegressorMixin, BaseEstimator):
+    """Answers that were given already, as the regressor that a scorer asks."""
+
+    def __init__(self, answers: Floats) -> None:
+        self.answers_ = answers
+
+    def predict(self, X: Any) -> Floats:
+        return self.answers_[:, 0]
+
+
+def _score(how: OobScore, judged: Any, target: NDArray[Any], weight: Floats | None) -> float:
+    """By a scorer's name or a function of (y_true, y_pred), under the weights where there are any."""
+    if isinstance(how, str):
+        scorer: Any = get_scorer(how)
+        asked = np.empty((len(target), 1))
+        return float(
+            scorer(judged, asked, target) if weight is None else scorer(judged, asked, target, sample_weight=weight)
+        )
+    assert callable(how)
+    takes_weights = "sample_weight" in inspect.signature(how).parameters
+    if weight is not None and takes_weights:
+        return float(how(target, judged.predict(None), sample_weight=weight))  # type: ignore[call-arg]
+    return float(how(target, judged.predict(None)))

@@ -1,0 +1,170 @@
+"""Online bagging (Oza and Russell, Online bagging and boosting, 2001).
+
+Bagging gives a member a bootstrap sample of the n rows. The row i is in it k times, k ~ Binomial(n, 1/n); as the stream
+grows this becomes Poisson(1), for which n need not be known:
+
+    for every row (x, y) of the stream and every member h_t
+        k ~ Poisson(1)
+        learn (x, y) with h_t, k times
+
+The members vote, or their mean answers. A row of weight w counts as w rows: k ~ Poisson(w).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.linear_model import SGDRegressor
+from sklearn.utils._param_validation import StrOptions
+
+from committee.base.rng import RandomState
+from committee.parts.combining import class_votes, mean
+from committee.parts.online_members import OnlineMember, default_classifier
+from committee.trees.online_ensemble import BaseOnlineClassifier, BaseOnlineEnsemble, BaseOnlineRegressor, Floats, Rows
+
+
+def online_bagging(
+    members: Sequence[OnlineMember], X: Floats, y: NDArray[Any], weight: Floats, n_before: int
+) -> list[Floats]:
+    """Teach the members rows that come after `n_before` others; the members are changed. Returns the counts of each."""
+    all_counts: list[Floats] = []
+    for member in members:
+        counts = member.counts(n_before, weight)  # k ~ Poisson(w)
+        member.learn(X, y, counts)
+        all_counts.append(counts)
+    return all_counts
+
+
+class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
+    """Bagging that learns from a stream, row after row, with Poisson counts in place of resamples (C-9).
+
+    Parameters
+    ----------
+    estimator : the base learner, default logistic regression by `SGDClassifier`, for columns of similar scale
+        Any classifier with `partial_fit`. Where that takes no `sample_weight`, it is shown a row k times.
+    n_estimators : number of members
+    vote : {"majority", "mean"}
+        Count the members' answers, or average their class probabilities.
+    batch_size : rows that are judged, then learned, at once; 1 goes row by row
+    random_state : seed of the counts and of the members
+
+    ``prequential_error_`` is the error on rows not learned from yet, ``history_`` follows it over the stream,
+    ``n_seen_`` is the number of rows, ``estimators_`` are the members.
+
+    Examples
+    --------
+    >>> from committee.bagging.online_bagging import OnlineBaggingClassifier
+    >>> from committee.data.samples import load_sample
+    >>> from sklearn.preprocessing import scale
+    >>> sonar = load_sample("sonar")
+    >>> model = OnlineBaggingClassifier(random_state=0).fit(scale(sonar.X), sonar.y)
+    >>> round(model.prequential_error_, 3)
+    0.277
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseOnlineEnsemble._parameter_constraints,
+        "vote": [StrOptions({"majority", "mean"})],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 10,
+        vote: Literal["majority", "mean"] = "majority",
+        batch_size: int = 20,
+        random_state: RandomState = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.vote: Literal["majority", "mean"] = vote
+        self.batch_size = batch_size
+        self.random_state = random_state
+
+    def _default_estimator(self) -> Any:
+        return default_classifier()
+
+    def _check(self, kind: Any) -> None:
+        super()._check(kind)
+        if self.vote == "mean" and not hasattr(self._weak(), "predict_proba"):
+            raise ValueError(
+                f"vote='mean' averages probabilities, which {type(self._weak()).__name__} has not: take a base learner "
+                "with predict_proba, or vote='majority'."
+            )
+
+    def _teach(self, members: Sequence[OnlineMember], rows: Rows, n_before: int) -> None:
+        online_bagging(members, rows.X, rows.target, rows.weight, n_before)
+
+    def _shares(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        if self.vote == "majority":
+            answers = np.array([member.answers(X) for member in members], np.int64)
+            return class_votes(answers, self.n_classes_), answers
+        learned = np.array([member.has_learned for member in members])
+        shares = np.array([member.distribution(X) for member in members])
+        answers = np.where(learned[:, np.newaxis], shares.argmax(axis=2), -1)
+        return np.einsum("t,tnk->nk", learned.astype(np.float64), shares), answers
+
+
+class OnlineBaggingRegressor(RegressorMixin, BaseOnlineRegressor):
+    """Bagging of regressors that learns from a stream, row after row, with Poisson counts (C-9).
+
+    Parameters
+    ----------
+    estimator : the base learner, default ``SGDRegressor(shuffle=False)``, for columns of similar scale
+        Any regressor with `partial_fit`. Where that takes no `sample_weight`, it is shown a row k times.
+    n_estimators : number of members
+    batch_size : rows that are judged, then learned, at once; 1 goes row by row
+    random_state : seed of the counts and of the members
+
+    ``prequential_error_`` is the mean squared error on rows not learned from yet, ``history_`` follows it over the
+    stream, ``n_seen_`` is the number of rows, ``estimators_`` are the members.
+
+    Examples
+    --------
+    >>> from committee.bagging.online_bagging import OnlineBaggingRegressor
+    >>> from sklearn.datasets import make_regression
+    >>> X, y = make_regression(2000, 5, noise=10.0, random_state=0)
+    >>> model = OnlineBaggingRegressor(random_state=0).fit(X, y)
+    >>> model.history_.error[[0, -1]].round(1)  # mean squared error on the first 100 rows, on the last 100
+    array([5818.1,  148.6])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 10,
+        batch_size: int = 20,
+        random_state: RandomState = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.batch_size = batch_size
+        self.random_state = random_state
+
+    def _default_estimator(self) -> Any:
+        return SGDRegressor(shuffle=False)
+
+    def _teach(self, members: Sequence[OnlineMember], rows: Rows, n_before: int) -> None:
+        online_bagging(members, rows.X, rows.target, rows.weight, n_before)
+
+    def _mean(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, Floats]:
+        """Mean of the members that have learned, nan without any, and the answers of all."""
+        answers = np.array([member.answers(X) for member in members], np.float64)
+        learned = np.array([member.has_learned for member in members])
+        combined = mean(answers[learned]) if learned.any() else np.full(len(X), np.nan)
+        return combined, answers
+
+    def _losses(self, members: Sequence[OnlineMember], rows: Rows) -> Floats:
+        combined, answers = self._mean(members, rows.X)
+        return (np.vstack([combined, answers]) - rows.target) ** 2
+
+    def predict(self, X: Any) -> Floats:
+        """The mean of the members, 0 before any of them has learned."""
+        table = self._read_floats(X)
+        return np.nan_to_num(self._mean(self._learners(), table)[0])

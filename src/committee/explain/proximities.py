@@ -1,0 +1,235 @@
+"""Rows that a forest finds alike: proximities, the training rows behind a prediction, outliers.
+
+    proximity    P(i, j) = share of the trees in which rows i and j end in the same leaf
+    out of bag   the same share among the trees that saw neither; a tree puts rows it learned from where they belong
+    neighbours   W_i(x) = mean_t c_t(i) [i and x share a leaf of t] / sum_k c_t(k) [k and x share it]
+    outlier      n / sum_{j of the class of i} P(i, j)^2, minus the median of the class, over its median deviation
+
+with c_t(i) the weight of row i in the bag of tree t. The answer of a forest is a mean of training targets with the
+weights W (Lin and Jeon 2006): sum_i W_i(x) y_i is its prediction, and W names the cases it rests on.
+
+Two rows share few leaves as a rule, so everything is kept sparse, and computed for a block of rows at a time: a table
+of 20,000 rows never needs its 20,000 x 20,000 numbers at once.
+
+Breiman and Cutler, Random forests manual, 2003. Lin and Jeon, Random forests and adaptive nearest neighbors, 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from committee.base.validation import read_table
+from committee.explain.forest_rows import check_forest, training_rows
+from committee.forests.forest import BaseForest
+from committee.parts.traversing import apply_tree
+
+Floats = NDArray[np.float64]
+Sparse = Any  # scipy's matrices have no complete types
+
+BLOCK = 512
+"""Rows whose proximities are held at a time."""
+
+
+class Neighbours(NamedTuple):
+    """The training rows behind the answers to other rows, the weightiest first."""
+
+    rows: NDArray[np.int64]  # [n, k], positions in the training table; -1 where fewer rows have a part
+    weight: Floats  # [n, k], their parts in the answer; all parts of a row sum to 1, k of them to less
+
+    def to_frame(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
+        """One line per pair of a row and a training row behind it."""
+        import narwhals as nw
+
+        at, _ = np.nonzero(self.rows >= 0)
+        is_there = self.rows >= 0
+        columns = {"row": at, "training_row": self.rows[is_there], "weight": self.weight[is_there]}
+        return nw.from_dict(columns, backend=backend).to_native()
+
+
+def proximities(forest: BaseForest, X: Any, Z: Any = None, *, out_of_bag: bool = False) -> Sparse:
+    """Proximities of the rows of X to those of Z, or to each other, as a sparse matrix (scipy's CSR).
+
+    Parameters
+    ----------
+    forest : a fitted forest
+    X, Z : tables; without Z the rows of X are compared with each other
+    out_of_bag : X are the training rows, and only trees that saw neither row of a pair count
+
+    Examples
+    --------
+    >>> from committee import RandomForestClassifier
+    >>> from committee.data.samples import load_sample
+    >>> glass = load_sample("glass")
+    >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
+    >>> near = proximities(forest, glass.X, out_of_bag=True)
+    >>> near.shape, round(float(near[0, 1]), 2)
+    ((214, 214), 0.0)
+    """
+    return sparse.vstack([block for _, block in proximity_blocks(forest, X, Z, out_of_bag=out_of_bag)], format="csr")
+
+
+def proximity_blocks(
+    forest: BaseForest, X: Any, Z: Any = None, *, out_of_bag: bool = False, block: int = BLOCK
+) -> Iterator[tuple[slice, Sparse]]:
+    """The same in blocks of rows of X, each with the rows it is about: for tables whose proximities are too many."""
+    fitted = check_forest(forest)
+    if out_of_bag and Z is not None:
+        raise ValueError("Out-of-bag proximities are between training rows: pass them as X, and no Z.")
+    leaves = _leaves(fitted, X)
+    others = leaves if Z is None else _leaves(fitted, Z)
+    n_leaves = int(fitted.packed_.answer.size)
+    is_out = _out_of_bag(fitted, len(leaves)) if out_of_bag else None
+    transposed = _indicator(others, n_leaves, is_out).T.tocsr()
+    for first in range(0, len(leaves), block):
+        rows = slice(first, min(first + block, len(leaves)))
+        shared = _indicator(leaves[rows], n_leaves, None if is_out is None else is_out[rows]) @ transposed
+        yield rows, _shares(shared, is_out, rows, leaves.shape[1])
+
+
+def _shares(shared: Sparse, is_out: NDArray[np.bool_] | None, rows: slice, n_trees: int) -> Sparse:
+    """Numbers of shared leaves over numbers of trees that count."""
+    if is_out is None:
+        return shared / n_trees
+    together = is_out[rows].astype(np.float32) @ is_out.T.astype(np.float32)  # whole numbers, exact
+    found = shared.tocoo()
+    found.data = found.data / together[found.row, found.col]
+    return found.tocsr()
+
+
+def _leaves(forest: BaseForest, X: Any) -> NDArray[np.int32]:
+    """Leaf of every row in every tree, numbered over all trees [n, trees]."""
+    table = read_table(forest, X)
+    roots = forest.packed_.roots
+    leaves = [root + apply_tree(tree, table, forest.n_jobs) for root, tree in zip(roots, forest.trees_, strict=True)]
+    return np.stack(leaves, axis=1).astype(np.int32)
+
+
+def _out_of_bag(forest: BaseForest, n_rows: int) -> NDArray[np.bool_]:
+    """Whether row i was out of the bag of tree t [n, trees]."""
+    sampler: Any = vars(forest)["_sampler"]
+    if n_rows != sampler.weight.size:
+        raise ValueError(
+            f"The forest was fitted on {sampler.weight.size} rows, X has {n_rows}: pass the training rows."
+        )
+    is_out = np.zeros((n_rows, len(forest.trees_)), np.bool_)
+    for t in range(len(forest.trees_)):
+        is_out[forest.out_of_bag_(t), t] = True
+    if not is_out.any():
+        raise ValueError("No tree of the forest left rows out: fit it with bootstrap=True, or max_samples below 1.")
+    return is_out
+
+
+def _indicator(leaves: NDArray[np.int32], n_leaves: int, keep: NDArray[np.bool_] | None, data: Any = None) -> Sparse:
+    """Sparse [rows, leaves of all trees]: 1, or `data`, where a row ends; only where `keep` holds."""
+    keep = np.ones(leaves.shape, np.bool_) if keep is None else keep
+    values = np.ones(leaves.shape) if data is None else data
+    begins = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
+    return sparse.csr_matrix((values[keep], leaves[keep], begins), shape=(len(leaves), n_leaves))
+
+
+# --- the cases behind a prediction -----------------------------------------------------------------------------------
+
+
+def neighbours(forest: BaseForest, X_train: Any, X: Any, k: int = 5) -> Neighbours:
+    """The k training rows with the largest parts in the forest's answer to each row of X.
+
+    Weights of classes (`class_weight`) are left out of the parts: those of a forest that has them are not exactly
+    these.
+
+    Examples
+    --------
+    >>> from committee import RandomForestRegressor
+    >>> from committee.data.samples import load_sample
+    >>> ozone = load_sample("ozone")
+    >>> forest = RandomForestRegressor(random_state=0).fit(ozone.X[:-1], ozone.y[:-1])
+    >>> behind = neighbours(forest, ozone.X[:-1], ozone.X[-1:], k=3)
+    >>> behind.rows[0], behind.weight[0].round(2)
+    (array([359,  63, 327]), array([0.11, 0.06, 0.06]))
+    """
+    if isinstance(k, bool) or k < 1:
+        raise ValueError(f"k must be at least 1, got {k}.")
+    rows, weight = [], []
+    for part in weight_blocks(forest, X_train, X):
+        found = [_largest(part, i, k) for i in range(part.shape[0])]
+        rows += [one[0] for one in found]
+        weight += [one[1] for one in found]
+    return Neighbours(np.array(rows, np.int64).reshape(-1, k), np.array(weight, np.float64).reshape(-1, k))
+
+
+def weight_blocks(forest: BaseForest, X_train: Any, X: Any, block: int = BLOCK) -> Iterator[Sparse]:
+    """Parts of all training rows in the answers to blocks of rows of X: sparse [rows, n_train], lines sum to 1."""
+    fitted = check_forest(forest)
+    n_leaves = int(fitted.packed_.answer.size)
+    leaves, asked = _leaves(fitted, X_train), _leaves(fitted, X)
+    bag = _bag_weights(fitted, len(leaves))
+    in_leaf = np.bincount(leaves.ravel(), bag.ravel(), n_leaves)
+    part = np.divide(bag, in_leaf[leaves], out=np.zeros(bag.shape), where=bag > 0.0) / leaves.shape[1]
+    transposed = _indicator(leaves, n_leaves, bag > 0.0, part).T.tocsr()
+    for first in range(0, len(asked), block):
+        yield _indicator(asked[first : first + block], n_leaves, None) @ transposed
+
+
+def _bag_weights(forest: BaseForest, n_rows: int) -> Floats:
+    """Weight of row i in the sample of tree t [n, trees]."""
+    sampler, seeds = vars(forest)["_sampler"], vars(forest)["_seeds_"]
+    if n_rows != sampler.weight.size:
+        raise ValueError(
+            f"The forest was fitted on {sampler.weight.size} rows, X_train has {n_rows}: pass the training rows."
+        )
+    return np.stack([sampler.weights(seed) for seed in seeds], axis=1)
+
+
+def _largest(parts: Sparse, i: int, k: int) -> tuple[NDArray[np.int64], Floats]:
+    """Columns and values of the k largest entries of line i; of equal ones the first rows."""
+    begin, end = parts.indptr[i], parts.indptr[i + 1]
+    columns, values = parts.indices[begin:end], parts.data[begin:end]
+    order = np.lexsort((columns, -values))[:k]
+    rows, weight = np.full(k, -1, np.int64), np.zeros(k)
+    rows[: order.size], weight[: order.size] = columns[order], values[order]
+    return rows, weight
+
+
+# --- outliers --------------------------------------------------------------------------------------------------------
+
+
+def outlier_measure(forest: BaseForest, X: Any, y: Any, *, out_of_bag: bool = True) -> Floats:
+    """How far every training row lies from the others of its class, or from all others where y is a number.
+
+    Breiman calls a row with more than 10 an outlier. A class whose rows lie alike (median deviation 0) gets 0.
+
+    Examples
+    --------
+    >>> from committee import RandomForestClassifier
+    >>> from committee.data.samples import load_sample
+    >>> glass = load_sample("glass")
+    >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
+    >>> far = outlier_measure(forest, glass.X, glass.y)
+    >>> int(far.argmax()), round(float(far.max()), 1)
+    (187, 62.5)
+    """
+    fitted = check_forest(forest)
+    rows = training_rows(fitted, X, y)
+    codes = np.asarray(rows.target if rows.n_classes else np.zeros(len(rows.X)), np.int64)
+    raw = np.empty(codes.size)
+    for at, near in proximity_blocks(fitted, X, out_of_bag=out_of_bag):
+        found = near.tocoo()
+        own = np.where(codes[at][found.row] == codes[found.col], found.data**2, 0.0)
+        sums = np.bincount(found.row, own, at.stop - at.start)
+        # A row that was in every bag has no proximities out of bag; it counts as near to itself alone
+        raw[at] = codes.size / np.where(sums > 0.0, sums, 1.0)
+    return _within_classes(raw, codes)
+
+
+def _within_classes(raw: Floats, codes: NDArray[np.int64]) -> Floats:
+    out = np.zeros(raw.size)
+    for k in np.unique(codes):
+        own = codes == k
+        away = raw[own] - np.median(raw[own])
+        deviation = float(np.median(np.abs(away)))
+        out[own] = away / deviation if deviation > 0.0 else 0.0
+    return out

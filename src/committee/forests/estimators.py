@@ -1,0 +1,476 @@
+"""Random forests and extremely randomised trees, for classes and for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.rng import RandomState
+from committee.base.validation import read_targets_classification, read_targets_regression
+from committee.forests.calibration import calibrate
+from committee.forests.forest import BaseForest, MaxFeatures, Rows, keep_parameters
+from committee.forests.quantiles import LeafSamples, forest_quantiles, read_quantiles
+from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+if TYPE_CHECKING:
+    from committee.forests.sampling import Sampler
+    from committee.parts.out_of_bag import OutOfBag
+    from committee.parts.response import Response
+
+Floats = NDArray[np.float64]
+ClassWeight = Mapping[Any, float] | Literal["balanced", "balanced_subsample"] | None
+
+
+class _Answers:
+    """Out-of-bag answers under the interface of an estimator, for scikit-learn's scorers."""
+
+    def __init__(self, forest: Any, answers: Floats) -> None:
+        self.classes_ = getattr(forest, "classes_", None)
+        self._estimator_type = "classifier" if self.classes_ is not None else "regressor"
+        self.answers, self.forest = answers, forest
+
+    def __sklearn_tags__(self) -> Any:
+        return self.forest.__sklearn_tags__()
+
+    def fit(self) -> None:
+        """Nothing to learn."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return self.answers[:, 0] if self.classes_ is None else self.classes_[self.answers.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Floats:
+        return self.answers
+
+
+def _score(forest: Any, answers: Floats, y: NDArray[Any], weight: Floats, default: str) -> float:
+    """The out-of-bag answers judged by a function (y, answers), a scorer's name, or the default scorer."""
+    asked: Any = forest.oob_score
+    stand_in = _Answers(forest, answers)
+    if callable(asked):
+        judge: Any = asked
+        return float(judge(y, stand_in.predict(None)))
+    name = asked if isinstance(asked, str) and asked != "auto" else default
+    scorer: Any = get_scorer(name)
+    return float(scorer(stand_in, np.zeros((len(y), 1)), y, sample_weight=weight))
+
+
+class BaseForestClassifier(ClassifierMixin, BaseForest):
+    """Answers of a forest about classes."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseForest._parameter_constraints,
+        "criterion": [StrOptions({"gini", "entropy", "log_loss"})],
+        "bootstrap": ["boolean", StrOptions({"balanced"})],
+        "class_weight": [dict, StrOptions({"balanced", "balanced_subsample"}), None],
+        "calibration": [StrOptions({"oob"}), None],
+    }
+    _tree_class = DecisionTreeClassifier
+    classes_: Any
+    n_classes_: Any
+
+    if TYPE_CHECKING:
+        class_weight: ClassWeight
+        calibration: Literal["oob"] | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _tree_params(self) -> dict[str, Any]:
+        return {**super()._tree_params(), "class_weight": None}
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
+        classes, codes = read_targets_classification(y, n_rows)
+        if self.monotonic_cst is not None and len(classes) > 2:
+            raise ValueError(
+                "Monotonicity constraints are not supported with multiclass classification: they are about the "
+                "probability of the second of two classes."
+            )
+        if self.warm_start and hasattr(self, "trees_") and not np.array_equal(classes, self.classes_):
+            raise ValueError("warm_start=True goes on with the same classes: those of y differ from the earlier fit.")
+        return {"classes_": classes, "n_classes_": len(classes)}, codes
+
+    def _respond(self, target: NDArray[Any], weight: Floats) -> Response:
+        from committee.parts.response import class_response
+
+        return class_response(target, max(int(self.n_classes_), 2), weight, self.criterion)
+
+    def _reweigh(self, target: NDArray[Any]) -> Callable[[Floats], Floats]:
+        chosen = self.class_weight
+        if chosen is None:
+            return lambda sample: sample
+        labels = self.classes_[target]
+        if chosen != "balanced_subsample":
+            by_class = np.asarray(compute_class_weight(chosen, classes=self.classes_, y=labels), np.float64)
+            return lambda sample: sample * by_class[target]
+
+        def balance(sample: Floats) -> Floats:
+            total = np.bincount(target, sample, minlength=len(self.classes_))
+            share = np.divide(sample.sum(), len(self.classes_) * total, out=np.zeros_like(total), where=total > 0.0)
+            return sample * share[target]
+
+        return balance
+
+    def _tally(self, target: NDArray[Any], weight: Floats) -> OutOfBag:
+        from committee.parts.out_of_bag import OutOfBag
+
+        return OutOfBag(target, weight, max(int(self.n_classes_), 2), "zero_one")
+
+    def _is_judged(self, sampler: Sampler) -> bool:
+        if self.calibration == "oob" and sampler.kind == "all":
+            raise ValueError("calibration='oob' needs rows out of bag: bootstrap=True, or max_samples below 1.")
+        return super()._is_judged(sampler) or self.calibration == "oob"
+
+    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
+        judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
+        shares = tally.mean[:, : int(self.n_classes_)]
+        self.oob_decision_function_ = shares
+        if judged.size:
+            y = self.classes_[rows.target[judged]]
+            self.oob_score_ = _score(self, shares[judged], y, rows.weight[judged], "accuracy")
+        if self.calibration == "oob":
+            self.calibration_ = calibrate(shares[judged], rows.target[judged], rows.weight[judged])
+
+    def predict_proba(self, X: Any) -> Any:
+        """Class shares in the leaves each row reaches, averaged over the trees; a list of these for several outputs."""
+        if hasattr(self, "outputs_"):
+            return [output.predict_proba(X) for output in self.outputs_]
+        shares = self._mean_answers(X)[:, : int(self.n_classes_)]
+        return self.calibration_.apply(shares) if hasattr(self, "calibration_") else shares
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithms of `predict_proba`; minus infinity for a class that no leaf has."""
+        with np.errstate(divide="ignore"):
+            shares = self.predict_proba(X)
+            return [np.log(share) for share in shares] if isinstance(shares, list) else np.log(shares)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of largest mean share."""
+        if hasattr(self, "outputs_"):
+            return np.stack([output.predict(X) for output in self.outputs_], axis=1)
+        shares = self.predict_proba(X)
+        return self.classes_[shares.argmax(axis=1)]
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+        """`predict_proba` of the first tree, the first two, and so on."""
+        for means in self._staged_means(X):
+            yield means[:, : int(self.n_classes_)]
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """`predict` of the first tree, the first two, and so on."""
+        for shares in self.staged_predict_proba(X):
+            yield self.classes_[shares.argmax(axis=1)]
+
+
+class BaseForestRegressor(RegressorMixin, BaseForest):
+    """Answers of a forest about numbers."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseForest._parameter_constraints,
+        "criterion": [StrOptions({"squared_error", "friedman_mse", "absolute_error", "poisson"})],
+    }
+    _tree_class = DecisionTreeRegressor
+
+    if TYPE_CHECKING:
+        _targets: Floats
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = self.criterion == "poisson"
+        return tags
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
+        target = read_targets_regression(y, n_rows)
+        self._targets = target if self.keep_leaf_samples else np.empty(0)
+        return self._tree_class(criterion=self.criterion)._read_target(target, n_rows)  # type: ignore[call-arg]
+
+    def _respond(self, target: NDArray[Any], weight: Floats) -> Response:
+        from committee.parts.response import value_response
+
+        return value_response(target, weight, "squared_error" if self.criterion == "friedman_mse" else self.criterion)
+
+    def _tally(self, target: NDArray[Any], weight: Floats) -> OutOfBag:
+        from committee.parts.out_of_bag import OutOfBag
+
+        return OutOfBag(target, weight, 1, "squared_error")
+
+    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
+        judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
+        self.oob_prediction_ = tally.mean[:, 0]
+        self._residuals: Floats = np.sort(rows.target[judged] - self.oob_prediction_[judged])
+        if judged.size > 1:
+            answers = self.oob_prediction_[judged, np.newaxis]
+            self.oob_score_ = _score(self, answers, rows.target[judged], rows.weight[judged], "r2")
+
+    def predict(self, X: Any) -> Floats:
+        """Mean over the trees of the value of the leaf each row ends in."""
+        if hasattr(self, "outputs_"):
+            return np.stack([output.predict(X) for output in self.outputs_], axis=1)
+        return self._mean_answers(X)[:, 0]
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """`predict` of the first tree, the first two, and so on."""
+        for means in self._staged_means(X):
+            yield means[:, 0]
+
+    def predict_quantiles(self, X: Any, quantiles: ArrayLike = (0.1, 0.5, 0.9)) -> Floats:
+        """Quantiles (n_samples, n_quantiles) of the targets that share leaves with each row; needs keep_leaf_samples.
+
+        A training row weighs its share of the leaf, averaged over the trees (Meinshausen, Quantile regression forests,
+        2006).
+        """
+        check_is_fitted(self, "trees_")
+        if not self._leaves_kept:
+            raise ValueError("Quantiles come from the rows in the leaves: fit with keep_leaf_samples=True.")
+        return forest_quantiles(self.leaf_samples_, self.apply(X), read_quantiles(quantiles))
+
+    @property
+    def leaf_samples_(self) -> LeafSamples:
+        """Which training rows each leaf has, and their targets."""
+        return LeafSamples(self._leaves_kept, [self._sampler.weights(seed) for seed in self._seeds_], self._targets)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+        """Lower and upper ends (n_samples, 2): the prediction plus quantiles of the out-of-bag errors.
+
+        Zhang, Zimmerman, Nettleton and Nordman, Random forest prediction intervals, 2020. The share of new rows inside
+        is about `coverage` on average over all rows; it is not adapted to each row.
+        """
+        check_is_fitted(self, "trees_")
+        if not 0.0 < coverage < 1.0:
+            raise ValueError(f"coverage must lie between 0 and 1, got {coverage}.")
+        residuals = getattr(self, "_residuals", np.empty(0))
+        if residuals.size < 2:
+            raise ValueError("Intervals come from out-of-bag errors: fit with bootstrap=True and oob_score not False.")
+        n = residuals.size
+        # The outer order statistics: with them a new error lies inside with at least this probability
+        low = max(int(np.floor((n + 1) * 0.5 * (1.0 - coverage))) - 1, 0)
+        ends = residuals[[low, n - 1 - low]]
+        return self.predict(X)[:, np.newaxis] + ends
+
+
+class RandomForestClassifier(BaseForestClassifier):
+    """Random forest of classification trees (D-1).
+
+    Parameters have scikit-learn's names and meanings; these are new or take more:
+
+    n_estimators : int or "auto"
+        "auto" grows until the out-of-bag error settles: the mean over 50 trees is not lower by more than a share
+        `tol` than over the 50 before (at most 2,000 trees).
+    bootstrap : bool or "balanced"
+        "balanced" draws from every class as many rows as the rarest has.
+    oob_score : bool, "auto", a scorer's name or a function (y_true, y_pred)
+        "auto" judges out of bag wherever rows are left out.
+    splitter : {"auto", "best", "binned"}
+        "best" tries every distinct value, "binned" the edges of `max_bins` quantile bins; "auto" takes "best" up to
+        100,000 rows.
+    keep_leaf_samples : bool
+        Keep which rows each leaf has: for quantiles and for the cases behind a prediction.
+    tune : "oob" or None
+        "oob" chooses `max_features` and `min_samples_leaf` by the out-of-bag error of small forests (``tuned_``).
+    calibration : "oob" or None
+        "oob" makes the probabilities honest by the out-of-bag answers (``calibration_``); predictions stay.
+
+    Examples
+    --------
+    >>> from committee import RandomForestClassifier
+    >>> from committee.data.samples import load_sample
+    >>> glass = load_sample("glass")
+    >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
+    >>> round(forest.oob_error_, 3)
+    0.248
+    """
+
+    def __init__(
+        self,
+        n_estimators: int | Literal["auto"] = 100,
+        *,
+        criterion: Literal["gini", "entropy", "log_loss"] = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool | Literal["balanced"] = True,
+        oob_score: bool | str | Callable[..., float] = "auto",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: ClassWeight = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        splitter: Literal["auto", "best", "binned"] = "auto",
+        max_bins: int = 255,
+        tol: float = 0.005,
+        keep_leaf_samples: bool = False,
+        tune: Literal["oob"] | None = None,
+        calibration: Literal["oob"] | None = None,
+    ) -> None:
+        keep_parameters(self, locals())
+
+
+class RandomForestRegressor(BaseForestRegressor):
+    """Random forest of regression trees (D-1); `RandomForestClassifier` describes the parameters.
+
+    The defaults are scikit-learn's: all features at every node, full trees. `RandomForestRegressor.breiman()` has those
+    of the literature: a third of the features, and nodes of fewer than 5 rows are not split.
+
+    Examples
+    --------
+    >>> from committee import RandomForestRegressor
+    >>> from committee.data.samples import load_sample
+    >>> ozone = load_sample("ozone")
+    >>> forest = RandomForestRegressor.breiman(random_state=0).fit(ozone.X, ozone.y)
+    >>> round(forest.oob_score_, 2)
+    0.73
+    """
+
+    def __init__(
+        self,
+        n_estimators: int | Literal["auto"] = 100,
+        *,
+        criterion: Literal["squared_error", "friedman_mse", "absolute_error", "poisson"] = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool | str | Callable[..., float] = "auto",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        splitter: Literal["auto", "best", "binned"] = "auto",
+        max_bins: int = 255,
+        tol: float = 0.005,
+        keep_leaf_samples: bool = False,
+        tune: Literal["oob"] | None = None,
+    ) -> None:
+        keep_parameters(self, locals())
+
+    @classmethod
+    def breiman(cls, **params: Any) -> Self:
+        """Breiman's choices: m = floor(d / 3), nodes of fewer than 5 rows are not split; other parameters as given."""
+        choices: dict[str, Any] = {"max_features": 1.0 / 3.0, "min_samples_split": 5, **params}
+        return cls(**choices)
+
+
+class ExtraTreesClassifier(BaseForestClassifier):
+    """Extremely randomised trees: of each feature looked at one cut is drawn; no bootstrap unless asked for.
+
+    `RandomForestClassifier` describes the parameters.
+
+    Examples
+    --------
+    >>> from committee import ExtraTreesClassifier
+    >>> from committee.data.samples import load_sample
+    >>> glass = load_sample("glass")
+    >>> forest = ExtraTreesClassifier(bootstrap=True, random_state=0).fit(glass.X, glass.y)
+    >>> round(forest.oob_error_, 3)
+    0.234
+    """
+
+    _is_random = True
+
+    def __init__(
+        self,
+        n_estimators: int | Literal["auto"] = 100,
+        *,
+        criterion: Literal["gini", "entropy", "log_loss"] = "gini",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool | Literal["balanced"] = False,
+        oob_score: bool | str | Callable[..., float] = "auto",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: ClassWeight = None,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        splitter: Literal["auto", "best", "binned"] = "auto",
+        max_bins: int = 255,
+        tol: float = 0.005,
+        keep_leaf_samples: bool = False,
+        tune: Literal["oob"] | None = None,
+        calibration: Literal["oob"] | None = None,
+    ) -> None:
+        keep_parameters(self, locals())
+
+
+class ExtraTreesRegressor(BaseForestRegressor):
+    """Extremely randomised regression trees; `RandomForestClassifier` describes the parameters.
+
+    Examples
+    --------
+    >>> from committee import ExtraTreesRegressor
+    >>> from committee.data.samples import load_sample
+    >>> ozone = load_sample("ozone")
+    >>> forest = ExtraTreesRegressor(bootstrap=True, random_state=0).fit(ozone.X, ozone.y)
+    >>> round(forest.oob_score_, 2)
+    0.73
+    """
+
+    _is_random = True
+
+    def __init__(
+        self,
+        n_estimators: int | Literal["auto"] = 100,
+        *,
+        criterion: Literal["squared_error", "friedman_mse", "absolute_error", "poisson"] = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: MaxFeatures = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool | str | Callable[..., float] = "auto",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: int | float | None = None,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
+        categorical_features: Any = "from_dtype",
+        splitter: Literal["auto", "best", "binned"] = "auto",
+        max_bins: int = 255,
+        tol: float = 0.005,
+        keep_leaf_samples: bool = False,
+        tune: Literal["oob"] | None = None,
+    ) -> None:
+        keep_parameters(self, locals())

@@ -1,0 +1,465 @@
+"""What forests share: reading the data, growing, out-of-bag evidence, answering."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.columns import Columns
+from committee.base.fitting import all_or_nothing
+from committee.base.progress import progress
+from committee.base.rng import RandomState, member_seeds
+from committee.base.validation import read_table, read_training_table, read_weights
+from committee.data.history import History
+from committee.data.tree import LEAF, Tree
+from committee.forests.memory import refuse_if_too_large
+from committee.forests.settling import MOST_TREES, has_settled
+from committee.parts.packed_forest import add_answers, pack_forest
+from committee.parts.traversing import apply_tree
+from committee.trees.decision_tree import EXACT_ROWS, TREE_CONSTRAINTS, BaseDecisionTree
+
+if TYPE_CHECKING:
+    from committee.forests.random_forest import Ground, Member
+    from committee.forests.sampling import Sampler
+    from committee.parts.out_of_bag import OutOfBag
+    from committee.parts.response import Response
+
+Floats = NDArray[np.float64]
+MaxFeatures = int | float | Literal["sqrt", "log2"] | None
+
+
+class Record(NamedTuple):
+    """What one tree measured; the error is that of all trees so far on the rows they did not see."""
+
+    tree: int
+    n_leaves: int
+    oob_error: float
+
+
+class BaseForest(BaseEstimator):
+    """A forest of trees; a subclass reads the target and turns means over trees into answers.
+
+    Fitted attributes: ``estimators_`` (the trees as estimators), ``trees_``, ``history_`` (one row per tree),
+    ``packed_`` (the prediction-only form: 20 bytes a node, leaf distributions apart), ``oob_error_`` and ``oob_score_``
+    where rows were out of bag, ``stop_reason_``, ``feature_importances_``.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: limits
+            for name, limits in TREE_CONSTRAINTS.items()
+            if name not in ("cv", "ccp_alpha", "splitter")
+        },
+        "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "splitter": [StrOptions({"auto", "best", "binned"})],
+        "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
+        "bootstrap": ["boolean"],
+        "max_samples": [
+            Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0.0, 1.0, closed="right"), None,
+        ],
+        "oob_score": ["boolean", StrOptions({"auto"}), str, callable],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "keep_leaf_samples": ["boolean"],
+        "tune": [StrOptions({"oob"}), None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }  # fmt: skip
+    _is_random = False  # cuts drawn at random (extra-trees)
+    _tree_class: ClassVar[type[BaseDecisionTree]]
+
+    if TYPE_CHECKING:
+        n_estimators: int | Literal["auto"]
+        criterion: str
+        splitter: str
+        bootstrap: bool | Literal["balanced"]
+        max_samples: int | float | None
+        oob_score: bool | str | Callable[..., float]
+        tol: float
+        keep_leaf_samples: bool
+        tune: Literal["oob"] | None
+        warm_start: bool
+        max_features: MaxFeatures
+        max_bins: int
+        ccp_alpha: float
+        monotonic_cst: Any
+        interaction_cst: Any
+        categorical_features: Any
+        random_state: RandomState
+        n_jobs: int | None
+        verbose: int
+        columns_: Columns
+        trees_: list[Tree]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # --- what a subclass chooses --------------------------------------------------------------------------------------
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
+        """Fitted attributes that describe the target, and the target as numbers."""
+        raise NotImplementedError
+
+    def _respond(self, target: NDArray[Any], weight: Floats) -> Response:
+        raise NotImplementedError
+
+    def _reweigh(self, target: NDArray[Any]) -> Callable[[Floats], Floats]:
+        """Class weights on top of those of a sample."""
+        return lambda sample: sample
+
+    def _tally(self, target: NDArray[Any], weight: Floats) -> OutOfBag:
+        raise NotImplementedError
+
+    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
+        """Attributes read off the out-of-bag answers."""
+        raise NotImplementedError
+
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            NumPy array, pandas, polars or Arrow table. Missing values are taken as they are.
+        y : targets of shape (n_samples,), or (n_samples, n_outputs) for a forest per output
+        sample_weight : weights of shape (n_samples,), optional
+            A whole weight counts as so many equal rows, in the bootstrap too.
+        """
+        self._validate_params()
+        with all_or_nothing(self):
+            if _n_outputs(y) > 1:
+                self._fit_outputs(X, y, sample_weight)
+                return self
+            self._forget()
+            rows = self._read(X, y, sample_weight)
+            self._grow(rows)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        columns, table = read_training_table(
+            self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
+        )
+        is_warm = self.warm_start and hasattr(self, "trees_")
+        if is_warm and columns != self.columns_:
+            raise ValueError(
+                f"warm_start=True goes on with the same table: the {self.columns_.n_features} columns of the earlier "
+                f"fit and the {columns.n_features} of X differ."
+            )
+        described, target = self._read_target(y, len(table))
+        weight = read_weights(sample_weight, len(table))
+        for name, value in described.items():
+            setattr(self, name, value)
+        self.columns_ = columns
+        self.n_outputs_ = 1
+        if not is_warm:
+            self._entropy = int(member_seeds(self.random_state, 1)[0])
+        return Rows(table, target, np.ones(len(table)) if weight is None else weight)
+
+    def _grow(self, rows: Rows) -> None:
+        from committee.forests.random_forest import random_forest
+        from committee.forests.sampling import make_sampler
+
+        sampler = make_sampler(rows.X, rows.target, rows.weight, self.bootstrap, self.max_samples)
+        is_judged = self._is_judged(sampler)
+        past = self._past(rows, is_judged)
+        n_wanted = MOST_TREES if self.n_estimators == "auto" else int(self.n_estimators)
+        if n_wanted < len(past.trees):
+            raise ValueError(
+                f"n_estimators={n_wanted} must be larger or equal to the {len(past.trees)} trees that are there "
+                "already when warm_start=True."
+            )
+        seeds = self._seeds(n_wanted)
+        ground = self._tune(self._ground(rows), sampler, rows)
+        members = random_forest(ground, sampler, seeds[len(past.trees) :], is_judged, self.n_jobs)
+        self._collect(members, past, n_wanted, is_judged)
+        self._sampler, self._seeds_ = sampler, seeds[: len(self.trees_)]
+        self._summarise(rows, past.tally if is_judged else None)
+
+    def _tune(self, ground: Ground, sampler: Sampler, rows: Rows) -> Ground:
+        """The ground with the features of a node and the size of a leaf that the out-of-bag error chooses."""
+        if self.tune is None:
+            return ground
+        from committee.forests.tuning import TRIAL_TREES, tune_by_out_of_bag
+
+        if sampler.kind == "all":
+            raise ValueError("tune='oob' needs rows out of bag: bootstrap=True, or max_samples below 1.")
+        if not (self.warm_start and hasattr(self, "tuned_")):
+            self.tuned_ = tune_by_out_of_bag(
+                ground, sampler, lambda: self._tally(rows.target, rows.weight), self._seeds(TRIAL_TREES), self.n_jobs
+            )
+        chosen = {"max_features": self.tuned_.max_features, "min_samples_leaf": self.tuned_.min_samples_leaf}
+        return ground._replace(params={**ground.params, **chosen})
+
+    def _is_judged(self, sampler: Sampler) -> bool:
+        """Are there out-of-bag rows, and are they wanted?"""
+        is_possible = sampler.kind != "all"
+        is_asked = self.oob_score not in (False, "auto")
+        if is_asked and not is_possible:
+            raise ValueError("Out of bag estimation only available if bootstrap=True, or with max_samples below 1.")
+        if self.n_estimators == "auto" and not is_possible:
+            raise ValueError(
+                "n_estimators='auto' waits for the out-of-bag error to settle: it needs bootstrap=True, or max_samples "
+                "below 1."
+            )
+        return is_possible and (self.oob_score is not False or self.n_estimators == "auto")
+
+    def _seeds(self, n: int) -> list[int]:
+        states = np.random.SeedSequence(self._entropy).generate_state(n, np.uint64)
+        return [int(state >> np.uint64(1)) for state in states]
+
+    def _tree_params(self) -> dict[str, Any]:
+        names = self._tree_class().get_params(deep=False)
+        params = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        return {**params, "splitter": "random" if self._is_random else self.splitter}
+
+    def _ground(self, rows: Rows) -> Ground:
+        from committee.forests.random_forest import Ground
+        from committee.parts.binning import BinMapper
+        from committee.parts.limits import tree_constraints
+
+        is_binned = self.splitter == "binned" or (
+            self.splitter == "auto" and len(rows.X) > EXACT_ROWS and not self._is_random
+        )
+        has_weights = bool(np.any(rows.weight != rows.weight[0]))
+        matrix = BinMapper(self.max_bins if is_binned else None).fit_transform(
+            rows.X, rows.weight if has_weights else None, self.columns_.is_categorical, self.n_jobs
+        )
+        constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
+        target = rows.target
+        return Ground(
+            matrix, rows.X, lambda weight: self._respond(target, weight), self._reweigh(target), self._tree_params(),
+            constraints,
+        )  # fmt: skip
+
+    def _past(self, rows: Rows, is_judged: bool) -> Past:
+        """From the first tree, or on from the last one of an earlier fit."""
+        tally = self._tally(rows.target, rows.weight)
+        if not (self.warm_start and hasattr(self, "trees_")):
+            return Past([], [], tally, [])
+        if self._sampler.weight.size != len(rows.X):
+            raise ValueError(
+                f"warm_start=True goes on with the same rows: the earlier fit had {self._sampler.weight.size}, X has "
+                f"{len(rows.X)}."
+            )
+        if is_judged:
+            for t, tree in enumerate(self.trees_):
+                unseen = self.out_of_bag_(t)
+                tally.add(unseen, tree.value[apply_tree(tree, rows.X[unseen])])
+        return Past(list(self.trees_), list(self._records), tally, list(self._leaves_kept))
+
+    def _collect(self, members: Iterator[Member], past: Past, n_wanted: int, is_judged: bool) -> None:
+        trees, records = past.trees, past.records
+        curve = [record.oob_error for record in records]
+        reason = "all trees were grown"
+        with progress(type(self).__name__, n_wanted - len(trees), self.verbose) as tick:
+            for member in members:
+                error = past.tally.add(member.out_of_bag, member.answers) if is_judged else np.nan
+                trees.append(member.tree)
+                if self.keep_leaf_samples:
+                    past.leaves.append(member.leaf.astype(np.int32))
+                curve.append(error)
+                records.append(Record(len(trees), member.tree.n_leaves, error))
+                tick(f"out-of-bag error {error:.4g}" if is_judged else "")
+                if len(trees) == 1:
+                    refuse_if_too_large(member.tree, n_wanted if self.n_estimators != "auto" else 1)
+                if self.n_estimators == "auto" and has_settled(curve, self.tol):
+                    reason = f"the out-of-bag error settled after {len(trees)} trees"
+                    break
+        self.trees_, self._records, self.stop_reason_ = trees, records, reason
+        self.history_ = History.from_records(records)
+        self._leaves_kept = past.leaves
+        self.packed_ = pack_forest(trees)
+
+    def _summarise(self, rows: Rows, tally: OutOfBag | None) -> None:
+        if tally is None:
+            return
+        n_unjudged = int(np.sum(~tally.is_judged & (rows.weight > 0.0)))
+        if n_unjudged and self.oob_score is not False and self.oob_score != "auto":
+            warnings.warn(
+                f"{n_unjudged} rows were in the sample of every tree and have no out-of-bag answer (nan): grow more "
+                "trees.", UserWarning, stacklevel=5,
+            )  # fmt: skip
+        self.oob_error_ = tally.error
+        self._keep_out_of_bag(tally, rows)
+
+    # --- several outputs ----------------------------------------------------------------------------------------------
+
+    def _fit_outputs(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """A forest per output: each of its trees is as good for its output as a tree can be."""
+        columns = _columns_of(y)
+        seed = int(member_seeds(self.random_state, 1)[0] >> np.uint64(33))
+        self.outputs_: list[Any] = [self._copy(seed).fit(X, column, sample_weight) for column in columns]
+        self.n_outputs_ = len(self.outputs_)
+        first = self.outputs_[0]
+        self.columns_, self.n_features_in_ = first.columns_, first.n_features_in_
+        if hasattr(first, "feature_names_in_"):
+            self.feature_names_in_ = first.feature_names_in_
+        if hasattr(first, "classes_"):
+            self.classes_ = [output.classes_ for output in self.outputs_]
+            self.n_classes_ = [output.n_classes_ for output in self.outputs_]
+
+    def _copy(self, seed: int) -> Any:
+        forest: Any = clone(self)
+        return forest.set_params(random_state=seed, warm_start=False)
+
+    def _forget(self) -> None:
+        """What an earlier fit left and this one may not set."""
+        left = ("outputs_", "calibration_", "oob_error_", "oob_score_", "oob_decision_function_", "oob_prediction_")
+        for name in left if self.warm_start else (*left, "tuned_"):
+            vars(self).pop(name, None)
+
+    # --- what a fitted forest answers ---------------------------------------------------------------------------------
+
+    def _mean_answers(self, X: Any) -> Floats:
+        """Mean over the trees of what the leaves of each row answer [n, k]."""
+        check_is_fitted(self, "trees_")
+        table = read_table(self, X)
+        total = np.zeros((len(table), self.trees_[0].value.shape[1]))
+        add_answers(self.packed_, table, total, self.n_jobs)
+        return total / len(self.trees_)
+
+    def _staged_means(self, X: Any) -> Iterator[Floats]:
+        check_is_fitted(self, "trees_")
+        table = read_table(self, X)
+        total = np.zeros((len(table), self.trees_[0].value.shape[1]))
+        for t, tree in enumerate(self.trees_, 1):
+            total += tree.value[apply_tree(tree, table, self.n_jobs)]
+            yield total / t
+
+    def member_answers(self, X: Any) -> Floats:
+        """What every tree answers: class shares or means, (n_trees, n_samples, k)."""
+        check_is_fitted(self, "trees_")
+        table = read_table(self, X)
+        return np.stack([tree.value[apply_tree(tree, table, self.n_jobs)] for tree in self.trees_])
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Number of the leaf each row ends in, for every tree: (n_samples, n_trees)."""
+        check_is_fitted(self, "trees_")
+        table = read_table(self, X)
+        return np.stack([apply_tree(tree, table, self.n_jobs) for tree in self.trees_], axis=1)
+
+    def decision_path(self, X: Any) -> tuple[sparse.csr_matrix, NDArray[np.int64]]:
+        """Indicator matrix (n_samples, n_nodes) of the nodes each row passes, and where each tree's nodes begin."""
+        from committee.parts.traversing import decision_path
+
+        check_is_fitted(self, "trees_")
+        table = read_table(self, X)
+        paths = [decision_path(tree, table, self.n_jobs) for tree in self.trees_]
+        begins = np.cumsum([0, *(tree.n_nodes for tree in self.trees_)])
+        return sparse.csr_matrix(sparse.hstack(paths)), begins
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees as estimators of their own."""
+        check_is_fitted(self, "trees_")
+        return [self._as_estimator(tree) for tree in self.trees_]
+
+    def _as_estimator(self, tree: Tree) -> Any:
+        params = self._tree_params()
+        estimator: Any = self._tree_class(**params)
+        described = {name: getattr(self, name) for name in ("classes_", "n_classes_") if hasattr(self, name)}
+        estimator.adopt(tree, self.columns_, described)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(estimator, name, getattr(self, name))
+        return estimator
+
+    @property
+    def estimators_samples_(self) -> list[NDArray[np.int64]]:
+        """The rows of each tree's sample, repeated as often as they were drawn."""
+        check_is_fitted(self, "trees_")
+        return [
+            np.repeat(np.arange(sample.size), np.rint(np.maximum(sample, sample > 0.0)).astype(np.int64))
+            for sample in (self._sampler.weights(seed) for seed in self._seeds_)
+        ]
+
+    def out_of_bag_(self, t: int) -> NDArray[np.int64]:
+        """The rows that tree t did not learn from."""
+        check_is_fitted(self, "trees_")
+        return self._sampler.out_of_bag(self._sampler.weights(self._seeds_[t]))
+
+    def __len__(self) -> int:
+        """Number of trees."""
+        check_is_fitted(self, "trees_")
+        return len(self.trees_)
+
+    def __getitem__(self, index: int) -> Any:
+        """One tree as an estimator of its own."""
+        check_is_fitted(self, "trees_")
+        return self._as_estimator(self.trees_[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.estimators_)
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Impurity falls of each feature's splits as shares of one, averaged over the trees (D-4)."""
+        if hasattr(self, "outputs_"):
+            return np.mean([output.feature_importances_ for output in self.outputs_], axis=0)
+        check_is_fitted(self, "trees_")
+        d = self.columns_.n_features
+        shares = np.zeros(d)
+        for tree in self.trees_:
+            inner = tree.feature != LEAF
+            falls = np.bincount(tree.feature[inner], tree.gain[inner], minlength=d)
+            shares += falls / falls.sum() if falls.sum() > 0.0 else 0.0
+        return shares / shares.sum() if shares.sum() > 0.0 else shares
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the prediction form, which is made of the trees again."""
+        state: Mapping[str, Any] = super().__getstate__()  # type: ignore[misc]
+        return {name: value for name, value in state.items() if name != "packed_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if "trees_" in vars(self):
+            self.packed_ = pack_forest(self.trees_)
+
+
+class Rows(NamedTuple):
+    """Training rows as numbers."""
+
+    X: NDArray[np.floating]
+    target: NDArray[Any]
+    weight: Floats
+
+
+class Past(NamedTuple):
+    """What a warm start goes on from."""
+
+    trees: list[Tree]
+    records: list[Record]
+    tally: OutOfBag
+    leaves: list[NDArray[np.int32]]
+
+
+def keep_parameters(estimator: Any, arguments: Mapping[str, Any]) -> None:
+    """Attributes named as the arguments of __init__, whose locals() these are."""
+    for name, value in arguments.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
+
+
+def _n_outputs(y: Any) -> int:
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, list | tuple) and len(y) and np.ndim(y[0]) == 1:
+        shape = np.shape(y)
+    return int(shape[1]) if shape is not None and len(shape) == 2 else 1
+
+
+def _columns_of(y: Any) -> list[Any]:
+    if hasattr(y, "columns"):
+        return [y[name] for name in y.columns]
+    return list(np.asarray(y).T)

@@ -1,0 +1,83 @@
+"""Random forests: trees on samples of the rows that look at a few features, drawn anew at every node (D-1, D-2).
+
+Member b of a forest:
+
+    1. draw a bootstrap sample of the rows
+    2. grow a tree on it; at every node draw m of the d features and take the best split among those
+    3. ask it for the rows that are not in its sample: they judge the forest (out-of-bag, C-5)
+
+The forest answers with the mean over its trees of class shares, or of values. Breiman's choices are m = floor(sqrt d)
+and full trees for classes, m = floor(d / 3) and nodes of fewer than 5 rows left whole for numbers. With m = d this is
+bagging of trees; without samples and with cuts drawn at random these are extremely randomised trees.
+
+Breiman, Random forests, 2001. Geurts, Ernst and Wehenkel, Extremely randomized trees, 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.threads import n_threads, run
+from committee.data.binned import BinnedMatrix
+from committee.data.growth import Constraints
+from committee.data.tree import Tree
+from committee.forests.sampling import Sampler
+from committee.parts.growing import grow_placed
+from committee.parts.limits import tree_limits
+from committee.parts.pruning import prune
+from committee.parts.response import Response
+from committee.parts.traversing import apply_tree
+
+Floats = NDArray[np.float64]
+
+
+class Ground(NamedTuple):
+    """What every tree grows on: the table, coded and as it is, the target, and how a tree is limited."""
+
+    matrix: BinnedMatrix
+    X: NDArray[np.floating]
+    respond: Callable[[Floats], Response]  # the target under the weights of a sample
+    reweigh: Callable[[Floats], Floats]  # class weights, on top of those of a sample
+    params: Mapping[str, Any]
+    constraints: Constraints
+
+
+class Member(NamedTuple):
+    """A tree, the rows it did not see with its answers to them, and the leaf of every row it saw (-1 elsewhere)."""
+
+    tree: Tree
+    out_of_bag: NDArray[np.int64]
+    answers: Floats  # [rows, k]
+    leaf: NDArray[np.int64]
+
+
+def random_forest(
+    ground: Ground, sampler: Sampler, seeds: Sequence[int], is_judged: bool, n_jobs: int | None
+) -> Iterator[Member]:
+    """Grow a member per seed. Threads grow several at a time; the members and their order do not depend on that."""
+    threads = n_threads(n_jobs, ground.matrix.n_rows * ground.matrix.n_features * len(seeds))
+    together = 2 * threads if threads > 1 else 1
+    for first in range(0, len(seeds), together):
+        calls = [(ground, sampler, seed, is_judged) for seed in seeds[first : first + together]]
+        yield from run(grow_member, calls, threads)
+
+
+def grow_member(ground: Ground, sampler: Sampler, seed: int, is_judged: bool) -> Member:
+    """One tree of the forest."""
+    # Step 1: a sample of the rows, as a weight for each
+    sample = sampler.weights(seed)
+    # Step 2: a tree
+    response = ground.respond(ground.reweigh(sample))
+    limits = tree_limits(ground.params, response, ground.matrix.n_features, ground.constraints)
+    tree, leaf = grow_placed(ground.matrix, response, limits, ground.constraints, seed=seed, n_jobs=1)
+    if ground.params["ccp_alpha"] > 0.0:
+        tree = prune(tree, ground.params["ccp_alpha"])
+        leaf = np.where(leaf >= 0, apply_tree(tree, ground.X), -1)
+    # Step 3: its answers to the rows that it did not see
+    unseen = sampler.out_of_bag(sample) if is_judged else np.empty(0, np.int64)
+    answers = tree.value[apply_tree(tree, ground.X[unseen])]
+    return Member(tree, unseen, answers, leaf)

@@ -1,0 +1,209 @@
+"""Two classes of small weights under the plain squared (Gini) criterion: the trees of forests.
+
+The weights of a row in the two classes are the halves of one 32-bit integer, so one addition sums both. A cut sends
+left every row whose code is not larger. The sums of a feature's cuts come from comparing every row with every other
+(few rows), from a histogram (few codes), or from sorting integers that carry code and weight together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from committee.base.jit import part
+from committee.data.growth import CODES, SUMS, WEIGHTS_OF_CLASSES
+from committee.kernels.scores import variance_fall
+
+PAIR_ROWS = 64
+"""Rows up to which every one is compared with every other."""
+
+LARGEST_WEIGHT = 1 << 15
+"""Of a node's rows together: that of each class fits half an integer."""
+
+FEW_CODES = 256
+"""With so few codes a histogram is quicker than a sort, however few the rows."""
+
+HALF = np.int32(16)
+LOW = np.int32(0xFFFF)
+NO_CODE = np.int32(0x7FFFFFFF)
+DIGIT = np.uint32(8)
+DIGITS = 256
+
+
+@part
+def fits(node, rules):
+    """Do the weights of the node's rows share integers?"""
+    return rules.n_classes == 2 and node.h < LARGEST_WEIGHT
+
+
+@part
+def pack_weights(node, stat, weights_out):
+    """Weights of the node's rows, those of the second class in the upper half."""
+    start = np.uintp(node.start)
+    for i in range(np.uintp(node.n)):
+        w = np.int32(stat[start + i, 1])
+        weights_out[i] = w if stat[start + i, 0] < 0 else w << HALF
+
+
+@part
+def gather(codes, position, start, n, missing, codes_out):
+    """Codes of a subtree's column for rows position[start : start + n]; whether they differ, whether one is missing."""
+    start = np.uintp(start)
+    first = np.int32(codes[position[start]])
+    difference = np.int32(0)
+    n_missing = np.int32(0)
+    for i in range(np.uintp(n)):
+        c = np.int32(codes[position[start + i]])
+        difference |= c ^ first
+        n_missing += np.int32(c == missing)
+        codes_out[i] = c
+    return difference != 0, n_missing > 0
+
+
+@part
+def search_two_classes(f, n_codes, node, rules, packed, keys, counters, gain):
+    """Search feature f, the node's codes in packed[CODES], its weights in packed[WEIGHTS_OF_CLASSES]; none is missing.
+
+    Overwrites the rest of packed, keys [2, n], counters and gain.
+    """
+    n = node.n
+    codes, weights, sums = packed[CODES], packed[WEIGHTS_OF_CLASSES], packed[SUMS]
+    if n <= PAIR_ROWS:
+        sum_pairs(n, codes, weights, sums)
+        score_sums(n, node, rules, sums, gain)
+        c = lowest_best(n, node.score, codes, gain)
+        if c >= 0:
+            keep(f, codes[c], gain[c], node)
+    elif n_codes <= max(2 * n, FEW_CODES):
+        sum_histogram(n, n_codes, codes, weights, sums)
+        score_sums(n_codes, node, rules, sums, gain)
+        c = first_best(n_codes, node.score, gain)
+        if c >= 0:
+            keep(f, c, gain[c], node)
+    else:
+        sum_sorted(n, keys[sort(n, n_codes, codes, weights, keys, counters)], codes, sums)
+        score_sums(n, node, rules, sums, gain)
+        c = first_best(n, node.score, gain)
+        if c >= 0:
+            keep(f, codes[c], gain[c], node)
+
+
+@part
+def keep(f, code, score, node):
+    node.score = score
+    node.feature = f
+    node.code = np.int64(code)
+    node.missing_left = 0
+    node.threshold = np.nan
+    node.is_set = 0
+
+
+@part
+def sum_pairs(n, codes, weights, sums_out):
+    """The cut after row i, for every i; codes and weights are padded to whole vectors."""
+    padded = np.uintp((n + 7) // 8 * 8)
+    for i in range(np.uintp(n), padded):
+        weights[i] = 0
+        codes[i] = NO_CODE
+    for i in range(np.uintp(n)):
+        here = codes[i]
+        total = np.int32(0)
+        for j in range(padded):
+            total += weights[j] if codes[j] <= here else np.int32(0)
+        sums_out[i] = total
+
+
+@part
+def sum_histogram(n, n_codes, codes, weights, sums_out):
+    """The cut after code c, for every c."""
+    for c in range(np.uintp(n_codes)):
+        sums_out[c] = 0
+    for i in range(np.uintp(n)):
+        sums_out[np.uintp(codes[i])] += weights[i]
+    total = np.int32(0)
+    for c in range(np.uintp(n_codes)):
+        total += sums_out[c]
+        sums_out[c] = total
+
+
+@part
+def sort(n, n_codes, codes, weights, keys, counters):
+    """Sort the rows as `code << 16 | weight << 1 | class`; return which row of keys [2, n] holds them (radix sort)."""
+    source = keys[0]
+    for i in range(np.uintp(n)):
+        w = weights[i]
+        second = np.uint32(w > LOW)
+        amount = np.uint32(w >> HALF if w > LOW else w)
+        source[i] = (np.uint32(codes[i]) << np.uint32(16)) | (amount << np.uint32(1)) | second
+    radix_pass(n, keys[0], np.uint32(16), counters, keys[1])
+    if n_codes <= DIGITS:
+        return 1
+    radix_pass(n, keys[1], np.uint32(24), counters, keys[0])
+    return 0
+
+
+@part
+def radix_pass(n, source, shift, counters, target_out):
+    """Stable counting sort by eight bits."""
+    for j in range(np.uintp(DIGITS)):
+        counters[j] = 0
+    for i in range(np.uintp(n)):
+        counters[np.uintp((source[i] >> shift) & np.uint32(255))] += np.int32(1)
+    begin = np.int32(0)
+    for j in range(np.uintp(DIGITS)):
+        count = counters[j]
+        counters[j] = begin
+        begin += count
+    for i in range(np.uintp(n)):
+        key = source[i]
+        digit = np.uintp((key >> shift) & np.uint32(255))
+        target_out[np.uintp(counters[digit])] = key
+        counters[digit] += np.int32(1)
+
+
+@part
+def sum_sorted(n, ordered, codes_out, sums_out):
+    """The cut after each row in sorted order, none (all rows left) where the next row has the same code."""
+    total = np.int32(0)
+    for i in range(np.uintp(n)):
+        key = ordered[i]
+        amount = np.int32((key & np.uint32(0xFFFF)) >> np.uint32(1))
+        total += amount << (HALF if key & np.uint32(1) else np.int32(0))
+        sums_out[i] = total
+        codes_out[i] = np.int32(key >> np.uint32(16))
+    for i in range(np.uintp(n - 1)):
+        sums_out[i] = total if codes_out[i] == codes_out[i + np.uintp(1)] else sums_out[i]
+
+
+@part
+def score_sums(n_cuts, node, rules, sums, gain_out):
+    """Falls of the impurity by cuts whose left side has these weights of the two classes."""
+    g_unit, h_unit, shift, h_node = rules.g_unit, rules.h_unit, node.shift, node.h
+    h_all = h_node * h_unit
+    mean = (node.g - shift * h_node) * g_unit / h_all
+    for i in range(np.uintp(n_cuts)):
+        second = sums[i] >> HALF
+        h = (sums[i] & LOW) + second
+        fall = variance_fall((second + second - h - shift * h) * g_unit, h * h_unit, mean, h_all)
+        gain_out[i] = fall if (h < h_node) & (h > 0) else -np.inf  # all rows on one side are no split
+
+
+@part
+def first_best(n_cuts, best, gain):
+    """The first cut of largest gain if that is above `best`, else -1."""
+    found = -1
+    for c in range(n_cuts):
+        if gain[c] > best:
+            best = gain[c]
+            found = c
+    return found
+
+
+@part
+def lowest_best(n, best, codes, gain):
+    """The same, of equal cuts the one of lowest code."""
+    found = -1
+    for i in range(n):
+        if gain[i] > best or (found >= 0 and gain[i] == best and codes[i] < codes[found]):
+            best = gain[i]
+            found = i
+    return found

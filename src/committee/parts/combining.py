@@ -1,0 +1,98 @@
+"""The rules by which members become one answer (B-6), for all rows at once.
+
+    majority vote        the class that most members answer, the smaller class code at a tie
+    mean, weighted mean  sum w_t h_t(x) / sum w_t
+    weighted median      the middle of the answers, each as long as its weight
+    mean distribution    P(k | x) = sum w_t P_t(k | x) / sum w_t, and the most probable class answers
+
+Answers are [members, n], distributions [members, n, classes], weights one per member.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.integer]
+
+TIE = 1e-12
+"""Cumulative weights within this share of one half have reached it: no rounding decides a tie."""
+
+
+def class_votes(codes: Codes, n_classes: int, weight: Floats | None = None) -> Floats:
+    """Weight of the votes for every class, [n, classes]; the code -1 is no vote.
+
+    >>> class_votes(np.array([[0, 1], [2, -1], [0, 1]]), 3)
+    array([[2., 0., 1.],
+           [0., 2., 0.]])
+    """
+    w = _read_weight(codes, weight)
+    votes = np.zeros((codes.shape[1], n_classes))
+    rows = np.arange(codes.shape[1])
+    for answer, size in zip(codes, w, strict=True):  # a member at a time: no array of [members, n, classes]
+        voted = answer >= 0
+        votes[rows[voted], answer[voted]] += size
+    return votes
+
+
+def majority_vote(codes: Codes, n_classes: int, weight: Floats | None = None) -> NDArray[np.int64]:
+    """The class with most votes, the smallest code among equals; -1 where nobody votes.
+
+    >>> majority_vote(np.array([[0, 1, -1], [2, 2, -1], [2, 1, -1]]), 3)
+    array([ 2,  1, -1])
+    """
+    votes = class_votes(codes, n_classes, weight)
+    return np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
+
+
+def mean(answers: Floats, weight: Floats | None = None) -> Floats:
+    """Mean of the members, by weight where weights are given.
+
+    >>> mean(np.array([[1.0, 2.0], [4.0, 8.0]]), np.array([2.0, 1.0]))
+    array([2., 4.])
+    """
+    w = _read_weight(answers, weight)
+    return np.einsum("t,t...->...", w / w.sum(), answers)
+
+
+def mean_distribution(probabilities: Floats, weight: Floats | None = None) -> Floats:
+    """Mean of the members' class distributions, [n, classes], each row divided by its sum.
+
+    >>> mean_distribution(np.array([[[0.9, 0.1]], [[0.4, 0.6]]]))
+    array([[0.65, 0.35]])
+    """
+    total = mean(probabilities, weight)
+    return total / total.sum(axis=1, keepdims=True)
+
+
+def weighted_median(answers: Floats, weight: Floats | None = None, *, half_way: bool = True) -> Floats:
+    """Of the sorted answers the first at which the cumulative weight reaches half of all.
+
+    Where it is half exactly, every value up to the next answer minimises the weighted absolute error: the median is
+    half-way to it, as that of an even number of values, or the smaller answer with ``half_way=False``.
+
+    >>> answers = np.array([[1.0], [5.0], [2.0]])
+    >>> weighted_median(answers, np.array([2.0, 1.0, 1.0])), weighted_median(answers)
+    (array([1.5]), array([2.]))
+    """
+    w, by_row = _read_weight(answers, weight), answers.T
+    rows = np.arange(len(by_row))
+    order = np.argsort(by_row, axis=1, kind="stable")
+    reached, total = np.cumsum(w[order], axis=1), float(w.sum())
+    middle = (reached >= (0.5 - TIE) * total).argmax(axis=1)
+    lower = by_row[rows, order[rows, middle]]
+    if not half_way:
+        return lower
+    beyond = (reached > (0.5 + TIE) * total).argmax(axis=1)  # the same place unless half is met exactly
+    return 0.5 * lower + 0.5 * by_row[rows, order[rows, beyond]]
+
+
+def _read_weight(answers: NDArray[np.generic], weight: Floats | None) -> Floats:
+    n_members = len(answers)
+    w = np.ones(n_members) if weight is None else np.asarray(weight, np.float64)
+    if w.shape != (n_members,):
+        raise ValueError(f"weight has the shape {w.shape}, there are {n_members} members: pass one weight per member.")
+    if not (np.all(w >= 0.0) and 0.0 < w.sum() < np.inf):
+        raise ValueError("weight must be finite, >= 0 and not all zero: drop members that are to count for nothing.")
+    return w

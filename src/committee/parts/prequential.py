@@ -1,0 +1,61 @@
+"""Test, then train: every row of a stream is a test before it is a lesson (Dawid 1984, prequential analysis).
+
+    prequential error after n rows = sum_i w_i l(y_i, f_(i-1)(x_i)) / sum_i w_i
+
+where f_(i-1) has learned the rows before row i only. No row is held out, and no answer was learned by heart.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Record(NamedTuple):
+    """What a stretch of the stream measured: a row of `history_`."""
+
+    n_seen: int  # rows of the stream at its end
+    error: float  # of the ensemble on the rows of the stretch, each before it was learned
+    prequential_error: float  # of the ensemble on all rows so far
+    member_errors: Floats  # [members], on the rows of the stretch
+
+
+class Prequential:
+    """Sums of losses of the ensemble, in place 0, and of its members, in the places after it."""
+
+    def __init__(self, n_members: int) -> None:
+        self.loss, self.weight = np.zeros(1 + n_members), np.zeros(1 + n_members)
+        self.loss_before, self.weight_before = self.loss, self.weight  # at the last record
+
+    def copy(self) -> Prequential:
+        other = Prequential(0)
+        vars(other).update(vars(self))  # sums are replaced, never changed
+        return other
+
+    def judge(self, losses: Floats, weight: Floats) -> None:
+        """Take in the losses [1 + members, rows]; nan where there was no answer yet."""
+        judged = ~np.isnan(losses)
+        self.loss = self.loss + np.where(judged, losses, 0.0) @ weight
+        self.weight = self.weight + judged @ weight
+
+    @property
+    def error(self) -> float:
+        """Of the ensemble on all rows so far, nan before the first answer."""
+        return float(_ratio(self.loss, self.weight)[0])
+
+    def record(self, n_seen: int) -> Record:
+        """The stretch since the last `close`."""
+        errors = _ratio(self.loss - self.loss_before, self.weight - self.weight_before)
+        return Record(n_seen, float(errors[0]), self.error, errors[1:])
+
+    def close(self) -> None:
+        """Begin a new stretch."""
+        self.loss_before, self.weight_before = self.loss, self.weight
+
+
+def _ratio(loss: Floats, weight: Floats) -> Floats:
+    return np.where(weight > 0.0, loss / np.where(weight > 0.0, weight, 1.0), np.nan)

@@ -1,0 +1,121 @@
+"""The four importances of a forest (D-3 to D-6) and its proximities from their definitions, row by row.
+
+What is random is given: `donors[t][i][f]` is the row that row i takes the value of feature f from in tree t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.data.tree import LEAF, Tree
+from tests.naive.traverse import goes_left, naive_apply
+
+Floats = NDArray[np.float64]
+
+
+def answer(tree: Tree, leaf: int, n_classes: int) -> Any:
+    """The class of largest share, or the value."""
+    return int(np.argmax(tree.value[leaf, :n_classes])) if n_classes else float(tree.value[leaf, 0])
+
+
+def ask(tree: Tree, x: Floats, n_classes: int) -> Any:
+    return answer(tree, int(naive_apply(tree, x[np.newaxis])[0]), n_classes)
+
+
+def exchanged(X: Floats, i: int, f: int, donor: int) -> Floats:
+    x = X[i].copy()
+    x[f] = X[donor, f]
+    return x
+
+
+def margin(votes: list[int], y: int, n_classes: int) -> float:
+    shares = [votes.count(k) / len(votes) for k in range(n_classes)]
+    return shares[y] - max((share for k, share in enumerate(shares) if k != y), default=0.0)
+
+
+def judge(answers: list[Any], y: Any, n_classes: int) -> float:
+    """What falls when answers get worse: the margin, or minus the squared error of the mean."""
+    return margin(answers, y, n_classes) if n_classes else -((np.mean(answers) - y) ** 2)
+
+
+def local_falls(trees: Sequence[Tree], unseen: Sequence[Any], X: Floats, y: Any, donors: Any, n_classes: int) -> Floats:
+    """Importance 1 of every row and feature."""
+    out = np.full(X.shape, np.nan)
+    for i in range(len(X)):
+        judges = [t for t in range(len(trees)) if i in unseen[t]]
+        if not judges:
+            continue
+        before = judge([ask(trees[t], X[i], n_classes) for t in judges], y[i], n_classes)
+        for f in range(X.shape[1]):
+            other = [ask(trees[t], exchanged(X, i, f, donors[t][i][f]), n_classes) for t in judges]
+            out[i, f] = before - judge(other, y[i], n_classes)
+    return out
+
+
+def loss(given: Any, y: Any, n_classes: int) -> float:
+    return float(given != y) if n_classes else (given - y) ** 2
+
+
+def tree_falls(tree: Tree, rows: Any, X: Floats, y: Any, weight: Floats, donors: Any, n_classes: int) -> Floats:
+    """Breiman's form of importance 1 of one tree."""
+    out = np.zeros(X.shape[1])
+    for f in range(X.shape[1]):
+        for i in rows:
+            before = loss(ask(tree, X[i], n_classes), y[i], n_classes)
+            after = loss(ask(tree, exchanged(X, i, f, donors[i][f]), n_classes), y[i], n_classes)
+            out[f] += weight[i] * (after - before)
+    return out / sum(weight[i] for i in rows)
+
+
+def path(tree: Tree, x: Floats) -> list[int]:
+    nodes = [0]
+    while tree.feature[nodes[-1]] != LEAF:
+        node = nodes[-1]
+        nodes.append(int(tree.left[node]) + (0 if goes_left(tree, node, x[tree.feature[node]]) else 1))
+    return nodes
+
+
+def covariance_form(tree: Tree, rows: Any, X: Floats, y: Floats, weight: Floats) -> Floats:
+    """Mean over rows of f_tj(x) . (y - mean of the root); y [n, k]."""
+    out = np.zeros(X.shape[1])
+    for i in rows:
+        nodes = path(tree, X[i])
+        for node, child in pairwise(nodes):
+            step = (tree.value[child] - tree.value[node]) @ (y[i] - tree.value[0])
+            out[tree.feature[node]] += weight[i] * step
+    return out / sum(weight[i] for i in rows)
+
+
+def node_falls(
+    tree: Tree, rows: Any, X: Floats, y: Any, weight: Floats, donor: Callable[[int, list[int]], dict[int, int]],
+    n_classes: int,
+) -> Floats:  # fmt: skip
+    """Importance 4 of one tree; donor(node, rows that reach it) says which row each of them takes the value from."""
+    out = np.zeros(X.shape[1])
+    for node in np.flatnonzero(tree.feature != LEAF):
+        f = tree.feature[node]
+        here = [i for i in rows if node in path(tree, X[i])]
+        taken = donor(int(node), here)
+        for i in here:
+            child = int(tree.left[node]) + (0 if goes_left(tree, int(node), X[taken[i], f]) else 1)
+            while tree.feature[child] != LEAF:
+                child = int(tree.left[child]) + (0 if goes_left(tree, child, X[i, tree.feature[child]]) else 1)
+            before = loss(ask(tree, X[i], n_classes), y[i], n_classes)
+            out[f] += weight[i] * (loss(answer(tree, child, n_classes), y[i], n_classes) - before)
+    return out / sum(weight[i] for i in rows)
+
+
+def proximity(trees: Sequence[Tree], A: Floats, B: Floats, pairs: Callable[[int, int, int], bool]) -> Floats:
+    """Share of the trees in which two rows share a leaf, of those trees where pairs(t, i, j) holds."""
+    out = np.zeros((len(A), len(B)))
+    leaves = [(naive_apply(tree, A), naive_apply(tree, B)) for tree in trees]
+    for i in range(len(A)):
+        for j in range(len(B)):
+            counted = [a[i] == b[j] for t, (a, b) in enumerate(leaves) if pairs(t, i, j)]
+            out[i, j] = np.mean(counted) if counted else 0.0
+    return out

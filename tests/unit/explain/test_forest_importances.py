@@ -1,0 +1,461 @@
+"""The importances of forests against their definitions, row by row (D-3 to D-7)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+
+from committee import (
+    ExtraTreesClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from committee.base.rng import member_seeds
+from committee.data.samples import load_sample
+from committee.explain.forest_importances import KINDS, forest_importances
+from committee.explain.forest_rows import judged_forest, training_rows
+from committee.explain.importances import tree_importances
+from committee.parts import oob_permutation as core
+from committee.parts.judged_forest import JudgedForest, depth_of, mean_of, standard_error
+from committee.parts.node_permutation import node_permutation
+from committee.parts.oob_permutation import Ring, make_ring, oob_permutation
+from committee.parts.split_importances import split_counts, split_frequency
+from tests.naive import forest_importances as naive
+
+Floats = NDArray[np.float64]
+
+
+class Case(NamedTuple):
+    forest: Any
+    X: Any
+    y: Any
+    weight: Any
+    judged: JudgedForest
+
+
+def make_case(name: str) -> Case:
+    rng = np.random.default_rng(0)
+    n = 70
+    X = np.round(rng.normal(size=(n, 4)), 1)
+    codes = np.digitize(X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(0, 0.3, n), [-0.7, 0.5])
+    weight: Any = None
+    if name == "two classes":
+        y, forest = np.array(["no", "yes"])[(codes > 0).astype(int)], RandomForestClassifier(7, random_state=0)
+    elif name == "three classes, weights":
+        y, weight = codes, rng.choice([0.0, 0.5, 1.0, 2.5], n)
+        forest = RandomForestClassifier(8, random_state=1, max_leaf_nodes=12)
+    elif name == "numbers":
+        y, forest = (
+            X[:, 0] + X[:, 1] ** 2 + rng.normal(0, 0.1, n),
+            RandomForestRegressor.breiman(n_estimators=6, random_state=0),
+        )
+    else:  # numbers with holes, categories, weights
+        X[:, 1] = rng.integers(0, 6, n)
+        X[rng.random(X.shape) < 0.15] = np.nan
+        y = np.nan_to_num(X[:, 0]) + 2.0 * np.isin(X[:, 1], [1, 4]) + 1000.0
+        weight = rng.choice([1.0, 3.0], n)
+        forest = RandomForestRegressor(5, random_state=0, categorical_features=[1])
+    forest.fit(X, y, sample_weight=weight)
+    return Case(forest, X, y, weight, judged_forest(forest, training_rows(forest, X, y)))
+
+
+NAMES = ["two classes", "three classes, weights", "numbers", "holes, categories, weights"]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def case(request: Any) -> Case:
+    return make_case(request.param)
+
+
+def donors_of(case: Case, rings: list[Ring]) -> list[NDArray[np.int64]]:
+    """donors[t][i, f] as the rings say."""
+    n, d = case.judged.X.shape
+    out = []
+    for ring in rings:
+        donors = np.full((n, d), -1)
+        for k, i in enumerate(ring.rows):
+            donors[i] = [ring.givers[(ring.place[k] + ring.shift[f]) % ring.givers.size] for f in range(d)]
+        out.append(donors)
+    return out
+
+
+def seeds_for(case: Case, n_repeats: int = 1) -> list[list[int]]:
+    n_trees = case.judged.n_trees
+    return [[int(s) for s in line] for line in member_seeds(3, n_repeats * n_trees).reshape(-1, n_trees)]
+
+
+def class_means(case: Case, values: Floats, rows: NDArray[np.int64]) -> Floats:
+    """Weighted means over rows that have a value, of all and by class."""
+    judged = case.judged
+    is_known = ~np.isnan(values).any(axis=1)
+    columns = [is_known] + [is_known & (judged.target[rows] == k) for k in range(judged.n_classes)]
+    w = judged.weight[rows]
+    return np.array([
+        (w[at, np.newaxis] * values[at]).sum(axis=0) / w[at].sum() if w[at].sum() else values[0] * np.nan
+        for at in columns
+    ]).T  # fmt: skip
+
+
+def local_twin(case: Case, rings: list[Ring], trees: Any = None) -> Floats:
+    judged = case.judged
+    kept = range(judged.n_trees) if trees is None else trees
+    donors = donors_of(case, rings)
+    return naive.local_falls(
+        [judged.trees[t] for t in kept], [set(judged.unseen[t].tolist()) for t in kept],
+        np.asarray(judged.X, np.float64), judged.target, [donors[t] for t in kept], judged.n_classes,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("shares_ring", [False, True])
+def test_falls_of_the_forest_and_of_every_row_d3(case: Case, shares_ring: bool):
+    seeds = seeds_for(case)
+    rings = core._rings(case.judged, seeds[0], shares_ring)
+    found = oob_permutation(case.judged, seeds, shares_ring=shares_ring, keeps_local=True)
+    local = local_twin(case, rings)
+    np.testing.assert_allclose(found.local, local, rtol=1e-9, atol=1e-12)
+    everyone = np.arange(len(local))
+    np.testing.assert_allclose(found.forest, class_means(case, local, everyone), rtol=1e-9, atol=1e-12)
+
+
+def test_standard_error_of_the_forest_is_the_jackknife_over_groups_of_trees(case: Case):
+    seeds, n_trees = seeds_for(case), case.judged.n_trees
+    rings = core._rings(case.judged, seeds[0], False)
+    found = oob_permutation(case.judged, seeds)
+    groups = min(10, n_trees)
+    left_out = []
+    for g in range(groups):
+        kept = [t for t in range(n_trees) if t * groups // n_trees != g]
+        local = local_twin(case, rings, kept)
+        left_out.append(class_means(case, local, np.arange(len(local))))
+    spread = np.sum((np.array(left_out) - np.mean(left_out, axis=0)) ** 2, axis=0)
+    np.testing.assert_allclose(found.forest_error, np.sqrt((groups - 1) / groups * spread), rtol=1e-8, atol=1e-12)
+
+
+def test_falls_of_the_trees_are_those_of_breimans_program(case: Case):
+    seeds, judged = seeds_for(case), case.judged
+    donors = donors_of(case, core._rings(judged, seeds[0], False))
+    X = np.asarray(judged.X, np.float64)
+    columns = [judged.weight] + [judged.weight * (judged.target == k) for k in range(judged.n_classes)]
+    per_tree = np.full((judged.n_trees, X.shape[1], len(columns)), np.nan)
+    for t, tree in enumerate(judged.trees):
+        for c, weight in enumerate(columns):
+            if weight[judged.unseen[t]].sum():
+                per_tree[t, :, c] = naive.tree_falls(
+                    tree, judged.unseen[t], X, judged.target, weight, donors[t], judged.n_classes
+                )
+    found = oob_permutation(judged, seeds)
+    np.testing.assert_allclose(found.tree, np.nanmean(per_tree, axis=0), rtol=1e-9, atol=1e-12)
+    n = np.sum(~np.isnan(per_tree), axis=0)
+    np.testing.assert_allclose(
+        found.tree_error, np.nanstd(per_tree, axis=0, ddof=1) / np.sqrt(n), rtol=1e-8, atol=1e-12
+    )
+
+
+def test_impurity_falls_d4_are_a_covariance_in_the_bag_and_out_of_it(case: Case):
+    judged, d = case.judged, case.judged.n_features
+    X = np.asarray(judged.X, np.float64)
+    k = judged.trees[0].value.shape[1]
+    y = np.eye(k)[judged.target] if judged.n_classes else judged.target[:, np.newaxis]
+    bags = [case.forest._sampler.weights(seed) for seed in case.forest._seeds_]
+    inside = np.mean([
+        naive.covariance_form(tree, np.flatnonzero(bag), X, y, bag)
+        for tree, bag in zip(judged.trees, bags, strict=True)
+    ], axis=0)  # fmt: skip
+    outside = [
+        naive.covariance_form(tree, unseen, X, y, judged.weight)
+        for tree, unseen in zip(judged.trees, judged.unseen, strict=True)
+    ]
+    found = forest_importances(case.forest, case.X, case.y, kinds=["impurity", "impurity_oob"])
+    np.testing.assert_allclose(found.of("impurity").raw, inside, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.of("impurity_oob").raw, np.mean(outside, axis=0), rtol=1e-8, atol=1e-10)
+    error = np.std(outside, axis=0, ddof=1) / np.sqrt(judged.n_trees)
+    np.testing.assert_allclose(found.of("impurity_oob").standard_error, error, rtol=1e-7, atol=1e-10)
+    by_hand = [
+        sum(tree.gain[node] for node in range(tree.n_nodes) if tree.feature[node] == f)
+        for tree in judged.trees for f in range(d)
+    ]  # fmt: skip
+    np.testing.assert_allclose(found.of("impurity").raw, np.reshape(by_hand, (-1, d)).mean(axis=0), rtol=1e-12)
+
+
+def test_frequency_d5_counts_splits(case: Case):
+    found = forest_importances(case.forest, case.X, case.y, kinds=["frequency"]).of("frequency")
+    used = np.concatenate([tree.feature[tree.feature >= 0] for tree in case.judged.trees])
+    np.testing.assert_allclose(found.raw, np.bincount(used, minlength=4) / used.size)
+    assert found.values.max() == 100.0
+
+
+def test_standard_error_of_a_frequency_covers_what_bootstraps_of_the_trees_give():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson([20.0, 5.0, 1.0], (200, 3)).astype(float)
+    drawn = [counts[rng.integers(0, 200, 200)].sum(axis=0) for _ in range(1000)]
+    shares = [one / one.sum() for one in drawn]
+    # a deviation from 1,000 draws is known to 2 % or so
+    np.testing.assert_allclose(split_frequency(counts)[1], np.std(shares, axis=0), rtol=0.1)
+
+
+def node_donors(case: Case, t: int, seed: int) -> Any:
+    """The ring of a node as the kernel's docstring tells it, by cumulative weights."""
+    judged = case.judged
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(judged.unseen[t]).tolist()
+    key = int(rng.integers(0, 2**63, dtype=np.uint64))
+    w = judged.weight[order]
+    is_equal = bool(np.all(w == w[0]))
+
+    def mixed(counter: int) -> int:
+        mask = 2**64 - 1
+        x = (key + (counter + 1) * 0x9E3779B97F4A7C15) & mask
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+        return x ^ (x >> 31)
+
+    def donor(node: int, here: list[int]) -> dict[int, int]:
+        ring = [i for i in order if i in set(here)]
+        if not ring:
+            return {}
+        if is_equal:
+            shift = 1 + (((mixed(node) >> 32) * max(len(ring) - 1, 1)) >> 32)
+            return {i: ring[(p + shift) % len(ring)] for p, i in enumerate(ring)}
+        ends = np.cumsum(judged.weight[ring])
+        starts = ends - judged.weight[ring] + (mixed(node) >> 11) / 2**53 * ends[-1]
+        places = np.searchsorted(ends, starts % ends[-1], side="right")
+        return {i: ring[place] for i, place in zip(ring, places, strict=True)}
+
+    return donor
+
+
+def test_exchanges_at_nodes_d6(case: Case):
+    seeds, judged = seeds_for(case), case.judged
+    X = np.asarray(judged.X, np.float64)
+    expected = [
+        naive.node_falls(
+            tree, judged.unseen[t].tolist(), X, judged.target, judged.weight, node_donors(case, t, seeds[0][t]),
+            judged.n_classes,
+        )
+        for t, tree in enumerate(judged.trees)
+    ]  # fmt: skip
+    found = node_permutation(judged, seeds, None)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    result = forest_importances(case.forest, case.X, case.y, kinds=["node_permutation"], random_state=3)
+    np.testing.assert_allclose(result.of("node_permutation").raw, np.mean(expected, axis=0), rtol=1e-9, atol=1e-12)
+
+
+def test_the_interface_gives_what_the_core_finds(case: Case):
+    judged = case.judged
+    found = forest_importances(case.forest, case.X, case.y, random_state=3, local=True, n_repeats=2)
+    seeds = seeds_for(case, 2)
+    own = oob_permutation(judged, seeds, keeps_local=True)
+    shared = oob_permutation(judged, seeds, shares_ring=True, keeps_local=True)
+    of_forest = own if judged.n_classes else shared
+    np.testing.assert_array_equal(found.of("permutation").raw, of_forest.forest[:, 0])
+    np.testing.assert_array_equal(found.of("permutation").per_class, of_forest.forest[:, 1:])
+    np.testing.assert_array_equal(found.of("tree_permutation").raw, own.tree[:, 0])
+    np.testing.assert_array_equal(found.of("tree_permutation").standard_error, own.tree_error[:, 0])
+    np.testing.assert_array_equal(found.local, of_forest.local)
+    assert [one.kind for one in found.kinds] == list(KINDS)
+    assert found.names == ("x[0]", "x[1]", "x[2]", "x[3]")
+    once = [oob_permutation(judged, seeds[r : r + 1]).tree for r in range(2)]
+    np.testing.assert_allclose(own.tree, np.mean(once, axis=0), rtol=1e-10, atol=1e-13)
+
+
+# ---- Rings ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_ring_gives_every_row_the_value_of_another_one_and_every_value_once():
+    rows = np.array([3, 5, 8, 11, 20])
+    for seed in range(20):
+        ring = make_ring(rows, np.ones(30), 6, seed)
+        for f in range(6):
+            givers = ring.givers[(ring.place + ring.shift[f]) % 5]
+            assert sorted(givers) == rows.tolist()
+            assert not np.any(givers == rows)
+
+
+def test_a_row_gives_its_value_away_in_proportion_to_its_weight():
+    weight = np.array([1.0, 2.0, 0.5, 4.0])
+    counts = np.zeros(4)
+    for seed in range(2000):
+        ring = make_ring(np.arange(4), weight, 1, seed)
+        counts += np.bincount(ring.givers[(ring.place + ring.shift[0]) % 4], minlength=4)
+    # 8,000 draws: standard errors of the shares are below 0.006
+    np.testing.assert_allclose(counts / counts.sum(), weight / weight.sum(), atol=0.02)
+
+
+def test_rings_of_one_row_and_of_none():
+    assert make_ring(np.array([4]), np.ones(9), 2, 0).shift.tolist() == [0, 0]
+    assert make_ring(np.array([], np.int64), np.ones(9), 2, 0).givers.size == 0
+
+
+# ---- What importances say -------------------------------------------------------------------------------------------
+
+
+def test_what_matters_comes_first_and_noise_gets_about_nothing():
+    X, y = make_classification(
+        600, 8, n_informative=3, n_redundant=0, shuffle=False, class_sep=1.5, random_state=0
+    )  # the last five columns are noise
+    forest = RandomForestClassifier(100, random_state=0).fit(X, y)
+    found = forest_importances(forest, X, y, random_state=0)
+    for one in found.kinds:
+        assert one.values.max() == 100.0
+        if one.kind != "frequency":
+            assert one.raw[:3].min() > one.raw[3:].max(), one.kind
+    # the impurity of noise is not zero, what is measured out of bag is, within four standard errors
+    impurity, corrected = found.of("impurity"), found.of("impurity_oob")
+    assert np.all(impurity.raw[3:] > 10 * impurity.standard_error[3:])
+    assert np.all(np.abs(corrected.raw[3:]) < 4 * corrected.standard_error[3:] + 0.1 * impurity.raw[3:])
+    for kind in ("permutation", "tree_permutation", "node_permutation"):
+        noise = found.of(kind)
+        assert np.all(np.abs(noise.raw[3:]) < 0.15 * noise.raw[:3].min())
+
+
+def test_two_classes_fall_twice_in_margin_as_in_accuracy():
+    # with two classes a lost vote costs the margin two votes; the forms differ by the weights of rows with many judges
+    X, y = load_sample("sonar")[:2]
+    forest = RandomForestClassifier(200, random_state=0).fit(X, y)
+    found = forest_importances(forest, X, y, kinds=["permutation", "tree_permutation"], random_state=0)
+    np.testing.assert_allclose(found.of("permutation").raw, 2 * found.of("tree_permutation").raw, atol=0.003)
+
+
+def test_jackknife_errors_agree_with_forests_of_other_seeds():
+    X, y = load_sample("ionosphere")[:2]
+    found = [
+        forest_importances(
+            RandomForestClassifier(40, random_state=seed).fit(X, y), X, y, kinds=["permutation"], random_state=seed
+        ).of("permutation")
+        for seed in range(12)
+    ]
+    spread = np.std([one.raw for one in found], axis=0, ddof=1)
+    claimed = np.sqrt(np.mean([one.standard_error**2 for one in found], axis=0))
+    large = np.mean([one.raw for one in found], axis=0) > 0.005
+    ratio = claimed[large] / spread[large]
+    assert 0.7 < np.median(ratio) < 1.5  # a dozen seeds know a deviation to a fifth
+
+
+def test_threads_blocks_and_seeds(case: Case, monkeypatch: pytest.MonkeyPatch):
+    def find(**options: Any) -> Any:
+        return forest_importances(case.forest, case.X, case.y, **{"random_state": 5, "local": True, **options})
+
+    monkeypatch.setattr("committee.base.threads.WORK_PER_THREAD", 1)
+    first, threads, other = find(), find(n_jobs=3), find(random_state=6)
+    for a, b in zip(first.kinds, threads.kinds, strict=True):
+        np.testing.assert_array_equal(a.raw, b.raw)
+        np.testing.assert_array_equal(a.standard_error, b.standard_error)
+        np.testing.assert_array_equal(a.per_class, b.per_class)
+    np.testing.assert_array_equal(first.local, threads.local)
+    assert np.any(first.of("permutation").raw != other.of("permutation").raw)
+    assert np.any(first.of("node_permutation").raw != other.of("node_permutation").raw)
+    monkeypatch.setattr(core, "BLOCK_NUMBERS", 900)
+    blocks = find(n_jobs=2)
+    np.testing.assert_array_equal(first.local, blocks.local)
+    for a, b in zip(first.kinds[:2], blocks.kinds[:2], strict=True):
+        np.testing.assert_allclose(a.raw, b.raw, rtol=1e-9, atol=1e-13)
+
+
+# ---- Results and errors ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_a_frame_has_every_kind(backend: Any):
+    pytest.importorskip(backend)
+    glass = load_sample("glass", as_frame=True) if backend == "pandas" else load_sample("glass")
+    forest = RandomForestClassifier(20, random_state=0).fit(glass.X, glass.y)
+    found = forest_importances(forest, glass.X, glass.y, kinds=["impurity", "permutation"], random_state=0)
+    frame = found.to_frame(backend)
+    columns = ["impurity", "impurity_raw", "impurity_se", "permutation", "permutation_raw", "permutation_se"]
+    assert list(frame.columns) == ["feature", *columns]
+    assert list(frame["impurity"]) == sorted(found.of("impurity").values.tolist(), reverse=True)
+    assert found.of("permutation").per_class.shape == (9, len(found.classes))
+    assert found.local.shape == (0, 9)
+
+
+def test_impurity_is_that_of_tree_importances_up_to_scale():
+    X, y = load_sample("glass")[:2]
+    forest = ExtraTreesClassifier(10, random_state=0).fit(X, y)
+    found = forest_importances(forest, X, y, kinds=["impurity", "frequency"])
+    if hasattr(forest, "tree_sum_"):
+        np.testing.assert_allclose(found.of("impurity").raw, tree_importances(forest).raw)
+    with pytest.raises(ValueError, match="bootstrap=True"):
+        forest_importances(forest, X, y)
+
+
+def test_a_forest_of_one_tree_has_no_standard_errors():
+    X, y = load_sample("glass")[:2]
+    forest = RandomForestClassifier(1, random_state=0).fit(X, y)
+    found = forest_importances(forest, X, y, random_state=0)
+    for one in found.kinds:
+        assert np.isnan(one.standard_error).all()
+        assert np.isfinite(one.raw).all()
+
+
+def test_frames_with_categories_and_pickled_forests():
+    pd = pytest.importorskip("pandas")
+    import pickle
+
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["red", "green", "blue"], 200)
+    X = pd.DataFrame({"colour": pd.Categorical(colour), "x": rng.normal(size=200).astype("float32")})
+    y = np.where(colour == "red", "hot", "cold")
+    forest = pickle.loads(pickle.dumps(RandomForestClassifier(10, random_state=0).fit(X, y)))
+    found = forest_importances(forest, X, y, random_state=0)
+    assert found.names == ("colour", "x")
+    assert all(one.values[0] == 100.0 for one in found.kinds if one.kind != "frequency")
+    assert found.of("permutation").raw[0] > 0.5
+
+
+def test_constant_target_and_useless_trees():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    for forest, y in ((RandomForestClassifier(4), np.ones(30, int)), (RandomForestRegressor(4), np.ones(30))):
+        found = forest_importances(forest.set_params(random_state=0).fit(X, y), X, y, random_state=0)
+        for one in found.kinds:
+            assert one.raw.tolist() == [0.0, 0.0]
+            assert one.values.tolist() == [0.0, 0.0]
+
+
+def test_bad_arguments_are_refused():
+    X, y = load_sample("glass")[:2]
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y)
+    with pytest.raises(TypeError, match="not for GradientBoostingRegressor"):
+        forest_importances(GradientBoostingRegressor(), X, y)  # type: ignore[arg-type]
+    with pytest.raises(NotFittedError):
+        forest_importances(RandomForestClassifier(), X, y)
+    with pytest.raises(ValueError, match="kinds must name some of permutation, tree_permutation"):
+        forest_importances(forest, X, y, kinds=["gini"])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="kinds must name"):
+        forest_importances(forest, X, y, kinds=["impurity", "impurity"])
+    with pytest.raises(ValueError, match="n_repeats must be at least 1"):
+        forest_importances(forest, X, y, n_repeats=0)
+    with pytest.raises(ValueError, match="local=True is for the kind 'permutation'"):
+        forest_importances(forest, X, y, kinds=["impurity"], local=True)
+    with pytest.raises(ValueError, match="'frequency' was not asked for; there are: impurity"):
+        forest_importances(forest, X, y, kinds=["impurity"]).of("frequency")
+    for rows, labels in ((X[::-1], y[::-1]), (X[:-1], y[:-1]), (X, np.roll(y, 40)), (X + 1.0, y)):
+        with pytest.raises(ValueError, match="not the 214 rows that the forest was fitted on"):
+            forest_importances(forest, rows, labels)
+
+
+def test_several_outputs_are_asked_one_by_one():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    forest = RandomForestRegressor(5, random_state=0).fit(X, X[:, :2])
+    with pytest.raises(ValueError, match=r"pass forest.outputs_\[k\]"):
+        forest_importances(forest, X, X[:, :2])
+    found = forest_importances(forest.outputs_[1], X, X[:, 1], random_state=0)
+    # in nodes of two rows every feature divides as well as the right one, so how often it is taken says little here
+    assert all(np.argmax(one.raw) == 1 for one in found.kinds if one.kind != "frequency")
+
+
+def test_sums_over_trees_leave_out_those_without_rows():
+    values = np.array([[1.0, np.nan], [3.0, np.nan], [np.nan, np.nan]])
+    np.testing.assert_array_equal(mean_of(values), [2.0, np.nan])
+    np.testing.assert_array_equal(standard_error(values), [1.0, np.nan])
+
+
+def test_depth_and_counts(case: Case):
+    for tree in case.judged.trees:
+        assert depth_of(tree) == tree.max_depth
+    assert split_counts(case.judged.trees, 4).sum() == sum(tree.n_leaves - 1 for tree in case.judged.trees)

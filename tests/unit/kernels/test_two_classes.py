@@ -1,0 +1,85 @@
+"""Two classes whose weights share an integer, against every cut by plain NumPy."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from committee.data.growth import CODES, NODE, RULES, WEIGHTS_OF_CLASSES
+from committee.kernels.two_classes import (
+    FEW_CODES,
+    LARGEST_WEIGHT,
+    PAIR_ROWS,
+    fits,
+    gather,
+    pack_weights,
+    search_two_classes,
+)
+from tests.naive.falls import best_cut
+
+
+def make_node(y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    stat = np.column_stack([np.where(y == 1, weight, -weight), weight]).astype(np.int64)
+    node = np.zeros(1, NODE)
+    node["n"], node["g"], node["h"] = len(stat), *stat.sum(axis=0)
+    node["shift"] = node["g"] // node["h"]
+    node["score"], node["feature"], node["code"] = -np.inf, -1, -1
+    return node, stat
+
+
+def make_rules() -> np.ndarray:
+    rules = np.zeros(1, RULES)
+    rules["g_unit"] = rules["h_unit"] = 1.0
+    rules["n_classes"] = 2
+    return rules
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_best_cut_is_found(weighted, callable_part):
+    """By pairs, by a histogram and by sorting; codes with ties and without."""
+    search, pack = callable_part(search_two_classes), callable_part(pack_weights)
+    shapes = product([3, 9, PAIR_ROWS, PAIR_ROWS + 1, 300], [2, 40, FEW_CODES, FEW_CODES + 1, 5_000, 60_000])
+    for n, n_codes in shapes:
+        rng = np.random.default_rng([n, n_codes, weighted])
+        columns = rng.integers(0, n_codes, (3, n))
+        y = (columns[1] + rng.normal(scale=0.5 * n_codes, size=n) > 0.5 * n_codes).astype(int)
+        weight = rng.integers(1, 5, n) if weighted else np.ones(n, np.int64)
+        node, stat = make_node(y, weight)
+        size = max(2 * n, FEW_CODES)
+        packed, keys = np.empty((3, size + 8), np.int32), np.empty((2, size), np.uint32)
+        counters, gain = np.empty(2112, np.int32), np.empty(size)
+        pack(node[0], stat, packed[WEIGHTS_OF_CLASSES])
+        for f, column in enumerate(columns):
+            packed[CODES, :n] = column
+            search(f, n_codes, node[0], make_rules()[0], packed, keys, counters, gain)
+        target, w = 2.0 * y - 1.0, weight.astype(float)
+        fall = best_cut(columns, target, w)[2]
+        np.testing.assert_allclose(node["score"][0], fall, rtol=1e-9, atol=1e-9)
+        # What was found is worth that much, and no lower code of the feature is worth as much
+        found, code = int(node["feature"][0]), int(node["code"][0])
+        of_feature = best_cut(columns[[found]], target, w)
+        assert of_feature[1] == code or fall < 1e-9
+        np.testing.assert_allclose(of_feature[2], fall, rtol=1e-9, atol=1e-9)
+
+
+def test_what_gather_says_of_a_column(callable_part):
+    read = callable_part(gather)
+    position, out = np.array([3, 1, 0, 2], np.uint32), np.empty(4, np.int32)
+    local = np.array([5, 7, 7, 9], np.uint16)
+    assert read(local, position, 0, 4, 12, out) == (True, False)
+    assert out.tolist() == [9, 7, 5, 7]
+    assert read(local, position, 0, 4, 9, out) == (True, True)
+    assert read(np.full(4, 7, np.uint16), position, 1, 3, 12, out) == (False, False)
+
+
+def test_heavy_nodes_do_not_fit(callable_part):
+    node, _ = make_node(np.array([0, 1]), np.array([1, LARGEST_WEIGHT - 2]))
+    heavier, _ = make_node(np.array([0, 1]), np.array([1, LARGEST_WEIGHT - 1]))
+    many = make_rules()
+    many["n_classes"] = 3
+    check = callable_part(fits)
+    assert check(node[0], make_rules()[0])
+    assert not check(heavier[0], make_rules()[0])
+    assert not check(node[0], many[0])
