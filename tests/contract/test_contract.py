@@ -127,9 +127,7 @@ SETTINGS: list[Any] = [
     RandomForestClassifier(
         8,
         splitter="binned",
-        class_weight="balanced_subsample",
         max_leaf_nodes=9,
-        calibration="oob",
         n_jobs=2,
         random_state=0,
     ),
@@ -137,7 +135,7 @@ SETTINGS: list[Any] = [
     RandomForestRegressor(8, keep_leaf_samples=True, random_state=0),
     RandomForestRegressor.breiman(n_estimators=8, bootstrap=False, max_samples=0.6, ccp_alpha=0.01, random_state=0),
     ExtraTreesClassifier(8, random_state=0),
-    ExtraTreesRegressor(8, bootstrap=True, criterion="poisson", min_samples_leaf=2, n_jobs=2, random_state=0),
+    ExtraTreesRegressor(8, bootstrap=True, criterion="friedman_mse", min_samples_leaf=2, n_jobs=2, random_state=0),
 ]
 LINEAR: list[Any] = [
     PocketPerceptron(max_iter=30, random_state=0),
@@ -177,8 +175,10 @@ def same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, float):
         return np.float64(a).tobytes() == np.float64(b).tobytes()
-    if isinstance(a, BaseEstimator):
+    if isinstance(a, BaseEstimator) or (type(a).__module__.startswith("committee.") and hasattr(a, "__dict__")):
         return type(a) is type(b) and same(vars(a), vars(b))
+    if type(a).__eq__ is object.__eq__:  # such as a loss of scikit-learn
+        return type(a) is type(b) and pickle.dumps(a) == pickle.dumps(b)
     return bool(a == b)
 
 

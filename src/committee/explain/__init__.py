@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from committee.explain.boosting_evidence import BoostingEvidence, boosting_evidence
+from committee.explain.forest_evidence import ForestEvidence, forest_evidence
+from committee.explain.forest_importances import ForestImportance, ForestImportances, forest_importances
 from committee.explain.importances import (
     Importances,
     PermutationImportances,
@@ -10,19 +12,29 @@ from committee.explain.importances import (
     tree_importances,
 )
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
+from committee.explain.proximities import Neighbours, neighbours, outlier_measure, proximity_blocks
 from committee.explain.shap import ShapValues, shap_interaction_values, shap_values
 from committee.explain.suspicious_rows import SuspiciousRows, suspicious_rows
 
 __all__ = [
     "BoostingEvidence",
+    "ForestEvidence",
+    "ForestImportance",
+    "ForestImportances",
     "Importances",
+    "Neighbours",
     "PartialDependence",
     "PermutationImportances",
     "ShapValues",
     "SuspiciousRows",
     "boosting_evidence",
+    "forest_evidence",
+    "forest_importances",
+    "neighbours",
+    "outlier_measure",
     "partial_dependence",
     "permutation_importances",
+    "proximity_blocks",
     "shap_interaction_values",
     "shap_values",
     "suspicious_rows",

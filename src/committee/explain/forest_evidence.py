@@ -57,7 +57,7 @@ class ForestEvidence(NamedTuple):
         s = self.strength
         if s is not None:
             lines.insert(1, f"strength {s.strength:.3f}, correlation {s.correlation:.3f}, c/s2 {s.ratio:.3f}")
-            lines.insert(2, f"Breiman's bound: {s.note}")
+            lines.insert(2, f"Breiman (2001): {s.note}")
         return "\n".join(lines)
 
 
@@ -78,12 +78,12 @@ def forest_evidence(forest: BaseForest, X: Any, y: Any, *, max_rows: int = 20_00
     >>> forest = RandomForestClassifier(random_state=0).fit(sonar.X, sonar.y)
     >>> print(forest_evidence(forest, sonar.X, sonar.y))
     100 trees, out-of-bag error 0.1683
-    strength 0.398, correlation 0.154, c/s2 0.971
-    Breiman's bound: the error is at most 0.817; on these rows it is 0.183
-    more trees would help: with 100 members 0.1192 is left of 0.3009; infinitely many more would remove another 0.00184
-    (1.5 %)
-    trees err together: correlation of their errors 0.390
-    mean uncertainty of a prediction 0.529 (nats): 0 of noise that every tree expects (full trees see none), 0.529 of
+    strength 0.393, correlation 0.149, c/s2 0.964
+    Breiman (2001): the error is at most 0.816; on these rows it is 0.168
+    more trees would help: with 100 members 0.1198 is left of 0.3037; infinitely many more would remove another 0.00186
+    (1.6 %)
+    trees err together: correlation of their errors 0.388
+    mean uncertainty of a prediction 0.534 (nats): 0 of noise that every tree expects (full trees see none), 0.534 of
     doubt between the trees
     """
     fitted = check_forest(forest)

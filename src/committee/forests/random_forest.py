@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from committee.base.threads import n_threads, run
 from committee.data.binned import BinnedMatrix
-from committee.data.growth import Constraints
+from committee.data.growth import Constraints, Limits
 from committee.data.tree import Tree
 from committee.forests.sampling import Sampler
 from committee.parts.growing import grow_placed
@@ -66,6 +66,12 @@ def random_forest(
         yield from run(grow_member, calls, threads)
 
 
+def count_draws(limits: Limits) -> Limits:
+    """Sizes of nodes in draws: a row that is twice in the sample counts twice, as a row of weight 2 does."""
+    least = max(limits.min_weight_leaf, limits.min_samples_leaf if limits.min_samples_leaf > 1 else 0)
+    return limits._replace(whole_weights=True, min_samples_leaf=1, min_weight_leaf=least)
+
+
 def grow_member(ground: Ground, sampler: Sampler, seed: int, is_judged: bool) -> Member:
     """One tree of the forest."""
     # Step 1: a sample of the rows, as a weight for each
@@ -73,6 +79,8 @@ def grow_member(ground: Ground, sampler: Sampler, seed: int, is_judged: bool) ->
     # Step 2: a tree
     response = ground.respond(ground.reweigh(sample))
     limits = tree_limits(ground.params, response, ground.matrix.n_features, ground.constraints)
+    if response.goal.h_unit == 1.0:
+        limits = count_draws(limits)
     tree, leaf = grow_placed(ground.matrix, response, limits, ground.constraints, seed=seed, n_jobs=1)
     if ground.params["ccp_alpha"] > 0.0:
         tree = prune(tree, ground.params["ccp_alpha"])

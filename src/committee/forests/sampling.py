@@ -11,16 +11,24 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.parts.resampling import content_order, draw, draw_without, number_of_draws
+from committee.parts.resampling import are_whole, content_order, draw, draw_without, number_of_draws
 
 Floats = NDArray[np.float64]
 
+MOST_TICKETS = 8
+"""For each row on average; heavier rows are drawn by other means, which take longer."""
+
 
 class Sampler(NamedTuple):
-    """How samples are drawn from rows of these weights; the seed of a member decides its sample."""
+    """How samples are drawn from rows of these weights; the seed of a member decides its sample.
+
+    A row of a whole weight owns so many tickets, and tickets are drawn. They stand in the order of the rows' contents,
+    so it makes no difference whether a row weighs 3 or comes three times.
+    """
 
     weight: Floats
     order: NDArray[np.int64]  # by content; empty where nothing is drawn
+    tickets: NDArray[np.int64]  # the row of every ticket; empty where weights are not whole
     n_draws: int
     kind: Literal["all", "bootstrap", "pasting", "balanced"]
     codes: NDArray[np.int64]  # class of every row, for balanced samples
@@ -29,6 +37,9 @@ class Sampler(NamedTuple):
         """The weight of every row in the sample of the member with this seed; 0 means out of bag."""
         if self.kind == "all":
             return self.weight
+        if self.kind == "bootstrap" and self.tickets.size:
+            drawn = np.random.default_rng(seed).integers(0, self.tickets.size, self.n_draws)
+            return np.bincount(self.tickets[drawn], minlength=self.weight.size).astype(np.float64)
         if self.kind == "bootstrap":
             return draw(self.weight, self.order, self.n_draws, seed)
         if self.kind == "pasting":
@@ -58,15 +69,19 @@ def make_sampler(
     """
     n_rows = number_of_draws(weight[weight > 0.0])
     n_draws = _n_draws(max_samples, n_rows)
-    no_codes = np.empty(0, np.int64)
+    none = np.empty(0, np.int64)
     if not bootstrap and n_draws >= n_rows:
-        return Sampler(weight, np.empty(0, np.int64), n_rows, "all", no_codes)
+        return Sampler(weight, none, none, n_rows, "all", none)
     order = content_order(X, np.asarray(target, np.float64).reshape(len(X), -1)[:, 0])
     if bootstrap == "balanced":
         codes = np.asarray(target, np.int64)
         rarest = min(number_of_draws(weight[(codes == k) & (weight > 0.0)]) for k in np.unique(codes[weight > 0.0]))
-        return Sampler(weight, order, max(1, min(n_draws, rarest)), "balanced", codes)
-    return Sampler(weight, order, n_draws, "bootstrap" if bootstrap else "pasting", no_codes)
+        return Sampler(weight, order, none, max(1, min(n_draws, rarest)), "balanced", codes)
+    if not bootstrap:
+        return Sampler(weight, order, none, n_draws, "pasting", none)
+    has_tickets = are_whole(weight) and float(weight.sum()) <= MOST_TICKETS * weight.size
+    tickets = np.repeat(order, weight[order].astype(np.int64)) if has_tickets else none
+    return Sampler(weight, order, tickets, n_draws, "bootstrap", none)
 
 
 def _n_draws(max_samples: int | float | None, n_rows: int) -> int:

@@ -108,7 +108,7 @@ def sum_pairs(n, codes, weights, sums_out):
         here = codes[i]
         total = np.int32(0)
         for j in range(padded):
-            total += weights[j] if codes[j] <= here else np.int32(0)
+            total = np.int32(total + (weights[j] if codes[j] <= here else np.int32(0)))
         sums_out[i] = total
 
 
@@ -128,26 +128,28 @@ def sum_histogram(n, n_codes, codes, weights, sums_out):
 @part
 def sort(n, n_codes, codes, weights, keys, counters):
     """Sort the rows as `code << 16 | weight << 1 | class`; return which row of keys [2, n] holds them (radix sort)."""
+    low, high = counters[:DIGITS], counters[DIGITS : 2 * DIGITS]
+    for j in range(np.uintp(2 * DIGITS)):
+        counters[j] = 0
     source = keys[0]
     for i in range(np.uintp(n)):
         w = weights[i]
         second = np.uint32(w > LOW)
         amount = np.uint32(w >> HALF if w > LOW else w)
-        source[i] = (np.uint32(codes[i]) << np.uint32(16)) | (amount << np.uint32(1)) | second
-    radix_pass(n, keys[0], np.uint32(16), counters, keys[1])
+        code = np.uint32(codes[i])
+        low[np.uintp(code & np.uint32(255))] += np.int32(1)
+        high[np.uintp(code >> np.uint32(8))] += np.int32(1)
+        source[i] = (code << np.uint32(16)) | (amount << np.uint32(1)) | second
+    radix_pass(n, keys[0], np.uint32(16), low, keys[1])
     if n_codes <= DIGITS:
         return 1
-    radix_pass(n, keys[1], np.uint32(24), counters, keys[0])
+    radix_pass(n, keys[1], np.uint32(24), high, keys[0])
     return 0
 
 
 @part
 def radix_pass(n, source, shift, counters, target_out):
-    """Stable counting sort by eight bits."""
-    for j in range(np.uintp(DIGITS)):
-        counters[j] = 0
-    for i in range(np.uintp(n)):
-        counters[np.uintp((source[i] >> shift) & np.uint32(255))] += np.int32(1)
+    """Stable counting sort by eight bits, whose counts stand in counters (overwritten)."""
     begin = np.int32(0)
     for j in range(np.uintp(DIGITS)):
         count = counters[j]
@@ -177,13 +179,16 @@ def sum_sorted(n, ordered, codes_out, sums_out):
 @part
 def score_sums(n_cuts, node, rules, sums, gain_out):
     """Falls of the impurity by cuts whose left side has these weights of the two classes."""
-    g_unit, h_unit, shift, h_node = rules.g_unit, rules.h_unit, node.shift, node.h
-    h_all = h_node * h_unit
-    mean = (node.g - shift * h_node) * g_unit / h_all
+    g_unit, h_unit = rules.g_unit, rules.h_unit
+    h_all = node.h * h_unit
+    mean = (node.g - node.shift * node.h) * g_unit / h_all
+    shift, h_node = np.int32(node.shift), np.int32(node.h)
     for i in range(np.uintp(n_cuts)):
-        second = sums[i] >> HALF
-        h = (sums[i] & LOW) + second
-        fall = variance_fall((second + second - h - shift * h) * g_unit, h * h_unit, mean, h_all)
+        # 32 bits throughout: there is no vector instruction that turns wider integers into floats
+        second = np.int32(sums[i] >> HALF)
+        h = np.int32(np.int32(sums[i] & LOW) + second)
+        g = np.int32(np.int32(second + second) - np.int32(h + np.int32(shift * h)))
+        fall = variance_fall(g * g_unit, h * h_unit, mean, h_all)
         gain_out[i] = fall if (h < h_node) & (h > 0) else -np.inf  # all rows on one side are no split
 
 

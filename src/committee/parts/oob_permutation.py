@@ -170,6 +170,8 @@ def _judge_block(
         old, new = answers[leaf], answers[detour]
         n_judges[g, rows - block.start] += 1
         _add(answered[g], (rows - block.start,), old, 1)
+        is_other = new != old[taker]  # many detours end in the same answer
+        taker, feature, new = taker[is_other], feature[is_other], new[is_other]
         at = (rows[taker] - block.start, feature)
         _add(moved[g], at, new, 1)
         _add(moved[g], at, old[taker], -1)

@@ -51,22 +51,28 @@ class WalkedTrees(NamedTuple):
 
 
 class PackedSum:
-    """A sum of trees ready for prediction; each form is made when it is first asked for."""
+    """A sum of trees, which are its ``arrays``, ready for prediction; a form is made when it is first asked for."""
 
     def __init__(self, trees: BoostedTrees) -> None:
-        self.trees = trees
-        self.has_sets = bool(len(trees.categories))
+        self.arrays = trees
+
+    def __getstate__(self) -> dict[str, BoostedTrees]:
+        return {"arrays": self.arrays}
+
+    @property
+    def has_sets(self) -> bool:
+        return bool(len(self.arrays.categories))
 
     @cached_property
     def root(self) -> NDArray[np.int64]:
         """Of every node, the root of its tree."""
-        return np.repeat(self.trees.offsets[:-1], np.diff(self.trees.offsets))
+        return np.repeat(self.arrays.offsets[:-1], np.diff(self.arrays.offsets))
 
     @cached_property
     def levels(self) -> list[NDArray[np.int64]]:
         """Inner nodes of all trees by their depth."""
-        left, found = self.trees.left, []
-        node = self.trees.offsets[:-1]
+        left, found = self.arrays.left, []
+        node = self.arrays.offsets[:-1]
         while True:
             inner = node[left[node] != LEAF]
             if not inner.size:
@@ -80,13 +86,13 @@ class PackedSum:
         """Leaves below every node."""
         n_leaves = np.ones(self.root.size, np.int64)
         for inner in reversed(self.levels):
-            child = self.trees.left[inner] + self.root[inner]
+            child = self.arrays.left[inner] + self.root[inner]
             n_leaves[inner] = n_leaves[child] + n_leaves[child + 1]
         return n_leaves
 
     @cached_property
     def walked(self) -> WalkedTrees:
-        trees, m = self.trees, self.root.size
+        trees, m = self.arrays, self.root.size
         is_leaf = trees.feature == LEAF
         nodes = np.empty(m, PACKED)
         nodes["threshold"] = np.where(is_leaf, np.inf, trees.threshold)
@@ -108,7 +114,7 @@ class PackedSum:
 
 
 def _mask(packed: PackedSum, number: np.dtype[np.floating], mask: np.dtype[np.unsignedinteger]) -> MaskedTrees:
-    trees, root, n_leaves = packed.trees, packed.root, packed.n_leaves
+    trees, root, n_leaves = packed.arrays, packed.root, packed.n_leaves
     first_leaf = np.zeros(root.size, np.int64)  # the leftmost leaf below a node, within its tree
     for inner in packed.levels:
         child = trees.left[inner] + root[inner]
@@ -146,7 +152,7 @@ def _not_above(threshold: Floats, number: np.dtype[np.floating]) -> NDArray[np.f
 
 def add_scores(packed: PackedSum, X: NDArray[np.floating], score: Floats, n_jobs: int | None) -> None:
     """Add the sum of the trees to score [n, heads], in place."""
-    trees = packed.trees
+    trees = packed.arrays
     if not trees.n_trees:
         return
     if packed.has_sets:

@@ -26,6 +26,7 @@ from committee.parts.boosted_trees import (
 from committee.parts.growing import free_limits, grow
 from committee.parts.losses import HEADS, Slope
 from committee.parts.members import TreeMember
+from committee.parts.packed_forest import add_answers, pack_forest
 from committee.parts.pruning import cross_validate, pruning_path
 from committee.parts.response import class_response, value_response
 from committee.parts.scoring import pack_members, score_packed
@@ -58,6 +59,8 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     for table in (X, X.astype(np.float32)):
         apply_tree(trees[0], table)
     apply_tree(grow(category, value_response(y, weight, "squared_error"), limits), codes)
+    for table in (X, X.astype(np.float32)):
+        add_answers(pack_forest(trees[:1]), table, np.zeros((n, 1)), None)
     say("pruning trees")
     rows = np.arange(n)
     cross_validate(

@@ -8,6 +8,7 @@ from committee.plots.boosting_experiment import (
     ExperimentMarginsDisplay,
     MarginMaximisationDisplay,
 )
+from committee.plots.forests import OutOfBagDisplay
 from committee.plots.importances import ImportancesDisplay
 from committee.plots.loss_curves import LossCurvesDisplay
 from committee.plots.margins import MarginDistributionDisplay
@@ -27,6 +28,7 @@ __all__ = [
     "LossCurvesDisplay",
     "MarginDistributionDisplay",
     "MarginMaximisationDisplay",
+    "OutOfBagDisplay",
     "PartialDependenceDisplay",
     "PruningDisplay",
     "RoundsInThePlaneDisplay",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-COLORS = (ORANGE, BLUE, VERMILION, PURPLE, GREEN)
+COLORS = (ORANGE, BLUE, GREEN, VERMILION, PURPLE)
 
 
 class BaggingSimulationDisplay:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 
-from committee.plots.boosting import BLUE, FEW_ROUNDS, GREY, VERMILION, Scale, fitted_history, measured
+from committee.plots.boosting import BLUE, FEW_ROUNDS, GREY, VERMILION, Scale
 from committee.plots.tree import pyplot
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ Floats = NDArray[np.float64]
 class OutOfBagDisplay:
     """Out-of-bag error after every tree, with the test error beside it where test rows are given.
 
-    The first trees judge few rows.
+    The first trees leave some rows unjudged; the curve is about those that were judged so far.
 
     Attributes
     ----------
@@ -57,13 +58,16 @@ class OutOfBagDisplay:
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
         """
-        curve = measured(fitted_history(estimator), "oob_error")
-        if curve is None:
+        history = getattr(estimator, "history_", None)
+        if history is None:
+            raise NotFittedError(f"There is no history of trees: fit {type(estimator).__name__} first.")
+        if "oob_error" not in history:
             raise TypeError(f"{type(estimator).__name__} records no out-of-bag error: this is for forests and bagging.")
         is_class = hasattr(estimator, "classes_")
         test = None if X is None else _test_error(estimator, X, np.asarray(y), is_class)
-        name = "share of wrong votes" if is_class else "mean squared error"
-        return cls(np.asarray(curve, np.float64), test_error=test, error_name=name).plot(ax, xscale=xscale)
+        name = "share of wrong answers" if is_class else "mean squared error"
+        curve = np.asarray(history["oob_error"], np.float64)
+        return cls(curve, test_error=test, error_name=name).plot(ax, xscale=xscale)
 
     def plot(self, ax: Axes | None = None, *, xscale: Scale = "linear") -> Self:
         """Draw the curves; see `from_estimator`."""

@@ -1,0 +1,95 @@
+"""Flipped labels come first by the out-of-bag votes of a forest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+
+from committee import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from committee.explain import suspicious_rows
+
+FLIPPED = 0.05
+
+
+def noisy(seed: int, n_classes: int) -> tuple[Any, Any, Any, Any]:
+    n = 500
+    X, codes = make_classification(
+        n, 10, n_informative=5, n_classes=n_classes, class_sep=1.5, flip_y=0.0, random_state=seed
+    )
+    rng = np.random.default_rng(seed)
+    wrong = rng.choice(n, int(FLIPPED * n), replace=False)
+    turned = codes.copy()
+    turned[wrong] = (codes[wrong] + rng.integers(1, n_classes, wrong.size)) % n_classes
+    names = np.array(["ash", "elm", "oak"])
+    return X, names[turned], names[codes], np.isin(np.arange(n), wrong)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(2))
+def test_flipped_labels_come_first(seed: int, n_classes: int):
+    X, y, clean, is_wrong = noisy(seed, n_classes)
+    forest = RandomForestClassifier(60, random_state=0).fit(X, y)
+    assert np.mean(forest.predict(X) == y) == 1.0  # learnt by heart: only the trees that did not see a row can tell
+    found = suspicious_rows(forest, X, y, n=int(is_wrong.sum()))
+    hit = is_wrong[found.rows]
+    assert hit.mean() >= 8 * FLIPPED
+    assert np.mean(found.suggested_label[hit] == clean[found.rows][hit]) >= 0.75
+    assert np.all(np.diff(found.score) <= 0)
+    assert np.isnan(found.weight).all()
+
+
+def test_margins_are_those_of_the_out_of_bag_shares():
+    X, y, _, _ = noisy(0, 3)
+    forest = RandomForestClassifier(60, random_state=0).fit(X, y)
+    found = suspicious_rows(forest, X, y, None)
+    shares = forest.oob_decision_function_[found.rows]
+    own = shares[np.arange(500), np.searchsorted(forest.classes_, found.label)]
+    others = np.where(forest.classes_ == found.label[:, np.newaxis], -1.0, shares)
+    np.testing.assert_allclose(found.margin, own - others.max(axis=1))
+    np.testing.assert_allclose(found.score, (1.0 - found.margin) / 2.0)
+    np.testing.assert_array_equal(found.suggested_label, forest.classes_[others.argmax(axis=1)])
+    assert list(found.to_frame().columns) == ["rows", "weight", "margin", "label", "suggested_label", "score"]
+
+
+def test_new_rows_are_judged_by_all_trees():
+    X, y, clean, is_wrong = noisy(1, 2)
+    half = np.arange(500) < 250
+    forest = ExtraTreesClassifier(60, random_state=0).fit(X[half], clean[half])
+    found = suspicious_rows(forest, X[~half], y[~half], n=12, training=False)
+    assert is_wrong[~half][found.rows].mean() >= 8 * FLIPPED
+    share = forest.predict_proba(X[~half])[found.rows, np.searchsorted(forest.classes_, found.label)]
+    np.testing.assert_allclose(found.score, 1.0 - share)
+
+
+def test_rows_without_weight_and_rows_in_every_bag_are_left_out():
+    X, y, _, _ = noisy(0, 2)
+    weight = np.where(np.arange(500) < 100, 0.0, 1.0)
+    forest = RandomForestClassifier(3, random_state=0).fit(X, y, sample_weight=weight)
+    found = suspicious_rows(forest, X, y, None)
+    judged = np.unique(np.concatenate([forest.out_of_bag_(t) for t in range(3)]))
+    np.testing.assert_array_equal(np.sort(found.rows), judged)
+    assert found.rows.size < 400
+    assert found.rows.min() >= 100
+
+
+def test_bad_arguments_are_refused():
+    X, y, _, _ = noisy(0, 2)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="not the 500 rows"):
+        suspicious_rows(forest, X[::-1], y[::-1])
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        suspicious_rows(forest, X, y, 0)
+    with pytest.raises(ValueError, match="labels that were not there in fit"):
+        suspicious_rows(forest, X, np.where(y == "ash", "yew", y), training=False)
+    with pytest.raises(ValueError, match="no out-of-bag votes"):
+        suspicious_rows(ExtraTreesClassifier(5).fit(X, y), X, y)
+    with pytest.raises(ValueError, match="single class"):
+        suspicious_rows(RandomForestClassifier(5).fit(X, np.ones(500)), X, np.ones(500))
+    with pytest.raises(NotFittedError):
+        suspicious_rows(RandomForestClassifier(), X, y)
+    with pytest.raises(TypeError, match="not for RandomForestRegressor"):
+        suspicious_rows(RandomForestRegressor(), X, y)  # type: ignore[arg-type]
