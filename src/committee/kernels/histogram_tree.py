@@ -180,13 +180,16 @@ def assist(words, n_features, rows, amounts, ordered, pool, team, j):
 
 
 @part
-def order_by_value(n_codes, sums, smoothing, value, order_out):
-    """Categories that occur, in ascending order of g / (h + smoothing) (Fisher); return how many. Overwrites value."""
+def order_by_value(n_codes, sums, smoothing, least, value, order_out):
+    """Categories of at least `least` of h in ascending order of g / (h + smoothing) (Fisher); return how many.
+
+    Overwrites value.
+    """
     n_places = 0
     for c in range(n_codes):
         amount = sums[c]
         h = amount & LOW
-        if h > 0:
+        if h >= least:
             value[c] = np.float64((amount - h) >> HALF) / (np.float64(h) + smoothing)
             j = n_places - 1  # insertion: equal values keep the order of their codes
             while j >= 0 and value[order_out[j]] > value[c]:
@@ -312,7 +315,10 @@ def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
     least = max(rules.min_weight_leaf, rules.min_samples_leaf if rules.unit_weights else 1)
     is_spaced = False
     if is_set:
-        n_places = order_by_value(n_codes, source, rules.category_smoothing / rules.h_unit, work.fall, work.order)
+        smoothing, rare = rules.category_smoothing, np.int64(1)
+        if n_codes > FEW_CATEGORIES:  # of fewer rows than the smoothing a category's mean says nothing: it goes right
+            rare = max(np.int64(smoothing * node.h / node.count), rare)
+        n_places = order_by_value(n_codes, source, smoothing / rules.h_unit, rare, work.fall, work.order)
         if rules.category_smoothing > 0.0 and n_places > FEW_CATEGORIES:
             # The order has looked at the targets: boosting asks more of a split along it.
             l2 += rules.category_smoothing

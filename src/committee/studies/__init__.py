@@ -12,7 +12,6 @@ from committee.studies.margin_maximisation import (
     reproduce_f6,
     validation_choice,
 )
-
 from committee.studies.rare_class_importances import RareClassImportances, make_rare_class, rare_class_importances
 
 __all__ = [

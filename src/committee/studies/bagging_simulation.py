@@ -14,7 +14,7 @@ test labels: the mean over test rows x of P(y != h(x) | x). Training sets are in
 mean over R of them is their standard deviation over sqrt(R).
 
 The leaves of a full tree are pure, so its class distribution is its vote and both curves are one. They part where trees
-stop earlier: `reproduce_c7` has leaves of at least 5 rows beside full trees, which is how S grew the trees of the book.
+stop earlier, as those of the book must have: `reproduce_c7` has leaves of at least 5 rows beside full trees.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Bad and extreme input: every estimator of the catalog that is not a tree answers right or says what to do.
+"""Bad and extreme input: the boosters and the weak learners beside trees answer right or say what to do.
 
-Gradient boosting, which has no base learner and other parameters, has tables of its own beside this file.
+Gradient boosting, which has no base learner and other parameters, has tables of its own beside this file; so have
+bagging, forests and online ensembles in their folders.
 
 The tables of tests/bad_input.py, which the trees run too, and those of the boosters: their parameters, weak learners
 and rows to validate on.
@@ -59,7 +60,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 ESTIMATORS: list[type[Any]] = [
     getattr(committee, entry.name)
     for entry in CATALOG
-    if not entry.module.startswith(("committee.trees", "committee.boosting.gradient_boosting"))
+    if entry.module.startswith(("committee.boosting", "committee.parts"))
+    and not entry.module.startswith(("committee.boosting.gradient_boosting", "committee.boosting.online"))
 ]
 CLASSIFIERS = [cls for cls in ESTIMATORS if is_classifier(cls())]
 REGRESSORS = [cls for cls in ESTIMATORS if not is_classifier(cls())]

@@ -653,7 +653,10 @@ def test_categories_of_any_number(cls: type[Any], n_levels: int) -> None:
     if n_levels == 1:
         y = frame["x"] > 0.0 if is_classifier(cls()) else frame["x"]
     model = make(cls, n_estimators=30).fit(frame, y)
-    assert model.score(frame, y) > 0.8
+    if n_levels == 300:  # two rows of a category tell nothing
+        assert model.feature_importances_[0] == 0.0
+    else:
+        assert model.score(frame, y) > 0.8
     other = frame.assign(c=pd.Categorical(["nobody saw this"] * 600))
     missing = frame.assign(c=pd.Categorical([None] * 600, ["0"]))
     np.testing.assert_array_equal(model.predict(other), model.predict(missing))
