@@ -8,7 +8,10 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("committee", "numpy", "numba", "scikit-learn", "lightgbm", "xgboost", "catboost", "chimeraboost")
+PACKAGES = (
+    "committee", "numpy", "numba", "scikit-learn", "scikit-learn-intelex", "lightgbm", "xgboost", "catboost",
+    "chimeraboost",
+)  # fmt: skip
 
 
 def describe_machine() -> dict[str, str]:

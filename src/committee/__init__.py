@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from committee.boosting.schapire import SchapireBoostClassifier
     from committee.boosting.stagewise import StagewiseRegressor
     from committee.explain.boosting_evidence import boosting_evidence
+    from committee.explain.forest_evidence import forest_evidence
+    from committee.explain.forest_importances import forest_importances
     from committee.explain.shap import shap_interaction_values, shap_values
     from committee.explain.suspicious_rows import suspicious_rows
     from committee.forests.estimators import (
@@ -34,15 +36,21 @@ if TYPE_CHECKING:
     )
     from committee.parts.perceptron import PocketPerceptron
     from committee.parts.restarts import BestOfRestarts
+    from committee.studies.bagging_simulation import bagging_simulation
     from committee.studies.boosting_experiment import boosting_experiment
     from committee.studies.margin_maximisation import margin_maximisation
+    from committee.studies.spam import spam_experiment
     from committee.trees.decision_stump import DecisionStump
     from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
     from committee.trees.export import export_graphviz, export_text
 
 # What `from committee import ...` finds, and where: nothing is imported before it is asked for.
 _HOME = {
+    "bagging_simulation": "committee.studies.bagging_simulation",
     "boosting_experiment": "committee.studies.boosting_experiment",
+    "forest_evidence": "committee.explain.forest_evidence",
+    "forest_importances": "committee.explain.forest_importances",
+    "spam_experiment": "committee.studies.spam",
     "margin_maximisation": "committee.studies.margin_maximisation",
     "boosting_evidence": "committee.explain.boosting_evidence",
     "shap_interaction_values": "committee.explain.shap",
@@ -107,13 +115,17 @@ __all__ = [
     "RandomForestRegressor",
     "SchapireBoostClassifier",
     "StagewiseRegressor",
+    "bagging_simulation",
     "boosting_evidence",
     "boosting_experiment",
     "export_graphviz",
     "export_text",
+    "forest_evidence",
+    "forest_importances",
     "margin_maximisation",
     "shap_interaction_values",
     "shap_values",
+    "spam_experiment",
     "suspicious_rows",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -11,10 +12,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from committee.base.rng import RandomState
-from committee.base.validation import read_targets_classification, read_targets_regression
+from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.forests.calibration import calibrate
 from committee.forests.forest import BaseForest, MaxFeatures, Rows, keep_parameters
 from committee.forests.quantiles import LeafSamples, forest_quantiles, read_quantiles
@@ -54,17 +54,26 @@ def _score(forest: Any, answers: Floats, y: NDArray[Any], weight: Floats, defaul
     """The out-of-bag answers judged by a function (y, answers), a scorer's name, or the default scorer."""
     asked: Any = forest.oob_score
     stand_in = _Answers(forest, answers)
+    # Many scores take no weights: they are asked for only where weights differ
+    weights: dict[str, Any] = {"sample_weight": weight} if np.any(weight != weight[0]) else {}
     if callable(asked):
         judge: Any = asked
-        return float(judge(y, stand_in.predict(None)))
+        takes_weights = "sample_weight" in inspect.signature(judge).parameters
+        return float(judge(y, stand_in.predict(None), **(weights if takes_weights else {})))
     name = asked if isinstance(asked, str) and asked != "auto" else default
     scorer: Any = get_scorer(name)
-    return float(scorer(stand_in, np.zeros((len(y), 1)), y, sample_weight=weight))
+    return float(scorer(stand_in, np.zeros((len(y), 1)), y, **weights))
 
 
 def _short(factor: Floats) -> Floats:
     """Factors of few digits: their products with counts are exact, and so are sums of these, in whatever order."""
     return factor.astype(np.float32).astype(np.float64)
+
+
+def _counting(sample: Floats, factor: Floats) -> Floats:
+    """The sample under these factors; as it is where they leave nothing of it, for a tree needs rows that count."""
+    counted = sample * factor
+    return counted if counted.any() else sample
 
 
 class BaseForestClassifier(ClassifierMixin, BaseForest):
@@ -109,21 +118,24 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
 
         return class_response(target, max(int(self.n_classes_), 2), weight, self.criterion)
 
-    def _reweigh(self, target: NDArray[Any]) -> Callable[[Floats], Floats]:
-        chosen = self.class_weight
+    def _reweigh(self, rows: Rows) -> Callable[[Floats], Floats]:
+        chosen, target = self.class_weight, rows.target
         if chosen is None:
             return lambda sample: sample
-        labels = self.classes_[target]
-        if chosen != "balanced_subsample":
-            by_class = _short(np.asarray(compute_class_weight(chosen, classes=self.classes_, y=labels)))
-            return lambda sample: sample * by_class[target]
+        if chosen == "balanced_subsample":
+            return lambda sample: sample * self._balance(target, sample)[target]
+        if chosen == "balanced":  # a weight counts as so many rows
+            by_class = self._balance(target, rows.weight)
+        else:
+            given = compute_class_weight(dict(chosen), classes=self.classes_, y=self.classes_[target])
+            by_class = _short(np.asarray(given, np.float64))
+        read_weights(rows.weight * by_class[target], target.size, "class_weight")
+        return lambda sample: _counting(sample, by_class[target])
 
-        def balance(sample: Floats) -> Floats:
-            total = np.bincount(target, sample, minlength=len(self.classes_))
-            share = np.divide(sample.sum(), len(self.classes_) * total, out=np.zeros_like(total), where=total > 0.0)
-            return sample * _short(share)[target]
-
-        return balance
+    def _balance(self, target: NDArray[Any], weight: Floats) -> Floats:
+        """Class weights under which all classes that are there count the same."""
+        total = np.bincount(target, weight, minlength=len(self.classes_))
+        return _short(np.divide(weight.sum(), len(total) * total, out=np.zeros_like(total), where=total > 0.0))
 
     def _tally(self, target: NDArray[Any], weight: Floats) -> OutOfBag:
         from committee.parts.out_of_bag import OutOfBag
@@ -139,10 +151,13 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
         shares = tally.mean[:, : int(self.n_classes_)]
         self.oob_decision_function_ = shares
+        self.oob_score_ = np.nan
         if judged.size:
             y = self.classes_[rows.target[judged]]
             self.oob_score_ = _score(self, shares[judged], y, rows.weight[judged], "accuracy")
         if self.calibration == "oob":
+            if not judged.size:
+                raise ValueError("calibration='oob' needs rows out of bag, and no tree left any out: give more rows.")
             self.calibration_ = calibrate(shares[judged], rows.target[judged], rows.weight[judged])
 
     def predict_proba(self, X: Any) -> Any:
@@ -213,6 +228,7 @@ class BaseForestRegressor(RegressorMixin, BaseForest):
         judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
         self.oob_prediction_ = tally.mean[:, 0]
         self._residuals: Floats = np.sort(rows.target[judged] - self.oob_prediction_[judged])
+        self.oob_score_ = np.nan  # R^2 of a single row is not defined
         if judged.size > 1:
             answers = self.oob_prediction_[judged, np.newaxis]
             self.oob_score_ = _score(self, answers, rows.target[judged], rows.weight[judged], "r2")
@@ -234,7 +250,7 @@ class BaseForestRegressor(RegressorMixin, BaseForest):
         A training row weighs its share of the leaf, averaged over the trees (Meinshausen, Quantile regression forests,
         2006).
         """
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         if not self._leaves_kept:
             raise ValueError("Quantiles come from the rows in the leaves: fit with keep_leaf_samples=True.")
         return forest_quantiles(self.leaf_samples_, self.apply(X), read_quantiles(quantiles))
@@ -250,7 +266,7 @@ class BaseForestRegressor(RegressorMixin, BaseForest):
         Zhang, Zimmerman, Nettleton and Nordman, Random forest prediction intervals, 2020. The share of new rows inside
         is about `coverage` on average over all rows; it is not adapted to each row.
         """
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage must lie between 0 and 1, got {coverage}.")
         residuals = getattr(self, "_residuals", np.empty(0))

@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import get_scorer
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +21,7 @@ from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_table, read_training_table, read_weights
+from committee.data.ensemble import TreeSum
 from committee.data.history import History
 from committee.data.tree import LEAF, Tree
 from committee.forests.memory import refuse_if_too_large
@@ -113,7 +116,7 @@ class BaseForest(BaseEstimator):
     def _respond(self, target: NDArray[Any], weight: Floats) -> Response:
         raise NotImplementedError
 
-    def _reweigh(self, target: NDArray[Any]) -> Callable[[Floats], Floats]:
+    def _reweigh(self, rows: Rows) -> Callable[[Floats], Floats]:
         """Class weights on top of those of a sample."""
         return lambda sample: sample
 
@@ -140,6 +143,7 @@ class BaseForest(BaseEstimator):
         self._validate_params()
         with all_or_nothing(self):
             if _n_outputs(y) > 1:
+                self._forget_trees()
                 self._fit_outputs(X, y, sample_weight)
                 return self
             self._forget()
@@ -184,7 +188,7 @@ class BaseForest(BaseEstimator):
         ground = self._tune(self._ground(rows), sampler, rows)
         members = random_forest(ground, sampler, seeds[len(past.trees) :], is_judged, self.n_jobs)
         self._collect(members, past, n_wanted, is_judged)
-        self._sampler, self._seeds_ = sampler, seeds[: len(self.trees_)]
+        self._sampler, self._seeds_, self._print = sampler, seeds[: len(self.trees_)], self._fingerprint(rows)
         self._summarise(rows, past.tally if is_judged else None)
 
     def _tune(self, ground: Ground, sampler: Sampler, rows: Rows) -> Ground:
@@ -205,7 +209,9 @@ class BaseForest(BaseEstimator):
     def _is_judged(self, sampler: Sampler) -> bool:
         """Are there out-of-bag rows, and are they wanted?"""
         is_possible = sampler.kind != "all"
-        is_asked = self.oob_score not in (False, "auto")
+        is_asked = self.oob_score is not False and self.oob_score != "auto"
+        if is_asked and isinstance(self.oob_score, str):
+            get_scorer(self.oob_score)  # refuses a name that it does not know
         if is_asked and not is_possible:
             raise ValueError("Out of bag estimation only available if bootstrap=True, or with max_samples below 1.")
         if self.n_estimators == "auto" and not is_possible:
@@ -239,7 +245,7 @@ class BaseForest(BaseEstimator):
         constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
         target = rows.target
         return Ground(
-            matrix, rows.X, lambda weight: self._respond(target, weight), self._reweigh(target), self._tree_params(),
+            matrix, rows.X, lambda weight: self._respond(target, weight), self._reweigh(rows), self._tree_params(),
             constraints,
         )  # fmt: skip
 
@@ -253,11 +259,26 @@ class BaseForest(BaseEstimator):
                 f"warm_start=True goes on with the same rows: the earlier fit had {self._sampler.weight.size}, X has "
                 f"{len(rows.X)}."
             )
-        if is_judged:
-            for t, tree in enumerate(self.trees_):
+        if self._fingerprint(rows) != self._print:
+            raise ValueError(
+                "warm_start=True goes on with the same rows and samples: X, y, the weights, bootstrap or max_samples "
+                "are others than in the earlier fit. Fit a new forest, or set warm_start=False."
+            )
+        leaves = list(self._leaves_kept) if self.keep_leaf_samples else []
+        for t, tree in enumerate(self.trees_):
+            if is_judged:
                 unseen = self.out_of_bag_(t)
                 tally.add(unseen, tree.value[apply_tree(tree, rows.X[unseen])])
-        return Past(list(self.trees_), list(self._records), tally, list(self._leaves_kept))
+            if self.keep_leaf_samples and len(leaves) == t:  # not asked for when this tree was grown
+                is_seen = self._sampler.weights(self._seeds_[t]) > 0.0
+                leaves.append(np.where(is_seen, apply_tree(tree, rows.X), -1).astype(np.int32))
+        return Past(list(self.trees_), list(self._records), tally, leaves)
+
+    def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
+        """What a warm start must find again, else the old trees are judged on rows that they learned from."""
+        columns = (np.asarray(column, np.float64) + 0.0 for column in rows.X.T)  # one zero, whatever its sign
+        codes = [crc32(np.ascontiguousarray(array).tobytes()) for array in (rows.target, rows.weight, *columns)]
+        return (rows.X.shape, tuple(codes), self.bootstrap, self.max_samples)
 
     def _collect(self, members: Iterator[Member], past: Past, n_wanted: int, is_judged: bool) -> None:
         trees, records = past.trees, past.records
@@ -320,7 +341,18 @@ class BaseForest(BaseEstimator):
         for name in left if self.warm_start else (*left, "tuned_"):
             vars(self).pop(name, None)
 
+    def _forget_trees(self) -> None:
+        """All that a fit on one target left: a forest per output has its own."""
+        for name in set(vars(self)) - set(self.get_params(deep=False)):
+            del vars(self)[name]
+
     # --- what a fitted forest answers ---------------------------------------------------------------------------------
+
+    def _need_trees(self) -> None:
+        """Refuse what a forest not fitted cannot answer, and one with a forest per output."""
+        if hasattr(self, "outputs_"):
+            raise ValueError("The forest has several targets, each with trees of its own: ask forest.outputs_[k].")
+        check_is_fitted(self, "trees_")
 
     def _mean_answers(self, X: Any) -> Floats:
         """Mean over the trees of what the leaves of each row answer [n, k]."""
@@ -331,7 +363,7 @@ class BaseForest(BaseEstimator):
         return total / len(self.trees_)
 
     def _staged_means(self, X: Any) -> Iterator[Floats]:
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         table = read_table(self, X)
         total = np.zeros((len(table), self.trees_[0].value.shape[1]))
         for t, tree in enumerate(self.trees_, 1):
@@ -340,13 +372,13 @@ class BaseForest(BaseEstimator):
 
     def member_answers(self, X: Any) -> Floats:
         """What every tree answers: class shares or means, (n_trees, n_samples, k)."""
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         table = read_table(self, X)
         return np.stack([tree.value[apply_tree(tree, table, self.n_jobs)] for tree in self.trees_])
 
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Number of the leaf each row ends in, for every tree: (n_samples, n_trees)."""
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         table = read_table(self, X)
         return np.stack([apply_tree(tree, table, self.n_jobs) for tree in self.trees_], axis=1)
 
@@ -354,7 +386,7 @@ class BaseForest(BaseEstimator):
         """Indicator matrix (n_samples, n_nodes) of the nodes each row passes, and where each tree's nodes begin."""
         from committee.parts.traversing import decision_path
 
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         table = read_table(self, X)
         paths = [decision_path(tree, table, self.n_jobs) for tree in self.trees_]
         begins = np.cumsum([0, *(tree.n_nodes for tree in self.trees_)])
@@ -363,7 +395,7 @@ class BaseForest(BaseEstimator):
     @property
     def estimators_(self) -> list[Any]:
         """The trees as estimators of their own."""
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         return [self._as_estimator(tree) for tree in self.trees_]
 
     def _as_estimator(self, tree: Tree) -> Any:
@@ -379,7 +411,7 @@ class BaseForest(BaseEstimator):
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
         """The rows of each tree's sample, repeated as often as they were drawn."""
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         return [
             np.repeat(np.arange(sample.size), np.rint(np.maximum(sample, sample > 0.0)).astype(np.int64))
             for sample in (self._sampler.weights(seed) for seed in self._seeds_)
@@ -387,17 +419,24 @@ class BaseForest(BaseEstimator):
 
     def out_of_bag_(self, t: int) -> NDArray[np.int64]:
         """The rows that tree t did not learn from."""
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         return self._sampler.out_of_bag(self._sampler.weights(self._seeds_[t]))
+
+    def tree_sum_(self) -> TreeSum:
+        """The mean over the trees as a sum, for explanations: a column per class, or one; before any calibration."""
+        self._need_trees()
+        k, n = int(getattr(self, "n_classes_", 1)), len(self.trees_)
+        trees = tuple(tree._replace(value=tree.value[:, :k]) for tree in self.trees_)  # of one class trees have two
+        return TreeSum(trees, np.full(n, -1, np.int64), np.full(n, 1.0 / n), np.zeros(k))
 
     def __len__(self) -> int:
         """Number of trees."""
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         return len(self.trees_)
 
     def __getitem__(self, index: int) -> Any:
         """One tree as an estimator of its own."""
-        check_is_fitted(self, "trees_")
+        self._need_trees()
         return self._as_estimator(self.trees_[index])
 
     def __iter__(self) -> Iterator[Any]:
@@ -454,12 +493,20 @@ def keep_parameters(estimator: Any, arguments: Mapping[str, Any]) -> None:
 
 def _n_outputs(y: Any) -> int:
     shape = getattr(y, "shape", None)
-    if shape is None and isinstance(y, list | tuple) and len(y) and np.ndim(y[0]) == 1:
-        shape = np.shape(y)
+    if shape is None and isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple | np.ndarray):
+        # Lists of different lengths are refused where the target is read
+        shape = (len(y), len(y[0])) if all(np.size(row) == len(y[0]) for row in y) else None
+    if sparse.issparse(y):
+        raise TypeError("y is a sparse matrix: pass a dense one, y.toarray().")
+    if shape is not None and len(shape) == 2 and shape[1] == 0:
+        raise ValueError("y has no column: pass one target per row.")
     return int(shape[1]) if shape is not None and len(shape) == 2 else 1
 
 
 def _columns_of(y: Any) -> list[Any]:
-    if hasattr(y, "columns"):
-        return [y[name] for name in y.columns]
-    return list(np.asarray(y).T)
+    names = getattr(y, "column_names", getattr(y, "columns", None))  # of an Arrow table, of other frames
+    if names is None:
+        return list(np.asarray(y).T)
+    if len(set(names)) < len(names):
+        raise ValueError(f"Two columns of y have the same name: rename one. They are {list(names)[:8]}.")
+    return [y[name] for name in names]

@@ -21,4 +21,4 @@ def has_settled(curve: Sequence[float], tol: float) -> bool:
     if n < 2 * WINDOW or n % 10:
         return False
     earlier, later = float(np.mean(curve[-2 * WINDOW : -WINDOW])), float(np.mean(curve[-WINDOW:]))
-    return later >= earlier * (1.0 - tol)
+    return not later < earlier * (1.0 - tol)  # nan, where no row is ever out of bag, has settled

@@ -53,12 +53,17 @@ def tune_by_out_of_bag(
 
     for m in numbers_of_features(d):
         judge(m, 1)
-    best = min(trials, key=lambda trial: trial.oob_error)
+    best = min(trials, key=_judged)
     for size in LEAF_SIZES[1:]:
         if 4 * size <= n:
             judge(best.max_features, size)
-    best = min(trials, key=lambda trial: trial.oob_error)
+    best = min(trials, key=_judged)
     return Tuned(best.max_features, best.min_samples_leaf, History.from_records(trials))
+
+
+def _judged(trial: Trial) -> float:
+    """The error; infinity where no row was out of bag."""
+    return math.inf if math.isnan(trial.oob_error) else trial.oob_error
 
 
 def numbers_of_features(d: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from committee.plots.bagging_studies import BaggingSimulationDisplay, SpamExperimentDisplay
 from committee.plots.boosting import EdgeDisplay, ErrorCurveDisplay
 from committee.plots.boosting_experiment import (
     ExperimentErrorsDisplay,
@@ -20,6 +21,7 @@ from committee.plots.suspicious_rows import SuspiciousRowsDisplay
 from committee.plots.tree import TreeDisplay, plot_tree
 
 __all__ = [
+    "BaggingSimulationDisplay",
     "EdgeDisplay",
     "ErrorCurveDisplay",
     "ExperimentErrorsDisplay",
@@ -34,6 +36,7 @@ __all__ = [
     "RoundsInThePlaneDisplay",
     "ShapSummaryDisplay",
     "ShapWaterfallDisplay",
+    "SpamExperimentDisplay",
     "SuspiciousRowsDisplay",
     "TreeDisplay",
     "plot_tree",

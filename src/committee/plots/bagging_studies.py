@@ -83,9 +83,7 @@ class BaggingSimulationDisplay:
         ):
             mean, stderr = history[f"{key}_error"], history[f"{key}_stderr"]
             self.bands_[name][key] = _band(ax, found.n_trees, mean, stderr, color)
-            (lines[key],) = ax.plot(
-                found.n_trees, mean, color=color, linewidth=width, label=f"{label}: {mean[-1]:.3f}"
-            )
+            (lines[key],) = ax.plot(found.n_trees, mean, color=color, linewidth=width, label=f"{label}: {mean[-1]:.3f}")
         tree = found.tree_error.value
         for key, level, style, label in (("tree", tree, "--", "one tree"), ("best", BAYES_ERROR, ":", "best rule")):
             text = f"{label}: {level:.3f}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from committee.explain.suspicious_rows import SuspiciousRows, suspicious_rows
+from committee.forests.estimators import BaseForestClassifier
 from committee.plots.boosting import fitted_history
 from committee.plots.tree import pyplot
 from committee.trees.export import CLASS_COLORS, clip
@@ -21,20 +22,23 @@ if TYPE_CHECKING:
 
 INK = "#222222"
 
+AFTER_ROUNDS = "normalised margin of the label after the last round"
+
 PLACES = ((7, 4, "left"), (-7, 4, "right"), (7, -10, "left"), (-7, -10, "right"), (0, 8, "center"), (0, -16, "center"))
 """Where a row number may stand beside its point: points across and up, and its alignment."""
 
 
 class SuspiciousRowsDisplay:
-    """Weight over margin of the training rows, coloured by label; rings and row numbers mark the most suspicious.
+    """Training rows by weight and margin, coloured by label; rings and row numbers mark the most suspicious.
 
     The weight is the mean over the rounds, in units of the initial one, or the last weight where a booster does not
-    multiply weights. A row number without a free place beside its ring is left out.
+    multiply weights. Where weights are not known, as in a forest, the height of a row is the share of the rows of its
+    label with a smaller margin or the same. A row number without a free place beside its ring is left out.
 
     Attributes
     ----------
     found : all rows, the most suspicious first
-    weight_name : what the vertical axis measures
+    weight_name : what the vertical axis measures; `margin_name` the horizontal one
     ax_, figure_ : the axes and the figure of the last plot
     points_ : one collection of points per label
     names_ : the row numbers drawn
@@ -45,15 +49,23 @@ class SuspiciousRowsDisplay:
     points_: list[Any]
     names_: list[Annotation]
 
-    def __init__(self, found: SuspiciousRows, n: int = 10, *, by_last_weight: bool = False) -> None:
+    def __init__(
+        self, found: SuspiciousRows, n: int = 10, *, by_last_weight: bool = False, by_forest: bool = False
+    ) -> None:
         self.found, self.n = found, n
-        self.weight_name = "last weight" if by_last_weight else "mean weight over the rounds"
+        self.margin_name = "out-of-bag margin of the label" if by_forest else AFTER_ROUNDS
+        self.weight_name = ("last weight" if by_last_weight else "mean weight over the rounds") + " (initial = 1)"
         self._weight = found.weight if by_last_weight else found.score
+        self._free_corner = "upper right"
+        if by_forest or np.isnan(self._weight).all():
+            self._free_corner = "upper left"  # shares rise to the right
+            self.weight_name = "share of the label's rows with at most this margin"
+            self._weight = _shares_below(found)
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: BaseBooster,
+        estimator: BaseBooster | BaseForestClassifier,
         X: Any,
         y: Any,
         *,
@@ -61,19 +73,20 @@ class SuspiciousRowsDisplay:
         sample_weight: ArrayLike | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the training rows of a fitted booster.
+        """Draw the training rows of a fitted booster or forest.
 
         Parameters
         ----------
-        X, y : the rows and labels the booster was fitted on
+        X, y : the rows and labels it was fitted on
         n : number of rows to mark
         sample_weight : the initial weights given to `fit`, if any
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
         """
-        by_last_weight = "z" not in fitted_history(estimator)
+        by_forest = isinstance(estimator, BaseForestClassifier)
+        by_last_weight = not by_forest and "z" not in fitted_history(estimator)
         found = suspicious_rows(estimator, X, y, None, sample_weight=sample_weight)
-        return cls(found, n, by_last_weight=by_last_weight).plot(ax)
+        return cls(found, n, by_last_weight=by_last_weight, by_forest=by_forest).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the rows; see `from_estimator`."""
@@ -85,11 +98,11 @@ class SuspiciousRowsDisplay:
         label = f"the {marked[0].size} most suspicious"
         axes.scatter(*marked, s=70, facecolors="none", edgecolors=INK, linewidths=1.1, label=label)
         axes.axvline(0.0, color="#555555", linewidth=0.8, zorder=0)
-        axes.set_xlabel("normalised margin of the label after the last round")
-        axes.set_ylabel(f"{self.weight_name} (initial = 1)")
+        axes.set_xlabel(self.margin_name)
+        axes.set_ylabel(self.weight_name)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-        axes.legend(frameon=False, fontsize="small", title="label", loc="upper right")
+        axes.legend(frameon=False, fontsize="small", title="label", loc=self._free_corner)
         self.names_ = self._draw_names(axes)
         return self
 
@@ -118,3 +131,13 @@ class SuspiciousRowsDisplay:
                     break
                 name.remove()
         return names
+
+
+def _shares_below(found: SuspiciousRows) -> NDArray[np.float64]:
+    """For every row the share of the rows of its label whose margin is not larger."""
+    shares = np.empty(found.margin.size)
+    for label in np.unique(found.label):
+        own = found.label == label
+        margins = found.margin[own]
+        shares[own] = np.searchsorted(np.sort(margins), margins, side="right") / margins.size
+    return shares

@@ -675,3 +675,16 @@ def test_dropout_is_the_same_in_training_on_validation_rows_and_in_prediction() 
     )
     other = make("log_loss", dropout=0.3, n_estimators=40, random_state=1).fit(X, y)
     assert not np.array_equal(other.predict_proba(X), p)
+
+
+def test_categories_of_few_rows_go_right_together() -> None:
+    """Their means say nothing, so the split does not look at them: 15 of 3 rows each beside 8 of 80."""
+    town = np.concatenate([np.repeat(np.arange(8), 80), np.repeat(np.arange(8, 23), 3)])
+    rng = np.random.default_rng(0)
+    y = np.where(town < 8, town % 4, 9.0 * (town % 2)) + rng.normal(size=town.size)
+    frame = pd.DataFrame({"town": pd.Categorical(town)})
+    model = make("squared_error", n_estimators=1, learning_rate=1.0, max_leaf_nodes=2).fit(frame, y)
+    tree = model.trees_[0]
+    left = [int(code) for code in range(23) if int(tree.categories[0, 0]) >> code & 1]
+    assert left
+    assert max(left) < 8
