@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.table import Table
@@ -128,7 +129,7 @@ def markdown(
     results: Sequence[Result], machine: Mapping[str, str], is_quick: bool, kept: Mapping[str, str] | None = None
 ) -> str:
     """The whole of RESULTS.md; `kept` holds sections of an earlier run, for groups that were not measured now."""
-    parts = ["# Benchmark results", "Written by `make bench`; do not edit.", METHOD]
+    parts = ["# Benchmark results", "Written by `make bench`; do not edit.", METHOD, *quality_lines()]
     if is_quick:
         parts.append(
             "**A quick run on a tenth of the rows: it shows that the harness works, its figures mean nothing.**"
@@ -140,6 +141,18 @@ def markdown(
     for title, body in {**(kept or {}), **dated}.items():
         parts += [f"## {title}", body]
     return "\n\n".join(parts) + "\n"
+
+
+QUALITY = Path(__file__).with_name("QUALITY.md")
+
+
+def quality_lines() -> list[str]:
+    """What the tables of gradient boosting's quality on public data say in one line, if they were made."""
+    if not QUALITY.exists():
+        return []
+    lines = QUALITY.read_text(encoding="utf-8").splitlines()
+    found = [line for line in lines if line.startswith("Mean ratio over")]
+    return [" ".join(["Gradient boosting on public data, equal parameters ([QUALITY.md](QUALITY.md)):", *found])]
 
 
 def _markdown_group(results: Sequence[Result]) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatch
 
-from benchmarks import binning, boosting, forests, gradient_boosting, prediction, pruning, startup, trees
+from benchmarks import bagging, binning, boosting, forests, gradient_boosting, prediction, pruning, startup, trees
 from benchmarks.harness import Benchmark
 from benchmarks.tables import Scale
 
@@ -13,6 +13,7 @@ GROUPS = {
     "trees": trees.benchmarks,
     "boosting": boosting.benchmarks,
     "gradient-boosting": gradient_boosting.benchmarks,
+    "bagging": bagging.benchmarks,
     "forests": forests.benchmarks,
     "prediction": prediction.benchmarks,
     "pruning": pruning.benchmarks,

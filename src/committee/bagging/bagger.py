@@ -52,7 +52,7 @@ TreeStrategy = Literal["full", "max_leaf_nodes", "pruned"] | None
 
 
 def _is_sum_of_trees(self: Any) -> bool:
-    return isinstance(self._weak(), BaseDecisionTree) and self.combine != "median"
+    return isinstance(self._weak(), BaseDecisionTree) and getattr(self, "_combined", self.combine) != "median"
 
 
 class Judges(NamedTuple):
@@ -112,6 +112,7 @@ class BaseBagging(BaseEnsemble):
         random_state: RandomState
         verbose: int
         oob_error_: float
+        _combined: Rule
 
     # --- what a subclass chooses --------------------------------------------------------------------------------------
 
@@ -331,7 +332,8 @@ class BaseBagging(BaseEnsemble):
     def _keep(self, members: list[Member], records: list[Record], judges: Judges) -> None:
         columns = {name: [getattr(record, name) for record in records] for name in Record._fields}
         self.members_, self.coefficients_ = members, np.array(columns["coefficient"])
-        is_sum = self._rule() != "median"
+        self._combined = self._rule()  # a parameter set later changes no fitted model
+        is_sum = self._combined != "median"
         self._packed: PackedTrees | None = pack_trees(members, self.coefficients_) if is_sum else None
         has_leaves = isinstance(members[0], TreeMember | SubspaceTree)
         measured = {
@@ -452,11 +454,12 @@ class BaseBagging(BaseEnsemble):
 def _refuse_outputs(y: Any, name: str, kind: str) -> None:
     shape = getattr(y, "shape", None)
     if shape is None and isinstance(y, list) and y and isinstance(y[0], list | tuple):
-        shape = (len(y), len(y[0]))
+        # Lists of different lengths are refused where the target is read
+        shape = (len(y), len(y[0])) if all(np.size(row) == len(y[0]) for row in y) else None
     if isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1:
         raise ValueError(
-            f"y has {shape[1]} outputs, {name} takes one: y should be a 1d array. Wrap the model in "
-            f"sklearn.multioutput.MultiOutput{kind.capitalize()}."
+            f"y has {shape[1]} outputs, {name} takes one; wrap it in sklearn.multioutput.MultiOutput"
+            f"{kind.capitalize()} (y should be a 1d array)."
         )
 
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, get_scorer, r2_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging.answering import side_by_side
 from committee.bagging.bagger import BaseBagging, TreeStrategy
@@ -303,13 +304,14 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     def predict(self, X: Any) -> Floats:
         """The mean, the weighted mean or the median of the members' answers."""
         table = self._read_rows(X)
-        if self._rule() != "median":
+        if self._combined != "median":
             return self._total(table)[:, 0]
         return np.concatenate([weighted_median(block) for block in side_by_side(self.members_, table, self.n_jobs)])
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """`predict` of the first member, of the first two, and so on."""
-        if self._rule() != "median":
+        check_is_fitted(self, "members_")
+        if self._combined != "median":
             for total in self._staged(X):
                 yield total[:, 0]
             return

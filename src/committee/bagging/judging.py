@@ -22,6 +22,10 @@ LEAST_ERROR = 1e-12
 """Share of the variance of the target below which a member's error counts as this share: its weight stays finite."""
 
 
+LEAST_LOOKS = 25
+"""Twice as many members without any row to judge: none will come, as in a table of one row."""
+
+
 class Tally(OutOfBag):
     """The sums of `OutOfBag`, every member with a coefficient: vote, mean and weighted mean."""
 
@@ -115,6 +119,8 @@ class Settling:
     def look(self, error: float) -> str:
         """Why to stop after this member; empty to go on."""
         self.errors.append(math.inf if math.isnan(error) else error)
+        if len(self.errors) >= 2 * max(self.patience, LEAST_LOOKS) and math.isinf(min(self.errors)):
+            return f"no row was ever outside a sample: {len(self.errors)} members have measured no {self.judge} error"
         before, last = self.errors[: -self.patience], self.errors[-self.patience :]
         if not before or math.isinf(min(before)) or min(last) < (1.0 - self.tol) * min(before):
             return ""

@@ -90,7 +90,9 @@ def online_boosting(
         wrong = member.wrong + np.cumsum(np.where(is_right, 0.0, rates))
         member.right, member.wrong = float(right[-1]), float(wrong[-1])
         # Step 3: half of all rates to either kind of row
-        rates = rates * (right + wrong) / (2.0 * np.where(is_right, right, wrong))
+        own = np.where(is_right, right, wrong)
+        # Rates that have sunk to 0 stay there
+        rates = np.divide(rates * (right + wrong), 2.0 * own, out=np.zeros_like(rates), where=own > 0.0)
     return rates
 
 

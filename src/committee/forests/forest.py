@@ -24,7 +24,7 @@ from committee.base.validation import read_table, read_training_table, read_weig
 from committee.data.ensemble import TreeSum
 from committee.data.history import History
 from committee.data.tree import LEAF, Tree
-from committee.forests.memory import refuse_if_too_large
+from committee.forests.memory import refuse_if_too_large, refuse_too_many_draws
 from committee.forests.settling import MOST_TREES, has_settled
 from committee.parts.packed_forest import add_answers, pack_forest
 from committee.parts.traversing import apply_tree
@@ -176,6 +176,7 @@ class BaseForest(BaseEstimator):
         from committee.forests.sampling import make_sampler
 
         sampler = make_sampler(rows.X, rows.target, rows.weight, self.bootstrap, self.max_samples)
+        refuse_too_many_draws(0 if sampler.kind == "all" else sampler.n_draws)
         is_judged = self._is_judged(sampler)
         past = self._past(rows, is_judged)
         n_wanted = MOST_TREES if self.n_estimators == "auto" else int(self.n_estimators)
@@ -337,13 +338,16 @@ class BaseForest(BaseEstimator):
 
     def _forget(self) -> None:
         """What an earlier fit left and this one may not set."""
-        left = ("outputs_", "calibration_", "oob_error_", "oob_score_", "oob_decision_function_", "oob_prediction_")
+        left = (
+            "outputs_", "calibration_", "oob_error_", "oob_score_", "oob_decision_function_", "oob_prediction_",
+            "_residuals",
+        )  # fmt: skip
         for name in left if self.warm_start else (*left, "tuned_"):
             vars(self).pop(name, None)
 
     def _forget_trees(self) -> None:
         """All that a fit on one target left: a forest per output has its own."""
-        for name in set(vars(self)) - set(self.get_params(deep=False)):
+        for name in set(vars(self)) - set(self.get_params(deep=False)) - {"_metadata_request"}:
             del vars(self)[name]
 
     # --- what a fitted forest answers ---------------------------------------------------------------------------------

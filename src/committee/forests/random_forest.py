@@ -77,9 +77,10 @@ def grow_member(ground: Ground, sampler: Sampler, seed: int, is_judged: bool) ->
     # Step 1: a sample of the rows, as a weight for each
     sample = sampler.weights(seed)
     # Step 2: a tree
-    response = ground.respond(ground.reweigh(sample))
+    weight = ground.reweigh(sample)
+    response = ground.respond(weight)
     limits = tree_limits(ground.params, response, ground.matrix.n_features, ground.constraints)
-    if response.goal.h_unit == 1.0:
+    if response.goal.h_unit == 1.0 and weight is sample:  # a class weight of 5 does not make 5 draws
         limits = count_draws(limits)
     tree, leaf = grow_placed(ground.matrix, response, limits, ground.constraints, seed=seed, n_jobs=1)
     if ground.params["ccp_alpha"] > 0.0:

@@ -67,11 +67,12 @@ def make_sampler(
 
     A balanced bootstrap (Chen, Liaw and Breiman 2004) draws from every class as many rows as the rarest one has.
     """
+    given, weight = weight, _as_counts(weight)
     n_rows = number_of_draws(weight[weight > 0.0])
     n_draws = _n_draws(max_samples, n_rows)
     none = np.empty(0, np.int64)
     if not bootstrap and n_draws >= n_rows:
-        return Sampler(weight, none, none, n_rows, "all", none)
+        return Sampler(given, none, none, n_rows, "all", none)
     order = content_order(X, np.asarray(target, np.float64).reshape(len(X), -1)[:, 0])
     if bootstrap == "balanced":
         codes = np.asarray(target, np.int64)
@@ -82,6 +83,12 @@ def make_sampler(
     has_tickets = are_whole(weight) and float(weight.sum()) <= MOST_TICKETS * weight.size
     tickets = np.repeat(order, weight[order].astype(np.int64)) if has_tickets else none
     return Sampler(weight, order, tickets, n_draws, "bootstrap", none)
+
+
+def _as_counts(weight: Floats) -> Floats:
+    """Equal weights that are no numbers of rows mean one row each."""
+    counted = weight[weight > 0.0]
+    return weight / counted[0] if not are_whole(weight) and np.all(counted == counted[0]) else weight
 
 
 def _n_draws(max_samples: int | float | None, n_rows: int) -> int:

@@ -145,6 +145,12 @@ class OnlineMember:
                 f"{type(self.estimator).__name__} must answer every row with a number; its predict gave an array of "
                 f"shape {values.shape} for {len(X)} rows."
             )
+        if not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"{type(self.estimator).__name__} must answer every row with a finite number; its predict gave NaN or "
+                "infinity. Learners by gradient run away from columns of very different scale: scale them, or take a "
+                "smaller learning rate."
+            )
         return values
 
     def distribution(self, X: NDArray[np.floating]) -> Floats:

@@ -27,6 +27,7 @@ from committee.parts.members import Member, check_learner
 from committee.parts.online_members import OnlineMember, refuse_offline
 from committee.parts.prequential import Prequential
 from committee.parts.resampling import are_whole, content_groups
+from committee.trees.decision_tree import LARGEST_TARGET
 from committee.trees.ensemble import BaseEnsemble
 
 Floats = NDArray[np.float64]
@@ -177,6 +178,14 @@ class BaseOnlineEnsemble(BaseEnsemble):
         return np.ones(len(self.members_))
 
 
+def _read_classes(classes: ArrayLike) -> NDArray[Any]:
+    """Labels, each once and sorted."""
+    n_labels = np.size(classes) if np.ndim(classes) == 1 else 0  # type: ignore[arg-type]
+    if not n_labels:
+        raise ValueError(f"classes must list the labels that the stream may hold, got {classes!r}.")
+    return read_targets_classification(classes, n_labels)[0]
+
+
 class BaseOnlineClassifier(BaseOnlineEnsemble):
     """An online ensemble that answers with classes; all of them must be known from the first row on."""
 
@@ -218,7 +227,7 @@ class BaseOnlineClassifier(BaseOnlineEnsemble):
                 raise ValueError("classes must be passed on the first call to partial_fit: later rows may bring more.")
             table = self._begin(X, sample_weight) if is_first else np.ascontiguousarray(read_table(self, X), np.float64)
             if classes is not None:
-                self._know(read_targets_classification(classes, len(np.asarray(classes)))[0], is_first)
+                self._know(_read_classes(classes), is_first)
             rows = self._rows(table, y, sample_weight)
             if is_first:
                 self._start()
@@ -312,5 +321,11 @@ class BaseOnlineRegressor(BaseOnlineEnsemble):
             raise ValueError(
                 f"y has {target.shape[1]} outputs, {type(self).__name__} takes one; wrap it in "
                 "sklearn.multioutput.MultiOutputRegressor."
+            )
+        largest = float(np.abs(target).max())
+        if largest > LARGEST_TARGET:
+            raise ValueError(
+                f"The largest |y| is {largest:.3g}, too large for sums of squares in float64: divide y by a number of "
+                "that size."
             )
         return Rows(X, target, np.empty(0, np.int64), weight)

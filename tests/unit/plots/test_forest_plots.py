@@ -11,8 +11,10 @@ from sklearn.exceptions import NotFittedError
 from committee import AdaBoostClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from committee.data.samples import load_sample
 from committee.explain.forest_importances import KINDS, forest_importances
+from committee.explain.suspicious_rows import suspicious_rows
 from committee.plots.forests import OutOfBagDisplay
 from committee.plots.importances import FOREST_MEANING, ImportancesDisplay
+from committee.plots.suspicious_rows import SuspiciousRowsDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -87,3 +89,32 @@ def test_a_forest_of_one_tree_has_bars_without_errors():
     display = ImportancesDisplay(found.of("impurity")).plot()
     assert display.bars_.errorbar is None
     assert "standard error" not in display.ax_.get_xlabel()
+
+
+# ---- Suspicious rows -------------------------------------------------------------------------------------------------
+
+
+def test_suspicious_rows_of_a_forest_are_drawn_by_margin_and_share():
+    X, y = load_sample("glass")[:2]
+    forest = RandomForestClassifier(60, random_state=0).fit(X, y)
+    display = SuspiciousRowsDisplay.from_estimator(forest, X, y, n=8)
+    found = suspicious_rows(forest, X, y, None)
+    shown = np.concatenate([points.get_offsets() for points in display.points_])
+    assert np.isfinite(shown).all()
+    np.testing.assert_allclose(np.sort(shown[:, 0]), np.sort(found.margin))
+    for label, points in zip(np.unique(y), display.points_, strict=True):
+        margins, shares = np.asarray(points.get_offsets()).T
+        own = found.margin[found.label == label]
+        np.testing.assert_allclose(shares, [np.mean(own <= margin) for margin in margins])
+    assert {int(name.get_text()) for name in display.names_} <= set(found.rows[:8].tolist())
+    assert display.names_
+    assert display.ax_.get_xlabel() == "out-of-bag margin of the label"
+    assert "share of the label's rows" in display.ax_.get_ylabel()
+
+
+def test_suspicious_rows_need_a_forest_with_out_of_bag_votes():
+    X, y = load_sample("glass")[:2]
+    with pytest.raises(ValueError, match="no out-of-bag votes"):
+        SuspiciousRowsDisplay.from_estimator(ExtraTreesClassifier(3).fit(X, y), X, y)
+    with pytest.raises(NotFittedError):
+        SuspiciousRowsDisplay.from_estimator(RandomForestClassifier(), X, y)
