@@ -538,7 +538,7 @@ def test_out_of_bag_scores() -> None:
     assert regressor.oob_error_ == pytest.approx(mean_squared_error(numbers, regressor.oob_prediction_))
 
 
-@pytest.mark.parametrize("how", [True, "balanced_accuracy", balanced_accuracy_score], ids=str)
+@pytest.mark.parametrize("how", [True, "balanced_accuracy", balanced_accuracy_score], ids=["bool", "name", "function"])
 def test_out_of_bag_scores_count_rows_by_weight(how: Any) -> None:
     X, y, _ = make_data()
     model = BaggingClassifier(n_estimators=80, oob_score=how, random_state=0)
