@@ -83,7 +83,7 @@ class TreeGrower:
         most = max_leaves(plan, self.n_counted)
         self.records = feature_records(matrix, constraints)
         ones = weight.astype(np.int64) if self.is_whole else np.ones(n, np.int64)
-        is_counted = plan.min_samples_leaf > 1 or plan.category_rows > 0.0
+        is_counted = plan.min_samples_leaf > 1 or plan.category_rows > 0.0 or plan.category_smoothing > 0.0
         threads = n_threads(n_jobs, n * matrix.n_features)
         self.histograms = HistogramGrower(matrix, self.records, most, ones if is_counted else None, threads)
         self.total_weight = float(weight.sum()) if weight.size else float(n)

@@ -165,7 +165,8 @@ def grow(case: Case) -> Grown:
 
 
 def needs_counts(case: Case) -> bool:
-    return case.rule("min_samples_leaf") > 1 or case.rule("category_rows") > 0.0
+    has_limit = case.rule("min_samples_leaf") > 1 or case.rule("category_rows") > 0.0
+    return bool(has_limit or case.rule("category_smoothing") > 0.0)
 
 
 def count(case: Case, rows: NDArray) -> int:
@@ -236,13 +237,15 @@ def code_sums(case: Case, rows: NDArray, f: int) -> tuple[list[int], list[int], 
     return out[0], out[1], out[2]
 
 
-def places(case: Case, f: int, g: list[int], h: list[int]) -> list[int]:
-    """The codes in the order that a split cuts: their own, or that of Fisher for categories that occur."""
+def places(case: Case, node: np.void, f: int, g: list[int], h: list[int]) -> list[int]:
+    """The codes in the order that a split cuts: their own, or that of Fisher for categories that are not rare."""
     order = list(range(int(case.matrix.n_bins[f])))
     if not case.matrix.is_categorical[f]:
         return order
-    smoothing = case.rule("category_smoothing") / case.rule("h_unit")
-    return sorted((c for c in order if h[c] > 0), key=lambda c: g[c] / (h[c] + smoothing))
+    smoothing, rare = case.rule("category_smoothing"), 1
+    if len(order) > FEW_CATEGORIES:
+        rare = max(int(smoothing * int(node["h"]) / int(node["count"])), 1)
+    return sorted((c for c in order if h[c] >= rare), key=lambda c: g[c] / (h[c] + smoothing / case.rule("h_unit")))
 
 
 def demands(case: Case, node: np.void, f: int, n_places: int) -> tuple[float, int]:
@@ -258,7 +261,7 @@ def demands(case: Case, node: np.void, f: int, n_places: int) -> tuple[float, in
 def cuts_of(case: Case, node: np.void, rows: NDArray, f: int) -> Iterator[Cut]:
     """All cuts of a feature: prefixes of its places, with the missing rows or without."""
     g, h, n = code_sums(case, rows, f)
-    order, missing = places(case, f, g, h), int(case.matrix.n_bins[f])
+    order, missing = places(case, node, f, g, h), int(case.matrix.n_bins[f])
     extra_l2, least = demands(case, node, f, len(order))
     has_missing = g[missing] != 0 or h[missing] != 0
     for missing_left in (False, True) if has_missing else (False,):
@@ -334,7 +337,7 @@ def check_children(case: Case, grown: Grown, i: int) -> Cut:
     assert left["depth"] == right["depth"] == node["depth"] + 1
     assert left["groups"] == right["groups"] == node["groups"] & case.constraints.groups[f]
     g, h, _ = code_sums(case, members(grown, i), f)
-    more = demands(case, node, f, len(places(case, f, g, h)))
+    more = demands(case, node, f, len(places(case, node, f, g, h)))
     cut = Cut(f, int(left["g"]), int(left["h"]), int(left["count"]), *more)
     assert (cut.g, cut.h) in {(other.g, other.h) for other in cuts_of(case, node, members(grown, i), f)}
     assert left["extra_l2"] == right["extra_l2"] == cut.extra_l2
