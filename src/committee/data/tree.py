@@ -49,10 +49,11 @@ class Tree(NamedTuple):
     def depth(self) -> NDArray[np.int32]:
         """Depth of every node, the root at 0."""
         depth = np.zeros(self.n_nodes, np.int32)
-        inner = np.flatnonzero(~self.is_leaf)
-        for node in inner:  # parents come first
-            child = self.left[node]
-            depth[child : child + 2] = depth[node] + 1
+        level, nodes = 0, np.zeros(1, np.int64)
+        while nodes.size:
+            depth[nodes] = level
+            child = self.left[nodes[self.feature[nodes] != LEAF]]
+            level, nodes = level + 1, np.concatenate([child, child + 1])
         return depth
 
     @property
