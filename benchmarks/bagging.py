@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -56,16 +56,16 @@ def _bagging(name: str, kind: str, load: Load, score: Callable[..., float]) -> B
 
 
 def _online(kind: str, load: Load) -> Benchmark:
-    """All rows in batches; the loop gives every member every row once, without counts and without evidence."""
+    """All rows in batches; the loop gives every member every row as often as ours does, and collects no evidence."""
 
     def ours() -> Call:
         return partial(_feed, partial(getattr(committee, kind), n_estimators=ONLINE_MEMBERS, random_state=0), load)
 
     def loop() -> Call:
         split = load()
-        learner = getattr(committee, kind)(n_estimators=1, random_state=0)
-        member = learner.fit(split.X[:BATCH], split.y[:BATCH]).members_[0].estimator
-        return partial(_feed, lambda: _Loop(clone(member)), load)
+        learner = getattr(committee, kind)(n_estimators=ONLINE_MEMBERS, random_state=0)
+        members = learner.fit(split.X[:BATCH], split.y[:BATCH]).members_
+        return partial(_feed, partial(_Loop, members, len(split.y)), load)
 
     contenders = {"committee": ours, "members in a loop": loop}
     task = f"{kind} of {ONLINE_MEMBERS} members, batches of {BATCH} rows"
@@ -73,14 +73,19 @@ def _online(kind: str, load: Load) -> Benchmark:
 
 
 class _Loop:
-    """Copies of a member that all learn from all rows."""
+    """The estimators of members that learn every row Poisson(1) times, as online bagging has it."""
 
-    def __init__(self, member: Any) -> None:
-        self.members: list[Any] = [clone(member) for _ in range(ONLINE_MEMBERS)]
+    def __init__(self, members: Sequence[Any], n_rows: int) -> None:
+        self.members: list[Any] = [clone(member.estimator) for member in members]
+        self.counts = [member.counts(0, np.ones(n_rows)) for member in members]
+        self.n_seen = 0
 
     def partial_fit(self, X: Any, y: Any, **more: Any) -> None:
-        for member in self.members:
-            member.partial_fit(X, y, **more)
+        for member, counts in zip(self.members, self.counts, strict=True):
+            count = counts[self.n_seen : self.n_seen + len(y)]
+            seen = count > 0.0
+            member.partial_fit(X[seen], y[seen], sample_weight=count[seen], **more)
+        self.n_seen += len(y)
 
 
 def _feed(make: Callable[[], Any], load: Load) -> None:

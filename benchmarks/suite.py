@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatch
 
-from benchmarks import bagging, binning, boosting, forests, gradient_boosting, prediction, pruning, startup, trees
+from benchmarks import (
+    bagging,
+    binning,
+    boosting,
+    experts,
+    forests,
+    gradient_boosting,
+    prediction,
+    pruning,
+    startup,
+    svm,
+    trees,
+)
 from benchmarks.harness import Benchmark
 from benchmarks.tables import Scale
 
@@ -15,6 +27,8 @@ GROUPS = {
     "gradient-boosting": gradient_boosting.benchmarks,
     "bagging": bagging.benchmarks,
     "forests": forests.benchmarks,
+    "svm": svm.benchmarks,
+    "experts": experts.benchmarks,
     "prediction": prediction.benchmarks,
     "pruning": pruning.benchmarks,
     "binning": binning.benchmarks,

@@ -23,11 +23,20 @@ if TYPE_CHECKING:
     from committee.boosting.online_boosting import OnlineBoostingClassifier
     from committee.boosting.schapire import SchapireBoostClassifier
     from committee.boosting.stagewise import StagewiseRegressor
+    from committee.experts.density import MixtureOfExpertsDensity
+    from committee.experts.hierarchical import (
+        HierarchicalMixtureOfExpertsClassifier,
+        HierarchicalMixtureOfExpertsRegressor,
+    )
+    from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
+    from committee.experts.sparsely_gated import SparselyGatedMixtureClassifier, SparselyGatedMixtureRegressor
     from committee.explain.boosting_evidence import boosting_evidence
+    from committee.explain.expert_evidence import expert_coefficients, expert_evidence, row_answers
     from committee.explain.forest_evidence import forest_evidence
     from committee.explain.forest_importances import forest_importances
     from committee.explain.shap import shap_interaction_values, shap_values
     from committee.explain.suspicious_rows import suspicious_rows
+    from committee.explain.svm_geometry import svm_geometry
     from committee.forests.estimators import (
         ExtraTreesClassifier,
         ExtraTreesRegressor,
@@ -40,12 +49,45 @@ if TYPE_CHECKING:
     from committee.studies.boosting_experiment import boosting_experiment
     from committee.studies.margin_maximisation import margin_maximisation
     from committee.studies.spam import spam_experiment
+    from committee.studies.xor import xor_study
+    from committee.svm.landmark_svm import LandmarkSVC, LandmarkSVR
+    from committee.svm.linear_svm import LinearSVC, LinearSVR
+    from committee.svm.mercer import check_mercer
+    from committee.svm.nu_svm import NuSVC, NuSVR
+    from committee.svm.one_class import OneClassSVM
+    from committee.svm.svc import SVC
+    from committee.svm.svr import SVR
+    from committee.svm.tuning import tune_svc, tune_svr
     from committee.trees.decision_stump import DecisionStump
     from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
     from committee.trees.export import export_graphviz, export_text
 
 # What `from committee import ...` finds, and where: nothing is imported before it is asked for.
 _HOME = {
+    "SVC": "committee.svm.svc",
+    "SVR": "committee.svm.svr",
+    "NuSVC": "committee.svm.nu_svm",
+    "NuSVR": "committee.svm.nu_svm",
+    "OneClassSVM": "committee.svm.one_class",
+    "LinearSVC": "committee.svm.linear_svm",
+    "LinearSVR": "committee.svm.linear_svm",
+    "LandmarkSVC": "committee.svm.landmark_svm",
+    "LandmarkSVR": "committee.svm.landmark_svm",
+    "check_mercer": "committee.svm.mercer",
+    "tune_svc": "committee.svm.tuning",
+    "tune_svr": "committee.svm.tuning",
+    "svm_geometry": "committee.explain.svm_geometry",
+    "expert_coefficients": "committee.explain.expert_evidence",
+    "expert_evidence": "committee.explain.expert_evidence",
+    "row_answers": "committee.explain.expert_evidence",
+    "xor_study": "committee.studies.xor",
+    "MixtureOfExpertsClassifier": "committee.experts.mixture_of_experts",
+    "MixtureOfExpertsRegressor": "committee.experts.mixture_of_experts",
+    "MixtureOfExpertsDensity": "committee.experts.density",
+    "HierarchicalMixtureOfExpertsClassifier": "committee.experts.hierarchical",
+    "HierarchicalMixtureOfExpertsRegressor": "committee.experts.hierarchical",
+    "SparselyGatedMixtureClassifier": "committee.experts.sparsely_gated",
+    "SparselyGatedMixtureRegressor": "committee.experts.sparsely_gated",
     "bagging_simulation": "committee.studies.bagging_simulation",
     "boosting_experiment": "committee.studies.boosting_experiment",
     "forest_evidence": "committee.explain.forest_evidence",
@@ -88,6 +130,8 @@ _HOME = {
 }
 
 __all__ = [
+    "SVC",
+    "SVR",
     "AdaBoostClassifier",
     "AdaBoostM1Classifier",
     "AdaBoostRegressor",
@@ -106,7 +150,19 @@ __all__ = [
     "ExtraTreesRegressor",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "HierarchicalMixtureOfExpertsClassifier",
+    "HierarchicalMixtureOfExpertsRegressor",
     "LPBoostClassifier",
+    "LandmarkSVC",
+    "LandmarkSVR",
+    "LinearSVC",
+    "LinearSVR",
+    "MixtureOfExpertsClassifier",
+    "MixtureOfExpertsDensity",
+    "MixtureOfExpertsRegressor",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "OnlineBaggingClassifier",
     "OnlineBaggingRegressor",
     "OnlineBoostingClassifier",
@@ -114,19 +170,29 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "SchapireBoostClassifier",
+    "SparselyGatedMixtureClassifier",
+    "SparselyGatedMixtureRegressor",
     "StagewiseRegressor",
     "bagging_simulation",
     "boosting_evidence",
     "boosting_experiment",
+    "check_mercer",
+    "expert_coefficients",
+    "expert_evidence",
     "export_graphviz",
     "export_text",
     "forest_evidence",
     "forest_importances",
     "margin_maximisation",
+    "row_answers",
     "shap_interaction_values",
     "shap_values",
     "spam_experiment",
     "suspicious_rows",
+    "svm_geometry",
+    "tune_svc",
+    "tune_svr",
+    "xor_study",
 ]
 
 

@@ -27,6 +27,17 @@ BAGGING = "Breiman, Bagging predictors, 1996"
 BAGGING_NAMES = ("bagging", "bootstrap aggregating", "pasting", "random subspaces", "random patches")
 OZA = "Oza and Russell, Online bagging and boosting, 2001"
 FOREST = "Breiman, Random forests, 2001"
+SVM = "Cortes and Vapnik, Support-vector networks, 1995"
+SVR = "Drucker, Burges, Kaufman, Smola and Vapnik, Support vector regression machines, 1997"
+NU = "Schoelkopf, Smola, Williamson and Bartlett, New support vector algorithms, 2000"
+LINEAR = "Hsieh, Chang, Lin, Keerthi and Sundararajan, Dual coordinate descent for large-scale linear SVM, 2008"
+LANDMARKS = "Williams and Seeger, Using the Nystroem method to speed up kernel machines, 2001"
+EXPERTS = "Jacobs, Jordan, Nowlan and Hinton, Adaptive mixtures of local experts, 1991"
+HIERARCHY = "Jordan and Jacobs, Hierarchical mixtures of experts and the EM algorithm, 1994"
+SPARSE_GATES = (
+    "Shazeer et al., Outrageously large neural networks: the sparsely-gated mixture-of-experts layer, 2017; "
+    "Eigen, Ranzato and Sutskever, Learning factored representations in a deep mixture of experts, 2013"
+)
 EXTRA_TREES = "Geurts, Ernst and Wehenkel, Extremely randomized trees, 2006"
 
 CATALOG: tuple[Entry, ...] = (
@@ -68,9 +79,31 @@ CATALOG: tuple[Entry, ...] = (
           "committee.boosting.gradient_boosting_estimators", GRADIENT_BOOSTING, ("G-4", "G-5", "G-7")),
     Entry("GradientBoostingRegressor", ("GBRT", "gradient tree boosting", "TreeBoost", "Newton boosting"),
           "committee.boosting.gradient_boosting_estimators", GRADIENT_BOOSTING, ("G-4", "G-5", "G-7")),
+    Entry("HierarchicalMixtureOfExpertsClassifier", ("hierarchical mixture of experts", "HME"),
+          "committee.experts.hierarchical", HIERARCHY, ("H-1", "H-2", "H-3", "H-4", "H-5")),
+    Entry("HierarchicalMixtureOfExpertsRegressor", ("hierarchical mixture of experts", "HME"),
+          "committee.experts.hierarchical", HIERARCHY, ("H-1", "H-2", "H-3", "H-4", "H-5")),
     Entry("LPBoostClassifier", ("LPBoost", "soft-margin boosting by linear programming"), "committee.boosting.lpboost",
           "Demiriz, Bennett and Shawe-Taylor, Linear programming boosting via column generation, 2002",
           ("F-5", "E-10")),
+    Entry("LandmarkSVC", ("Nystroem SVM", "low-rank kernel machine"), "committee.svm.landmark_svm", LANDMARKS,
+          ("I-3", "I-6", "I-8")),
+    Entry("LandmarkSVR", ("Nystroem SVM", "low-rank kernel machine"), "committee.svm.landmark_svm", LANDMARKS,
+          ("I-3", "I-6", "I-8")),
+    Entry("LinearSVC", ("linear SVM", "LIBLINEAR's machine"), "committee.svm.linear_svm", LINEAR,
+          ("I-1", "I-2", "I-6", "I-8")),
+    Entry("LinearSVR", ("linear support vector regression",), "committee.svm.linear_svm", LINEAR, ("I-6", "I-8")),
+    Entry("MixtureOfExpertsClassifier", ("mixture of experts", "MoE", "gated logistic experts"),
+          "committee.experts.mixture_of_experts", EXPERTS, ("H-1", "H-2", "H-3", "H-5")),
+    Entry("MixtureOfExpertsDensity", ("mixture of experts", "MoE", "gated mixture of gaussians"),
+          "committee.experts.density", EXPERTS, ("H-1", "H-2", "H-3", "H-5")),
+    Entry("MixtureOfExpertsRegressor", ("mixture of experts", "MoE", "mixture of linear regressions", "flexmix"),
+          "committee.experts.mixture_of_experts", EXPERTS, ("H-1", "H-2", "H-3", "H-5")),
+    Entry("NuSVC", ("nu-SVM",), "committee.svm.nu_svm", NU, ("I-2", "I-3", "I-6")),
+    Entry("NuSVR", ("nu-SVM for regression",), "committee.svm.nu_svm", NU, ("I-3", "I-6")),
+    Entry("OneClassSVM", ("one-class SVM", "novelty detection"), "committee.svm.one_class",
+          "Schoelkopf, Platt, Shawe-Taylor, Smola and Williamson, Estimating the support of a high-dimensional "
+          "distribution, 2001", ("I-3", "I-6")),
     Entry("OnlineBaggingClassifier", ("online bagging", "OzaBag"), "committee.bagging.online_bagging", OZA, ("C-9",)),
     Entry("OnlineBaggingRegressor", ("online bagging", "OzaBag"), "committee.bagging.online_bagging", OZA, ("C-9",)),
     Entry("OnlineBoostingClassifier", ("online boosting", "OzaBoost"), "committee.boosting.online_boosting", OZA,
@@ -83,8 +116,16 @@ CATALOG: tuple[Entry, ...] = (
     Entry("RandomForestRegressor", ("random forest", "ranger", "quantile forest"), "committee.forests.estimators",
           FOREST,
           ("D-1", "D-2", "D-3", "D-4", "D-5", "D-6", "D-7", "D-8", "D-9", "B-3", "C-5", "C-6", "C-8")),
+    Entry("SVC", ("support vector machine", "SVM", "LIBSVM's C-SVC", "hard margin", "soft margin"),
+          "committee.svm.svc", SVM, ("I-1", "I-2", "I-3", "I-4", "I-5", "I-6", "I-7")),
+    Entry("SVR", ("support vector regression", "epsilon-SVR"), "committee.svm.svr", SVR,
+          ("I-3", "I-4", "I-6", "I-7")),
     Entry("SchapireBoostClassifier", ("Schapire's first booster", "majority of three"), "committee.boosting.schapire",
           "Schapire, The strength of weak learnability, 1990", ("E-1",)),
+    Entry("SparselyGatedMixtureClassifier", ("sparsely-gated mixture of experts", "deep mixture of experts"),
+          "committee.experts.sparsely_gated", SPARSE_GATES, ("H-1", "H-4")),
+    Entry("SparselyGatedMixtureRegressor", ("sparsely-gated mixture of experts", "deep mixture of experts"),
+          "committee.experts.sparsely_gated", SPARSE_GATES, ("H-1", "H-4")),
     Entry("StagewiseRegressor", ("forward stagewise additive model", "L2Boost"), "committee.boosting.stagewise",
           "Friedman, Hastie and Tibshirani, Additive logistic regression, 2000", ("G-6",)),
 )  # fmt: skip

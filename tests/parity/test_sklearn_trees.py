@@ -221,6 +221,13 @@ def test_monotone_constraints(criterion: str, n_classes: int, missing: float, li
 def test_class_weight(criterion: str, class_weight: Any) -> None:
     data = make_data(60, criterion, 3)
     data = data._replace(y=np.where(data.X[:, 1] > 0.8, 2, data.y))  # classes of different sizes
+    if class_weight == "balanced":  # scikit-learn's counts rows, ours their weights, and keeps single precision
+        data = data._replace(w=np.ones(len(data.y)))
+        by_class = sklearn.utils.compute_class_weight("balanced", classes=np.arange(3), y=data.y)
+        class_weight = dict(enumerate(by_class.astype(np.float32).tolist()))
+        balanced = committee.DecisionTreeClassifier(criterion=criterion, class_weight="balanced").fit(data.X, data.y)
+        equal = committee.DecisionTreeClassifier(criterion=criterion, class_weight=class_weight).fit(data.X, data.y)
+        np.testing.assert_array_equal(balanced.tree_.threshold, equal.tree_.threshold)
     fits = fit_both(data.X, data.y, data.w, criterion, class_weight=class_weight, min_samples_leaf=4)
     weight = data.w * sklearn.utils.compute_sample_weight(class_weight, data.y)
     comparison = compare_with_twin(fits, twin(data, criterion, 3, weight, min_samples_leaf=4))

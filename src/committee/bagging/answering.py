@@ -10,29 +10,25 @@ from numpy.typing import NDArray
 from committee.bagging.bagging import Floats
 from committee.bagging.base_learners import SubspaceTree
 from committee.base.threads import n_threads, run
-from committee.data.ensemble import PackedTrees
+from committee.data.forest import PackedForest
 from committee.parts.members import Member, TreeMember
-from committee.parts.scoring import score_packed
-from committee.parts.traversing import PACKED, pack
+from committee.parts.packed_forest import add_answers, pack_forest
 
 ANSWERS_AT_A_TIME = 1 << 22
 """Numbers held when all answers are needed together: 32 megabytes."""
 
 
-def pack_trees(members: Sequence[Member], coefficients: Floats) -> PackedTrees | None:
-    """Trees without categorical splits in one piece; None for any other members."""
+def pack_members(members: Sequence[Member], coefficients: Floats) -> PackedForest | None:
+    """Trees in one piece, each leaf with its answer times the coefficient; None for any other members."""
     trees = [member for member in members if isinstance(member, TreeMember | SubspaceTree)]
-    if not trees or len(trees) < len(members) or any(len(member.tree.categories) for member in trees):
+    if not trees or len(trees) < len(members):
         return None
-    sizes = [member.tree.n_nodes for member in trees]
-    roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    nodes = np.empty(sum(sizes), PACKED)
-    for member, root, size in zip(trees, roots, sizes, strict=True):
-        nodes[root : root + size] = pack(member.tree)
-        nodes["left"][root : root + size] += root
-    values = [c * np.asarray(member.node_answers, np.float64) for member, c in zip(trees, coefficients, strict=True)]
-    depths = np.array([member.tree.max_depth for member in trees], np.int64)
-    return PackedTrees(nodes, roots, depths, np.concatenate(values))
+    return pack_forest(
+        [
+            member.tree._replace(value=coefficient * np.asarray(member.node_answers, np.float64))
+            for member, coefficient in zip(trees, coefficients, strict=True)
+        ]
+    )
 
 
 def all_answers(members: Sequence[Member], X: NDArray[np.floating], n_jobs: int | None) -> Iterator[Floats]:
@@ -50,13 +46,15 @@ def _answer(member: Member, X: NDArray[np.floating], n_jobs: int | None) -> Floa
 def sum_of_answers(
     members: Sequence[Member],
     coefficients: Floats,
-    packed: PackedTrees | None,
+    packed: PackedForest | None,
     X: NDArray[np.floating],
     n_jobs: int | None,
 ) -> Floats:
     """sum of a_b h_b(x), [n, k], added in the order of the members."""
     if packed is not None:
-        return score_packed(packed, X, n_jobs)
+        score = np.zeros((len(X), packed.values.shape[1]))
+        add_answers(packed, X, score, n_jobs)
+        return score
     total = np.zeros(())
     for coefficient, answers in zip(coefficients, all_answers(members, X, n_jobs), strict=True):
         total = total + coefficient * answers

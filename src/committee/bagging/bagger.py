@@ -17,8 +17,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from committee.bagging.answering import all_answers, pack_trees, sum_of_answers
-from committee.bagging.bagging import Floats, Places, Rows, Sampling, Turn, bagging, replay
+from committee.bagging.answering import all_answers, pack_members, sum_of_answers
+from committee.bagging.bagging import Floats, Sampling, Turn, bagging, replay
 from committee.bagging.base_learners import SubspaceTree, Task, make_learner
 from committee.bagging.judging import (
     Record,
@@ -36,11 +36,15 @@ from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads
 from committee.base.validation import read_training_table, read_weights
-from committee.data.ensemble import PackedTrees, TreeSum
+from committee.data.ensemble import TreeSum
+from committee.data.forest import PackedForest
 from committee.data.history import History
+from committee.parts.answer_scores import score_answers
 from committee.parts.members import Member, TreeMember, check_learner
+from committee.parts.memory import refuse_too_many_trees
 from committee.parts.out_of_bag import Loss
 from committee.parts.resampling import content_order, number_of_draws
+from committee.parts.row_samples import Indices, Places, Sampler
 from committee.trees.decision_tree import BaseDecisionTree
 from committee.trees.ensemble import BaseEnsemble
 from committee.trees.view import TreeView
@@ -133,10 +137,6 @@ class BaseBagging(BaseEnsemble):
     def _describe(self, classes: NDArray[Any] | None) -> None:
         """Set the fitted attributes that say what the target is."""
 
-    def _oob_score(self, answers: Floats, target: NDArray[Any], weight: Floats | None) -> float:
-        """What `oob_score` says of the answers [n, k] to judged rows."""
-        raise NotImplementedError
-
     # --- the base learner ---------------------------------------------------------------------------------------------
 
     def _default_estimator(self) -> Any:
@@ -183,7 +183,7 @@ class BaseBagging(BaseEnsemble):
         with all_or_nothing(self):
             task = self._read(X, y, sample_weight)
             sampling = self._sampling(task)
-            judges = self._judges(task, sampling.places, X_val, y_val, sample_weight_val)
+            judges = self._judges(task, sampling.rows.places, X_val, y_val, sample_weight_val)
             self._check_judge(sampling, judges)
             self._run(task, sampling, judges)
             self._keep_oob(judges.oob, sampling)
@@ -216,15 +216,9 @@ class BaseBagging(BaseEnsemble):
                 f"max_samples={n_draws} must be at most the {total} rows there are when bootstrap=False: no row is "
                 "drawn twice."
             )
-        return Sampling(
-            places=places,
-            n_draws=n_draws,
-            bootstrap=self.bootstrap,
-            draws_all=not self.bootstrap and n_draws == total,
-            n_features=d,
-            n_features_drawn=max(1, int(n_features)),
-            bootstrap_features=self.bootstrap_features,
-        )
+        kind = "weighted" if self.bootstrap else "all" if n_draws == total else "pasting"
+        rows = Sampler(task.weight, places, n_draws, kind)
+        return Sampling(rows, d, max(1, int(n_features)), self.bootstrap_features)
 
     def _judges(self, task: Task, places: Places, X_val: Any, y_val: Any, sample_weight_val: Any) -> Judges:
         rule, k = self._rule(), task.n_columns
@@ -236,10 +230,6 @@ class BaseBagging(BaseEnsemble):
         weight = read_weights(sample_weight_val, len(table), "sample_weight_val")
         weight = np.ones(len(table)) if weight is None else weight
         return Judges(oob, make_tally(rule, target, weight, k, self._loss), table)
-
-    def _is_named_score(self) -> bool:
-        """Is `oob_score` more than a yes or no?"""
-        return callable(self.oob_score) or isinstance(self.oob_score, str)
 
     def _check_judge(self, sampling: Sampling, judges: Judges) -> None:
         """Refuse a score that is not known, and what needs rows outside the samples where there are none."""
@@ -280,9 +270,10 @@ class BaseBagging(BaseEnsemble):
 
     def _fingerprint(self, task: Task, sampling: Sampling) -> tuple[Any, ...]:
         """What a warm start must find again: the rows, their weights, how samples are drawn, how members answer."""
-        arrays = (task.target, task.weight, sampling.places.row)
+        drawn = sampling.rows
+        arrays = (task.target, task.weight, drawn.places.row)
         prints = [crc32(np.ascontiguousarray(array).tobytes()) for array in arrays]
-        return (task.X.shape, *prints, *sampling[1:], task.is_soft)
+        return (task.X.shape, *prints, drawn.n_draws, drawn.kind, *sampling[1:], task.is_soft)
 
     def _start(self, fingerprint: tuple[Any, ...]) -> list[Member]:
         """No members, or those of an earlier fit."""
@@ -307,6 +298,8 @@ class BaseBagging(BaseEnsemble):
         with progress(type(self).__name__, n_wanted, self.verbose) as tick:
             for turn in turns:
                 members.append(turn.member)
+                if len(members) == 1 and isinstance(turn.member, TreeMember | SubspaceTree):
+                    refuse_too_many_trees(turn.member.tree, n_wanted if self.n_estimators != "auto" else 1)
                 records.append(self._judge(turn, spread, judges, len(members)))
                 error = records[-1].oob_error if by_oob else records[-1].validation_error
                 tick(f"{settling.judge} error {error:.4g}")
@@ -334,7 +327,7 @@ class BaseBagging(BaseEnsemble):
         self.members_, self.coefficients_ = members, np.array(columns["coefficient"])
         self._combined = self._rule()  # a parameter set later changes no fitted model
         is_sum = self._combined != "median"
-        self._packed: PackedTrees | None = pack_trees(members, self.coefficients_) if is_sum else None
+        self._packed: PackedForest | None = pack_members(members, self.coefficients_) if is_sum else None
         has_leaves = isinstance(members[0], TreeMember | SubspaceTree)
         measured = {
             "validation_error": judges.validation is not None,
@@ -349,19 +342,20 @@ class BaseBagging(BaseEnsemble):
         if sampling.draws_all:
             return
         self.oob_error_ = oob.error
-        judged = np.flatnonzero(oob.is_judged)
-        answers = oob.mean[judged]
-        by_row = _mean_by_row(answers, sampling.places.row[judged], sampling.places.n_rows)
+        answers = oob.mean
+        by_row = sampling.rows.places.mean_by_row(answers)
         setattr(self, self._oob_answer, by_row if self._loss == "zero_one" else by_row[:, 0])
         if not self.oob_score:
             return
         self._warn_unjudged(oob.n_judges)
-        weight = oob.weight[judged]
-        has_weights = bool(np.any(weight != 1.0))
-        score = self._oob_score(answers, oob.target[judged], weight if has_weights else None) if judged.size else np.nan
-        self.oob_score_ = score
+        judged = np.flatnonzero(oob.is_judged)
+        self.oob_score_ = np.nan
+        if judged.size:
+            classes = self._member_attributes().get("classes_")
+            target = oob.target[judged] if classes is None else classes[oob.target[judged]]
+            self.oob_score_ = score_answers(self.oob_score, answers[judged], classes, target, oob.weight[judged])
 
-    def _warn_unjudged(self, n_judges: Rows) -> None:
+    def _warn_unjudged(self, n_judges: Indices) -> None:
         n_unjudged = int(np.count_nonzero(n_judges == 0))
         if not n_unjudged:
             return
@@ -392,16 +386,16 @@ class BaseBagging(BaseEnsemble):
             yield total / self.coefficients_[:b].sum()
 
     @property
-    def estimators_samples_(self) -> list[Rows]:
+    def estimators_samples_(self) -> list[Indices]:
         """The rows that each member learned from, one drawn twice stands there twice; drawn again from the seeds."""
         check_is_fitted(self, "members_")
-        places, sampling = self._sample.places, self._sample
-        if sampling.draws_all:
-            return [np.sort(places.row)] * len(self._seeds)
-        return [np.sort(np.repeat(places.row, sampling.draw(seed).astype(np.int64))) for seed in self._seeds]
+        row = self._sample.rows.places.row
+        if self._sample.draws_all:
+            return [np.sort(row)] * len(self._seeds)
+        return [np.sort(np.repeat(row, self._sample.draw(seed).astype(np.int64))) for seed in self._seeds]
 
     @property
-    def estimators_features_(self) -> list[Rows]:
+    def estimators_features_(self) -> list[Indices]:
         """The features that each member knows."""
         check_is_fitted(self, "members_")
         drawn = (self._sample.features(seed) for seed in self._seeds)
@@ -461,13 +455,6 @@ def _refuse_outputs(y: Any, name: str, kind: str) -> None:
             f"y has {shape[1]} outputs, {name} takes one; wrap it in sklearn.multioutput.MultiOutput"
             f"{kind.capitalize()} (y should be a 1d array)."
         )
-
-
-def _mean_by_row(answers: Floats, row: Rows, n_rows: int) -> Floats:
-    """The mean of the answers [places, k] of each row's places; nan for a row without any."""
-    total, n_places = np.zeros((n_rows, answers.shape[1])), np.bincount(row, minlength=n_rows)[:, np.newaxis]
-    np.add.at(total, row, answers)
-    return np.where(n_places > 0, total / np.maximum(n_places, 1), np.nan)
 
 
 def _variance(target: NDArray[Any], weight: Floats) -> float:

@@ -25,80 +25,46 @@ from numpy.typing import NDArray
 
 from committee.base.threads import run
 from committee.parts.members import Member
-from committee.parts.resampling import are_whole, draw, draw_without
+from committee.parts.row_samples import Indices, Sampler
 
 Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
 
 BATCH = 8
 """Members per thread between two looks at the error: those beyond the last one wanted are thrown away."""
-
-MOST_COPIES, FEW_PLACES = 8, 2**20
-"""Whole weights are laid out as copies up to this many a row on average, or if there are few places in all."""
 
 
 class Learner(Protocol):
     """Learns a member from rows counted so often and from these features; the seed decides what is random in it."""
 
-    def __call__(self, counts: Floats, features: Rows | None, seed: int) -> Member: ...
+    def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member: ...
 
 
 class Turn(NamedTuple):
     """A member, the places that its sample left out, and its answers [places, k] to their rows."""
 
     member: Member
-    outside: Rows
+    outside: Indices
     answers: Floats
 
 
-class Places(NamedTuple):
-    """The rows laid end to end, in an order that depends on their values alone; a row of weight 3 has three places.
-
-    Samples are drawn from places and places are judged, so that a weight means what repetition means even out of bag:
-    of three equal rows one may be in the sample and two outside it. A weight that is no whole number, or one among
-    very large ones, is the weight of a single place.
-    """
-
-    row: Rows  # [places], the row that owns the place
-    weight: Floats  # [places]
-    n_rows: int
-    has_copies: bool
-
-    @classmethod
-    def lay_out(cls, order: Rows, weight: Floats) -> Places:
-        """Places for rows in this order, none for rows without weight."""
-        owners = order[weight[order] > 0.0]
-        w = weight[owners]
-        if not are_whole(w) or w.sum() > max(MOST_COPIES * w.size, FEW_PLACES):
-            return cls(owners, w, weight.size, False)
-        row = np.repeat(owners, w.astype(np.int64))
-        return cls(row, np.ones(row.size), weight.size, row.size > owners.size)
-
-    def rows(self, counts: Floats) -> Floats:
-        """How often each row was drawn, from how often each place was."""
-        return np.bincount(self.row, counts, minlength=self.n_rows).astype(np.float64, copy=False)
-
-
 class Sampling(NamedTuple):
-    """How samples are drawn: the settings and the places, so that a seed is enough to know a sample again."""
+    """How samples of rows and of features are drawn; a seed is enough to know a sample again."""
 
-    places: Places
-    n_draws: int
-    bootstrap: bool
-    draws_all: bool  # without replacement, nothing is left out
+    rows: Sampler
     n_features: int
     n_features_drawn: int
     bootstrap_features: bool
 
+    @property
+    def draws_all(self) -> bool:
+        """Is no row left out?"""
+        return self.rows.kind == "all"
+
     def draw(self, seed: int) -> Floats:
         """How often each place is in the sample of this seed."""
-        weight = self.places.weight
-        if self.draws_all:
-            return weight
-        draw_places = draw if self.bootstrap else draw_without
-        return draw_places(weight, np.arange(weight.size), self.n_draws, _seeds(seed)[0])
+        return self.rows.draw(_seeds(seed)[0])
 
-    def features(self, seed: int) -> Rows | None:
+    def features(self, seed: int) -> Indices | None:
         """The features of the sample in ascending order; None for all of them once."""
         if self.n_features_drawn == self.n_features and not self.bootstrap_features:
             return None
@@ -123,7 +89,7 @@ def bagging(
         # Step 1: draw L_b from L.
         counts = sampling.draw(seed)
         # Step 2: h_b learns from L_b.
-        member = learn(sampling.places.rows(counts), sampling.features(seed), _seeds(seed)[2])
+        member = learn(sampling.rows.places.sum_by_row(counts), sampling.features(seed), _seeds(seed)[2])
         # Step 3: h_b answers for the rows of L that are not in L_b.
         return judged(member, sampling, counts, X)
 
@@ -145,8 +111,5 @@ def judged(member: Member, sampling: Sampling, counts: Floats, X: NDArray[np.flo
     outside = np.flatnonzero(counts == 0.0)
     if not outside.size:
         return Turn(member, outside, np.empty((0, 1)))
-    rows = sampling.places.row[outside]
-    if not sampling.places.has_copies:
-        return Turn(member, outside, np.asarray(member.answers(X[rows]), np.float64))
-    rows, copy = np.unique(rows, return_inverse=True)
-    return Turn(member, outside, np.asarray(member.answers(X[rows]), np.float64)[copy])
+    answers = sampling.rows.places.answers(outside, X, lambda table: np.asarray(member.answers(table), np.float64))
+    return Turn(member, outside, answers)

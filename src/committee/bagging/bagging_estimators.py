@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, get_scorer, r2_score
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -158,12 +156,6 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     def _member_attributes(self) -> dict[str, Any]:
         return {"classes_": self.classes_, "n_classes_": self.n_classes_}
 
-    def _oob_score(self, answers: Floats, target: NDArray[Any], weight: Floats | None) -> float:
-        judged = _JudgedClassifier(self.classes_, answers)
-        if not self._is_named_score():
-            return float(accuracy_score(self.classes_[target], judged.predict(None), sample_weight=weight))
-        return _score(self.oob_score, judged, self.classes_[target], weight)
-
     # --- what a fitted model answers ----------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -293,12 +285,6 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
             )
         return target
 
-    def _oob_score(self, answers: Floats, target: NDArray[Any], weight: Floats | None) -> float:
-        judged = _JudgedRegressor(answers)
-        if not self._is_named_score():
-            return float(r2_score(target, judged.predict(None), sample_weight=weight)) if len(target) > 1 else np.nan
-        return _score(self.oob_score, judged, target, weight)
-
     # --- what a fitted model answers ----------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Floats:
@@ -319,44 +305,3 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         answers = np.hstack(list(side_by_side(self.members_, table, self.n_jobs)))
         for b in range(1, len(answers) + 1):
             yield weighted_median(answers[:b])
-
-
-# --- scores of out-of-bag answers -------------------------------------------------------------------------------------
-
-
-class _JudgedClassifier(ClassifierMixin, BaseEstimator):
-    """Answers that were given already, as the classifier that a scorer asks."""
-
-    def __init__(self, classes: NDArray[Any], shares: Floats) -> None:
-        self.classes_, self.shares_ = classes, shares
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        return self.classes_.take(self.shares_.argmax(axis=1))
-
-    def predict_proba(self, X: Any) -> Floats:
-        return self.shares_
-
-
-class _JudgedRegressor(RegressorMixin, BaseEstimator):
-    """Answers that were given already, as the regressor that a scorer asks."""
-
-    def __init__(self, answers: Floats) -> None:
-        self.answers_ = answers
-
-    def predict(self, X: Any) -> Floats:
-        return self.answers_[:, 0]
-
-
-def _score(how: OobScore, judged: Any, target: NDArray[Any], weight: Floats | None) -> float:
-    """By a scorer's name or a function of (y_true, y_pred), under the weights where there are any."""
-    if isinstance(how, str):
-        scorer: Any = get_scorer(how)
-        asked = np.empty((len(target), 1))
-        return float(
-            scorer(judged, asked, target) if weight is None else scorer(judged, asked, target, sample_weight=weight)
-        )
-    assert callable(how)
-    takes_weights = "sample_weight" in inspect.signature(how).parameters
-    if weight is not None and takes_weights:
-        return float(how(target, judged.predict(None), sample_weight=weight))  # type: ignore[call-arg]
-    return float(how(target, judged.predict(None)))

@@ -7,7 +7,6 @@ their counts as sample weights where it takes weights, else the rows repeated (A
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -18,14 +17,17 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.bagging.bagging import Floats, Learner, Rows
+from committee.bagging.bagging import Floats, Learner
 from committee.base.columns import Columns
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints
 from committee.data.tree import Tree
+from committee.parts.class_weights import reweighed
 from committee.parts.members import Answers, Member, TreeMember, predicted_codes
-from committee.parts.pruning import cross_validate, prune, pruning_path
+from committee.parts.memory import refuse_too_many_copies
+from committee.parts.pruning import cross_validate, deal_folds, prune, pruning_path
 from committee.parts.resampling import are_whole, content_groups
+from committee.parts.row_samples import Indices
 from committee.parts.traversing import apply_tree
 from committee.trees.decision_tree import BaseDecisionTree, Training
 
@@ -59,7 +61,7 @@ class SubspaceTree(NamedTuple):
 
     tree: Tree
     node_answers: Floats
-    features: Rows
+    features: Indices
 
     def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
         return self.node_answers[apply_tree(self.tree, X, n_jobs)]
@@ -77,7 +79,7 @@ class ClassifierMember(NamedTuple):
     estimator: Any
     classes: NDArray[Any]
     is_soft: bool
-    features: Rows | None
+    features: Indices | None
 
     def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
         table = X if self.features is None else X[:, self.features]
@@ -100,7 +102,7 @@ class RegressorMember(NamedTuple):
     """A fitted regressor."""
 
     estimator: Any
-    features: Rows | None
+    features: Indices | None
 
     def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
         predicted = np.asarray(self.estimator.predict(X if self.features is None else X[:, self.features]), np.float64)
@@ -131,7 +133,7 @@ class TreeLearner:
         prototype: Any = clone(estimator)
         prototype._validate_params()
         described, target = prototype._read_target(task.labels, len(task.X))
-        own = prototype._class_weight(described, target)
+        own = prototype._class_weight(described, target, task.weight)
         self.extra: Floats | None = own
         weight = task.weight if own is None else task.weight * own
         prototype.n_jobs = n_jobs
@@ -142,7 +144,7 @@ class TreeLearner:
         self.task, self.prototype = task, prototype
         self.groups = self._groups() if prototype.ccp_alpha == "cv" else np.empty(0, np.int64)
 
-    def _groups(self) -> Rows:
+    def _groups(self) -> Indices:
         """Equal rows share a number: to cross-validation they are one, else a copy would be judged by a tree that saw
         another."""
         if not isinstance(self.prototype.cv, Integral):
@@ -151,9 +153,9 @@ class TreeLearner:
             )
         return content_groups(self.task.X, np.asarray(self.training.target, np.float64))
 
-    def __call__(self, counts: Floats, features: Rows | None, seed: int) -> Member:
+    def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member:
         sample = self.training if features is None else subspace(self.training, features)
-        weight = counts if self.extra is None else counts * self.extra
+        weight = counts if self.extra is None else reweighed(counts, self.extra)
         tree = sample.grow_placed(weight, seed)[0]
         if self.prototype.ccp_alpha != 0.0:
             tree = self._pruned(tree, sample, weight, seed)
@@ -184,19 +186,7 @@ class TreeLearner:
         return prune(tree, float(curve.alpha[curve.chosen]))
 
 
-def deal_folds(rows: Rows, target: Floats, n_folds: int, seed: int) -> Iterator[tuple[Rows, Rows]]:
-    """Rows to learn from and rows to judge on: of each run of `n_folds` sorted targets every fold gets one, by lot."""
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(rows)
-    order = order[np.argsort(target[order], kind="stable")]
-    n_folds = min(n_folds, order.size)
-    runs = np.tile(np.arange(n_folds), (-(-order.size // n_folds), 1))
-    fold = rng.permuted(runs, axis=1).ravel()[: order.size]
-    for k in range(n_folds):
-        yield order[fold != k], order[fold == k]
-
-
-def subspace(training: Training, features: Rows) -> Training:
+def subspace(training: Training, features: Indices) -> Training:
     """The same rows with these features alone, nothing coded anew."""
     part = copy(training)
     known = training.columns
@@ -208,7 +198,7 @@ def subspace(training: Training, features: Rows) -> Training:
     return part
 
 
-def _columns_of(matrix: BinnedMatrix, features: Rows) -> BinnedMatrix:
+def _columns_of(matrix: BinnedMatrix, features: Indices) -> BinnedMatrix:
     pieces = [slice(matrix.offsets[f], matrix.offsets[f + 1]) for f in features]
     return BinnedMatrix(
         codes=matrix.codes[features],
@@ -226,7 +216,7 @@ class EstimatorLearner:
     def __init__(self, estimator: Any, task: Task) -> None:
         self.estimator, self.task, self.labels = estimator, task, task.labels
 
-    def __call__(self, counts: Floats, features: Rows | None, seed: int) -> Member:
+    def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member:
         rows = np.flatnonzero(counts > 0.0)
         fresh: Any = clone(self.estimator)
         fresh.set_params(**{name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")})
@@ -242,13 +232,15 @@ class EstimatorLearner:
             return RegressorMember(fresh, features)
         return ClassifierMember(fresh, self.task.classes, self.task.is_soft, features)
 
-    def _repeated(self, rows: Rows, counts: Floats) -> Rows:
+    def _repeated(self, rows: Indices, counts: Floats) -> Indices:
         if not are_whole(counts):
             raise ValueError(
                 f"{type(self.estimator).__name__} takes no sample_weight, and weights that are not whole numbers "
                 "cannot be told by repeated rows: take bootstrap=True, which draws rows by their weights."
             )
+        n_features = self.task.columns.n_features
+        refuse_too_many_copies(int(counts[rows].sum()), n_features, type(self.estimator).__name__)
         return np.repeat(rows, counts[rows].astype(np.int64))
 
-    def _table(self, rows: Rows, features: Rows | None) -> NDArray[np.floating]:
+    def _table(self, rows: Indices, features: Indices | None) -> NDArray[np.floating]:
         return self.task.X[rows] if features is None else self.task.X[np.ix_(rows, features)]

@@ -13,8 +13,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.bagging.bagging import Floats, Rows
+from committee.bagging.bagging import Floats
 from committee.parts.out_of_bag import Loss, OutOfBag
+from committee.parts.row_samples import Indices
 
 Rule = Literal["vote", "mean", "weighted", "median"]
 
@@ -33,7 +34,7 @@ class Tally(OutOfBag):
         super().__init__(target, weight, n_columns, loss)
         self.share = np.zeros(len(target))  # of the coefficients, those of the row's judges
 
-    def take(self, rows: Rows, answers: Floats, coefficient: float) -> float:
+    def take(self, rows: Indices, answers: Floats, coefficient: float) -> float:
         """One member's answers to `rows`; the error now, nan as long as no row of positive weight was judged."""
         if not rows.size:
             return self.error
@@ -64,7 +65,7 @@ class MedianTally(Tally):
         super().__init__(target, weight, n_columns, loss)
         self.held = np.full((len(target), 8), np.inf)
 
-    def take(self, rows: Rows, answers: Floats, coefficient: float) -> float:
+    def take(self, rows: Indices, answers: Floats, coefficient: float) -> float:
         if rows.size and int(self.n_judges[rows].max()) == self.held.shape[1]:
             self.held = np.hstack([self.held, np.full_like(self.held, np.inf)])
         held = self.held[rows]
@@ -82,7 +83,7 @@ def make_tally(rule: Rule, target: NDArray[Any], weight: Floats, n_columns: int,
     return (MedianTally if rule == "median" else Tally)(target, weight, n_columns, loss)
 
 
-def own_error(rows: Rows, answers: Floats, tally: Tally) -> float:
+def own_error(rows: Indices, answers: Floats, tally: Tally) -> float:
     """The member's error on the rows outside its sample; nan where there are none of positive weight."""
     w, target = tally.weight[rows], tally.target[rows]
     if not np.any(w > 0.0):

@@ -50,6 +50,7 @@ class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
     vote : {"majority", "mean"}
         Count the members' answers, or average their class probabilities.
     batch_size : rows that are judged, then learned, at once; 1 goes row by row
+        None takes the rows as they come; of the table of `fit` 20 at first, later a tenth of those before.
     random_state : seed of the counts and of the members
 
     ``prequential_error_`` is the error on rows not learned from yet, ``history_`` follows it over the stream,
@@ -77,7 +78,7 @@ class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
         *,
         n_estimators: int = 10,
         vote: Literal["majority", "mean"] = "majority",
-        batch_size: int = 20,
+        batch_size: int | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
@@ -119,6 +120,7 @@ class OnlineBaggingRegressor(RegressorMixin, BaseOnlineRegressor):
         Any regressor with `partial_fit`. Where that takes no `sample_weight`, it is shown a row k times.
     n_estimators : number of members
     batch_size : rows that are judged, then learned, at once; 1 goes row by row
+        None takes the rows as they come; of the table of `fit` 20 at first, later a tenth of those before.
     random_state : seed of the counts and of the members
 
     ``prequential_error_`` is the mean squared error on rows not learned from yet, ``history_`` follows it over the
@@ -131,7 +133,7 @@ class OnlineBaggingRegressor(RegressorMixin, BaseOnlineRegressor):
     >>> X, y = make_regression(2000, 5, noise=10.0, random_state=0)
     >>> model = OnlineBaggingRegressor(random_state=0).fit(X, y)
     >>> model.history_.error[[0, -1]].round(1)  # mean squared error on the first 100 rows, on the last 100
-    array([5818.1,  148.6])
+    array([5818.1,  147.6])
     """
 
     def __init__(
@@ -139,7 +141,7 @@ class OnlineBaggingRegressor(RegressorMixin, BaseOnlineRegressor):
         estimator: Any = None,
         *,
         n_estimators: int = 10,
-        batch_size: int = 20,
+        batch_size: int | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator

@@ -1,4 +1,4 @@
-"""The compiler of kernels: `@kernel` compiles, caches and repairs its cache (a user's own function: user_functions.py).
+"""The compiler of kernels: `@kernel` compiles, caches and repairs its cache (a user's function: user_functions.py).
 
 Numba notices an edit of a function's own file, but not of a callee in another file. So the cache directory carries a
 hash of all kernel sources and of everything else that decides the machine code, and a change anywhere starts afresh.
@@ -245,11 +245,21 @@ class _PartCompiler(_KernelCompiler):
 
 def part(function: Callable[..., Any]) -> Any:
     """A piece of a kernel: callable from kernels only."""
+    return _compile_part(function, forceinline=False)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A piece of a kernel that is put in where it is called: for tuples of many arrays, which a call would copy."""
+    return _compile_part(function, forceinline=True)
+
+
+def _compile_part(function: Callable[..., Any], forceinline: bool) -> Any:
     return _njit(
         nogil=True,
         error_model="numpy",
         no_cfunc_wrapper=True,
         no_cpython_wrapper=True,
+        forceinline=forceinline,
         _nrt=False,
         pipeline_class=_PartCompiler,
     )(function)

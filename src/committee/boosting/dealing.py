@@ -34,8 +34,9 @@ class Line:
         self.n_distinct = int(group.max()) + 1
         rank = np.random.default_rng(seed).permutation(self.n_distinct)[group]
         order = np.lexsort((rank, rows.y)) if is_class else np.argsort(rank, kind="stable")
-        self.is_counted = bool(rows.weight.size and are_whole(rows.weight))
-        self.rows, self.count = rows, rows.weight.astype(np.int64) if self.is_counted else np.ones(group.size, np.int64)
+        repeats = rows.repeats
+        self.is_counted = bool(repeats.size and are_whole(repeats))
+        self.rows, self.count = rows, repeats.astype(np.int64) if self.is_counted else np.ones(group.size, np.int64)
         self.end = np.empty(group.size, np.int64)
         self.end[order] = np.cumsum(self.count[order])
         self.begin = self.end - self.count
@@ -57,4 +58,4 @@ class Line:
     def _take(self, count: Counts) -> Rows:
         chosen = np.flatnonzero(count)
         taken = self.rows.take(chosen)
-        return taken._replace(weight=count[chosen].astype(np.float64)) if self.is_counted else taken
+        return taken.repeated(count[chosen].astype(np.float64)) if self.is_counted else taken

@@ -233,21 +233,22 @@ class BaseGradientBoosting(BaseEstimator):
             )
         self.columns_ = columns
         target = self._read_target(y, len(table))
-        weight = self._read_weights(sample_weight, target)
+        weight, counts = self._read_weights(sample_weight, target)
         offset = self._read_init_score(init_score, len(table))
         if not (self.warm_start and hasattr(self, "_entropy")):
             self._entropy = int(member_seeds(self.random_state, 1)[0])
-        return Rows(table, target, weight, offset)
+        return Rows(table, target, weight, offset, counts)
 
-    def _read_weights(self, sample_weight: Any, target: NDArray[Any], what: str = "sample_weight") -> Floats:
-        weight = read_weights(sample_weight, len(target), what)
+    def _read_weights(self, sample_weight: Any, target: NDArray[Any]) -> tuple[Floats, Floats]:
+        """The weights, and where they hold those of classes too, the user's own beside them."""
+        weight, counts = read_weights(sample_weight, len(target)), NO_WEIGHTS
         by_class = self._class_weight(target, weight)
         if by_class is not None:
-            given = by_class if weight is None else weight * by_class
-            weight = read_weights(given, len(target), f"{what} times class_weight")
-        if weight is None or np.all(weight == 1.0):
-            return NO_WEIGHTS
-        return weight
+            counts = np.ones(len(target)) if weight is None else weight
+            weight = read_weights(counts * by_class, len(target), "sample_weight times class_weight")
+        if weight is None or (np.all(weight == 1.0) and np.all(counts == 1.0)):
+            return NO_WEIGHTS, NO_WEIGHTS
+        return weight, counts
 
     def _read_init_score(self, init_score: Any, n_rows: int) -> Floats | None:
         if init_score is None:
@@ -443,7 +444,7 @@ class BaseGradientBoosting(BaseEstimator):
             rows.X, rows.weight if rows.weight.size else None, self.columns_.is_categorical, self.n_jobs
         )
         constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
-        problem = Problem(matrix, rows.y, rows.weight, self._heads_, self._is_multinomial, constraints)
+        problem = Problem(matrix, rows.y, rows.weight, self._heads_, self._is_multinomial, constraints, rows.counts)
         tree = TreePlan(
             max_leaf_nodes=NO_DEPTH if self.max_leaf_nodes_ is None else int(self.max_leaf_nodes_),
             max_depth=NO_DEPTH if self.max_depth is None else int(self.max_depth),

@@ -40,7 +40,16 @@ from committee.parts.boosted_trees import (
     newton_values,
     quantile_values,
 )
-from committee.parts.losses import NO_WEIGHTS, Floats, Head, Slope, mean_loss, weighted_quantile
+from committee.parts.losses import (
+    NO_WEIGHTS,
+    Floats,
+    Head,
+    LossError,
+    OwnValues,
+    Slope,
+    mean_loss,
+    weighted_quantile,
+)
 
 MOST_HALVINGS = 40
 ROUNDING = 1e-12
@@ -60,6 +69,7 @@ class Problem(NamedTuple):
     heads: tuple[Head, ...]
     is_multinomial: bool
     constraints: Constraints
+    counts: Floats = NO_WEIGHTS  # rows that each row is, where the weights hold those of classes too
 
 
 class Plan(NamedTuple):
@@ -89,7 +99,7 @@ def gradient_boosting(
     n = problem.y.size
     threads = n_threads(plan.n_jobs, n * 8)
     slope = Slope(problem.heads, problem.y, problem.weight, problem.is_multinomial)
-    grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight, plan.n_jobs)
+    grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight, plan.n_jobs, problem.counts)
     memory = Memory() if plan.dropout > 0.0 else None
     is_sampled = plan.subsample < 1.0 or memory is not None
     is_monotone = bool(np.any(problem.constraints.monotone))
@@ -210,8 +220,23 @@ def _optimise_leaves(
         return _halve_tree(tree, head, problem, score)
     if not n_unsafe or problem.is_multinomial:
         return 0
+    own_values = slope.own_values[k]
+    if own_values is not None and not _mark_risen(tree, own_values, problem, score):
+        return 0
     unsafe = np.flatnonzero(tree.nodes["score"] == 1.0)
     return sum(_halve_leaf(tree, int(i), head, problem, score) for i in unsafe)
+
+
+def _mark_risen(tree: GrownTree, own_values: OwnValues, problem: Problem, score: Floats) -> int:
+    """How many leaves raise the loss of their rows; all at once in vector code, and the next round knows the values."""
+    moved = score.copy()
+    leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, tree.value, moved)
+    before = own_values(score)
+    try:
+        after = own_values(moved)
+    except LossError:  # too far for the user's code: leaf by leaf then
+        return 1
+    return leaves.mark_risen(tree.nodes, tree.nodes.size, tree.rows, before, after, problem.weight, ROUNDING)
 
 
 def _halve_leaf(tree: GrownTree, i: int, head: Head, problem: Problem, score: Floats) -> int:

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.rng import RandomState
-from committee.base.user_functions import LossFunction, OwnLoss
 from committee.base.validation import read_targets_classification, read_targets_regression
 from committee.boosting.gradient_booster import BaseGradientBoosting, Callback
 from committee.boosting.judging import Rows
+from committee.kernels.user_functions import LossFunction, OwnLoss
+from committee.parts.class_weights import class_weights
 from committee.parts.losses import HEADS, LOG_LINK, Floats, Head, start_score, weighted_quantile
 from committee.trees.decision_tree import (
     LARGEST_TARGET,
@@ -211,10 +211,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
         if self.class_weight is None:
             return None
         codes = np.asarray(y).astype(np.int64) if self.n_classes_ > 2 else (np.asarray(y) > 0.0).astype(np.int64)
-        if self.class_weight == "balanced":  # a weight counts as so many rows
-            total = np.bincount(codes, weight, self.n_classes_)
-            return (total.sum() / (np.count_nonzero(total) * np.where(total > 0.0, total, 1.0)))[codes]
-        return compute_sample_weight(self.class_weight, self.classes_[codes])
+        return class_weights(self.class_weight, codes, self.classes_, weight)[codes]
 
     def _n_scores(self) -> int:
         return self.n_classes_ if self.n_classes_ > 2 else 1

@@ -36,27 +36,43 @@ class Record(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows as they were read: table, targets as numbers, weights (empty if equal), initial scores or None."""
+    """Rows as they were read: table, targets as numbers, weights (empty if equal), initial scores or None.
+
+    `counts` are the weights without those of the classes, where there are any: they say how many rows each one is.
+    """
 
     X: NDArray[np.floating]
     y: NDArray[Any]
     weight: Floats
     init_score: Floats | None
+    counts: Floats = NO_WEIGHTS
+
+    @property
+    def repeats(self) -> Floats:
+        """How many rows each one is, if these are whole numbers; empty if all are 1."""
+        return self.counts if self.counts.size else self.weight
 
     @property
     def n_counted(self) -> int:
-        return number_of_rows(len(self.y), self.weight)
+        return number_of_rows(len(self.y), self.repeats)
 
     def take(self, rows: NDArray[np.int64]) -> Rows:
-        weight = self.weight[rows] if self.weight.size else NO_WEIGHTS
+        weight, counts = (each[rows] if each.size else NO_WEIGHTS for each in (self.weight, self.counts))
         offset = None if self.init_score is None else self.init_score[:, rows]
-        return Rows(self.X[rows], self.y[rows], weight, offset)
+        return Rows(self.X[rows], self.y[rows], weight, offset, counts)
+
+    def repeated(self, counts: Floats) -> Rows:
+        """These rows with other counts; the weight of their classes stays."""
+        if not self.counts.size:
+            return self._replace(weight=counts)
+        return self._replace(weight=self.weight / self.counts * counts, counts=counts)
 
     @classmethod
     def join(cls, parts: Sequence[Rows]) -> Rows:
         offsets = [part.init_score for part in parts if part.init_score is not None]
-        X, y, weight = (np.concatenate(list(columns)) for columns in list(zip(*parts, strict=True))[:3])
-        return cls(X, y, weight, np.concatenate(offsets, axis=1) if offsets else None)
+        columns = list(zip(*parts, strict=True))
+        X, y, weight, counts = (np.concatenate(list(columns[i])) for i in (0, 1, 2, 4))
+        return cls(X, y, weight, np.concatenate(offsets, axis=1) if offsets else None, counts)
 
 
 class Judge:

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from committee.base.rng import RandomState
+from committee.parts import prequential
 from committee.parts.combining import class_votes
 from committee.parts.online_members import OnlineMember, default_classifier
-from committee.parts.prequential import Prequential
 from committee.trees.online_ensemble import BaseOnlineClassifier, Floats, Rows
 
 
@@ -105,6 +105,7 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
         Any classifier with `partial_fit`. Where that takes no `sample_weight`, it is shown a row k times.
     n_estimators : number of members
     batch_size : rows that are judged, then learned, at once; 1, row by row, is the algorithm of the paper
+        None takes the rows as they come; of the table of `fit` 20 at first, later a tenth of those before.
     random_state : seed of the counts and of the members
 
     ``estimator_errors_`` are the members' errors under the rates, ``estimator_weights_`` their votes
@@ -127,7 +128,7 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
         estimator: Any = None,
         *,
         n_estimators: int = 10,
-        batch_size: int = 20,
+        batch_size: int | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.estimator = estimator
@@ -150,10 +151,10 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
         # As long as nobody is better than a coin, all count the same.
         return class_votes(answers, self.n_classes_, votes if votes.any() else None), answers
 
-    def _record(self, members: Sequence[OnlineMember], evidence: Prequential, n_seen: int) -> Record:
+    def _record(self, members: Sequence[OnlineMember], record: prequential.Record) -> Record:
         errors = np.array([member.error for member in _boosted(members)])
         votes = np.array([member.vote for member in _boosted(members)])
-        return Record(*evidence.record(n_seen), errors, 1.0 - 2.0 * errors, votes)
+        return Record(*record, errors, 1.0 - 2.0 * errors, votes)
 
     @property
     def estimator_errors_(self) -> Floats:

@@ -19,7 +19,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.columns import Columns
 from committee.data.tree import Tree
+from committee.parts.class_weights import class_weights
 from committee.parts.members import Answers, EstimatorMember, Guess, TreeMember, WeakLearner
+from committee.parts.memory import refuse_too_many_copies
 from committee.parts.resampling import content_order, draw, number_of_draws
 from committee.parts.stumps import StumpSearch
 from committee.parts.traversing import apply_tree
@@ -74,11 +76,9 @@ def _tree_learner(estimator: Any, task: Task, kind: AnswerKind, n_jobs: int | No
 
 
 def _with_class_weight(estimator: Any, task: Task) -> NDArray[np.float64]:
-    from sklearn.utils import compute_sample_weight
-
     if estimator.class_weight is None:
         return task.weight
-    return task.weight * compute_sample_weight(estimator.class_weight, task.classes[task.codes])
+    return task.weight * class_weights(estimator.class_weight, task.codes, task.classes, task.weight)[task.codes]
 
 
 class StumpLearner:
@@ -177,6 +177,7 @@ class EstimatorLearner:
 
     def _draw(self, weight: NDArray[np.float64], seed: int) -> NDArray[np.int64]:
         """A resample with at least two classes: many classifiers refuse to learn a single one."""
+        refuse_too_many_copies(self.task.n_draws, self.task.columns.n_features, type(self.estimator).__name__)
         rows = np.empty(0, np.int64)
         for attempt in np.random.SeedSequence(seed).generate_state(REDRAWS, np.uint64):
             counts = draw(weight, self.order, self.task.n_draws, int(attempt))

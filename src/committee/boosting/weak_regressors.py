@@ -16,6 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.columns import Columns
 from committee.parts.members import Answers, Guess, TreeMember
+from committee.parts.memory import refuse_too_many_copies
 from committee.parts.resampling import are_whole, content_order, draw, number_of_draws
 from committee.parts.traversing import apply_tree
 from committee.trees.decision_tree import DecisionTreeRegressor, Training
@@ -110,7 +111,9 @@ class EstimatorRegression:
         if self.takes_weights:
             fresh.fit(X, target, sample_weight=weight * (self.task.n_draws / weight.sum()))
         else:
-            rows = np.repeat(np.arange(weight.size), np.rint(weight).astype(np.int64))
+            counts = np.rint(weight).astype(np.int64)
+            refuse_too_many_copies(int(counts.sum()), X.shape[1], type(self.estimator).__name__)
+            rows = np.repeat(np.arange(weight.size), counts)
             fresh.fit(X[rows], target[rows])
         member = RegressorMember(fresh)
         return Guess(member, member.answers(X))

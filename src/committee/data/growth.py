@@ -47,7 +47,7 @@ class Limits(NamedTuple):
     is_monotone: bool
     has_groups: bool
     whole_weights: bool = False  # a whole weight counts as so many rows (kernels/histogram_tree.py)
-    is_plain: bool = False  # set by the engine: squared criterion, no regularisation, no limit on leaves
+    is_plain: bool = False  # set by the engine: squared or Gini criterion, no regularisation, no limit on leaves
 
 
 class Constraints(NamedTuple):
@@ -138,16 +138,30 @@ class Work(NamedTuple):
     cuts: NDArray[np.int64]  # [4, max(c, n)]: code, g, h and n of the rows that would go left
     gain: NDArray[np.float64]  # [max(c, 2 n)]
     by_class: NDArray[np.float64]  # [2, k]: left, right
+    of_class: NDArray[np.int64]  # [2, k]: in the node, left (kernels/many_classes.py)
     by_category: NDArray[np.float64]  # [257, 3]: sum, weight and count
     order: NDArray[np.int64]  # [257] categories in Fisher order
     block: NDArray[np.int64]  # [3, rows * features of a small node]: codes, g and h of the rows that would go left
     falls: NDArray[np.float64]  # [2, the same]: falls of the impurity, and H / (h (H - h)) by the weight h on the left
-    packed: NDArray[np.int32]  # [3, max(n, c)]: codes, weights in two classes, their sums (kernels/two_classes.py)
+    packed: NDArray[np.int32]  # [4, max(n, c)]: codes, weights in classes, sums, low halves (kernels/two_classes.py)
     packed_keys: NDArray[np.uint32]  # [2, n]
     absolute: NDArray[np.float64]  # [6, n + 1] for the absolute error, else empty
     spare_rows: NDArray[np.uint32]  # [n]
     spare_stat: NDArray[np.int64]  # [n, 2]
     side: NDArray[np.uint8]  # [n]
+
+
+class Subtree(NamedTuple):
+    """What a subtree of n rows, d features and m nodes keeps while it grows (kernels/subtree.py)."""
+
+    local: NDArray[np.uint16]  # [d, n] its own copy of the codes, or [0, n]: they are read from the table
+    code_of: NDArray[np.uint32]  # [d, n] the table's codes of ranks; [1, 0] unless splits are random
+    n_ranks: NDArray[np.int64]  # [d]
+    constant: NDArray[np.uint64]  # [m, words] bit f set where feature f is known to be constant in the node
+    frontier: NDArray[np.int64]  # [m] open nodes, a stack or a heap
+    look: NDArray[np.int64]  # [d]
+    position: NDArray[np.uint32]  # [n] place of each of the ordered rows in `local` and `origin`
+    origin: NDArray[np.uint32]  # [n] rows of the table
 
 
 class HistogramWork(NamedTuple):
@@ -174,7 +188,7 @@ class Team(NamedTuple):
 CODE, LEFT_G, LEFT_H, LEFT_N = range(4)
 """Rows of Work.cuts."""
 
-CODES, WEIGHTS_OF_CLASSES, SUMS = range(3)
+CODES, WEIGHTS_OF_CLASSES, SUMS, LOW_HALVES = range(4)
 """Rows of Work.packed."""
 
 WEIGHTS, TARGETS, Y_VALUE, LEFT_COST, LEFT_WEIGHT, LEFT_MEDIAN = range(6)

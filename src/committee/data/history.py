@@ -40,8 +40,7 @@ class History(Mapping[str, NDArray[Any]]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, History):
             return NotImplemented
-        same = (np.array_equal(values, other[name], equal_nan=True) for name, values in self.items())
-        return self.keys() == other.keys() and all(same)
+        return self.keys() == other.keys() and all(_same(values, other[name]) for name, values in self.items())
 
     def __hash__(self) -> int:
         return hash(tuple(self._columns))
@@ -80,3 +79,8 @@ class History(Mapping[str, NDArray[Any]]):
             return
         for k in range(values.shape[1]):
             yield f"{name}_{k}", values[:, k]
+
+
+def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Equal, nan to nan; only numbers can be nan."""
+    return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")

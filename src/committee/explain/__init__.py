@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from committee.explain.boosting_evidence import BoostingEvidence, boosting_evidence
+from committee.explain.expert_evidence import (
+    ExpertEvidence,
+    RowAnswers,
+    expert_coefficients,
+    expert_evidence,
+    row_answers,
+)
 from committee.explain.forest_evidence import ForestEvidence, forest_evidence
 from committee.explain.forest_importances import ForestImportance, ForestImportances, forest_importances
 from committee.explain.importances import (
@@ -18,6 +25,7 @@ from committee.explain.suspicious_rows import SuspiciousRows, suspicious_rows
 
 __all__ = [
     "BoostingEvidence",
+    "ExpertEvidence",
     "ForestEvidence",
     "ForestImportance",
     "ForestImportances",
@@ -25,9 +33,12 @@ __all__ = [
     "Neighbours",
     "PartialDependence",
     "PermutationImportances",
+    "RowAnswers",
     "ShapValues",
     "SuspiciousRows",
     "boosting_evidence",
+    "expert_coefficients",
+    "expert_evidence",
     "forest_evidence",
     "forest_importances",
     "neighbours",
@@ -35,6 +46,7 @@ __all__ = [
     "partial_dependence",
     "permutation_importances",
     "proximity_blocks",
+    "row_answers",
     "shap_interaction_values",
     "shap_values",
     "suspicious_rows",

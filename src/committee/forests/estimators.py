@@ -2,78 +2,31 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer
-from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 
 from committee.base.rng import RandomState
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.forests.calibration import calibrate
 from committee.forests.forest import BaseForest, MaxFeatures, Rows, keep_parameters
-from committee.forests.quantiles import LeafSamples, forest_quantiles, read_quantiles
+from committee.forests.intervals import Residuals
+from committee.forests.quantiles import Calibrated, LeafSamples, RankTally, forest_quantiles, read_quantiles
+from committee.parts.answer_scores import score_answers
+from committee.parts.class_weights import balanced_weights, class_weights, reweighed
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 if TYPE_CHECKING:
-    from committee.forests.sampling import Sampler
     from committee.parts.out_of_bag import OutOfBag
     from committee.parts.response import Response
+    from committee.parts.row_samples import Places, Sampler
 
 Floats = NDArray[np.float64]
 ClassWeight = Mapping[Any, float] | Literal["balanced", "balanced_subsample"] | None
-
-
-class _Answers:
-    """Out-of-bag answers under the interface of an estimator, for scikit-learn's scorers."""
-
-    def __init__(self, forest: Any, answers: Floats) -> None:
-        self.classes_ = getattr(forest, "classes_", None)
-        self._estimator_type = "classifier" if self.classes_ is not None else "regressor"
-        self.answers, self.forest = answers, forest
-
-    def __sklearn_tags__(self) -> Any:
-        return self.forest.__sklearn_tags__()
-
-    def fit(self) -> None:
-        """Nothing to learn."""
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        return self.answers[:, 0] if self.classes_ is None else self.classes_[self.answers.argmax(axis=1)]
-
-    def predict_proba(self, X: Any) -> Floats:
-        return self.answers
-
-
-def _score(forest: Any, answers: Floats, y: NDArray[Any], weight: Floats, default: str) -> float:
-    """The out-of-bag answers judged by a function (y, answers), a scorer's name, or the default scorer."""
-    asked: Any = forest.oob_score
-    stand_in = _Answers(forest, answers)
-    # Many scores take no weights: they are asked for only where weights differ
-    weights: dict[str, Any] = {"sample_weight": weight} if np.any(weight != weight[0]) else {}
-    if callable(asked):
-        judge: Any = asked
-        takes_weights = "sample_weight" in inspect.signature(judge).parameters
-        return float(judge(y, stand_in.predict(None), **(weights if takes_weights else {})))
-    name = asked if isinstance(asked, str) and asked != "auto" else default
-    scorer: Any = get_scorer(name)
-    return float(scorer(stand_in, np.zeros((len(y), 1)), y, **weights))
-
-
-def _short(factor: Floats) -> Floats:
-    """Factors of few digits: their products with counts are exact, and so are sums of these, in whatever order."""
-    return factor.astype(np.float32).astype(np.float64)
-
-
-def _counting(sample: Floats, factor: Floats) -> Floats:
-    """The sample under these factors; as it is where they leave nothing of it, for a tree needs rows that count."""
-    counted = sample * factor
-    return counted if counted.any() else sample
 
 
 class BaseForestClassifier(ClassifierMixin, BaseForest):
@@ -123,19 +76,10 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         if chosen is None:
             return lambda sample: sample
         if chosen == "balanced_subsample":
-            return lambda sample: sample * self._balance(target, sample)[target]
-        if chosen == "balanced":  # a weight counts as so many rows
-            by_class = self._balance(target, rows.weight)
-        else:
-            given = compute_class_weight(dict(chosen), classes=self.classes_, y=self.classes_[target])
-            by_class = _short(np.asarray(given, np.float64))
-        read_weights(rows.weight * by_class[target], target.size, "class_weight")
-        return lambda sample: _counting(sample, by_class[target])
-
-    def _balance(self, target: NDArray[Any], weight: Floats) -> Floats:
-        """Class weights under which all classes that are there count the same."""
-        total = np.bincount(target, weight, minlength=len(self.classes_))
-        return _short(np.divide(weight.sum(), len(total) * total, out=np.zeros_like(total), where=total > 0.0))
+            return lambda sample: sample * balanced_weights(target, len(self.classes_), sample)[target]
+        by_row = class_weights(chosen, target, self.classes_, rows.weight)[target]
+        read_weights(rows.weight * by_row, target.size, "class_weight")
+        return lambda sample: reweighed(sample, by_row)
 
     def _tally(self, target: NDArray[Any], weight: Floats) -> OutOfBag:
         from committee.parts.out_of_bag import OutOfBag
@@ -147,14 +91,14 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
             raise ValueError("calibration='oob' needs rows out of bag: bootstrap=True, or max_samples below 1.")
         return super()._is_judged(sampler) or self.calibration == "oob"
 
-    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
+    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows, places: Places) -> None:
         judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
         shares = tally.mean[:, : int(self.n_classes_)]
-        self.oob_decision_function_ = shares
+        self.oob_decision_function_ = places.mean_by_row(shares) if places.has_copies else shares
         self.oob_score_ = np.nan
         if judged.size:
             y = self.classes_[rows.target[judged]]
-            self.oob_score_ = _score(self, shares[judged], y, rows.weight[judged], "accuracy")
+            self.oob_score_ = score_answers(self.oob_score, shares[judged], self.classes_, y, rows.weight[judged])
         if self.calibration == "oob":
             if not judged.size:
                 raise ValueError("calibration='oob' needs rows out of bag, and no tree left any out: give more rows.")
@@ -224,14 +168,25 @@ class BaseForestRegressor(RegressorMixin, BaseForest):
 
         return OutOfBag(target, weight, 1, "squared_error")
 
-    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
+    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows, places: Places) -> None:
         judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
-        self.oob_prediction_ = tally.mean[:, 0]
-        self._residuals: Floats = np.sort(rows.target[judged] - self.oob_prediction_[judged])
+        answers, target = tally.mean, rows.target[judged]
+        self.oob_prediction_ = (places.mean_by_row(answers) if places.has_copies else answers)[:, 0]
+        self._residuals = Residuals.of(target - answers[judged, 0], rows.weight[judged])
+        if self.keep_leaf_samples:
+            self._calibrated = self._calibrate_quantiles(rows)
         self.oob_score_ = np.nan  # R^2 of a single row is not defined
         if judged.size > 1:
-            answers = self.oob_prediction_[judged, np.newaxis]
-            self.oob_score_ = _score(self, answers, rows.target[judged], rows.weight[judged], "r2")
+            self.oob_score_ = score_answers(self.oob_score, answers[judged], None, target, rows.weight[judged])
+
+    def _calibrate_quantiles(self, rows: Rows) -> Calibrated:
+        from committee.forests.sampling import out_of_bag_leaves
+
+        tally = RankTally(self._targets, rows.target)
+        for tree, leaf, seed in zip(self.trees_, self._leaves_kept, self._seeds_, strict=True):
+            judged = out_of_bag_leaves(self._sampler, seed, tree, rows.X)
+            tally.add(leaf, self._sampler.weights(seed), *judged)
+        return Calibrated.by_ranks(tally.ranks, rows.weight)
 
     def predict(self, X: Any) -> Floats:
         """Mean over the trees of the value of the leaf each row ends in."""
@@ -244,16 +199,27 @@ class BaseForestRegressor(RegressorMixin, BaseForest):
         for means in self._staged_means(X):
             yield means[:, 0]
 
-    def predict_quantiles(self, X: Any, quantiles: ArrayLike = (0.1, 0.5, 0.9)) -> Floats:
+    def predict_quantiles(
+        self, X: Any, quantiles: ArrayLike = (0.1, 0.5, 0.9), calibration: Literal["oob"] | None = None
+    ) -> Floats:
         """Quantiles (n_samples, n_quantiles) of the targets that share leaves with each row; needs keep_leaf_samples.
 
         A training row weighs its share of the leaf, averaged over the trees (Meinshausen, Quantile regression forests,
-        2006).
+        2006). With `calibration` "oob" the levels are moved to those below which the wanted shares of the training rows
+        lie out of bag.
         """
         self._need_trees()
         if not self._leaves_kept:
             raise ValueError("Quantiles come from the rows in the leaves: fit with keep_leaf_samples=True.")
-        return forest_quantiles(self.leaf_samples_, self.apply(X), read_quantiles(quantiles))
+        levels = read_quantiles(quantiles)
+        if calibration not in (None, "oob"):
+            raise ValueError(f"calibration must be 'oob' or None, got {calibration!r}.")
+        if calibration == "oob":
+            known: Calibrated | None = getattr(self, "_calibrated", None)
+            if known is None or not known.lower.size:
+                raise ValueError("calibration='oob' needs rows out of bag: bootstrap=True and oob_score not False.")
+            levels = known.levels(levels)
+        return forest_quantiles(self.leaf_samples_, self.apply(X), levels)
 
     @property
     def leaf_samples_(self) -> LeafSamples:
@@ -269,14 +235,10 @@ class BaseForestRegressor(RegressorMixin, BaseForest):
         self._need_trees()
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage must lie between 0 and 1, got {coverage}.")
-        residuals = getattr(self, "_residuals", np.empty(0))
-        if residuals.size < 2:
+        residuals: Residuals | None = getattr(self, "_residuals", None)
+        if residuals is None or residuals.value.size < 2:
             raise ValueError("Intervals come from out-of-bag errors: fit with bootstrap=True and oob_score not False.")
-        n = residuals.size
-        # The outer order statistics: with them a new error lies inside with at least this probability
-        low = max(int(np.floor((n + 1) * 0.5 * (1.0 - coverage))) - 1, 0)
-        ends = residuals[[low, n - 1 - low]]
-        return self.predict(X)[:, np.newaxis] + ends
+        return self.predict(X)[:, np.newaxis] + residuals.ends(coverage)
 
 
 class RandomForestClassifier(BaseForestClassifier):

@@ -24,17 +24,17 @@ from committee.base.validation import read_table, read_training_table, read_weig
 from committee.data.ensemble import TreeSum
 from committee.data.history import History
 from committee.data.tree import LEAF, Tree
-from committee.forests.memory import refuse_if_too_large, refuse_too_many_draws
 from committee.forests.settling import MOST_TREES, has_settled
+from committee.parts.memory import refuse_too_many_trees
 from committee.parts.packed_forest import add_answers, pack_forest
 from committee.parts.traversing import apply_tree
 from committee.trees.decision_tree import EXACT_ROWS, TREE_CONSTRAINTS, BaseDecisionTree
 
 if TYPE_CHECKING:
     from committee.forests.random_forest import Ground, Member
-    from committee.forests.sampling import Sampler
     from committee.parts.out_of_bag import OutOfBag
     from committee.parts.response import Response
+    from committee.parts.row_samples import Places, Sampler
 
 Floats = NDArray[np.float64]
 MaxFeatures = int | float | Literal["sqrt", "log2"] | None
@@ -123,8 +123,8 @@ class BaseForest(BaseEstimator):
     def _tally(self, target: NDArray[Any], weight: Floats) -> OutOfBag:
         raise NotImplementedError
 
-    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
-        """Attributes read off the out-of-bag answers."""
+    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows, places: Places) -> None:
+        """Attributes read off the out-of-bag answers; `rows` are the places where rows have copies."""
         raise NotImplementedError
 
     # --- fitting ------------------------------------------------------------------------------------------------------
@@ -173,12 +173,11 @@ class BaseForest(BaseEstimator):
 
     def _grow(self, rows: Rows) -> None:
         from committee.forests.random_forest import random_forest
-        from committee.forests.sampling import make_sampler
+        from committee.forests.sampling import judged_by_place, make_sampler
 
         sampler = make_sampler(rows.X, rows.target, rows.weight, self.bootstrap, self.max_samples)
-        refuse_too_many_draws(0 if sampler.kind == "all" else sampler.n_draws)
         is_judged = self._is_judged(sampler)
-        past = self._past(rows, is_judged)
+        past = self._past(rows, sampler, is_judged)
         n_wanted = MOST_TREES if self.n_estimators == "auto" else int(self.n_estimators)
         if n_wanted < len(past.trees):
             raise ValueError(
@@ -187,10 +186,14 @@ class BaseForest(BaseEstimator):
             )
         seeds = self._seeds(n_wanted)
         ground = self._tune(self._ground(rows), sampler, rows)
-        members = random_forest(ground, sampler, seeds[len(past.trees) :], is_judged, self.n_jobs)
+        new = seeds[len(past.trees) :]
+        members = random_forest(ground, sampler, new, is_judged, self.n_jobs)
+        if is_judged:
+            members = judged_by_place(members, sampler, new, rows.X)
         self._collect(members, past, n_wanted, is_judged)
         self._sampler, self._seeds_, self._print = sampler, seeds[: len(self.trees_)], self._fingerprint(rows)
-        self._summarise(rows, past.tally if is_judged else None)
+        if is_judged:
+            self._summarise(past.tally, rows.at(sampler.places), sampler.places)
 
     def _tune(self, ground: Ground, sampler: Sampler, rows: Rows) -> Ground:
         """The ground with the features of a node and the size of a leaf that the out-of-bag error chooses."""
@@ -201,8 +204,9 @@ class BaseForest(BaseEstimator):
         if sampler.kind == "all":
             raise ValueError("tune='oob' needs rows out of bag: bootstrap=True, or max_samples below 1.")
         if not (self.warm_start and hasattr(self, "tuned_")):
+            judged = rows.at(sampler.places)
             self.tuned_ = tune_by_out_of_bag(
-                ground, sampler, lambda: self._tally(rows.target, rows.weight), self._seeds(TRIAL_TREES), self.n_jobs
+                ground, sampler, lambda: self._tally(*judged[1:]), self._seeds(TRIAL_TREES), self.n_jobs
             )
         chosen = {"max_features": self.tuned_.max_features, "min_samples_leaf": self.tuned_.min_samples_leaf}
         return ground._replace(params={**ground.params, **chosen})
@@ -246,13 +250,15 @@ class BaseForest(BaseEstimator):
         constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
         target = rows.target
         return Ground(
-            matrix, rows.X, lambda weight: self._respond(target, weight), self._reweigh(rows), self._tree_params(),
-            constraints,
+            matrix, np.ascontiguousarray(rows.X), lambda weight: self._respond(target, weight), self._reweigh(rows),
+            self._tree_params(), constraints,
         )  # fmt: skip
 
-    def _past(self, rows: Rows, is_judged: bool) -> Past:
+    def _past(self, rows: Rows, sampler: Sampler, is_judged: bool) -> Past:
         """From the first tree, or on from the last one of an earlier fit."""
-        tally = self._tally(rows.target, rows.weight)
+        from committee.forests.sampling import out_of_bag_leaves
+
+        tally = self._tally(*rows.at(sampler.places)[1:])
         if not (self.warm_start and hasattr(self, "trees_")):
             return Past([], [], tally, [])
         if self._sampler.weight.size != len(rows.X):
@@ -268,8 +274,8 @@ class BaseForest(BaseEstimator):
         leaves = list(self._leaves_kept) if self.keep_leaf_samples else []
         for t, tree in enumerate(self.trees_):
             if is_judged:
-                unseen = self.out_of_bag_(t)
-                tally.add(unseen, tree.value[apply_tree(tree, rows.X[unseen])])
+                unseen, leaf = out_of_bag_leaves(sampler, self._seeds_[t], tree, rows.X)
+                tally.add(unseen, tree.value[leaf])
             if self.keep_leaf_samples and len(leaves) == t:  # not asked for when this tree was grown
                 is_seen = self._sampler.weights(self._seeds_[t]) > 0.0
                 leaves.append(np.where(is_seen, apply_tree(tree, rows.X), -1).astype(np.int32))
@@ -296,7 +302,7 @@ class BaseForest(BaseEstimator):
                 records.append(Record(len(trees), member.tree.n_leaves, error))
                 tick(f"out-of-bag error {error:.4g}" if is_judged else "")
                 if len(trees) == 1:
-                    refuse_if_too_large(member.tree, n_wanted if self.n_estimators != "auto" else 1)
+                    refuse_too_many_trees(member.tree, n_wanted if self.n_estimators != "auto" else 1)
                 if self.n_estimators == "auto" and has_settled(curve, self.tol):
                     reason = f"the out-of-bag error settled after {len(trees)} trees"
                     break
@@ -305,9 +311,7 @@ class BaseForest(BaseEstimator):
         self._leaves_kept = past.leaves
         self.packed_ = pack_forest(trees)
 
-    def _summarise(self, rows: Rows, tally: OutOfBag | None) -> None:
-        if tally is None:
-            return
+    def _summarise(self, tally: OutOfBag, rows: Rows, places: Places) -> None:
         n_unjudged = int(np.sum(~tally.is_judged & (rows.weight > 0.0)))
         if n_unjudged and self.oob_score is not False and self.oob_score != "auto":
             warnings.warn(
@@ -315,7 +319,7 @@ class BaseForest(BaseEstimator):
                 "trees.", UserWarning, stacklevel=5,
             )  # fmt: skip
         self.oob_error_ = tally.error
-        self._keep_out_of_bag(tally, rows)
+        self._keep_out_of_bag(tally, rows, places)
 
     # --- several outputs ----------------------------------------------------------------------------------------------
 
@@ -341,7 +345,7 @@ class BaseForest(BaseEstimator):
         """What an earlier fit left and this one may not set."""
         left = (
             "outputs_", "calibration_", "oob_error_", "oob_score_", "oob_decision_function_", "oob_prediction_",
-            "_residuals",
+            "_residuals", "_calibrated",
         )  # fmt: skip
         for name in left if self.warm_start else (*left, "tuned_"):
             vars(self).pop(name, None)
@@ -478,6 +482,10 @@ class Rows(NamedTuple):
     X: NDArray[np.floating]
     target: NDArray[Any]
     weight: Floats
+
+    def at(self, places: Places) -> Rows:
+        """What is judged: these rows, or their places where rows have copies."""
+        return Rows(self.X, self.target[places.row], places.weight) if places.has_copies else self
 
 
 class Past(NamedTuple):

@@ -1,59 +1,22 @@
-"""The rows each tree of a forest learns from, as a weight per row.
-
-A draw depends on the values of the rows and not on their order (parts/resampling), so a whole weight draws exactly as
-so many equal rows would, under bootstrap too.
-"""
+"""The samples of a forest's trees: how many rows they draw and how, and what the trees answer for the others."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.parts.resampling import are_whole, content_order, draw, draw_without, number_of_draws
+from committee.parts.resampling import are_whole, content_order, number_of_draws
+from committee.parts.row_samples import Indices, Places, Sampler
+from committee.parts.traversing import apply_tree
+
+if TYPE_CHECKING:
+    from committee.data.tree import Tree
+    from committee.forests.random_forest import Member
 
 Floats = NDArray[np.float64]
-
-MOST_TICKETS = 8
-"""For each row on average; heavier rows are drawn by other means, which take longer."""
-
-
-class Sampler(NamedTuple):
-    """How samples are drawn from rows of these weights; the seed of a member decides its sample.
-
-    A row of a whole weight owns so many tickets, and tickets are drawn. They stand in the order of the rows' contents,
-    so it makes no difference whether a row weighs 3 or comes three times.
-    """
-
-    weight: Floats
-    order: NDArray[np.int64]  # by content; empty where nothing is drawn
-    tickets: NDArray[np.int64]  # the row of every ticket; empty where weights are not whole
-    n_draws: int
-    kind: Literal["all", "bootstrap", "pasting", "balanced"]
-    codes: NDArray[np.int64]  # class of every row, for balanced samples
-
-    def weights(self, seed: int) -> Floats:
-        """The weight of every row in the sample of the member with this seed; 0 means out of bag."""
-        if self.kind == "all":
-            return self.weight
-        if self.kind == "bootstrap" and self.tickets.size:
-            drawn = np.random.default_rng(seed).integers(0, self.tickets.size, self.n_draws)
-            return np.bincount(self.tickets[drawn], minlength=self.weight.size).astype(np.float64)
-        if self.kind == "bootstrap":
-            return draw(self.weight, self.order, self.n_draws, seed)
-        if self.kind == "pasting":
-            return draw_without(self.weight, self.order, self.n_draws, seed)
-        counts = np.zeros(self.weight.size)
-        for k in range(int(self.codes.max()) + 1):
-            of_class = np.where(self.codes == k, self.weight, 0.0)
-            if of_class.any():
-                counts += draw(of_class, self.order, self.n_draws, seed + k)
-        return counts
-
-    def out_of_bag(self, weights: Floats) -> NDArray[np.int64]:
-        """Rows that count but are not in the sample."""
-        return np.flatnonzero((weights == 0.0) & (self.weight > 0.0))
 
 
 def make_sampler(
@@ -70,19 +33,18 @@ def make_sampler(
     given, weight = weight, _as_counts(weight)
     n_rows = number_of_draws(weight[weight > 0.0])
     n_draws = _n_draws(max_samples, n_rows)
-    none = np.empty(0, np.int64)
     if not bootstrap and n_draws >= n_rows:
-        return Sampler(given, none, none, n_rows, "all", none)
+        return Sampler(given, Places(np.arange(given.size), given, given.size, False), n_rows, "all")
     order = content_order(X, np.asarray(target, np.float64).reshape(len(X), -1)[:, 0])
+    places = Places.lay_out(order, weight)
     if bootstrap == "balanced":
         codes = np.asarray(target, np.int64)
-        rarest = min(number_of_draws(weight[(codes == k) & (weight > 0.0)]) for k in np.unique(codes[weight > 0.0]))
-        return Sampler(weight, order, none, max(1, min(n_draws, rarest)), "balanced", codes)
+        of_place = codes[places.row]
+        rarest = min(number_of_draws(places.weight[of_place == k]) for k in np.unique(of_place))
+        return Sampler(weight, places, max(1, min(n_draws, rarest)), "balanced", order, codes)
     if not bootstrap:
-        return Sampler(weight, order, none, n_draws, "pasting", none)
-    has_tickets = are_whole(weight) and float(weight.sum()) <= MOST_TICKETS * weight.size
-    tickets = np.repeat(order, weight[order].astype(np.int64)) if has_tickets else none
-    return Sampler(weight, order, tickets, n_draws, "bootstrap", none)
+        return Sampler(weight, places, n_draws, "pasting", order)
+    return Sampler(weight, places, n_draws, "bootstrap" if places.are_rows else "weighted", order)
 
 
 def _as_counts(weight: Floats) -> Floats:
@@ -99,3 +61,27 @@ def _n_draws(max_samples: int | float | None, n_rows: int) -> int:
             raise ValueError(f"max_samples={max_samples} is more than the {n_rows} rows: take at most that many.")
         return int(max_samples)
     return max(1, round(n_rows * float(max_samples)))
+
+
+# --- out of bag -------------------------------------------------------------------------------------------------------
+
+
+def out_of_bag_leaves(sampler: Sampler, seed: int, tree: Tree, X: NDArray[np.floating]) -> tuple[Indices, Indices]:
+    """What the tree of this seed has to judge, with its leaves: rows, or places where rows have copies."""
+    if not sampler.places.has_copies:
+        rows = sampler.out_of_bag(sampler.weights(seed))
+        return rows, apply_tree(tree, X[rows])
+    outside = sampler.outside(seed)
+    return outside, sampler.places.answers(outside, X, lambda table: apply_tree(tree, table))
+
+
+def judged_by_place(
+    members: Iterator[Member], sampler: Sampler, seeds: Sequence[int], X: NDArray[np.floating]
+) -> Iterator[Member]:
+    """The members, where rows have copies with places in place of rows: of equal rows one may be in the sample."""
+    if not sampler.places.has_copies:
+        yield from members
+        return
+    for member, seed in zip(members, seeds, strict=False):
+        outside, leaf = out_of_bag_leaves(sampler, seed, member.tree, X)
+        yield member._replace(out_of_bag=outside, answers=member.tree.value[leaf])

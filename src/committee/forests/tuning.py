@@ -14,7 +14,7 @@ import numpy as np
 
 from committee.data.history import History
 from committee.forests.random_forest import Ground, random_forest
-from committee.forests.sampling import Sampler
+from committee.forests.sampling import Sampler, judged_by_place
 from committee.parts.out_of_bag import OutOfBag
 
 TRIAL_TREES = 60
@@ -47,7 +47,8 @@ def tune_by_out_of_bag(
     def judge(max_features: int, min_samples_leaf: int) -> None:
         params = {**ground.params, "max_features": max_features, "min_samples_leaf": min_samples_leaf}
         tally = new_tally()
-        for member in random_forest(ground._replace(params=params), sampler, seeds, True, n_jobs):
+        members = random_forest(ground._replace(params=params), sampler, seeds, True, n_jobs)
+        for member in judged_by_place(members, sampler, seeds, ground.X):
             tally.add(member.out_of_bag, member.answers)
         trials.append(Trial(max_features, min_samples_leaf, tally.error))
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import kernel, part
-from committee.base.user_functions import LOSS_BLOCK
 from committee.kernels.exponential import LN2, exp, log_1_to_2, nearest
 
 (
@@ -33,7 +32,7 @@ from committee.kernels.exponential import LN2, exp, log_1_to_2, nearest
 ) = range(13)  # fmt: skip
 
 HALF, ONE = np.int64(32), np.int64(1)
-BLOCK = LOSS_BLOCK
+BLOCK = 4096
 """Rows whose numbers stay in the cache between two loops; sums are kept per block, in an order no thread changes."""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from committee.base.jit import kernel, part
 from committee.kernels.traverse import step
 
-ROWS_TOGETHER = 256
+ROWS_TOGETHER = 4096
 """Rows that go through a tree before the next tree is taken: both stay in the second cache."""
 
 

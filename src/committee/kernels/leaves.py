@@ -10,7 +10,7 @@ from committee.kernels.exponential import exp
 
 @part
 def leaf_sums(node, rows, g, h, weight):
-    """Weighted sums of g and h over a leaf's rows."""
+    """Weighted sums of g and h (any two numbers by row) over a leaf's rows."""
     g_sum = 0.0
     h_sum = 0.0
     if weight.size == 0:
@@ -82,6 +82,21 @@ def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, ben
             node.score = 1.0
             n_unsafe += 1
     return n_unsafe
+
+
+@kernel
+def mark_risen(nodes, n_nodes, rows, before, after, weight, tolerance):
+    """Mark the leaves (field `score`, 1 or 0) whose rows have a larger loss after than before; return how many."""
+    n_risen = 0
+    for i in range(n_nodes):
+        node = nodes[i]
+        node.score = 0.0
+        if node.left < 0:
+            loss_before, loss_after = leaf_sums(node, rows, before, after, weight)
+            if not loss_after <= loss_before + tolerance * abs(loss_before):  # not a number is a rise too
+                node.score = 1.0
+                n_risen += 1
+    return n_risen
 
 
 @kernel

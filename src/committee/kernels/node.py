@@ -1,12 +1,11 @@
-"""One node: its sums, whether it may be split, random cuts, the verdict on its best split, its children."""
+"""One node: its sums, whether it may be split, the verdict on its best split, its children."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from committee.base.jit import part
-from committee.data.growth import LEFT_G, LEFT_H, LEFT_N
-from committee.kernels.sampling import child_key, draw, draw_unit
+from committee.kernels.sampling import child_key
 from committee.kernels.scores import (
     CLASS_ERROR,
     CLASS_GINI,
@@ -94,87 +93,6 @@ def end_search(node, rules):
             node.gain = max(fall, 0.0)
         else:
             node.feature = -1
-
-
-@part
-def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, column):
-    """Draw a cut of feature f (extra-trees): column becomes 0 for rows that would go left and 1 for the others.
-
-    code_of translates the codes in column to the table's; empty, they are the table's. Return the drawn threshold, the
-    last code on the left, the largest code, and whether missing goes left.
-    """
-    missing = np.uint32(n_codes)
-    lowest = missing
-    highest = np.uint32(0)
-    n_missing = np.uint32(0)
-    for i in range(node.n):
-        c = column[i]
-        lowest = min(lowest, c)
-        highest = max(highest, c if c != missing else np.uint32(0))
-        n_missing += np.uint32(c == missing)
-    low, high = np.int64(lowest), np.int64(highest)
-    missing_left = n_missing > 0 and low < high and draw(node.key, 6 * f) & np.uint64(1) == np.uint64(1)
-    threshold = np.nan
-    code = low
-    if feature.is_categorical == 1:
-        for i in range(node.n):  # by the toss of a coin, but two categories part for certain
-            c = np.int64(column[i])
-            toss = (draw(node.key, 6 * f + 2 + (c >> 6)) >> np.uint64(c & 63)) & np.uint64(1) == np.uint64(0)
-            right = (toss or c == high) and c != low
-            column[i] = np.uint32(not missing_left if c == n_codes else right)
-        return threshold, code, high, missing_left
-    if low < high:
-        is_local = code_of.size > 0
-        first = upper[feature.offset + (np.int64(code_of[low]) if is_local else low)]
-        last = lower[feature.offset + (np.int64(code_of[high]) if is_local else high)]
-        share = draw_unit(node.key, 6 * f + 1)
-        threshold = (1.0 - share) * first + share * last
-        if not first <= threshold < last:  # neighbouring floats
-            threshold = first
-        above = high  # the last code at or below the threshold, by bisection
-        while code + 1 < above:
-            middle = (code + above) // 2
-            if upper[feature.offset + (np.int64(code_of[middle]) if is_local else middle)] <= threshold:
-                code = middle
-            else:
-                above = middle
-        if is_binned:
-            threshold = np.nan  # a threshold inside a bin would cut rows that the bin keeps together
-    last_left = np.uint32(code)
-    kept_left = missing if missing_left else np.uint32(0xFFFFFFFF)  # the one larger code that goes left
-    for i in range(node.n):
-        column[i] = np.uint32((column[i] > last_left) & (column[i] != kept_left))
-    return threshold, code, high, missing_left
-
-
-@part
-def sum_drawn_cut(node, stat, column, cuts_out):
-    """The sums of the rows that a drawn cut sends left, as the only cut in cuts_out."""
-    g = 0
-    h = 0
-    n_right = 0
-    start = np.uintp(node.start)
-    for i in range(np.uintp(node.n)):
-        right = np.int64(column[i])
-        n_right += right
-        g += stat[start + i, 0] & (right - 1)  # all bits, or none
-        h += stat[start + i, 1] & (right - 1)
-    cuts_out[LEFT_G, 0], cuts_out[LEFT_H, 0], cuts_out[LEFT_N, 0] = g, h, node.n - n_right
-    cuts_out[LEFT_N, 1] = 0
-
-
-@part
-def keep_drawn_cut(f, node, is_categorical, threshold, code, high, missing_left):
-    """The cut just searched was a drawn one: put down what was drawn."""
-    node.threshold = threshold
-    node.code = code
-    node.missing_left = np.int64(missing_left)
-    node.is_set = is_categorical
-    if is_categorical == 1:
-        for word in range(4):
-            node.set[word] = draw(node.key, 6 * f + 2 + word)
-        node.set[high >> 6] &= ~(np.uint64(1) << np.uint64(high & 63))
-        node.set[code >> 6] |= np.uint64(1) << np.uint64(code & 63)
 
 
 @part

@@ -56,9 +56,17 @@ def rank_small(column, n, counters):
     The rank of a key is the number of smaller ones. One key at a time is compared with eight others in a vector; the
     keys lie in counters[:SMALL] (overwritten).
     """
+    for i in range(n):
+        counters[i] = np.int32(column[i])
+    rank_small_codes(n, counters, counters)
+
+
+@part
+def rank_small_codes(n, codes, counters):
+    """The same for int32 codes, which may stand in counters[:n] already."""
     padded = (n + 7) // 8 * 8
     for i in range(n):
-        counters[i] = np.int32(column[i]) * np.int32(SMALL) + np.int32(i)
+        counters[i] = codes[i] * np.int32(SMALL) + np.int32(i)
         counters[SMALL + i] = np.int32(0)
     for j in range(n):
         key = counters[j]

@@ -228,7 +228,8 @@ def search_classes(f, n_codes, node, rules, stat, keys, by_class):
             if min(h_left, node.h - h_left) < rules.min_weight_leaf:
                 continue
             if criterion == CLASS_GINI:
-                gain = square_left / h_left + square_right / (node.h - h_left)
+                h, rest = np.float64(h_left), np.float64(node.h - h_left)
+                gain = (square_left * rest + square_right * h) / (h * rest)  # as in many_classes.py
             else:
                 gain = class_score(criterion, left, np.float64(h_left))
                 gain += class_score(criterion, right, np.float64(node.h - h_left))

@@ -8,19 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.base.jit import kernel, part
+from committee.base.jit import inlined, kernel, part
 from committee.data.growth import CODE, CODES, LEFT_G, WEIGHTS_OF_CLASSES
 from committee.kernels.absolute import rank_targets
-from committee.kernels.node import (
-    begin_children,
-    begin_node,
-    draw_cut,
-    end_search,
-    keep_drawn_cut,
-    perfect_score,
-    score_node,
-    sum_drawn_cut,
-)
+from committee.kernels.many_classes import pack_classes, search_many_classes
+from committee.kernels.node import begin_children, begin_node, end_search, perfect_score, score_node
 from committee.kernels.ordering import CODE_BITS, POSITION, order_by_code
 from committee.kernels.partition import (
     boundary_positions,
@@ -31,11 +23,20 @@ from committee.kernels.partition import (
     move_rows,
     table_code,
 )
+from committee.kernels.random_cut import (
+    MANY_CLASSES,
+    NOT_PACKED,
+    TWO_CLASSES,
+    draw_cut,
+    keep_drawn_cut,
+    search_drawn_cut,
+    sum_drawn_cut,
+)
 from committee.kernels.sampling import draw_swap, undo_draws
-from committee.kernels.scores import ABSOLUTE, FIRST_CLASS_CRITERION
+from committee.kernels.scores import ABSOLUTE, FIRST_CLASS_CRITERION, SQUARED
 from committee.kernels.small_node import FEW_ROWS, search_small_node
 from committee.kernels.split import search_cuts, search_feature
-from committee.kernels.two_classes import fits, gather, pack_weights, search_two_classes
+from committee.kernels.two_classes import gather, pack_two_classes, search_two_classes
 
 TWO_SIDES = np.int64(2)  # codes of a drawn cut
 ONE_CUT = np.int64(1)
@@ -143,35 +144,221 @@ def is_ahead(i, j, nodes):
     return nodes[i].gain > nodes[j].gain or (nodes[i].gain == nodes[j].gain and i < j)
 
 
+@inlined
+def is_known_constant(constant, i, f):
+    return (constant[i, f >> 6] >> np.uint64(f & 63)) & np.uint64(1) == np.uint64(1)
+
+
+@inlined
+def note_constant(constant, i, f):
+    """Feature f has one value in node i, so it has in the nodes below."""
+    constant[i, f >> 6] |= np.uint64(1) << np.uint64(f & 63)
+
+
+@inlined
+def ensure_copied(f, n, is_ranked, feature, table, subtree, work):
+    """Copy the column of feature f unless it is there; return how many codes it has in the subtree."""
+    if subtree.n_ranks[f] == NOT_COPIED:
+        subtree.n_ranks[f] = copy_column(
+            f, n, is_ranked, feature, table, subtree.origin, work.column, work.cuts[CODE], work.keys, work.counters,
+            subtree.local[f],
+        )  # fmt: skip
+        if subtree.code_of.size > 0 and feature.is_categorical == 0 and feature.n_bins > LARGEST_CODE:
+            for j in range(n):
+                subtree.code_of[f, subtree.local[f, j]] = work.column[j]
+    return subtree.n_ranks[f]
+
+
+@inlined
+def n_translated(feature, code_of):
+    """How many ranks of a feature code_of translates to the table's codes: none where they are the table's."""
+    return code_of.shape[1] if feature.n_bins > LARGEST_CODE else 0
+
+
+@inlined
+def pack_classes_of(node, rules, stat, work):
+    """Weights and classes of the node's rows as integers, if the node allows it; which form they have."""
+    if node.n > 2:
+        if pack_two_classes(node, rules, stat, work.packed):
+            return TWO_CLASSES
+        if pack_classes(node, rules, stat, work.of_class[0], work.packed[WEIGHTS_OF_CLASSES]):
+            return MANY_CLASSES
+    return NOT_PACKED
+
+
+@inlined
+def search_few_rows(i, node, rules, best_possible, is_ranked, features, stat, table, subtree, work):
+    """Search a small node many features at once; return how many features were drawn, 0 if that was not possible."""
+    n_seen = 0
+    n_look = 0
+    is_drawn = rules.max_features < features.size
+    while n_seen < features.size and n_look < rules.max_features:
+        if is_drawn:
+            draw_swap(features, node.key, n_seen)
+        f = features[n_seen]
+        n_seen += 1
+        if not is_known_constant(subtree.constant, i, f):
+            n_codes = ensure_copied(f, stat.shape[0], is_ranked, table.features[f], table, subtree, work)
+            subtree.look[n_look] = f
+            n_look += n_codes != CONSTANT
+    if search_small_node(
+        n_look, subtree.look, best_possible, node, rules, stat, subtree.position, subtree.local, subtree.n_ranks,
+        work.block, work.falls,
+    ):  # fmt: skip
+        return n_seen
+    if is_drawn:
+        undo_draws(features, node.key, n_seen)
+    node.n_found = 0
+    return 0
+
+
+@inlined
+def search_packed(i, f, n_codes, kind, node, rules, feature, stat, table, subtree, work):
+    """Search a feature by the packed weights of the node's rows; False where a value is missing."""
+    differs, has_missing = gather(subtree.local[f], subtree.position, node.start, node.n, n_codes, work.packed[CODES])
+    if not differs:
+        note_constant(subtree.constant, i, f)
+        return True
+    if has_missing:
+        return False
+    node.n_found += 1
+    if rules.random_splits == 1:
+        is_binned = table.bytes.shape[0] > 0
+        n_codes_of = n_translated(feature, subtree.code_of)
+        code_of = subtree.code_of[f if n_codes_of > 0 else 0, :n_codes_of]
+        search_drawn_cut(f, kind, node, rules, feature, is_binned, code_of, stat, table, work)
+    elif kind == TWO_CLASSES:
+        search_two_classes(f, n_codes, node, rules, work.packed, work.packed_keys, work.counters, work.gain)
+    else:
+        search_many_classes(
+            f, n_codes, node, rules, work.packed, work.packed_keys, work.counters, work.of_class, work.gain
+        )
+    return True
+
+
+@inlined
+def search_any(f, n_codes, node, rules, feature, stat, table, subtree, work):
+    """Search a feature of any kind under any criterion; the codes of the node's rows stand in work.column."""
+    before = node.score
+    if rules.random_splits == 0:
+        is_categorical = feature.is_categorical == 1
+        search_feature(f, n_codes, is_categorical, feature.monotone, node, rules, stat, table.ranked_target, work)
+        return
+    n_codes_of = n_translated(feature, subtree.code_of)
+    code_of = subtree.code_of[f if n_codes_of > 0 else 0, :n_codes_of]
+    threshold, code, high, missing_left = draw_cut(
+        f, n_codes, node, feature, table.bytes.shape[0] > 0, code_of, table.lower, table.upper, work.column
+    )
+    if rules.criterion < FIRST_CLASS_CRITERION:
+        sum_drawn_cut(node, stat, work.column, work.cuts)
+        search_cuts(f, ONE_CUT, node.n, rules.min_samples_leaf, feature.monotone, node, rules, work.cuts, work.gain)
+    else:
+        search_feature(f, TWO_SIDES, False, feature.monotone, node, rules, stat, table.ranked_target, work)
+    if node.score > before:
+        keep_drawn_cut(f, node, feature.is_categorical, threshold, code, high, missing_left)
+
+
+@inlined
+def find_split(i, node, rules, is_plain, is_ranked, features, rows, stat, table, subtree, work):
+    """The best split of node i, into its record. The features are drawn from, and restored."""
+    if rules.criterion == ABSOLUTE:
+        rank_targets(
+            node, rules, stat, table.ranked_target, work.column, work.keys, work.counters, work.cuts[LEFT_G],
+            work.absolute,
+        )  # fmt: skip
+    else:
+        score_node(node, rules, stat, work.by_class[0])
+    best_possible = perfect_score(node, rules)
+    is_copied = subtree.local.shape[0] > 0
+    is_drawn = rules.max_features < features.size
+    is_random = rules.random_splits == 1
+    kind = pack_classes_of(node, rules, stat, work) if is_plain else NOT_PACKED
+    is_quick = kind != NOT_PACKED or (is_plain and is_random and rules.criterion == SQUARED)
+    n_seen = 0
+    if is_plain and not is_quick and rules.criterion == SQUARED and 2 < node.n <= FEW_ROWS:
+        n_seen = search_few_rows(i, node, rules, best_possible, is_ranked, features, stat, table, subtree, work)
+    while n_seen < features.size and node.n_found < rules.max_features:
+        if is_drawn:
+            draw_swap(features, node.key, n_seen)
+        f = features[n_seen]
+        n_seen += 1
+        feature = table.features[f]
+        if feature.groups & node.groups == NO_GROUP or is_known_constant(subtree.constant, i, f):
+            continue
+        n_codes = feature.n_bins
+        if is_copied:
+            n_codes = ensure_copied(f, rows.size, is_ranked, feature, table, subtree, work)
+            if n_codes == CONSTANT:
+                continue
+            if is_quick and search_packed(i, f, n_codes, kind, node, rules, feature, stat, table, subtree, work):
+                if node.score >= best_possible:
+                    break
+                continue
+            gather_local(subtree.local[f], subtree.position, node.start, node.n, work.column)
+        else:
+            gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, work.column)
+        if is_constant(work.column, node.n):
+            note_constant(subtree.constant, i, f)
+            continue
+        node.n_found += 1
+        search_any(f, n_codes, node, rules, feature, stat, table, subtree, work)
+        if node.score >= best_possible:
+            break  # no later feature can do better, and the first of equal splits wins
+    if is_drawn:
+        undo_draws(features, node.key, n_seen)
+    end_search(node, rules)
+
+
+@inlined
+def split_in_subtree(node, n_codes, is_copied, rows, stat, table, subtree, work):
+    """Send the rows of a node left and right; return how many go left."""
+    f = node.feature
+    if is_copied:
+        gather_local(subtree.local[f], subtree.position, node.start, node.n, work.column)
+    else:
+        gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, work.column)
+    n_left = mark_sides(node, n_codes, work.column, work.side)
+    last, first = boundary_positions(node.n, n_codes, work.column, work.side)
+    node.last_left = table_code(f, table.bytes, table.ranks, rows[node.start + last]) if last >= 0 else last
+    node.first_right = table_code(f, table.bytes, table.ranks, rows[node.start + first]) if first >= 0 else first
+    move_rows(node.start, node.n, work.side, subtree.position, stat, work.spare_rows, work.spare_stat)
+    for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
+        rows[i] = subtree.origin[subtree.position[i]]
+    return n_left
+
+
+@part
+def is_plain_table(rules, is_copied, features):
+    """No categories, no constraints, the plain criterion: what the quick searches can do."""
+    is_plain = is_copied and rules.is_plain == 1
+    for f in range(features.size):
+        is_plain &= features[f].is_categorical == 0 and features[f].monotone == 0
+    return is_plain
+
+
 @kernel
-def grow_subtree(
-    rules_1, features, rows, stat, table, nodes, local, code_of, n_ranks, frontier, look, position, origin, work
-):
+def grow_subtree(rules_1, features, rows, stat, table, nodes, subtree, work):
     """Grow the subtree of `rows` from nodes[0], which holds its bounds, depth and key; return the number of nodes.
 
     Modified in place: rows and stat (reordered so that the rows of every node are contiguous), nodes, the scratch
-    arrays local [d, n], code_of [d, n] (empty unless splits are random), n_ranks [d], frontier, position and origin
-    [n], work, and `features`, the features to look at, which are drawn from and restored.
+    arrays of subtree and work, and `features`, the features to look at, which are drawn from and restored.
 
-    With an empty `local` the codes are read straight from the table. With rules.max_splits = 0 this is the search for
-    the best split of one node.
+    With an empty subtree.local the codes are read straight from the table. With rules.max_splits = 0 this is the search
+    for the best split of one node.
     """
     rules = rules_1[0]
-    n = rows.size
-    is_copied = local.shape[0] > 0
-    is_drawn = rules.max_features < features.size
-    is_binned = table.bytes.shape[0] > 0
-    is_random = rules.random_splits == 1
-    is_ranked = is_random or 3 * rules.max_features >= features.size
-    is_simple = is_copied and rules.is_plain == 1 and not is_random
-    for f in range(table.features.size):
-        is_simple &= table.features[f].is_categorical == 0 and table.features[f].monotone == 0
-    for i in range(n):
-        origin[i] = rows[i]
-        position[i] = i
-    for f in range(n_ranks.size):
-        n_ranks[f] = NOT_COPIED
-    column = work.column
+    is_copied = subtree.local.shape[0] > 0
+    is_ranked = rules.random_splits == 0 and 3 * rules.max_features >= features.size
+    is_plain = is_plain_table(rules, is_copied, table.features)
+    is_heap = rules.best_first == 1
+    constant = subtree.constant
+    for i in range(rows.size):
+        subtree.origin[i] = rows[i]
+        subtree.position[i] = i
+    for f in range(subtree.n_ranks.size):
+        subtree.n_ranks[f] = NOT_COPIED
+    for word in range(constant.shape[1]):
+        constant[0, word] = np.uint64(0)
     n_frontier = 0
     n_nodes = 1
     n_splits = 0
@@ -179,130 +366,23 @@ def grow_subtree(
     while True:
         # Step 1: the best split of the newest nodes; the left one last, so that depth first takes it first
         for i in range(n_nodes - 1, newest - 1, -1):
-            node = nodes[i]
-            if not begin_node(node, rules, stat, table.target, rows):
-                continue
-            if rules.criterion == ABSOLUTE:
-                rank_targets(
-                    node, rules, stat, table.ranked_target, column, work.keys, work.counters, work.cuts[LEFT_G],
-                    work.absolute,
-                )  # fmt: skip
-            else:
-                score_node(node, rules, stat, work.by_class[0])
-            best_possible = perfect_score(node, rules)
-            n_seen = 0
-            is_packed = is_simple and node.n > 2 and fits(node, rules)
-            if is_packed:
-                pack_weights(node, stat, work.packed[WEIGHTS_OF_CLASSES])
-            elif is_simple and 2 < node.n <= FEW_ROWS:
-                n_look = 0
-                while n_seen < features.size and n_look < rules.max_features:
-                    if is_drawn:
-                        draw_swap(features, node.key, n_seen)
-                    f = features[n_seen]
-                    n_seen += 1
-                    if n_ranks[f] == NOT_COPIED:
-                        n_ranks[f] = copy_column(
-                            f, n, is_ranked, table.features[f], table, origin, column, work.cuts[CODE], work.keys,
-                            work.counters, local[f],
-                        )  # fmt: skip
-                    look[n_look] = f
-                    n_look += n_ranks[f] != CONSTANT
-                if not search_small_node(
-                    n_look, look, best_possible, node, rules, stat, position, local, n_ranks, work.block, work.falls
-                ):
-                    if is_drawn:
-                        undo_draws(features, node.key, n_seen)
-                    n_seen = 0
-                    node.n_found = 0
-            while n_seen < features.size and node.n_found < rules.max_features:
-                if is_drawn:
-                    draw_swap(features, node.key, n_seen)
-                f = features[n_seen]
-                n_seen += 1
-                feature = table.features[f]
-                if feature.groups & node.groups == NO_GROUP or n_ranks[f] == CONSTANT:
-                    continue
-                n_codes = feature.n_bins
-                if is_copied:
-                    if n_ranks[f] == NOT_COPIED:
-                        n_ranks[f] = copy_column(
-                            f, n, is_ranked, feature, table, origin, column, work.cuts[CODE], work.keys,
-                            work.counters, local[f],
-                        )  # fmt: skip
-                        if code_of.size > 0 and feature.is_categorical == 0:
-                            for j in range(n):
-                                code_of[f, local[f, j]] = column[j]
-                    n_codes = n_ranks[f]
-                    if is_packed:
-                        differs, has_missing = gather(
-                            local[f], position, node.start, node.n, n_codes, work.packed[CODES]
-                        )
-                        node.n_found += differs
-                        if differs and not has_missing:
-                            search_two_classes(
-                                f, n_codes, node, rules, work.packed, work.packed_keys, work.counters, work.gain
-                            )
-                            if node.score >= best_possible:
-                                break
-                        if not (differs and has_missing):
-                            continue
-                        node.n_found -= 1
-                    gather_local(local[f], position, node.start, node.n, column)
-                else:
-                    gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, column)
-                if is_constant(column, node.n):
-                    continue
-                node.n_found += 1
-                is_categorical = feature.is_categorical == 1
-                before = node.score
-                threshold, code, high, missing_left = np.nan, n_codes, n_codes, False
-                if is_random:
-                    threshold, code, high, missing_left = draw_cut(
-                        f, n_codes, node, feature, is_binned, code_of[f if code_of.size > 0 else 0], table.lower,
-                        table.upper, column,
-                    )  # fmt: skip
-                    is_categorical = False
-                    n_codes = TWO_SIDES
-                if is_random and rules.criterion < FIRST_CLASS_CRITERION:
-                    sum_drawn_cut(node, stat, column, work.cuts)
-                    search_cuts(
-                        f, ONE_CUT, node.n, rules.min_samples_leaf, feature.monotone, node, rules, work.cuts, work.gain
-                    )
-                else:
-                    search_feature(
-                        f, n_codes, is_categorical, feature.monotone, node, rules, stat, table.ranked_target, work
-                    )
-                if is_random and node.score > before:
-                    keep_drawn_cut(f, node, feature.is_categorical, threshold, code, high, missing_left)
-                if node.score >= best_possible:
-                    break  # no later feature can do better, and the first of equal splits wins
-            if is_drawn:
-                undo_draws(features, node.key, n_seen)
-            end_search(node, rules)
-            if node.feature >= 0:
-                push(frontier, n_frontier, i, rules.best_first == 1, nodes)
-                n_frontier += 1
+            if begin_node(nodes[i], rules, stat, table.target, rows):
+                find_split(i, nodes[i], rules, is_plain, is_ranked, features, rows, stat, table, subtree, work)
+                if nodes[i].feature >= 0:
+                    push(subtree.frontier, n_frontier, i, is_heap, nodes)
+                    n_frontier += 1
         # Step 2: take one of the splits found
         if n_frontier == 0 or n_splits == rules.max_splits:
             break
-        node = nodes[pop(frontier, n_frontier, rules.best_first == 1, nodes)]
+        parent = pop(subtree.frontier, n_frontier, is_heap, nodes)
         n_frontier -= 1
-        f = node.feature
-        n_codes = table.features[f].n_bins
-        if is_copied:
-            n_codes = n_ranks[f]
-            gather_local(local[f], position, node.start, node.n, column)
-        else:
-            gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, column)
-        n_left = mark_sides(node, n_codes, column, work.side)
-        last, first = boundary_positions(node.n, n_codes, column, work.side)
-        node.last_left = table_code(f, table.bytes, table.ranks, rows[node.start + last]) if last >= 0 else last
-        node.first_right = table_code(f, table.bytes, table.ranks, rows[node.start + first]) if first >= 0 else first
-        move_rows(node.start, node.n, work.side, position, stat, work.spare_rows, work.spare_stat)
-        for i in range(node.start, node.start + node.n):
-            rows[i] = origin[position[i]]
-        begin_children(node, n_left, table.features[f], nodes[n_nodes], nodes[n_nodes + 1])
+        node = nodes[parent]
+        feature = table.features[node.feature]
+        n_codes = subtree.n_ranks[node.feature] if is_copied else feature.n_bins
+        n_left = split_in_subtree(node, n_codes, is_copied, rows, stat, table, subtree, work)
+        begin_children(node, n_left, feature, nodes[n_nodes], nodes[n_nodes + 1])
+        for word in range(constant.shape[1]):
+            constant[n_nodes, word] = constant[n_nodes + 1, word] = constant[parent, word]
         node.left = n_nodes
         newest = n_nodes
         n_nodes += 2

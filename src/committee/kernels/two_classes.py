@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import part
-from committee.data.growth import CODES, SUMS, WEIGHTS_OF_CLASSES
+from committee.data.growth import CODES, LOW_HALVES, SUMS, WEIGHTS_OF_CLASSES
 from committee.kernels.scores import variance_fall
 
 PAIR_ROWS = 64
@@ -30,18 +30,20 @@ DIGITS = 256
 
 
 @part
-def fits(node, rules):
-    """Do the weights of the node's rows share integers?"""
-    return rules.n_classes == 2 and node.h < LARGEST_WEIGHT
+def pack_two_classes(node, rules, stat, packed_out):
+    """Weights of the node's rows, those of the second class in the upper half; False where they do not fit.
 
-
-@part
-def pack_weights(node, stat, weights_out):
-    """Weights of the node's rows, those of the second class in the upper half."""
+    For sorting they stand a second time, as weight << 1 | class.
+    """
+    if rules.n_classes != 2 or node.h >= LARGEST_WEIGHT:
+        return False
     start = np.uintp(node.start)
     for i in range(np.uintp(node.n)):
         w = np.int32(stat[start + i, 1])
-        weights_out[i] = w if stat[start + i, 0] < 0 else w << HALF
+        is_first = stat[start + i, 0] < 0
+        packed_out[WEIGHTS_OF_CLASSES, i] = w if is_first else w << HALF
+        packed_out[LOW_HALVES, i] = np.int32(w + w) + np.int32(0 if is_first else 1)
+    return True
 
 
 @part
@@ -80,7 +82,7 @@ def search_two_classes(f, n_codes, node, rules, packed, keys, counters, gain):
         if c >= 0:
             keep(f, c, gain[c], node)
     else:
-        sum_sorted(n, keys[sort(n, n_codes, codes, weights, keys, counters)], codes, sums)
+        sum_sorted(n, keys[sort_by_code(n, n_codes, codes, packed[LOW_HALVES], keys, counters)], codes, sums)
         score_sums(n, node, rules, sums, gain)
         c = first_best(n, node.score, gain)
         if c >= 0:
@@ -126,20 +128,17 @@ def sum_histogram(n, n_codes, codes, weights, sums_out):
 
 
 @part
-def sort(n, n_codes, codes, weights, keys, counters):
-    """Sort the rows as `code << 16 | weight << 1 | class`; return which row of keys [2, n] holds them (radix sort)."""
+def sort_by_code(n, n_codes, codes, low_halves, keys, counters):
+    """Sort `code << 16 | low half` by code; return which row of keys [2, n] holds them (radix sort)."""
     low, high = counters[:DIGITS], counters[DIGITS : 2 * DIGITS]
     for j in range(np.uintp(2 * DIGITS)):
         counters[j] = 0
     source = keys[0]
     for i in range(np.uintp(n)):
-        w = weights[i]
-        second = np.uint32(w > LOW)
-        amount = np.uint32(w >> HALF if w > LOW else w)
         code = np.uint32(codes[i])
         low[np.uintp(code & np.uint32(255))] += np.int32(1)
         high[np.uintp(code >> np.uint32(8))] += np.int32(1)
-        source[i] = (code << np.uint32(16)) | (amount << np.uint32(1)) | second
+        source[i] = (code << np.uint32(16)) | np.uint32(low_halves[i])
     radix_pass(n, keys[0], np.uint32(16), low, keys[1])
     if n_codes <= DIGITS:
         return 1

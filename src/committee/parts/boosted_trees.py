@@ -19,7 +19,7 @@ from committee.kernels.derivatives import quantise
 from committee.parts.growing import NO_LIMIT, thresholds
 from committee.parts.histogram_trees import HistogramGrower
 from committee.parts.histograms import PACKED_BITS
-from committee.parts.losses import Floats, Head, weighted_quantile
+from committee.parts.losses import NO_WEIGHTS, Floats, Head, weighted_quantile
 from committee.parts.resampling import are_whole
 from committee.parts.subtrees import feature_records, new_nodes
 
@@ -75,14 +75,18 @@ class TreeGrower:
         plan: TreePlan,
         weight: Floats,
         n_jobs: int | None = None,
+        counts: Floats = NO_WEIGHTS,
     ) -> None:
+        """`counts` say how many rows each row is, where the weights say something else."""
         self.matrix, self.plan, self.weight = matrix, plan, weight
         n = matrix.n_rows
         self.is_whole = bool(weight.size and are_whole(weight))
-        self.n_counted = number_of_rows(n, weight)
+        repeats = counts if counts.size else weight
+        self.has_repeats = bool(repeats.size and are_whole(repeats))
+        self.n_counted = number_of_rows(n, repeats)
         most = max_leaves(plan, self.n_counted)
         self.records = feature_records(matrix, constraints)
-        ones = weight.astype(np.int64) if self.is_whole else np.ones(n, np.int64)
+        ones = repeats.astype(np.int64) if self.has_repeats else np.ones(n, np.int64)
         is_counted = plan.min_samples_leaf > 1 or plan.category_rows > 0.0 or plan.category_smoothing > 0.0
         threads = n_threads(n_jobs, n * matrix.n_features)
         self.histograms = HistogramGrower(matrix, self.records, most, ones if is_counted else None, threads)
@@ -114,7 +118,7 @@ class TreeGrower:
             best_first=True,
             is_monotone=is_monotone,
             has_groups=False,
-            whole_weights=self.is_whole,
+            whole_weights=self.has_repeats,
         )
         return np.array([(*goal, *limits)], RULES)
 

@@ -34,7 +34,7 @@ class Head(NamedTuple):
     leaf: Leaf = "newton"
     bend: float = -1.0
     has_unit_hessian: bool = False
-    own: Any = None  # base.user_functions.OwnLoss
+    own: Any = None  # kernels.user_functions.OwnLoss
 
 
 _UNIT = Head(d.SQUARED, bend=0.0, has_unit_hessian=True)
@@ -63,12 +63,35 @@ class LossError(ValueError):
     """A user's loss raised, or gave a number that is not finite."""
 
 
-def fill_own(own: Any, y: Floats, score: Floats, weight: Floats, g: Floats, h: Floats, sums: Floats) -> None:
-    """OwnLoss.fill, whose faults become a LossError."""
+class OwnValues:
+    """The loss of every row by a user's function; at the scores of the last call they are known already."""
+
+    def __init__(self, own: Any, y: Floats) -> None:
+        self.own, self.y = own, y
+        self.at = np.full(y.size, np.nan)
+        self.values, self.spare = np.empty(y.size), np.empty(y.size)
+
+    def __call__(self, score: Floats) -> Floats:
+        """Stay as they are until the call after the next."""
+        if not np.array_equal(score, self.at):
+            self.values, self.spare = self.spare, self.values
+            self.at.fill(np.nan)  # should the user's code raise
+            _call_own(self.own, self.own.values, self.y, score, self.values)
+            np.copyto(self.at, score)
+        return self.values
+
+
+def _call_own(own: Any, loop: Any, *arguments: Floats) -> None:
     try:
-        own.fill(y, score, weight, g, h, sums)
+        loop(*arguments)
     except Exception as error:  # the user's code may raise anything
         raise LossError(f"the loss {own.name!r} raised {type(error).__name__}: {error}") from error
+
+
+def fill_own(known: OwnValues, score: Floats, weight: Floats, g: Floats, h: Floats, sums: Floats) -> None:
+    """OwnLoss.fill, whose faults become a LossError."""
+    own = known.own
+    _call_own(own, own.fill, known.y, score, known(score), weight, g, h, sums)
     for what, total in zip(("value", "gradient", "hessian"), sums.sum(axis=0), strict=True):
         if not math.isfinite(total):
             raise LossError(
@@ -94,6 +117,7 @@ class Slope:
         self.sizes: list[tuple[float, float]] = []  # weighted sums of |g| and of h of every head
         self.total_weight = float(weight.sum()) if weight.size else float(n)
         self.scratch = [np.empty((2, d.BLOCK))]
+        self.own_values = [OwnValues(head.own, y) if head.own is not None else None for head in heads]
 
     def update(self, score: Floats, threads: int = 1) -> float:
         """Differentiate at score [heads, n]; return the mean loss, summed over the heads."""
@@ -103,8 +127,8 @@ class Slope:
         self.sizes = []
         for k, head in enumerate(self.heads):
             g, h, sums = self.g[k], self.h[k], self.sums[k]
-            if head.own is not None:
-                fill_own(head.own, self.y, score[k], self.weight, g, h, sums)
+            if (own_values := self.own_values[k]) is not None:
+                fill_own(own_values, score[k], self.weight, g, h, sums)
             else:
                 call = (head.code, head.p, self.y, score[k], self.weight)
                 self._run(d.differentiate, call, (g, h, sums), threads)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from committee.base.user_functions import compile_elementwise
+from committee.kernels.user_functions import compile_elementwise
 
 Elementwise = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 OwnFunction = Callable[[float], float]

@@ -17,11 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, pdtr, pdtrik
 from sklearn.base import clone
-from sklearn.linear_model import SGDClassifier
+from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 
 from committee.parts.members import predicted_codes
 
 Floats = NDArray[np.float64]
+
+SMALL_RATE = 30.0
+"""Up to here the probabilities of 0, 1, 2, ... are added up until they reach the uniform number."""
 
 LARGE_RATE = 1e6
 """From here on Poisson numbers are drawn by the normal distribution, which differs by a part in a thousand of their
@@ -29,6 +32,9 @@ deviation."""
 
 MOST_REPEATS = 2**24
 """Rows presented to a member at once, when it takes no weights and sees each of them k times."""
+
+LINEAR = (SGDClassifier, SGDRegressor, Perceptron)
+"""Their own `predict` takes longer for its checks than for 100 rows, and every row is judged by every member."""
 
 
 def stream_uniforms(seed: int, n_before: int, n: int) -> Floats:
@@ -47,12 +53,34 @@ def poisson_counts(uniforms: Floats, rates: Floats) -> Floats:
     >>> poisson_counts(np.array([0.3, 0.5, 0.95]), np.ones(3))
     array([0., 1., 3.])
     """
+    is_small = rates <= SMALL_RATE
+    counts = _summed_counts(uniforms, np.where(is_small, rates, 0.0))
+    if not is_small.all():
+        counts[~is_small] = _inverted_counts(uniforms[~is_small], rates[~is_small])
+    return counts
+
+
+def _inverted_counts(uniforms: Floats, rates: Floats) -> Floats:
     is_large, u = rates > LARGE_RATE, np.maximum(uniforms, 1e-16)
     rate = np.where(is_large, 1.0, rates)
     counts = np.ceil(np.where(u <= np.exp(-rate), 0.0, pdtrik(u, rate)))
     lower = np.maximum(counts - 1.0, 0.0)
     counts = np.where(pdtr(lower, rate) >= u, lower, counts)  # pdtrik may end just above a whole number
     return np.where(is_large, np.maximum(np.rint(rates + np.sqrt(rates) * ndtri(u)), 0.0), counts)
+
+
+def _summed_counts(u: Floats, rates: Floats) -> Floats:
+    """`poisson_counts` of small rates, in a tenth of the time: P(0) + P(1) + ... up to u."""
+    share = np.exp(-rates)  # P(k), k = 0, 1, ...
+    total, counts = share.copy(), np.zeros(u.size)
+    k = 0
+    # A share too small to be seen beside u ends the sum where rounding keeps it below u
+    while np.any(is_behind := (total < u) & (share > 1e-18)):
+        k += 1
+        counts += is_behind
+        share *= rates / k
+        total += share
+    return counts
 
 
 def default_classifier() -> Any:
@@ -78,6 +106,12 @@ def takes_weights(estimator: Any) -> bool:
     return "sample_weight" in inspect.signature(estimator.partial_fit).parameters
 
 
+def linear_scores(estimator: Any, X: NDArray[np.floating]) -> Floats:
+    """What `decision_function` computes, or `predict` of numbers, for members of LINEAR: [n] or [n, classes]."""
+    scores = X @ estimator.coef_.T + estimator.intercept_
+    return scores if scores.ndim == 1 or scores.shape[1] > 1 else scores[:, 0]
+
+
 class OnlineMember:
     """An estimator with `partial_fit` that learns the rows of a stream, each as often as its count says.
 
@@ -90,7 +124,7 @@ class OnlineMember:
         seeded = {name: seed % (2**31 - 1) for name in self.estimator.get_params() if name.endswith("random_state")}
         self.estimator.set_params(**seeded)
         self.seed, self.classes = seed, classes
-        self.has_learned = False
+        self.has_learned, self.takes_weights = False, takes_weights(self.estimator)
 
     def copy(self) -> OnlineMember:
         """One that can learn on without changing this one."""
@@ -117,8 +151,9 @@ class OnlineMember:
         self.has_learned = True
 
     def _present(self, X: NDArray[np.floating], y: NDArray[Any], counts: Floats) -> None:
-        known = {} if self.classes is None else {"classes": self.classes}
-        if takes_weights(self.estimator):
+        # Classes said again are checked again, which takes as long as 500 rows
+        known = {} if self.classes is None or self.has_learned else {"classes": self.classes}
+        if self.takes_weights:
             self.estimator.partial_fit(X, y, **known, sample_weight=counts)
             return
         if counts.sum() > MOST_REPEATS:
@@ -135,11 +170,16 @@ class OnlineMember:
             return self._values(X) if self.has_learned else np.full(len(X), np.nan)
         if not self.has_learned or self.is_constant:
             return np.full(len(X), 0 if self.has_learned else -1, np.int64)
+        if type(self.estimator) in LINEAR:
+            scores = linear_scores(self.estimator, X)
+            return (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):  # naive Bayes of a class that it has not seen
             return predicted_codes(self.estimator, X, self.classes)
 
     def _values(self, X: NDArray[np.floating]) -> Floats:
-        values = np.asarray(self.estimator.predict(X), np.float64)
+        is_linear = type(self.estimator) in LINEAR
+        predicted = linear_scores(self.estimator, X) if is_linear else self.estimator.predict(X)
+        values = np.asarray(predicted, np.float64)
         if values.shape != (len(X),):
             raise ValueError(
                 f"{type(self.estimator).__name__} must answer every row with a number; its predict gave an array of "

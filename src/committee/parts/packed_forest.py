@@ -46,7 +46,7 @@ def _answers(is_leaf: NDArray[np.bool_], value: Floats) -> tuple[NDArray[np.int3
     if k == 1:
         answer[leaf] = np.arange(leaf.size)
         return answer, of_leaf
-    is_pure = of_leaf.max(axis=1) == 1.0
+    is_pure = (of_leaf.max(axis=1) == 1.0) & (np.count_nonzero(of_leaf, axis=1) == 1)
     row = np.where(is_pure, of_leaf.argmax(axis=1), k + np.cumsum(~is_pure) - 1)
     answer[leaf] = row
     return answer, np.concatenate([np.eye(k), of_leaf[~is_pure]])

@@ -7,12 +7,16 @@ where f_(i-1) has learned the rows before row i only. No row is held out, and no
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+RECORD_ROWS = 100
+"""Rows of the stream to a record."""
 
 
 class Record(NamedTuple):
@@ -36,8 +40,21 @@ class Prequential:
         vars(other).update(vars(self))  # sums are replaced, never changed
         return other
 
-    def judge(self, losses: Floats, weight: Floats) -> None:
-        """Take in the losses [1 + members, rows]; nan where there was no answer yet."""
+    def judge(self, losses: Floats, weight: Floats, n_before: int) -> list[Record]:
+        """Take in the losses [1 + members, rows] of rows after `n_before` others; nan where there was no answer yet.
+
+        Returns the records of the stretches that end among these rows.
+        """
+        n = weight.size
+        records: list[Record] = []
+        for start, end in pairwise([0, *range(RECORD_ROWS - n_before % RECORD_ROWS, n, RECORD_ROWS), n]):
+            self._add(losses[:, start:end], weight[start:end])
+            if (n_before + end) % RECORD_ROWS == 0:
+                records.append(self.record(n_before + end))
+                self.loss_before, self.weight_before = self.loss, self.weight
+        return records
+
+    def _add(self, losses: Floats, weight: Floats) -> None:
         judged = ~np.isnan(losses)
         self.loss = self.loss + np.where(judged, losses, 0.0) @ weight
         self.weight = self.weight + judged @ weight
@@ -48,13 +65,9 @@ class Prequential:
         return float(_ratio(self.loss, self.weight)[0])
 
     def record(self, n_seen: int) -> Record:
-        """The stretch since the last `close`."""
+        """The stretch since the last record of `judge`."""
         errors = _ratio(self.loss - self.loss_before, self.weight - self.weight_before)
         return Record(n_seen, float(errors[0]), self.error, errors[1:])
-
-    def close(self) -> None:
-        """Begin a new stretch."""
-        self.loss_before, self.weight_before = self.loss, self.weight
 
 
 def _ratio(loss: Floats, weight: Floats) -> Floats:

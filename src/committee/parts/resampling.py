@@ -6,13 +6,27 @@ would: so a model learned from resamples means the same by a weight as by repeti
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Lock
+
 import numpy as np
 from numpy.typing import NDArray
+
+from committee.parts.memory import refuse_too_many_draws
 
 Floats = NDArray[np.float64]
 
 MOST_DRAWS = 2**31
 """Whole weights up to this total count as rows of a resample."""
+
+BYTES_A_DRAW = 24
+"""Three numbers in `draw`."""
+
+LARGE = 2**26
+"""Bytes of a sample from which on the system is asked how much is free."""
+
+_one_large = Lock()
 
 
 def are_whole(counts: Floats) -> bool:
@@ -35,6 +49,17 @@ def content_order(X: NDArray[np.floating], y: Floats) -> NDArray[np.int64]:
     return np.argsort(key, kind="stable")
 
 
+@contextmanager
+def _room_for(n_draws: int, n_bytes: int) -> Generator[None]:
+    """Refuse what does not fit the memory; large samples are drawn one after the other, on however many threads."""
+    if n_bytes <= LARGE:
+        yield
+        return
+    with _one_large:
+        refuse_too_many_draws(n_draws, n_bytes)
+        yield
+
+
 def draw(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> Floats:
     """How often each row comes up in `n_draws` draws by weight.
 
@@ -43,9 +68,10 @@ def draw(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> F
         0 |--row 4--|-----row 0-----|-row 2-|---- ... ----| 1      rows in `order`, lengths by weight
                x          x  x                    x                counts 1, 2, 0, ...
     """
-    spacings = np.cumsum(np.random.default_rng(seed).exponential(size=n_draws + 1))
     ends = np.cumsum(weight[order])
-    n_below = np.searchsorted(spacings[:-1] / spacings[-1], ends / ends[-1], side="right")
+    with _room_for(n_draws, BYTES_A_DRAW * n_draws):
+        spacings = np.cumsum(np.random.default_rng(seed).exponential(size=n_draws + 1))
+        n_below = np.searchsorted(spacings[:-1] / spacings[-1], ends / ends[-1], side="right")
     counts = np.empty(weight.size)
     counts[order] = np.diff(n_below, prepend=0)
     return counts
@@ -66,8 +92,13 @@ def draw_without(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: i
     counts = np.zeros(weight.size)
     if are_whole(weight):
         ends = np.cumsum(weight[order]).astype(np.int64)
-        tickets = np.sort(rng.choice(int(ends[-1]), n_draws, replace=False, shuffle=False))
-        counts[order] = np.diff(np.searchsorted(tickets, ends, side="left"), prepend=0)
+        n_tickets = int(ends[-1])
+        # NumPy lays all tickets out if it draws more than a part of them
+        n_bytes = BYTES_A_DRAW * n_draws + (8 * n_tickets if 50 * n_draws > n_tickets else 0)
+        with _room_for(n_draws, n_bytes):
+            tickets = np.sort(rng.choice(n_tickets, n_draws, replace=False, shuffle=False))
+            n_below = np.searchsorted(tickets, ends, side="left")
+        counts[order] = np.diff(n_below, prepend=0)
         return counts
     possible = order[weight[order] > 0.0]
     times = rng.exponential(size=possible.size) / weight[possible]

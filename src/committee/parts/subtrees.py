@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 from committee.base.dtypes import CODE_LOCAL, ROW
 from committee.data.binned import BinnedMatrix
-from committee.data.growth import FEATURE, NODE, RULES, Constraints, Limits, Table, Work
+from committee.data.growth import FEATURE, NODE, RULES, Constraints, Limits, Subtree, Table, Work
 from committee.data.tree import LEAF
-from committee.kernels.scores import ABSOLUTE, SQUARED
+from committee.kernels.scores import ABSOLUTE, CLASS_GINI, SQUARED
 from committee.kernels.small_node import FEW_ROWS, TOGETHER
 from committee.kernels.subtree import grow_subtree
 from committee.kernels.two_classes import FEW_CODES
 from committee.parts.response import Response
 
-SUBTREE_ROWS = 4096
+SUBTREE_ROWS = 16384
 SUBTREE_CELLS = 1 << 23
 """A subtree has at most this many rows and cells: it fits the cache and ends within a second (for Ctrl-C)."""
 
@@ -34,7 +34,7 @@ def rules_record(response: Response, limits: Limits) -> NDArray[np.void]:
     is_free = (
         not limits.has_groups and limits.min_samples_leaf <= 1 and limits.min_weight_leaf <= 1
     )  # no leaf weighs less than one unit
-    rules["is_plain"] = is_free and goal.criterion == SQUARED and goal.l1 == 0.0 and goal.l2 == 0.0
+    rules["is_plain"] = is_free and goal.criterion in (SQUARED, CLASS_GINI) and goal.l1 == 0.0 and goal.l2 == 0.0
     return rules
 
 
@@ -74,11 +74,12 @@ def make_work(n: int, rules: NDArray[np.void], n_codes: int) -> Work:
         cuts=np.empty((4, n_cuts), np.int64),
         gain=np.empty(max(n_cuts, n_packed)),
         by_class=np.empty((2, n_classes)),
+        of_class=np.empty((2, n_classes), np.int64),
         by_category=np.empty((257, 3)),
         order=np.empty(257, np.int64),
         block=np.empty((3, FEW_ROWS * TOGETHER), np.int64),
         falls=np.empty((2, FEW_ROWS * TOGETHER)),
-        packed=np.empty((3, n_packed + 8), np.int32),
+        packed=np.empty((4, n_packed + 8), np.int32),
         packed_keys=np.empty((2, n_packed), np.uint32),
         absolute=np.empty((6, n + 2 if rules["criterion"][0] == ABSOLUTE else 0)),
         spare_rows=np.empty(n, ROW),
@@ -128,12 +129,17 @@ def _call(
 ) -> int:
     """`grow_subtree` with its scratch arrays."""
     n, d = rows.size, table.features.size
-    local = np.empty((d if is_copied else 0, n), CODE_LOCAL)
-    code_of = np.empty((d, n) if is_copied and rules["random_splits"][0] else (1, 0), np.uint32)
-    frontier, n_ranks, look = np.empty(nodes.size, np.int64), np.empty(d, np.int64), np.empty(d, np.int64)
-    position, origin = np.empty(n, ROW), np.empty(n, ROW)
-    scratch = (local, code_of, n_ranks, frontier, look, position, origin, work)
-    return grow_subtree(rules, features, rows, stat, table, nodes, *scratch)
+    subtree = Subtree(
+        local=np.empty((d if is_copied else 0, n), CODE_LOCAL),
+        code_of=np.empty((d, n) if is_copied and rules["random_splits"][0] else (1, 0), np.uint32),
+        n_ranks=np.empty(d, np.int64),
+        constant=np.empty((nodes.size, (d + 63) // 64), np.uint64),
+        frontier=np.empty(nodes.size, np.int64),
+        look=np.empty(d, np.int64),
+        position=np.empty(n, ROW),
+        origin=np.empty(n, ROW),
+    )
+    return grow_subtree(rules, features, rows, stat, table, nodes, subtree, work)
 
 
 def search_node(

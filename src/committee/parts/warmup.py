@@ -13,6 +13,9 @@ from committee.base.jit import remove_stale_caches
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints
 from committee.kernels import leaves
+from committee.kernels import mixture as mixtures
+from committee.kernels.dual_descent import descend
+from committee.kernels.linear_rows import measure_rows
 from committee.kernels.reweighing import multiply_weights, tally_votes
 from committee.parts.binning import BinMapper
 from committee.parts.boosted_trees import (
@@ -24,8 +27,11 @@ from committee.parts.boosted_trees import (
     quantile_values,
 )
 from committee.parts.growing import free_limits, grow
+from committee.parts.judged_forest import JudgedForest
 from committee.parts.losses import HEADS, Slope
 from committee.parts.members import TreeMember
+from committee.parts.node_permutation import node_permutation
+from committee.parts.oob_permutation import oob_permutation
 from committee.parts.packed_forest import add_answers, pack_forest
 from committee.parts.pruning import cross_validate, pruning_path
 from committee.parts.response import class_response, value_response
@@ -45,7 +51,7 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     X = rng.normal(size=(n, 3))
     y = X[:, 0] + rng.normal(size=n)
     weight = np.ones(n)
-    limits = free_limits(3, True)
+    limits = free_limits(3, True)._replace(max_depth=6)
     say("binning")
     exact, binned = BinMapper(None).fit_transform(X), BinMapper(16).fit_transform(X)
     codes = np.clip(np.floor(2 + X), 0, 4)
@@ -61,8 +67,13 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     apply_tree(grow(category, value_response(y, weight, "squared_error"), limits), codes)
     for table in (X, X.astype(np.float32)):
         add_answers(pack_forest(trees[:1]), table, np.zeros((n, 1)), None)
-    say("pruning trees")
     rows = np.arange(n)
+    say("importances")
+    for table in (X, X.astype(np.float32)):
+        judged = JudgedForest(trees[:1], pack_forest(trees[:1]), [rows[: n // 3]], table, y, weight, 0)
+        oob_permutation(judged, [[0]])
+        node_permutation(judged, [[0]], None)
+    say("pruning trees")
     cross_validate(
         pruning_path(trees[0]), X, y, weight, [(rows, rows)], lambda _: trees[0], lambda t: t.value[:, 0].copy(),
         "squared_error",
@@ -83,6 +94,12 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     say("gradient boosting")
     _warm_gradient_boosting(binned, X, y)
     _warm_gradient_boosting(BinMapper(16).fit_transform(codes, None, np.ones(3, bool)), codes, y)
+    say("linear machines")
+    slope, kept = np.zeros(3), np.empty(n, np.uint8)
+    measure_rows(X, y, weight, weight, 0.0, slope, 0.0, np.empty(n), np.empty(n), np.zeros(4))
+    descend(X, y, -weight, weight, np.zeros(n), weight, 0.0, rows, np.inf, np.zeros(2), np.zeros(n), slope, kept)
+    say("mixtures of experts")
+    _warm_mixtures()
     remove_stale_caches()
     return time.process_time() - began
 
@@ -112,3 +129,14 @@ def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDA
     for table in (X, X.astype(np.float32)):
         add_scores(PackedSum(stack.trees()), table, np.zeros((n, 3)), None)
         add_scores(PackedSum(stack.trees()), table[:1], np.zeros((1, 3)), None)
+
+
+def _warm_mixtures() -> None:
+    score, y, weight = np.zeros((2, 4)), np.zeros(4, np.int64), np.ones(4)
+    scratch, a, b = np.empty((2, mixtures.BLOCK)), np.empty((2, 4)), np.empty((2, 4))
+    mixtures.log_softmax(score, scratch)
+    mixtures.share_out_rows(score, score, weight, 1.0, a, np.empty(4), scratch)
+    mixtures.log_sigmoid(score, y)
+    mixtures.logistic_slopes(score, y, a, b, a.copy())
+    mixtures.softmax_slopes(score, a, weight, b, a.copy())
+    mixtures.weigh_rows(np.ones((4, 3)), score, 0, 4, np.empty((4, 2, 3)))

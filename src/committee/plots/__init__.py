@@ -9,6 +9,7 @@ from committee.plots.boosting_experiment import (
     ExperimentMarginsDisplay,
     MarginMaximisationDisplay,
 )
+from committee.plots.experts import ExpertLoadDisplay, GateRegionsDisplay, LikelihoodCurveDisplay
 from committee.plots.forests import OutOfBagDisplay
 from committee.plots.importances import ImportancesDisplay
 from committee.plots.loss_curves import LossCurvesDisplay
@@ -18,6 +19,7 @@ from committee.plots.pruning import PruningDisplay
 from committee.plots.rounds_in_the_plane import RoundsInThePlaneDisplay
 from committee.plots.shap import ShapSummaryDisplay, ShapWaterfallDisplay
 from committee.plots.suspicious_rows import SuspiciousRowsDisplay
+from committee.plots.svm import SvmPlaneDisplay, TuningDisplay, XorDisplay
 from committee.plots.tree import TreeDisplay, plot_tree
 
 __all__ = [
@@ -26,7 +28,10 @@ __all__ = [
     "ErrorCurveDisplay",
     "ExperimentErrorsDisplay",
     "ExperimentMarginsDisplay",
+    "ExpertLoadDisplay",
+    "GateRegionsDisplay",
     "ImportancesDisplay",
+    "LikelihoodCurveDisplay",
     "LossCurvesDisplay",
     "MarginDistributionDisplay",
     "MarginMaximisationDisplay",
@@ -38,6 +43,9 @@ __all__ = [
     "ShapWaterfallDisplay",
     "SpamExperimentDisplay",
     "SuspiciousRowsDisplay",
+    "SvmPlaneDisplay",
     "TreeDisplay",
+    "TuningDisplay",
+    "XorDisplay",
     "plot_tree",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import Bunch, compute_sample_weight
+from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -181,7 +181,10 @@ class BaseDecisionTree(BaseEstimator):
         """Every parameter of growth, those a subclass fixes included."""
         return self.get_params(deep=False)
 
-    def _class_weight(self, described: dict[str, Any], target: NDArray[Any]) -> NDArray[np.float64] | None:
+    def _class_weight(
+        self, described: dict[str, Any], target: NDArray[Any], weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        """A factor for the weight of every row, None without any."""
         return None
 
     def _prediction(self, tree: Tree) -> NDArray[np.float64]:
@@ -194,7 +197,7 @@ class BaseDecisionTree(BaseEstimator):
         )
         described, target = self._read_target(y, len(table))
         weight = read_weights(sample_weight, len(table))
-        class_weight = self._class_weight(described, target)
+        class_weight = self._class_weight(described, target, weight)
         if class_weight is not None:
             weight = read_weights(class_weight if weight is None else weight * class_weight, len(table), "class_weight")
         return Training(self, columns, table, target, np.ones(len(table)) if weight is None else weight), described
@@ -246,18 +249,13 @@ class BaseDecisionTree(BaseEstimator):
         return self._loss
 
     def _folds(self, training: Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Folds that share out the target evenly: of each run of `cv` sorted values every fold gets one, by lot."""
+        """Folds that share out the target evenly, or the user's own."""
         if not isinstance(self.cv, Integral):
             yield from self._given_folds(training)
             return
-        rng = np.random.default_rng(training.seed)
-        order = rng.permutation(np.flatnonzero(training.weight > 0))
-        order = order[np.argsort(training.target[order], kind="stable")]
-        n_folds = min(int(self.cv), order.size)
-        runs = np.tile(np.arange(n_folds), (-(-order.size // n_folds), 1))
-        fold = rng.permuted(runs, axis=1).ravel()[: order.size]
-        for k in range(n_folds):
-            yield order[fold != k], order[fold == k]
+        from committee.parts.pruning import deal_folds
+
+        yield from deal_folds(np.flatnonzero(training.weight > 0), training.target, int(self.cv), training.seed)
 
     def _given_folds(self, training: Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """The folds of a splitter or a list, without the rows of weight zero."""
@@ -433,10 +431,14 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
 
         return class_response(target, int(target.max()) + 1, weight, self.criterion, weight_bits or WEIGHT_BITS)
 
-    def _class_weight(self, described: dict[str, Any], target: NDArray[Any]) -> NDArray[np.float64] | None:
+    def _class_weight(
+        self, described: dict[str, Any], target: NDArray[Any], weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
         if self.class_weight is None:
             return None
-        return compute_sample_weight(self.class_weight, described["classes_"][target])
+        from committee.parts.class_weights import class_weights
+
+        return class_weights(self.class_weight, target, described["classes_"], weight)[target]
 
     def _prediction(self, tree: Tree) -> NDArray[np.float64]:
         return tree.value.argmax(axis=1).astype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -25,15 +25,15 @@ from committee.base.validation import (
 from committee.data.history import History
 from committee.parts.members import Member, check_learner
 from committee.parts.online_members import OnlineMember, refuse_offline
-from committee.parts.prequential import Prequential
+from committee.parts.prequential import RECORD_ROWS, Prequential, Record
 from committee.parts.resampling import are_whole, content_groups
 from committee.trees.decision_tree import LARGEST_TARGET
 from committee.trees.ensemble import BaseEnsemble
 
 Floats = NDArray[np.float64]
 
-RECORD_ROWS = 100
-"""Rows of the stream to a row of the history."""
+FIRST_ROWS = 20
+"""Of a table that is learned once through without a `batch_size`; later a piece is a tenth of the rows before it."""
 
 
 class Rows(NamedTuple):
@@ -64,12 +64,22 @@ def without_order(rows: Rows) -> Rows:
 
 
 def pieces(n_before: int, n: int, batch_size: int) -> Iterator[slice]:
-    """Slices of n new rows, cut where the row number in the stream is a multiple of the batch size or of a record."""
-    cuts = {0, n}
-    for step in (batch_size, RECORD_ROWS):
-        cuts.update(range(step - n_before % step, n, step))
-    ends = sorted(cuts)
-    yield from (slice(start, end) for start, end in pairwise(ends))
+    """Slices of n new rows, cut where the row number in the stream is a multiple of the batch size."""
+    cuts = [0, *range(batch_size - n_before % batch_size, n, batch_size), n]
+    yield from (slice(start, end) for start, end in pairwise(cuts))
+
+
+def growing_pieces(n: int) -> Iterator[slice]:
+    """Slices of a whole table: the members that judge a row have learned nine tenths of the rows before it.
+
+    >>> [piece.stop for piece in growing_pieces(300)][8:]
+    [180, 200, 220, 242, 266, 292, 300]
+    """
+    start = 0
+    while start < n:
+        end = min(start + max(FIRST_ROWS, start // 10), n)
+        yield slice(start, end)
+        start = end
 
 
 class BaseOnlineEnsemble(BaseEnsemble):
@@ -83,13 +93,13 @@ class BaseOnlineEnsemble(BaseEnsemble):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["partial_fit", "predict"]), None],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state", np.random.Generator],
     }
 
     if TYPE_CHECKING:
         n_estimators: int
-        batch_size: int
+        batch_size: int | None
         random_state: RandomState
 
     # --- what an algorithm chooses ------------------------------------------------------------------------------------
@@ -109,8 +119,9 @@ class BaseOnlineEnsemble(BaseEnsemble):
         """The rows with their targets; what the ensemble must know of targets beforehand is known by now."""
         raise NotImplementedError
 
-    def _record(self, members: Sequence[OnlineMember], evidence: Prequential, n_seen: int) -> NamedTuple:
-        return evidence.record(n_seen)
+    def _record(self, members: Sequence[OnlineMember], record: Record) -> NamedTuple:
+        """A row of the history, from the evidence and from what the members are by now."""
+        return record
 
     def _learners(self) -> list[OnlineMember]:
         return [member for member in self.members_ if isinstance(member, OnlineMember)]
@@ -142,20 +153,29 @@ class BaseOnlineEnsemble(BaseEnsemble):
         rows = self._read_target(y, table, np.ones(len(table)) if weight is None else weight)
         return rows if weight is None else rows.take(weight > 0.0)
 
-    def _go_on(self, rows: Rows) -> None:
+    def _learn_table(self, rows: Rows) -> None:
+        """All rows once through, as if nothing had been seen before."""
+        self._start()
+        rows, size = without_order(rows), self.batch_size
+        self._go_on(rows, growing_pieces(len(rows.X)) if size is None else pieces(0, len(rows.X), size))
+
+    def _learn_next(self, rows: Rows) -> None:
+        """The next rows of the stream, as they come or in batches."""
+        n, size = len(rows.X), self.batch_size
+        self._go_on(rows, [slice(0, n)] if size is None else pieces(self.n_seen_, n, size))
+
+    def _go_on(self, rows: Rows, cuts: Iterable[slice]) -> None:
         """Judge and learn piece by piece on copies: an error or Ctrl-C on the way leaves all as it was."""
         members, evidence = [member.copy() for member in self._learners()], self._evidence.copy()
         records: list[NamedTuple] = []
         n_seen = self.n_seen_
         with config_context(assume_finite=True, skip_parameter_validation=True):  # the rows were read with care
-            for piece in pieces(n_seen, len(rows.X), self.batch_size):
+            for piece in cuts:
                 some = rows.take(piece)
-                evidence.judge(self._losses(members, some), some.weight)
+                ended = evidence.judge(self._losses(members, some), some.weight, n_seen)
                 self._teach(members, some, n_seen)
+                records.extend(self._record(members, record) for record in ended)
                 n_seen += len(some.X)
-                if n_seen % RECORD_ROWS == 0:
-                    records.append(self._record(members, evidence, n_seen))
-                    evidence.close()
         self.members_, self.n_seen_, self._evidence = list[Member](members), n_seen, evidence
         self.prequential_error_ = evidence.error
         self._records.extend(records)
@@ -166,7 +186,7 @@ class BaseOnlineEnsemble(BaseEnsemble):
         if not hasattr(self, "_records"):
             raise AttributeError(f"This {type(self).__name__} has learned nothing yet: call fit or partial_fit first.")
         is_open = self.n_seen_ % RECORD_ROWS > 0
-        last = [self._record(self._learners(), self._evidence, self.n_seen_)] if is_open else []
+        last = [self._record(self._learners(), self._evidence.record(self.n_seen_))] if is_open else []
         return History.from_records(self._records + last)
 
     def _check(self, kind: Any) -> None:
@@ -204,8 +224,7 @@ class BaseOnlineClassifier(BaseOnlineEnsemble):
             table = self._begin(X, sample_weight)
             self._know(read_targets_classification(y, len(table))[0])
             rows = self._rows(table, y, sample_weight)
-            self._start()
-            self._go_on(without_order(rows))
+            self._learn_table(rows)
         return self
 
     def partial_fit(
@@ -231,7 +250,7 @@ class BaseOnlineClassifier(BaseOnlineEnsemble):
             rows = self._rows(table, y, sample_weight)
             if is_first:
                 self._start()
-            self._go_on(rows)
+            self._learn_next(rows)
         return self
 
     def _know(self, classes: NDArray[Any], is_first: bool = True) -> None:
@@ -292,8 +311,7 @@ class BaseOnlineRegressor(BaseOnlineEnsemble):
         self._check("regressor")
         with all_or_nothing(self):
             rows = self._rows(self._begin(X, sample_weight), y, sample_weight)
-            self._start()
-            self._go_on(without_order(rows))
+            self._learn_table(rows)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -312,7 +330,7 @@ class BaseOnlineRegressor(BaseOnlineEnsemble):
             rows = self._rows(table, y, sample_weight)
             if is_first:
                 self._start()
-            self._go_on(rows)
+            self._learn_next(rows)
         return self
 
     def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:

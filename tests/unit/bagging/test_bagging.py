@@ -22,15 +22,18 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier as PeerTree
 from sklearn.utils.estimator_checks import check_estimator
 
+from committee.bagging.answering import sum_of_answers
 from committee.bagging.bagger import MOST_MEMBERS
-from committee.bagging.bagging import Places, Sampling, bagging
+from committee.bagging.bagging import Sampling, bagging
 from committee.bagging.bagging_estimators import BaggingClassifier, BaggingRegressor
-from committee.bagging.base_learners import deal_folds
 from committee.bagging.judging import Settling, members_missing
 from committee.base import threads
 from committee.data.samples import load_sample
+from committee.parts import memory
 from committee.parts.combining import majority_vote, mean, mean_distribution, weighted_median
 from committee.parts.members import Member
+from committee.parts.pruning import deal_folds
+from committee.parts.row_samples import Places, Sampler
 from committee.trees.decision_stump import DecisionStump
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.naive.bagging import Bagged
@@ -211,7 +214,7 @@ def test_heavy_weights_are_not_laid_out_as_copies() -> None:
     order, weight = np.array([2, 0, 1]), np.array([1.0, 0.0, 2.0])
     places = Places.lay_out(order, weight)
     np.testing.assert_array_equal(places.row, [2, 2, 0])
-    np.testing.assert_array_equal(places.rows(np.array([1.0, 2.0, 5.0])), [5, 0, 3])
+    np.testing.assert_array_equal(places.sum_by_row(np.array([1.0, 2.0, 5.0])), [5, 0, 3])
     heavy = Places.lay_out(order, weight * 1e6)
     np.testing.assert_array_equal(heavy.row, [2, 0])
     np.testing.assert_array_equal(heavy.weight, [2e6, 1e6])
@@ -422,6 +425,29 @@ def test_the_rules_of_combination() -> None:
     w = 1 / weighted.history_.member_oob_error
     np.testing.assert_allclose(weighted.coefficients_ / weighted.coefficients_.sum(), w / w.sum())
     np.testing.assert_allclose(weighted.predict(X), mean(np.array([m.predict(X) for m in weighted]), w))
+
+
+@pytest.mark.parametrize("setting", [{}, {"max_features": 2}, {"combine": "vote"}, {"combine": "weighted"}], ids=str)
+@pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
+@pytest.mark.parametrize("with_categories", [False, True])
+def test_trees_in_one_piece_answer_as_one_after_the_other(kind: Any, setting: Any, with_categories: bool) -> None:
+    X, labels, numbers = make_data()
+    X[::7, 1] = np.nan
+    X[:, 3] = np.digitize(X[:, 3], [-1.0, 0.0, 1.0])
+    if setting.get("combine") in (["weighted"] if kind is BaggingClassifier else ["vote"]):
+        setting = {"combine": "mean"}
+    tree = (DecisionTreeClassifier if kind is BaggingClassifier else DecisionTreeRegressor)(
+        categorical_features=[3] if with_categories else None
+    )
+    model = kind(tree, 12, random_state=0, **setting).fit(X, labels if kind is BaggingClassifier else numbers)
+    assert model._packed is not None
+    assert bool(len(model._packed.categories)) == with_categories
+    for table in (X, X[:5], X.astype(np.float32), np.asfortranarray(X)):
+        coded = model._read_rows(table)
+        loop = sum_of_answers(model.members_, model.coefficients_, None, coded, 1)
+        for n_jobs in (1, 2):
+            packed = sum_of_answers(model.members_, model.coefficients_, model._packed, coded, n_jobs)
+            np.testing.assert_array_equal(packed, loop)
 
 
 @pytest.mark.parametrize("combine", ["median", "weighted"])
@@ -772,7 +798,8 @@ def test_the_core_yields_member_after_member() -> None:
         asked.append(int(counts.sum()))
         return Constant()
 
-    sampling = Sampling(Places.lay_out(np.arange(10), np.ones(10)), 10, True, False, 2, 2, False)
+    places = Places.lay_out(np.arange(10), np.ones(10))
+    sampling = Sampling(Sampler(np.ones(10), places, 10, "weighted"), 2, 2, False)
     turns = bagging(learn, sampling, np.zeros((10, 2)), [1, 2, 3])
     first = next(turns)
     assert asked == [10]
@@ -828,3 +855,37 @@ CHECKED: list[Any] = [
 def test_scikit_learn_checks(estimator: Any) -> None:
     results = check_estimator(estimator, on_fail=None, on_skip=None)
     assert not [result["check_name"] for result in results if result["status"] not in ("passed", "skipped")]
+
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", [{}, {"bootstrap": False, "max_samples": 0.5}], ids=str)
+@pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
+def test_samples_too_large_for_the_memory_are_refused(
+    kind: Any, setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**30)
+    X, labels, numbers = make_data()
+    y, heavy = labels if kind is BaggingClassifier else numbers, np.full(len(X), 1e7)
+    model = kind(n_estimators=3, random_state=0, **setting)
+    with pytest.raises(MemoryError, match=r"a sample of \d+ draws needs about .* GiB, 1.0 GiB are free. Divide the"):
+        model.fit(X, y, heavy)
+    assert not hasattr(model, "members_")
+    assert len(model.set_params(max_samples=100, bootstrap=True).fit(X, y, heavy)) == 3
+
+
+def test_repeated_rows_too_large_for_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, _ = make_data()
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
+    with pytest.raises(MemoryError, match=r"KNeighborsClassifier takes no sample_weight: a table of \d+ repeated rows"):
+        BaggingClassifier(KNeighborsClassifier(), 3).fit(X, y, np.full(len(X), 1000))
+
+
+def test_trees_too_large_for_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, _ = make_data()
+    monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
+    with pytest.raises(MemoryError, match=r"An ensemble of 500 trees of \d+ nodes needs about 0.0 GiB"):
+        BaggingClassifier(n_estimators=500).fit(X, y)
+    monkeypatch.setattr(memory, "available_bytes", lambda: None)
+    BaggingClassifier(n_estimators=3).fit(X, y)

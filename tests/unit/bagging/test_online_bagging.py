@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from numpy.typing import NDArray
 from scipy.stats import binom, poisson
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import BaggingClassifier
-from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier, SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.bagging.online_bagging import OnlineBaggingClassifier, OnlineBaggingRegressor, online_bagging
 from committee.data.samples import load_sample
-from committee.parts.online_members import OnlineMember, poisson_counts, stream_uniforms
+from committee.parts.online_members import LINEAR, OnlineMember, poisson_counts, stream_uniforms
+from committee.trees.online_ensemble import growing_pieces
 
 Floats = NDArray[np.float64]
 
@@ -110,6 +112,19 @@ def test_counts_are_poisson_quantiles(rate: float) -> None:
     np.testing.assert_array_equal(poisson_counts(u, np.full(2000, rate)), poisson.ppf(u, rate))
 
 
+def test_the_count_of_a_row_does_not_depend_on_the_rates_of_others() -> None:
+    u, rates = stream_uniforms(1, 0, 300), np.tile([0.5, 40.0, 1e7], 100)
+    together = poisson_counts(u, rates)
+    np.testing.assert_array_equal(together, np.concatenate([poisson_counts(u[[i]], rates[[i]]) for i in range(300)]))
+    np.testing.assert_array_equal(together[1::3], poisson.ppf(u[1::3], 40.0))
+
+
+@pytest.mark.parametrize("rate", [1e-3, 1.0, 29.9])
+def test_the_largest_uniform_number_has_a_count_too(rate: float) -> None:
+    count = poisson_counts(np.array([1.0 - 2.0**-53]), np.array([rate]))[0]
+    assert abs(count - poisson.ppf(1.0 - 2.0**-53, rate)) <= 1.0  # where rounding decides
+
+
 def test_huge_rates_are_their_own_counts_within_their_deviation() -> None:
     u = stream_uniforms(1, 0, 2000)
     for rate in (1e7, 1e12):
@@ -192,6 +207,32 @@ def test_without_weights_a_member_is_shown_a_row_k_times() -> None:
         np.testing.assert_array_equal(a.sum_, b.sum_)
 
 
+def test_linear_members_answer_what_their_predict_does() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    labels = np.digitize(X[:, 0] + X[:, 1] ** 2, [0.3, 1.2])
+    for y, classes in ((labels > 0, np.array([False, True])), (labels, np.arange(3))):
+        for learner in (SGDClassifier(random_state=0), Perceptron()):
+            member = OnlineMember(learner, 1, classes)
+            member.learn(X, classes[y.astype(int)], np.ones(300))
+            assert type(member.estimator) in LINEAR
+            np.testing.assert_array_equal(classes[member.answers(X)], member.estimator.predict(X))
+    number = OnlineMember(SGDRegressor(), 1)
+    number.learn(X, X[:, 0] - X[:, 1], np.ones(300))
+    np.testing.assert_array_equal(number.answers(X), number.estimator.predict(X))
+
+
+def test_a_member_hears_of_the_classes_once() -> None:
+    class Listening(Means):
+        def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Listening:
+            self.heard_ = [*getattr(self, "heard_", []), classes is not None]
+            super().partial_fit(X, y, classes, sample_weight)
+            return self
+
+    model = fed(OnlineBaggingClassifier(Listening(), n_estimators=2), *stream(), 90, 130, classes=["a", "b", "c"])
+    assert [member.heard_ for member in model.estimators_] == [[True, False, False]] * 2
+
+
 def test_too_many_repetitions_are_refused() -> None:
     X, y = stream(4)
     model = OnlineBaggingClassifier(Repeated(), n_estimators=1, random_state=0)
@@ -269,6 +310,38 @@ def test_the_prequential_error_is_that_of_testing_then_training() -> None:
     np.testing.assert_allclose(history.prequential_error[-1], model.prequential_error_)
     np.testing.assert_allclose(history.error[-1], np.mean(wrong[-50:]), atol=1e-12)
     np.testing.assert_allclose(history.member_errors[-1], np.nanmean(judged_members[-50:], axis=0), atol=1e-12)
+
+
+def test_rows_are_judged_as_they_come_by_members_that_have_seen_none_of_them() -> None:
+    X, y = stream(250)
+    model = OnlineBaggingClassifier(Means(), n_estimators=5, random_state=0)
+    model.partial_fit(X[:90], y[:90], classes=["a", "b", "c"])
+    wrong = model.predict(X[90:]) != y[90:]
+    model.partial_fit(X[90:], y[90:])
+    assert model.prequential_error_ == pytest.approx(wrong.mean(), abs=1e-12)
+    np.testing.assert_array_equal(model.history_.n_seen, [100, 200, 250])
+    np.testing.assert_allclose(model.history_.error, [wrong[:10].mean(), wrong[10:110].mean(), wrong[110:].mean()])
+
+
+def test_a_batch_is_not_cut_by_the_history() -> None:
+    X, y = stream(180)
+    model = OnlineBaggingClassifier(Means(), n_estimators=5, batch_size=60, random_state=0)
+    early = clone(model).partial_fit(X[:60], y[:60], classes=["a", "b", "c"])
+    model.partial_fit(X[:120], y[:120], classes=["a", "b", "c"])
+    assert model.prequential_error_ == pytest.approx(np.mean(early.predict(X[60:120]) != y[60:120]), abs=1e-12)
+
+
+def test_a_table_is_learned_in_pieces_that_grow() -> None:
+    pieces = list(growing_pieces(5000))
+    assert [(piece.start, piece.stop) for piece in pieces[:2]] == [(0, 20), (20, 40)]
+    assert all(a.stop == b.start for a, b in pairwise(pieces))
+    assert pieces[-1].stop == 5000
+    assert all(piece.stop - piece.start <= max(20, piece.start / 10) for piece in pieces)
+    assert len(pieces) < 50
+    X, y = stream()
+    fitted = OnlineBaggingClassifier(Means(), n_estimators=5, random_state=0).fit(X, y)
+    assert fitted.history_.n_seen[-1] == len(np.unique(np.column_stack([X, y]), axis=0))
+    assert 0.0 < fitted.prequential_error_ < 0.5
 
 
 def test_a_majority_answers_and_its_shares_are_the_probabilities() -> None:

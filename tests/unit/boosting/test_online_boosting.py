@@ -30,7 +30,7 @@ class Sign(ClassifierMixin, BaseEstimator):
         self.column = column
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Sign:
-        self.classes_ = np.asarray(classes)
+        self.classes_ = getattr(self, "classes_", classes)
         return self
 
     def predict(self, X: Any) -> Any:
@@ -164,7 +164,7 @@ def test_history_holds_the_evidence() -> None:
     assert history.member_errors.shape == (3, 4)
     assert history.prequential_error[-1] == model.prequential_error_
     judged = np.array([100.0, 100.0, 30.0])
-    judged[0] -= 20.0  # before the first batch nobody has learned
+    judged[0] -= 60.0  # before the first piece nobody has learned
     assert model.prequential_error_ == pytest.approx(np.average(history.error, weights=judged), abs=1e-12)
 
 

@@ -578,7 +578,7 @@ def test_scores_of_every_kind_out_of_bag(cls: type[Any]) -> None:
 
 @each(FORESTS)
 def test_samples_too_large_for_the_memory_are_refused(cls: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("committee.forests.memory.available_bytes", lambda: 2**30)
+    monkeypatch.setattr("committee.parts.memory.available_bytes", lambda: 2**30)
     heavy = np.full(N, 5e7)
     for bootstrap, share in ((True, None), (False, 0.5)):
         model = make(cls, bootstrap=bootstrap, max_samples=share)

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier as SklearnForest
 from sklearn.ensemble import RandomForestRegressor as SklearnRegressor
 
 from committee import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-from committee.forests import memory, settling
+from committee.forests import settling
 from committee.forests.calibration import calibrate
 from committee.forests.sampling import make_sampler
 from committee.forests.tuning import numbers_of_features
+from committee.parts import memory
 
 
 def classes(n: int = 300, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -148,6 +150,57 @@ def test_the_size_of_samples(bootstrap):
     if bootstrap == "balanced":
         assert counts[y == 1].sum() == 20
     np.testing.assert_array_equal(sampler.out_of_bag(counts), np.flatnonzero(counts == 0))
+
+
+@pytest.mark.parametrize("bootstrap", [True, False, "balanced"])
+@pytest.mark.parametrize("forest", [RandomForestClassifier, RandomForestRegressor])
+def test_out_of_bag_a_weight_is_repetition(forest: Any, bootstrap: Any):
+    """Of equal rows some are in the sample and some judge it, whether they come as rows or as a weight."""
+    if forest is RandomForestRegressor and bootstrap == "balanced":
+        bootstrap = True
+    X, y = classes(120) if forest is RandomForestClassifier else numbers(120)
+    weight = np.random.default_rng(0).integers(0, 5, 120)
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(120), weight))
+    more: dict[str, Any] = {"calibration": "oob"} if forest is RandomForestClassifier else {}
+    model = forest(
+        "auto", bootstrap=bootstrap, max_samples=None if bootstrap else 0.6, tol=0.02, random_state=0, **more
+    )
+    weighted, repeated = clone(model).fit(X, y, weight), clone(model).fit(X[rows], y[rows])
+    assert len(weighted) == len(repeated)
+    np.testing.assert_allclose(weighted.history_.oob_error, repeated.history_.oob_error, rtol=1e-10)
+    assert weighted.oob_score_ == pytest.approx(repeated.oob_score_, rel=1e-10)
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-10)
+    for name in ("oob_decision_function_", "oob_prediction_"):
+        if hasattr(weighted, name):
+            by_copy = getattr(repeated, name).reshape(rows.size, -1)
+            counted = np.flatnonzero(weight)
+            means = np.array([np.nanmean(by_copy[rows == i], axis=0) for i in counted])
+            np.testing.assert_allclose(getattr(weighted, name)[counted].reshape(means.shape), means, rtol=1e-10)
+            assert np.isnan(getattr(weighted, name)[weight == 0]).all()
+    if forest is RandomForestRegressor:
+        np.testing.assert_allclose(weighted.predict_interval(X), repeated.predict_interval(X), rtol=1e-10)
+    else:
+        # Calibration stops within a tolerance of its optimum
+        np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-7)
+
+
+def test_a_warm_start_judges_copies_as_before():
+    X, y = numbers(120)
+    weight = np.random.default_rng(0).integers(1, 5, 120)
+    forest = RandomForestRegressor(30, random_state=0).fit(X, y, weight)
+    grown = RandomForestRegressor(12, warm_start=True, random_state=0).fit(X, y, weight)
+    grown.set_params(n_estimators=30).fit(X, y, weight)
+    np.testing.assert_allclose(grown.oob_prediction_, forest.oob_prediction_, rtol=1e-12)
+    assert grown.oob_error_ == pytest.approx(forest.oob_error_, rel=1e-12)
+
+
+def test_tuning_counts_a_weight_as_rows():
+    X, y = numbers(100)
+    weight = np.random.default_rng(0).integers(1, 4, 100)
+    rows = np.repeat(np.arange(100), weight)
+    forest = RandomForestRegressor(5, tune="oob", random_state=0)
+    a, b = clone(forest).fit(X, y, weight).tuned_, clone(forest).fit(X[rows], y[rows]).tuned_
+    np.testing.assert_allclose(a.trials.oob_error, b.trials.oob_error, rtol=1e-10)
 
 
 def test_class_weights_move_the_vote():

@@ -249,3 +249,18 @@ def test_sum_leaf_weights():
     leaves.sum_leaf_weights(nodes, 5, rows, weight, total)
     expected = [weight[rows[s : s + n]].sum() for s, n in zip(nodes["start"], nodes["n"], strict=True)]
     np.testing.assert_allclose(total, expected, rtol=1e-14)
+
+
+def test_leaves_whose_loss_rises_are_marked():
+    rng = np.random.default_rng(0)
+    nodes, rows = tree = make_leaves(rng, [12, 18])
+    before, after = rng.random(30), rng.random(30)
+    for weight in (NO_WEIGHTS, rng.random(30)):
+        change = (weight if weight.size else np.ones(30)) * (after - before)
+        risen = [bool(np.sum(change[rows_of(tree, i)]) > 0.0) for i in (1, 2)]
+        assert leaves.mark_risen(nodes, 3, rows, before, after, weight, 1e-12) == sum(risen)
+        assert nodes["score"].tolist() == [0.0, *map(float, risen)]
+    assert leaves.mark_risen(nodes, 3, rows, before, before, NO_WEIGHTS, 1e-12) == 0
+    after[rows[3]] = np.nan
+    leaves.mark_risen(nodes, 3, rows, before, after, NO_WEIGHTS, 1e-12)
+    assert nodes["score"][1] == 1.0

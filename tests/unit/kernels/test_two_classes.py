@@ -7,14 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from committee.data.growth import CODES, NODE, RULES, WEIGHTS_OF_CLASSES
+from committee.data.growth import CODES, NODE, RULES
 from committee.kernels.two_classes import (
     FEW_CODES,
     LARGEST_WEIGHT,
     PAIR_ROWS,
-    fits,
     gather,
-    pack_weights,
+    pack_two_classes,
     search_two_classes,
 )
 from tests.naive.falls import best_cut
@@ -39,7 +38,7 @@ def make_rules() -> np.ndarray:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_best_cut_is_found(weighted, callable_part):
     """By pairs, by a histogram and by sorting; codes with ties and without."""
-    search, pack = callable_part(search_two_classes), callable_part(pack_weights)
+    search, pack = callable_part(search_two_classes), callable_part(pack_two_classes)
     shapes = product([3, 9, PAIR_ROWS, PAIR_ROWS + 1, 300], [2, 40, FEW_CODES, FEW_CODES + 1, 5_000, 60_000])
     for n, n_codes in shapes:
         rng = np.random.default_rng([n, n_codes, weighted])
@@ -48,9 +47,9 @@ def test_the_best_cut_is_found(weighted, callable_part):
         weight = rng.integers(1, 5, n) if weighted else np.ones(n, np.int64)
         node, stat = make_node(y, weight)
         size = max(2 * n, FEW_CODES)
-        packed, keys = np.empty((3, size + 8), np.int32), np.empty((2, size), np.uint32)
+        packed, keys = np.empty((4, size + 8), np.int32), np.empty((2, size), np.uint32)
         counters, gain = np.empty(2112, np.int32), np.empty(size)
-        pack(node[0], stat, packed[WEIGHTS_OF_CLASSES])
+        assert pack(node[0], make_rules()[0], stat, packed)
         for f, column in enumerate(columns):
             packed[CODES, :n] = column
             search(f, n_codes, node[0], make_rules()[0], packed, keys, counters, gain)
@@ -75,11 +74,11 @@ def test_what_gather_says_of_a_column(callable_part):
 
 
 def test_heavy_nodes_do_not_fit(callable_part):
-    node, _ = make_node(np.array([0, 1]), np.array([1, LARGEST_WEIGHT - 2]))
-    heavier, _ = make_node(np.array([0, 1]), np.array([1, LARGEST_WEIGHT - 1]))
+    node, stat = make_node(np.array([0, 1]), np.array([1, LARGEST_WEIGHT - 2]))
+    heavier, heavier_stat = make_node(np.array([0, 1]), np.array([1, LARGEST_WEIGHT - 1]))
     many = make_rules()
     many["n_classes"] = 3
-    check = callable_part(fits)
-    assert check(node[0], make_rules()[0])
-    assert not check(heavier[0], make_rules()[0])
-    assert not check(node[0], many[0])
+    pack, packed = callable_part(pack_two_classes), np.empty((4, 8), np.int32)
+    assert pack(node[0], make_rules()[0], stat, packed)
+    assert not pack(heavier[0], make_rules()[0], heavier_stat, packed)
+    assert not pack(node[0], many[0], stat, packed)

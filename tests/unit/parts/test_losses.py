@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from committee.base.user_functions import OwnLoss
 from committee.kernels import derivatives as d
+from committee.kernels.user_functions import OwnLoss
 from committee.parts.boosted_trees import huber_location, packing_scale
 from committee.parts.losses import (
     HEADS,

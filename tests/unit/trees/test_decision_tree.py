@@ -94,7 +94,10 @@ def test_class_weight_is_a_weight_of_rows(class_weight: Any) -> None:
     X, y = make_classes(n_classes=3)
     w = np.random.default_rng(0).integers(1, 5, len(y)) / 2
     by_class = DecisionTreeClassifier(class_weight=class_weight, max_depth=5).fit(X, y, sample_weight=w)
-    weights = w * compute_sample_weight(class_weight, y)
+    if class_weight == "balanced":  # by their weights, not by their numbers
+        weights = w * (w.sum() / (3 * np.bincount(y, w))).astype(np.float32)[y]
+    else:
+        weights = w * compute_sample_weight(class_weight, y)
     assert_same_tree(by_class, DecisionTreeClassifier(max_depth=5).fit(X, y, sample_weight=weights))
     assert not are_equal(by_class, DecisionTreeClassifier(max_depth=5).fit(X, y, sample_weight=w))
 

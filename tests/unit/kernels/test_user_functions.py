@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
+from math import exp
 
 import numba
 import numpy as np
 import pytest
 
-from committee.base.user_functions import compile_elementwise
+from committee.kernels.user_functions import compile_elementwise
 
 SCALE = 3.0
 
@@ -119,3 +120,54 @@ def test_threads_may_share_a_loop():
         thread.join()
     assert (outs == outs[0]).all()
     assert outs[0, -1] == pytest.approx(0.3)
+
+
+def exp_of(x: float) -> float:
+    return math.exp(x)
+
+
+def imported_exp(x: float) -> float:
+    return exp(x)
+
+
+def log_of(x: float) -> float:
+    return np.log(x)
+
+
+def log2_of(x: float) -> float:
+    return math.log(x, 2.0)
+
+
+def log1p_of(x: float) -> float:
+    return math.log1p(x)
+
+
+ENDS = [0.0, 1.0, -1.0, -2.0, np.inf, -np.inf, np.nan, 5e-324, 1e-310, 709.78, 709.8, -708.5, -744.0, -746.0, 1e300]
+
+
+@pytest.mark.parametrize(
+    ("function", "reference"),
+    [(exp_of, np.exp), (imported_exp, np.exp), (log_of, np.log), (log2_of, np.log2), (log1p_of, np.log1p)],
+    ids=["exp", "imported exp", "log", "log2", "log1p"],
+)
+def test_the_engine_s_own_exp_and_log_are_those_of_the_c_library(function, reference):
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [rng.uniform(-700.0, 700.0, 5_000), rng.normal(size=5_000), 1.0 + 1e-9 * rng.normal(size=100), ENDS]
+    )
+    out = np.empty_like(x)
+    compile_elementwise(function)(x, out)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(out, reference(x), rtol=8e-16, atol=5e-324)
+
+
+def test_a_function_s_own_names_stay_its_own():
+    """Only `math`, NumPy and what was imported from them is exchanged."""
+    out = np.empty(1)
+    factor = 3.0
+
+    def own(x: float) -> float:
+        return factor * x
+
+    compile_elementwise(own)(np.array([2.0]), out)
+    assert out[0] == 6.0

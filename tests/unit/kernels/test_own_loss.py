@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee.base.user_functions import LOSS_BLOCK, OwnLoss
+from committee.kernels.derivatives import BLOCK
+from committee.kernels.user_functions import OwnLoss
 
 NO_WEIGHTS = np.empty(0)
 
@@ -62,8 +63,10 @@ by_name = functools.partial(pytest.mark.parametrize, "triple", TRIPLES, ids=lamb
 
 def filled(loss: OwnLoss, y: NDArray, score: NDArray, weight: NDArray = NO_WEIGHTS) -> tuple[NDArray, ...]:
     g, h = np.full(y.size, np.nan), np.full(y.size, np.nan)
-    sums = np.full((-(-y.size // LOSS_BLOCK), 3), np.nan)
-    loss.fill(y, score, weight, g, h, sums)
+    sums = np.full((-(-y.size // BLOCK), 3), np.nan)
+    values = np.full(y.size, np.nan)
+    loss.values(y, score, values)
+    loss.fill(y, score, values, weight, g, h, sums)
     return g, h, sums
 
 
@@ -109,7 +112,7 @@ def test_given_derivatives_fill_exactly():
     assert sums[0, 0] == pytest.approx(3.0 * score.sum())
 
 
-@pytest.mark.parametrize("n", [1, LOSS_BLOCK, LOSS_BLOCK + 1, 3 * LOSS_BLOCK])
+@pytest.mark.parametrize("n", [1, BLOCK, BLOCK + 1, 3 * BLOCK])
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_sums_by_blocks(n, is_weighted):
     y, score = data(n)
@@ -118,7 +121,7 @@ def test_sums_by_blocks(n, is_weighted):
     w = weight if is_weighted else np.ones(n)
     value = abs(y - score) + np.log1p(np.exp(-2.0 * abs(y - score))) - np.log(2.0)
     for block, found in enumerate(sums):
-        rows = slice(block * LOSS_BLOCK, (block + 1) * LOSS_BLOCK)
+        rows = slice(block * BLOCK, (block + 1) * BLOCK)
         np.testing.assert_allclose(found, [(w * x)[rows].sum() for x in (value, abs(g), h)], rtol=1e-12)
 
 

@@ -1,0 +1,1 @@
+"""Mixtures of experts: a gate says which expert answers for which row."""

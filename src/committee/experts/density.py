@@ -1,0 +1,186 @@
+"""A mixture of gaussian densities, its gate constant or on other columns than the densities (H-2).
+
+    p(x) = sum_k g_k N(x; m_k, S_k),        or        p(x | z) = sum_k g_k(z) N(x; m_k, S_k),   g softmax in z
+
+A gate on the columns x themselves would not do: the mixture would not integrate to 1 over x. Learned by EM (em.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import DensityMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.fitting import all_or_nothing
+from committee.base.rng import RandomState, member_seeds
+from committee.base.validation import read_weights
+from committee.experts.base_mixture import BaseMixtureOfExperts, Criterion, Floats, Init, Plan, Task, View, make_gate
+from committee.experts.design import choose_features, make_design
+from committee.experts.em import Mixture
+from committee.experts.gaussian_experts import GaussianExperts, Shape
+
+
+class MixtureOfExpertsDensity(DensityMixin, BaseMixtureOfExperts):
+    """Gaussian experts that share out the density of the rows (H-2, H-3, H-5).
+
+    Parameters
+    ----------
+    n_experts : number of experts, or several numbers such as range(1, 7), of which `criterion` chooses one
+    covariance_type : {"full", "diag"}
+    gate_features : names or positions of columns that the gate sees and the experts do not, optional
+        With them the density of the other columns depends on these; without, the gate is constant.
+    gate_l2 : prior of the coefficients of a gate with features
+    variance_prior : number of rows that the prior of the covariances counts for; they keep these from being singular
+    criterion : {"bic", "held_out"}
+        How to choose among several `n_experts`: Bayesian information criterion, or the likelihood of a share
+        `validation_fraction` of the rows that are held out.
+    init : {"mixed", "kmeans", "annealing", "random"}
+        How EM begins; "mixed" takes these in turn.
+    n_restarts : number of starts; the two most promising after 30 iterations are run to their ends
+    max_iter : most iterations of EM
+    tol : stop when an iteration gains less log-likelihood than this for a row on average
+    random_state, n_jobs, verbose : as in scikit-learn
+
+    ``means_`` [K, p] and ``covariances_`` [K, p, p] are in the units of the columns; ``history_``, ``restarts_``,
+    ``selection_``, ``load_``, ``effective_experts_`` and the gate's coefficients as in `MixtureOfExpertsRegressor`.
+
+    Examples
+    --------
+    >>> from committee import MixtureOfExpertsDensity
+    >>> from committee.data.samples import load_sample
+    >>> glass = load_sample("glass")
+    >>> model = MixtureOfExpertsDensity(n_experts=3, random_state=0).fit(glass.X)
+    >>> model.load_.round(2), round(model.score(glass.X), 2)
+    (array([0.36, 0.47, 0.17]), 8.93)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseMixtureOfExperts._parameter_constraints,
+        "covariance_type": [StrOptions({"full", "diag"})],
+    }
+
+    def __init__(
+        self,
+        n_experts: int | Iterable[int] = 3,
+        *,
+        covariance_type: Shape = "full",
+        gate_features: Any = None,
+        gate_l2: float = 1e-3,
+        variance_prior: float = 1.0,
+        criterion: Criterion = "bic",
+        validation_fraction: float = 0.2,
+        init: Init = "mixed",
+        n_restarts: int = 6,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_experts = n_experts
+        self.covariance_type: Shape = covariance_type
+        self.gate_features = gate_features
+        self.gate_l2 = gate_l2
+        self.variance_prior = variance_prior
+        self.criterion: Criterion = criterion
+        self.validation_fraction = validation_fraction
+        self.init: Init = init
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn gate and densities.
+
+        Parameters
+        ----------
+        X : table of numbers of shape (n_samples, n_features); columns of the gate may hold categories
+        y : not used
+        sample_weight : weights of the rows, optional; a whole weight counts as so many equal rows
+        """
+        self._validate_params()
+        with all_or_nothing(self):
+            task = self._read_task(X, sample_weight, np.zeros, "from_dtype")
+            self._learn(task)
+            design = self.mixture_.view.design
+            scale = np.where(np.isinf(design.deviation), 1.0, design.deviation * design.unit)
+            self.means_ = self.mixture_.experts.mean * scale + design.mean * design.unit
+            self.covariances_ = self.mixture_.experts.covariance * np.outer(scale, scale)
+        return self
+
+    def _plan(self, task: Task, seed: int) -> Plan:
+        given = [] if self.gate_features is None else self.gate_features
+        gated = choose_features(task.columns, given, "gate_features")
+        rest = np.setdiff1d(np.arange(task.columns.n_features), gated)
+        if not rest.size:
+            raise ValueError(
+                f"gate_features names every column of X (n_features={gated.size}): leave some for the densities."
+            )
+        categories = [task.columns.name(f) for f in rest.tolist() if task.columns.is_categorical[f]]
+        if categories:
+            raise ValueError(
+                f"Column {categories[0]} holds categories, which have no gaussian density: drop it, or name it in "
+                "gate_features."
+            )
+        gate_design, design = (make_design(task.columns, task.table, task.weight, part) for part in (gated, rest))
+        is_free = np.isfinite(design.deviation)
+        log_volume = float(np.sum(np.log(design.deviation[is_free]) + np.log(design.unit[is_free])))
+        view = View(gate_design, design, 0.0, 1.0, log_volume, True)
+        gate = make_gate("softmax" if gated.size else "constant", self.gate_l2)
+        mixture = Mixture(gate, GaussianExperts(self.covariance_type, self.variance_prior))
+        return Plan(mixture, view, view.rows(task.table, task.target, task.weight))
+
+    def score_samples(self, X: Any) -> Floats:
+        """ln p of every row, [n]."""
+        table = self._read_rows(X)
+        return self.mixture_.judge(table, np.zeros(len(table)))[1]
+
+    def score(  # pyright: ignore[reportIncompatibleMethodOverride] - the mixin's answers nothing and takes no weights
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Mean log-likelihood of the rows."""
+        log_p = self.score_samples(X)
+        return float(np.average(log_p, weights=read_weights(sample_weight, log_p.size)))
+
+    def responsibilities(self, X: Any, y: Any = None) -> Floats:
+        """r_k: how probable it is that a row comes from expert k, [n, K]."""
+        table = self._read_rows(X)
+        return self.mixture_.judge(table, np.zeros(len(table)))[0].T
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The responsibilities, under the name that they have in scikit-learn."""
+        return self.responsibilities(X)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """The number of the expert that each row most probably comes from."""
+        return self.responsibilities(X).argmax(axis=1)
+
+    def sample(self, n_samples: int = 1, X: Any = None, random_state: RandomState = None) -> tuple[Floats, Any]:
+        """Draw rows, and the experts they come from.
+
+        With a gate on columns of their own, pass a table X whose gate columns the rows are drawn for, one for each; the
+        answer has the columns of the densities only.
+        """
+        check_is_fitted(self, "columns_")
+        rng = np.random.default_rng(int(member_seeds(random_state, 1)[0]))
+        fitted = self.mixture_
+        if X is None and self.gate_coef_.shape[1]:
+            raise ValueError("The gate has columns of its own: pass a table X that holds them.")
+        given = X if X is None else self._read_rows(X)
+        log_gate = np.repeat(fitted.gate[:, np.newaxis], n_samples, axis=1) if given is None else self._log_gate(given)
+        share = np.cumsum(np.exp(log_gate), axis=0)
+        label = np.minimum((rng.random(share.shape[1]) * share[-1] >= share).sum(axis=0), len(share) - 1)
+        root = np.linalg.cholesky(fitted.experts.covariance)
+        z = rng.standard_normal((label.size, root.shape[1]))
+        drawn = fitted.experts.mean[label] + np.einsum("npq,nq->np", root[label], z)
+        design = fitted.view.design
+        scale = np.where(np.isinf(design.deviation), 0.0, design.deviation)
+        return (drawn * scale + design.mean) * design.unit, label

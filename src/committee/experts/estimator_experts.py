@@ -1,0 +1,142 @@
+"""Any scikit-learn estimator that takes sample weights as expert: trees of the engine among them.
+
+A regressor f_k answers with N(y; f_k(x), s_k^2), the variance as that of linear experts; a classifier with its
+probabilities, kept from 0 by a share EPS of even ones, for ln 0 would forbid an expert a row for ever.
+
+The M-step fits a new copy with the responsibilities as weights. Nothing says that its likelihood is larger than that of
+the old one: EM keeps the old one where it is not, and so its bound does not fall with such experts either.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+
+from committee.experts.linear_experts import LOG_2PI, SMALLEST_VARIANCE
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+EPS = 1e-3
+SMALLEST_SHARE = 1e-9
+"""Of an expert's load: rows with less do not take part in its fit."""
+
+
+class FittedExperts(NamedTuple):
+    members: tuple[Any, ...]  # fitted estimators, None before the first fit
+    variance: Floats  # [K], of regressors
+
+
+def _fitted(estimator: Any, seed: int, X: Floats, y: NDArray[Any], weight: Floats) -> Any:
+    """A copy fitted on the rows that matter to it; one class alone is learned by a constant."""
+    rows = np.flatnonzero(weight > SMALLEST_SHARE * weight.sum())
+    rows = rows if rows.size else np.arange(len(X))
+    w = weight[rows] if weight[rows].sum() > 0.0 else np.ones(rows.size)
+    fresh: Any = clone(estimator)
+    if y.dtype.kind == "i" and np.all(y[rows] == y[rows[0]]):
+        fresh = DummyClassifier()
+    fresh.set_params(**{name: seed for name in fresh.get_params() if name.endswith("random_state")})
+    return fresh.fit(X[rows, :-1], y[rows], sample_weight=w * (rows.size / w.sum()))
+
+
+class EstimatorRegressors(NamedTuple):
+    """Copies of a regressor; the last column of X, the 1 of the intercept, is not shown to them."""
+
+    estimator: Any
+    seed: int = 0
+    variance_rows: float = 1.0
+    variance_scale: float = 1e-3
+
+    def start(self, n_experts: int, n_columns: int) -> FittedExperts:
+        return FittedExperts((None,) * n_experts, np.ones(n_experts))
+
+    def means(self, params: FittedExperts, X: Floats) -> Floats:
+        return np.array([self._answers(member, X) for member in params.members])
+
+    def log_likelihood(self, params: FittedExperts, X: Floats, y: Floats) -> Floats:
+        variance = params.variance[:, np.newaxis]
+        return -0.5 * ((self.means(params, X) - y) ** 2 / variance + LOG_2PI + np.log(variance))
+
+    def log_prior(self, params: FittedExperts) -> Floats:
+        return -0.5 * self.variance_rows * (self.variance_scale / params.variance + np.log(params.variance))
+
+    def m_step(
+        self, params: FittedExperts, X: Floats, y: Floats, weights: Floats, at: Floats | None = None
+    ) -> FittedExperts:
+        members = tuple(_fitted(self.estimator, self.seed, X, y, line) for line in weights)
+        residual = np.array([self._answers(member, X) for member in members]) - y
+        squares = np.einsum("kn,kn->k", weights, residual**2) + self.variance_rows * self.variance_scale
+        load = weights.sum(axis=1) + self.variance_rows
+        variance = np.divide(squares, load, out=params.variance.copy(), where=load > 0.0)
+        return FittedExperts(members, np.maximum(variance, SMALLEST_VARIANCE))
+
+    def between(self, old: FittedExperts, new: FittedExperts, share: Floats) -> FittedExperts:
+        return _whole_steps(old, new, share)
+
+    def _answers(self, member: Any, X: Floats) -> Floats:
+        if member is None:
+            return np.zeros(len(X))
+        answers = np.asarray(member.predict(X[:, :-1]), np.float64)
+        if answers.shape != (len(X),) or not np.all(np.isfinite(answers)):
+            raise ValueError(
+                f"{type(self.estimator).__name__} must answer every row with a finite number; its predict gave "
+                f"{answers.ravel()[:5].tolist()} and so on, of shape {answers.shape} for {len(X)} rows."
+            )
+        return answers
+
+
+class EstimatorClassifiers(NamedTuple):
+    """Copies of a classifier with `predict_proba`."""
+
+    estimator: Any
+    n_classes: int
+    seed: int = 0
+
+    def start(self, n_experts: int, n_columns: int) -> FittedExperts:
+        return FittedExperts((None,) * n_experts, np.ones(n_experts))
+
+    def log_proba(self, params: FittedExperts, X: Floats) -> Floats:
+        """ln q_k(c | x), [K, C, n]."""
+        return np.array([np.log(self._shares(member, X)).T for member in params.members])
+
+    def log_likelihood(self, params: FittedExperts, X: Floats, y: Codes) -> Floats:
+        rows = np.arange(len(X))
+        return np.array([np.log(self._shares(member, X)[rows, y]) for member in params.members])
+
+    def log_prior(self, params: FittedExperts) -> Floats:
+        return np.zeros(len(params.members))
+
+    def m_step(
+        self, params: FittedExperts, X: Floats, y: Codes, weights: Floats, at: Floats | None = None
+    ) -> FittedExperts:
+        return FittedExperts(tuple(_fitted(self.estimator, self.seed, X, y, w) for w in weights), params.variance)
+
+    def between(self, old: FittedExperts, new: FittedExperts, share: Floats) -> FittedExperts:
+        return _whole_steps(old, new, share)
+
+    def _shares(self, member: Any, X: Floats) -> Floats:
+        """Probabilities [n, C]; classes that a member has not seen get only their part of EPS."""
+        shares = np.full((len(X), self.n_classes), 1.0 / self.n_classes)
+        if member is None:
+            return shares
+        known = np.asarray(member.classes_, np.int64)
+        answers = np.asarray(member.predict_proba(X[:, :-1]), np.float64)
+        if answers.shape != (len(X), known.size) or not np.all(np.isfinite(answers)):
+            raise ValueError(
+                f"{type(self.estimator).__name__} must give every row {known.size} finite probabilities; its "
+                f"predict_proba gave an array of shape {answers.shape} for {len(X)} rows."
+            )
+        shares *= EPS
+        shares[:, known] += (1.0 - EPS) * answers
+        return shares
+
+
+def _whole_steps(old: FittedExperts, new: FittedExperts, share: Floats) -> FittedExperts:
+    """There is nothing between two fitted estimators: anything but a whole step keeps the old one."""
+    pairs = zip(old.members, new.members, share, strict=True)
+    members = tuple(b if s >= 1.0 else a for a, b, s in pairs)
+    return FittedExperts(members, np.where(share >= 1.0, new.variance, old.variance))

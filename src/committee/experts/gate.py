@@ -1,0 +1,94 @@
+"""The gate of a mixture of experts: softmax regression on the row, or constant shares.
+
+    g_k(x) = e^(v_k'x) / sum_j e^(v_j'x),        prior: -l2/2 sum_k |v_k|^2
+
+Its part of the bound is the log-likelihood of a softmax regression with the responsibilities r as (soft) labels,
+concave, with the gradient sum_i w_i (r_ik - g_ik) x_i for v_k. In the scores of one row its curvature is
+diag(g) - g g', which is at most diag(g); so
+
+    v_k  <-  v_k + (sum_i w_i g_ik x_i x_i' + l2 I)^-1 (sum_i w_i (r_ik - g_ik) x_i - l2 v_k)
+
+is a step uphill, one weighted regression for each expert, at a cost that is linear in K (the whole Newton step couples
+all pairs of experts). It is Newton's step wherever g does not depend on x, for diag(1/g) inverts diag(g) - g g' on
+vectors whose sum is 0. What all v_k have in common changes no g; it is taken away, which the prior likes.
+
+With constant shares the maximum is g_k = mean responsibility.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.experts.em import part_way
+from committee.experts.weighted_grams import sampled_grams, solve_normal_equations
+from committee.kernels.mixture import BLOCK, log_softmax, softmax_slopes
+
+Floats = NDArray[np.float64]
+
+
+def log_softmax_scores(coef: Floats, X: Floats) -> Floats:
+    """ln softmax of coef @ x for every row: [K, n] from coef [K, p] and X [n, p]."""
+    score = coef @ X.T
+    log_softmax(score, np.empty((2, BLOCK)))
+    return score
+
+
+def softmax_step(coef: Floats, X: Floats, weights: Floats, log_p: Floats, l2: float) -> Floats:
+    """Coefficients of softmax regression after one step uphill: weights [K, n] count the (soft) labels of each row."""
+    slope, curvature = np.empty_like(log_p), np.empty_like(log_p)
+    softmax_slopes(log_p, weights, weights.sum(axis=0), slope, curvature)
+    new = coef + solve_normal_equations(sampled_grams(X, curvature), slope @ X - l2 * coef, l2)
+    return new - new.mean(axis=0)
+
+
+class SoftmaxGate(NamedTuple):
+    """Softmax regression with a prior; its parameters are an array [K, p], rows of X hold a 1 for the intercept."""
+
+    l2: float = 1e-2
+
+    def start(self, n_experts: int, n_columns: int) -> Floats:
+        """Every expert is equally probable everywhere."""
+        return np.zeros((n_experts, n_columns))
+
+    def log_proba(self, params: Floats, X: Floats) -> Floats:
+        return log_softmax_scores(params, X)
+
+    def log_prior(self, params: Floats) -> float:
+        return -0.5 * self.l2 * float(np.vdot(params, params))
+
+    def m_step(self, params: Floats, X: Floats, weights: Floats, at: Floats | None = None) -> Floats:
+        log_p = self.log_proba(params, X) if at is None else at
+        return softmax_step(params, X, weights, log_p, self.l2)
+
+    def between(self, old: Floats, new: Floats, share: float) -> Floats:
+        return part_way(old, new, share)
+
+    def n_parameters(self, n_experts: int, n_columns: int) -> int:
+        return (n_experts - 1) * n_columns
+
+
+class ConstantGate(NamedTuple):
+    """The same shares for every row; the parameters are their logarithms [K]."""
+
+    def start(self, n_experts: int, n_columns: int) -> Floats:
+        return np.full(n_experts, -np.log(n_experts))
+
+    def log_proba(self, params: Floats, X: Floats) -> Floats:
+        return np.repeat(params[:, np.newaxis], len(X), axis=1)
+
+    def log_prior(self, params: Floats) -> float:
+        return 0.0
+
+    def m_step(self, params: Floats, X: Floats, weights: Floats, at: Floats | None = None) -> Floats:
+        load = np.maximum(weights.sum(axis=1), np.finfo(np.float64).tiny)
+        return np.log(load / load.sum())
+
+    def between(self, old: Floats, new: Floats, share: float) -> Floats:
+        """The step is exact: a fall is a matter of rounding, and the old shares stay."""
+        return new if share >= 1.0 else old
+
+    def n_parameters(self, n_experts: int, n_columns: int) -> int:
+        return n_experts - 1

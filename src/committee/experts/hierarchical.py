@@ -1,0 +1,319 @@
+"""Hierarchical mixtures of experts (Jordan and Jacobs, Hierarchical mixtures of experts and the EM algorithm, 1994).
+
+    F(x) = sum_i g_i(x) sum_j g_j|i(x) f_ij(x)        for depth 2: the product of the gates on the way to an expert
+
+A decision tree with soft splits: its gates (gate_tree.py) divide the space by softmax regressions, its leaves are
+linear or logistic experts. EM as for the plain mixture (em.py):
+
+    E-step: responsibilities of the leaves r = g q / sum g q; of a branch, the sum of those below it
+    M-step: every gate a softmax regression weighted by the responsibilities of its branches,
+            every expert a regression weighted by its own
+
+The penalised log-likelihood never falls. With depth 1 it is the plain mixture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.rng import RandomState
+from committee.data.history import History
+from committee.experts.base_mixture import BaseMixtureOfExperts, Floats, GateKind, Init, Plan, Task
+from committee.experts.em import Found, Mixture, run_em
+from committee.experts.gate_tree import Branch, GateTree
+from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
+from committee.experts.starts import MOST_POINTS, SHORT_RUN, Blank, Problem, Restart, go_on, kmeans, learn_shares
+
+MOST_LEAVES = 1024
+"""More experts than that are a slip in depth or branching."""
+
+SURE = 0.9
+"""Of a row's weight goes to its leaf at a nested start, the rest to all: no expert begins without rows."""
+
+
+def nested_shares(points: Floats, weight: Floats, tree: GateTree, seed: int) -> Floats:
+    """weight * responsibilities from k-means within k-means: leaves that are near in the tree begin with near rows."""
+    rng = np.random.default_rng(seed)
+    leaf = np.zeros(len(points), np.int64)
+    for level in range(tree.depth):
+        branch = np.zeros_like(leaf)
+        for place in range(tree.branching**level):
+            rows = np.flatnonzero(leaf == place)
+            branch[rows] = _nearest(points[rows], weight[rows], tree.branching, rng)
+        leaf = leaf * tree.branching + branch
+    shares = np.full((tree.n_leaves, len(points)), (1.0 - SURE) / tree.n_leaves)
+    shares[leaf, np.arange(len(points))] += SURE
+    return weight * shares
+
+
+def _nearest(points: Floats, weight: Floats, n_centres: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The centre of every row; centres from an even sample of very many rows."""
+    if len(points) < n_centres:
+        return np.arange(len(points))
+    looked = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_POINTS)).astype(np.int64))
+    centres = kmeans(points[looked], weight[looked], n_centres, rng)
+    return np.array([np.sum((points - centre) ** 2, axis=1) for centre in centres]).argmin(axis=0)
+
+
+class _Hierarchy(BaseMixtureOfExperts):
+    """What a tree of gates changes of a mixture of experts."""
+
+    _own_constraints: ClassVar[dict[str, list[Any]]] = {
+        "depth": [Interval(Integral, 1, None, closed="left")],
+        "branching": [Interval(Integral, 2, None, closed="left")],
+    }
+    gate: GateKind = "softmax"
+
+    if TYPE_CHECKING:
+        depth: int
+        branching: int
+        gate_l2: float
+
+    def _tree(self) -> GateTree:
+        return GateTree(int(self.depth), int(self.branching), float(self.gate_l2))
+
+    def _numbers(self) -> list[int]:
+        if min(self.depth, MOST_LEAVES) * math.log(self.branching) > math.log(MOST_LEAVES + 0.5):
+            raise ValueError(
+                f"depth={self.depth} and branching={self.branching} make branching**depth experts, more than "
+                f"{MOST_LEAVES}: lower one of them."
+            )
+        return [self._tree().n_leaves]
+
+    def _plan(self, task: Task, seed: int) -> Plan:
+        plan = super()._plan(task, seed)
+        return plan._replace(mixture=Mixture(self._tree(), plan.mixture.experts))
+
+    def _fit_number(self, plan: Plan, n_experts: int, seeds: Sequence[int], tick: Any) -> tuple[Found, list[Restart]]:
+        """The starts of a plain mixture, and for more than one level a nested one; it goes on if it promises most."""
+        found, restarts = super()._fit_number(plan, n_experts, seeds, tick)
+        if self.depth == 1 or self.init not in ("mixed", "kmeans"):
+            return found, restarts
+        tree, experts = plan.mixture
+        rows = plan.rows
+        blank = Blank(tree.start(n_experts, rows.gate_table.shape[1]), experts.start(n_experts, plan.n_columns))
+        start = learn_shares(plan.mixture, rows, blank, nested_shares(plan.points, rows.weight, tree, seeds[1]))
+        nested = run_em(plan.mixture, rows, start, max_iter=min(SHORT_RUN, self.max_iter), tol=self.tol)
+        short_run, reached = nested.objective, np.nan
+        if short_run > max(each.short_run for each in restarts):
+            nested = go_on(Problem(plan.mixture, rows, blank, plan.points, n_experts), nested, self.max_iter, self.tol)
+            reached = nested.objective
+        is_better = bool(reached > found.objective)
+        restarts = [each._replace(is_chosen=each.is_chosen and not is_better) for each in restarts]
+        row = Restart(start="nested", short_run=short_run, objective=reached, is_chosen=is_better)
+        return (nested if is_better else found), [*restarts, row]
+
+    def _keep(self, task: Task, plan: Plan, found: Found, restarts: list[Restart], n_experts: int) -> None:
+        super()._keep(task, plan, found, restarts, n_experts)
+        self.gate_coef_, self.gate_intercept_ = plan.view.gate_design.in_units_of_the_table(found.state.gate)
+
+    # --- the tree of gates --------------------------------------------------------------------------------------------
+
+    def _branches(self) -> list[Branch]:
+        check_is_fitted(self, "gate_coef_")
+        tree = self._fitted.mixture.gate
+        assert isinstance(tree, GateTree)
+        return list(tree.branches(self.load_))
+
+    def gate_table(self) -> History:
+        """One row for every branch of every gate: where it leads, its share of the rows, intercept and coefficients.
+
+        A branch is taken with softmax probability of intercept + coefficients times columns, among those of its gate.
+        """
+        branches = self._branches()
+        names = self._fitted.view.gate_design.names
+        own = {name: [getattr(branch, name) for branch in branches] for name in Branch._fields}
+        coef = self.gate_coef_.reshape(-1, len(names))
+        by_column = {f"coef[{name}]": column for name, column in zip(names, coef.T, strict=True)}
+        return History({**own, "intercept": self.gate_intercept_.ravel(), **by_column})
+
+    def export_gates(self, decimals: int = 2) -> str:
+        """The tree of gates as text: every branch with its share of the rows and its score."""
+        branches = self._branches()
+        names = self._fitted.view.gate_design.names
+        return "\n".join(_outline(branches, self.gate_coef_, self.gate_intercept_, names, decimals, 0))
+
+    def export_graphviz(self, decimals: int = 2) -> str:
+        """The tree of gates in the language of Graphviz."""
+        lines = [
+            "digraph gates {",
+            '    node [shape=box, style=rounded, fontname="helvetica"];',
+            '    gate0 [label="gate 0"];',
+        ]
+        names = self._fitted_names()
+        for branch in self._branches():
+            child = branch.leads_to.replace(" ", "")
+            score = _score(self.gate_coef_, self.gate_intercept_, branch, names, decimals)
+            lines.append(f'    {child} [label="{branch.leads_to}\\n{branch.load:.0%} of the rows"];')
+            lines.append(f'    gate{branch.gate} -> {child} [label="{score}"];')
+        return "\n".join([*lines, "}"])
+
+    def _fitted_names(self) -> list[str]:
+        check_is_fitted(self, "gate_coef_")
+        return [name.replace("\\", "\\\\").replace('"', '\\"') for name in self._fitted.view.gate_design.names]
+
+
+def _score(coef: Floats, intercept: Floats, branch: Branch, names: Sequence[str], decimals: int) -> str:
+    """The linear score of a branch in words."""
+    terms = [
+        (f"{value:+.{decimals}f}", name) for value, name in zip(coef[branch.gate, branch.branch], names, strict=True)
+    ]
+    return " ".join(
+        [*(f"{number} {name}" for number, name in terms), f"{intercept[branch.gate, branch.branch]:+.{decimals}f}"]
+    )
+
+
+def _outline(
+    branches: Sequence[Branch], coef: Floats, intercept: Floats, names: Sequence[str], decimals: int, gate: int
+) -> Iterator[str]:
+    """Lines of the gate and of all below it, indented by level."""
+    own = [branch for branch in branches if branch.gate == gate]
+    for branch in own:
+        score = _score(coef, intercept, branch, names, decimals)
+        indent = "|   " * branch.level
+        yield f"{indent}|--- {branch.leads_to}, {branch.load:.0%} of the rows, score {score}"
+        if branch.leads_to.startswith("gate"):
+            yield from _outline(branches, coef, intercept, names, decimals, int(branch.leads_to.split()[1]))
+
+
+class HierarchicalMixtureOfExpertsRegressor(_Hierarchy, MixtureOfExpertsRegressor):
+    """Linear experts at the leaves of a tree of softmax gates (H-4).
+
+    Parameters
+    ----------
+    depth : levels of gates; 1 is the plain mixture
+    branching : branches of every gate; branching**depth experts
+    expert, gate_features, expert_features, l2, gate_l2, variance_prior : as for `MixtureOfExpertsRegressor`
+    init, n_restarts, max_iter, tol, categorical_features, random_state, n_jobs, verbose : as there
+        Starts by k-means are joined by one of k-means within k-means, level by level.
+
+    Fitted attributes as there; ``gate_coef_`` is [gates, branching, p], gates numbered level by level. `gate_table` and
+    `export_gates` show the tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.experts.hierarchical import HierarchicalMixtureOfExpertsRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-2, 2, (400, 1))
+    >>> y = np.abs(np.abs(x[:, 0]) - 1) + 0.05 * rng.normal(size=400)  # four straight pieces
+    >>> model = HierarchicalMixtureOfExpertsRegressor(depth=2, random_state=0).fit(x, y)
+    >>> np.sort(model.coef_[:, 0]).round(1)
+    array([-1., -1.,  1.,  1.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MixtureOfExpertsRegressor._parameter_constraints,
+        **_Hierarchy._own_constraints,
+    }
+
+    def __init__(
+        self,
+        depth: int = 2,
+        branching: int = 2,
+        *,
+        expert: Any = None,
+        gate_features: Any = None,
+        expert_features: Any = None,
+        l2: float = 1e-2,
+        gate_l2: float = 1e-3,
+        variance_prior: float = 1.0,
+        init: Init = "mixed",
+        n_restarts: int = 6,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        categorical_features: Any = "from_dtype",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.depth = depth
+        self.branching = branching
+        self.expert = expert
+        self.gate_features = gate_features
+        self.expert_features = expert_features
+        self.l2 = l2
+        self.gate_l2 = gate_l2
+        self.variance_prior = variance_prior
+        self.init: Init = init
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class HierarchicalMixtureOfExpertsClassifier(_Hierarchy, MixtureOfExpertsClassifier):
+    """Logistic experts, multinomial for more than two classes, at the leaves of a tree of softmax gates (H-4).
+
+    Parameters
+    ----------
+    depth : levels of gates; 1 is the plain mixture
+    branching : branches of every gate; branching**depth experts
+    expert, gate_features, expert_features, l2, gate_l2 : as for `MixtureOfExpertsClassifier`
+    init, n_restarts, max_iter, tol, categorical_features, random_state, n_jobs, verbose : as there
+        Starts by k-means are joined by one of k-means within k-means, level by level.
+
+    Fitted attributes as there; ``gate_coef_`` is [gates, branching, p], gates numbered level by level. `gate_table` and
+    `export_gates` show the tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.experts.hierarchical import HierarchicalMixtureOfExpertsClassifier
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (600, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0  # a chessboard of four fields: one logistic model is right half the time
+    >>> model = HierarchicalMixtureOfExpertsClassifier(random_state=0).fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 1)
+    1.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MixtureOfExpertsClassifier._parameter_constraints,
+        **_Hierarchy._own_constraints,
+    }
+
+    def __init__(
+        self,
+        depth: int = 2,
+        branching: int = 2,
+        *,
+        expert: Any = None,
+        gate_features: Any = None,
+        expert_features: Any = None,
+        l2: float = 1e-2,
+        gate_l2: float = 1e-3,
+        init: Init = "mixed",
+        n_restarts: int = 6,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        categorical_features: Any = "from_dtype",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.depth = depth
+        self.branching = branching
+        self.expert = expert
+        self.gate_features = gate_features
+        self.expert_features = expert_features
+        self.l2 = l2
+        self.gate_l2 = gate_l2
+        self.init: Init = init
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose

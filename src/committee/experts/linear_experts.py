@@ -1,0 +1,79 @@
+"""Linear experts with noise: q_k(y | x) = N(y; b_k'x, s_k^2).
+
+The prior keeps coefficients finite where columns say the same, and variances from 0 where an expert fits few rows:
+
+    ln prior(k) = -(l2 |b_k|^2 + nu s0^2) / (2 s_k^2) - nu/2 ln s_k^2
+
+as if there were nu more rows with residuals of variance s0^2. The M-step has a closed form, weighted least squares:
+
+    b_k = (sum_i w_i r_ik x_i x_i' + l2 I)^-1 sum_i w_i r_ik y_i x_i
+    s_k^2 = (sum_i w_i r_ik (y_i - b_k'x_i)^2 + l2 |b_k|^2 + nu s0^2) / (sum_i w_i r_ik + nu)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.experts.em import part_way
+from committee.experts.weighted_grams import solve_normal_equations, weighted_grams
+
+Floats = NDArray[np.float64]
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+SMALLEST_VARIANCE = 1e-300
+"""Without a prior an expert may fit its rows exactly."""
+
+
+class LinearParams(NamedTuple):
+    coef: Floats  # [K, p]
+    variance: Floats  # [K]
+
+
+class LinearExperts(NamedTuple):
+    """Weighted least squares; rows of X hold a 1 for the intercept."""
+
+    l2: float = 1e-2
+    variance_rows: float = 1.0  # nu
+    variance_scale: float = 1e-3  # s0^2
+
+    def start(self, n_experts: int, n_columns: int) -> LinearParams:
+        return LinearParams(np.zeros((n_experts, n_columns)), np.ones(n_experts))
+
+    def means(self, params: LinearParams, X: Floats) -> Floats:
+        """b_k'x, [K, n]."""
+        return params.coef @ X.T
+
+    def log_likelihood(self, params: LinearParams, X: Floats, y: Floats) -> Floats:
+        values = self.means(params, X)
+        values -= y
+        values *= values
+        values *= (-0.5 / params.variance)[:, np.newaxis]
+        values -= (0.5 * (LOG_2PI + np.log(params.variance)))[:, np.newaxis]
+        return values
+
+    def log_prior(self, params: LinearParams) -> Floats:
+        b2 = np.einsum("kp,kp->k", params.coef, params.coef)
+        size = self.l2 * b2 + self.variance_rows * self.variance_scale
+        return -0.5 * (size / params.variance + self.variance_rows * np.log(params.variance))
+
+    def m_step(
+        self, params: LinearParams, X: Floats, y: Floats, weights: Floats, at: Floats | None = None
+    ) -> LinearParams:
+        right = (weights * y) @ X
+        coef = solve_normal_equations(weighted_grams(X, weights), right, self.l2)
+        squares = np.einsum("kn,kn->k", weights, (coef @ X.T - y) ** 2)
+        squares += self.l2 * np.einsum("kp,kp->k", coef, coef) + self.variance_rows * self.variance_scale
+        load = weights.sum(axis=1) + self.variance_rows
+        ratio = np.divide(squares, load, out=params.variance.copy(), where=load > 0.0)
+        return LinearParams(coef, np.maximum(ratio, SMALLEST_VARIANCE))
+
+    def between(self, old: LinearParams, new: LinearParams, share: Floats) -> LinearParams:
+        """Variances are averaged as logarithms."""
+        coef = part_way(old.coef, new.coef, share[:, np.newaxis])
+        return LinearParams(coef, np.exp(part_way(np.log(old.variance), np.log(new.variance), share)))
+
+    def n_parameters(self, n_experts: int, n_columns: int) -> int:
+        return n_experts * (n_columns + 1)

@@ -1,0 +1,593 @@
+"""The sparsely gated mixture of experts, in one layer or several (H-4).
+
+Noisy top-k gates with balance losses are Shazeer et al. (2017), see `noisy_top_k.py`; layers stacked on layers are
+Eigen, Ranzato and Sutskever (2013), see `deep_mixture.py`; the experts are small neural networks, see
+`neural_layers.py`. All parameters learn together by stochastic gradient descent:
+
+    for every epoch
+        for every batch of rows, in a new order
+            eps ~ N(0, 1)                               noise of the gates, so that every expert gets its chance
+            theta <- adam(theta, gradient of the objective on the batch)
+        judge on the rows held out, without noise; stop when they get no better, keep the best theta
+
+A table has no order: equal rows become one with their weights together before anything is drawn, so a weight means
+exactly what repetition means.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from threadpoolctl import threadpool_limits
+
+from committee.base.columns import Columns
+from committee.base.fitting import all_or_nothing
+from committee.base.progress import progress
+from committee.base.rng import RandomState, member_seeds
+from committee.base.validation import (
+    read_table,
+    read_targets_classification,
+    read_targets_regression,
+    read_training_table,
+    read_weights,
+)
+from committee.data.history import History
+from committee.experts.adam import Adam
+from committee.experts.deep_mixture import (
+    Batch,
+    Losses,
+    Network,
+    answers,
+    make_network,
+    objective,
+    row_losses,
+    scores,
+)
+from committee.experts.design import make_design, refuse_missing
+from committee.experts.neural_layers import Layer, start, views
+from committee.experts.noisy_top_k import hard_load, importance, squared_variation
+from committee.parts.class_weights import class_weights
+from committee.trees.decision_tree import LARGEST_TARGET, SMALLEST_TARGET
+from committee.trees.online_ensemble import Rows, without_order
+
+Floats = NDArray[np.float64]
+
+FEW_ROWS = 500
+"""Tables with fewer distinct rows spare none for validation by themselves."""
+
+FURTHEST = 1e6
+"""Standardised values are cut here."""
+
+SMALLEST_BATCH, LARGEST_BATCH, BATCHES = 32, 256, 50
+"""batch_size="auto" makes about 50 batches an epoch within these sizes."""
+
+
+class Plan(NamedTuple):
+    """How to train."""
+
+    batch_size: int
+    learning_rate: float
+    n_epochs: int
+    is_noisy: bool
+    seed: int
+
+
+class Capacity(NamedTuple):
+    """How a layer uses its experts; what `capacity_` holds for every layer."""
+
+    load: Floats  # [E], share of the rows that an expert gets: the sum is k
+    importance: Floats  # [E], mean share in the answers: the sum is 1
+    load_cv: float  # deviation / mean over the experts
+    importance_cv: float
+    max_over_mean_load: float
+
+
+class Epoch(NamedTuple):
+    """What an epoch measured: a row of `history_`."""
+
+    epoch: int
+    train_loss: float  # mean over the batches, each before its step and under its noise
+    importance_loss: float  # CV^2, summed over the layers, mean over the batches
+    load_loss: float
+    validation_loss: float  # nan where no rows are held out
+    expert_load: tuple[float, ...]  # share of the training rows that each expert got, layer after layer
+
+
+def sparsely_gated_mixture(network: Network, theta: Floats, rows: Batch, plan: Plan) -> Iterator[Epoch]:
+    """Train theta, which is changed in place, epoch by epoch."""
+    rng, adam = np.random.default_rng(plan.seed), Adam(theta.size)
+    n = len(rows.X)
+    n_batches = math.ceil(n / plan.batch_size)
+    for epoch in range(1, plan.n_epochs + 1):
+        rate = plan.learning_rate * (1.0 - (epoch - 1) / plan.n_epochs)  # small steps at the end average noise out
+        seen: list[Losses] = []
+        sizes: list[int] = []
+        for chosen in np.array_split(rng.permutation(n), n_batches):
+            batch = rows.take(chosen)
+            eps = [rng.standard_normal((len(chosen), shape.n_experts)) for shape in network.shapes if plan.is_noisy]
+            losses, gradient = objective(network, theta, batch, eps or None)
+            adam.step(theta, gradient, rate)
+            seen.append(losses)
+            sizes.append(len(chosen))
+        data, of_importance, of_load, _ = np.average(np.array(seen), axis=0, weights=sizes)
+        load = np.concatenate([each.load for each in measure_capacity(network, theta, rows)])
+        yield Epoch(epoch, float(data), float(of_importance), float(of_load), math.nan, tuple(load.tolist()))
+
+
+def mean_loss(network: Network, theta: Floats, rows: Batch) -> float:
+    """The loss of rows as the network answers, without noise."""
+    loss, _ = row_losses(network, scores(network, theta, rows.X), rows.y)
+    return float(np.average(loss, weights=rows.weight))
+
+
+def measure_capacity(network: Network, theta: Floats, rows: Batch) -> list[Capacity]:
+    """Load and importance of every expert of every layer, without noise."""
+    sums = np.zeros((len(network.shapes), 2, network.shapes[0].n_experts))
+    for block, works in answers(network, theta, rows.X):
+        for layer, work in enumerate(works):
+            weight = rows.weight[block]
+            sums[layer] += hard_load(work.gating, weight), importance(work.gating, weight)
+    sums /= rows.weight.sum()
+    return [_capacity(load, share) for load, share in sums]
+
+
+def _capacity(load: Floats, share: Floats) -> Capacity:
+    load_cv, importance_cv = (math.sqrt(squared_variation(amount)[0]) for amount in (load, share))
+    return Capacity(load, share, load_cv, importance_cv, float(load.max() / load.mean()))
+
+
+def hold_out(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows] | None:
+    """Rows to learn from and rows to judge on; of every class its share, and never its last row. None if none is left.
+
+    The rows come distinct and in the order of their content, so that nothing here depends on their order in the table.
+    """
+    rank = np.random.default_rng(seed).permutation(len(rows.X))
+    group = rows.codes if rows.codes.size else np.zeros(len(rows.X), np.int64)
+    order = np.lexsort((rank, group))
+    size = np.bincount(group)
+    place = np.empty(len(rows.X), np.int64)
+    place[order] = np.arange(len(rows.X)) - np.repeat(np.cumsum(size) - size, size)
+    n_held_out = np.minimum(np.floor(share * size + 0.5).astype(np.int64), size - 1)
+    is_held_out = place < n_held_out[group]
+    return (rows.take(~is_held_out), rows.take(is_held_out)) if is_held_out.any() else None
+
+
+class BaseSparselyGatedMixture(BaseEstimator):
+    """The deep, sparsely gated mixture; a subclass says what y is and turns scores into answers.
+
+    Fitted attributes: ``history_`` (one row per epoch), ``n_iter_`` (epochs run), ``best_epoch_`` (whose parameters
+    were kept), ``stop_reason_``, ``capacity_`` (a `Capacity` of every layer on the training rows: load, importance and
+    their coefficients of variation), ``expert_load_`` [layers, experts], ``layers_`` (the parameters).
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_experts": [Interval(Integral, 1, None, closed="left")],
+        "top_k": [Interval(Integral, 1, None, closed="left"), None],
+        "n_layers": [Interval(Integral, 1, None, closed="left")],
+        "hidden_units": [Interval(Integral, 1, None, closed="left")],
+        "layer_width": [Interval(Integral, 1, None, closed="left")],
+        "noisy_gating": ["boolean"],
+        "importance_loss": [Interval(Real, 0.0, None, closed="left")],
+        "load_loss": [Interval(Real, 0.0, None, closed="left")],
+        "alpha": [Interval(Real, 0.0, None, closed="left")],
+        "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
+        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0.0, None, closed="left")],
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+        "random_state": ["random_state", np.random.Generator],
+        "verbose": ["verbose"],
+    }
+
+    if TYPE_CHECKING:
+        n_experts: int
+        top_k: int | None
+        n_layers: int
+        hidden_units: int
+        layer_width: int
+        noisy_gating: bool
+        importance_loss: float
+        load_loss: float
+        alpha: float
+        learning_rate: float
+        batch_size: int | Literal["auto"]
+        max_iter: int
+        early_stopping: bool | Literal["auto"]
+        validation_fraction: float
+        n_iter_no_change: int
+        tol: float
+        categorical_features: Any
+        random_state: RandomState
+        verbose: int
+        columns_: Columns
+
+    # --- what a subclass chooses --------------------------------------------------------------------------------------
+
+    def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
+        """The rows with their targets; sets what describes these."""
+        raise NotImplementedError
+
+    def _reweigh(self, rows: Rows) -> Rows:
+        return rows
+
+    def _n_classes(self) -> int:
+        return 0
+
+    def _as_batch(self, rows: Rows) -> Batch:
+        """Rows as the network sees them."""
+        raise NotImplementedError
+
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features); categories become one column each
+        y : targets of shape (n_samples,)
+        sample_weight : weights of the rows, optional; a whole weight counts as so many equal rows
+        """
+        self._validate_params()
+        if self.top_k is not None and self.top_k > self.n_experts:
+            raise ValueError(
+                f"top_k={self.top_k} experts for a row are more than the n_experts={self.n_experts} there are: lower "
+                "top_k, or pass None for all."
+            )
+        if self.top_k == 1 < self.n_experts:
+            warnings.warn(
+                "top_k=1: the share of the only expert is 1 whatever the gate says, so the gate learns nothing from y; "
+                "take top_k=2 or more.",
+                UserWarning,
+                stacklevel=2,
+            )
+        with all_or_nothing(self), threadpool_limits(1, user_api="blas"):  # more threads would change bits
+            self._train(self._read(X, y, sample_weight))
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """The distinct rows that count, in the order of their content."""
+        columns, table = read_training_table(
+            self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
+        )
+        refuse_missing(columns, table, self)
+        self.columns_ = columns
+        weight = read_weights(sample_weight, len(table))
+        X_read = np.ascontiguousarray(table, np.float64)
+        rows = self._read_target(y, X_read, np.ones(len(table)) if weight is None else weight)
+        rows = self._reweigh(without_order(rows.take(rows.weight > 0.0)))
+        return rows.take(rows.weight > 0.0)
+
+    def _train(self, rows: Rows) -> None:
+        seeds = [int(seed) for seed in member_seeds(self.random_state, 3)]
+        self._design = make_design(self.columns_, rows.X, rows.weight, np.arange(rows.X.shape[1]))
+        divided = hold_out(rows, self.validation_fraction, seeds[0]) if self._holds_out(len(rows.X)) else None
+        learned, judged = (rows, None) if divided is None else divided
+        train = self._as_batch(learned)
+        train = train._replace(weight=train.weight / train.weight.mean())
+        self._network = self._make_network(train.X.shape[1])
+        theta = start(self._network.shapes, np.random.default_rng(seeds[1]))
+        plan = Plan(self._batch_size(len(train.X)), self.learning_rate, self.max_iter, self.noisy_gating, seeds[2])
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that overflows is refused below
+            self._run(theta, train, None if judged is None else self._as_batch(judged), plan)
+        self.capacity_ = measure_capacity(self._network, self._theta, train)
+        self.expert_load_ = np.array([each.load for each in self.capacity_])
+
+    def _holds_out(self, n_rows: int) -> bool:
+        return n_rows >= FEW_ROWS if self.early_stopping == "auto" else bool(self.early_stopping)
+
+    def _batch_size(self, n_rows: int) -> int:
+        if self.batch_size == "auto":
+            return min(max(n_rows // BATCHES, SMALLEST_BATCH), LARGEST_BATCH)
+        return self.batch_size
+
+    def _make_network(self, n_features: int) -> Network:
+        n_outputs = self._n_classes() or 1
+        widths = [n_features, *[self.layer_width] * (self.n_layers - 1), n_outputs]
+        prices = float(self.importance_loss), float(self.load_loss), float(self.alpha)
+        top_k = self.n_experts if self.top_k is None else self.top_k
+        return make_network(widths, self.n_experts, self.hidden_units, top_k, self._n_classes(), prices)
+
+    def _run(self, theta: Floats, train: Batch, judged: Batch | None, plan: Plan) -> None:
+        """Take epochs until they get no better, or their number ends the run; keep the best parameters."""
+        records: list[Epoch] = []
+        best, best_epoch, waited = math.inf, 0, 0
+        kept, reason = theta.copy(), f"all {self.max_iter} epochs were run"
+        epochs = sparsely_gated_mixture(self._network, theta, train, plan)
+        with progress(type(self).__name__, self.max_iter, self.verbose) as tick:
+            for record in epochs:
+                if judged is not None:
+                    record = record._replace(validation_loss=mean_loss(self._network, theta, judged))
+                self._refuse_divergence(record, theta)
+                records.append(record)
+                tick(f"training loss {record.train_loss:.4f}")
+                loss = record.train_loss if judged is None else record.validation_loss
+                waited = 0 if loss < best - self.tol else waited + 1
+                if loss < best:
+                    best, best_epoch = loss, record.epoch
+                    kept[:] = theta
+                if waited >= self.n_iter_no_change:
+                    reason = f"the loss fell by no more than {self.tol:g} in {waited} epochs"
+                    break
+        self.history_ = History.from_records(records)
+        self.n_iter_, self.best_epoch_, self.stop_reason_ = len(records), best_epoch, reason
+        self._theta = kept
+
+    def _refuse_divergence(self, record: Epoch, theta: Floats) -> None:
+        if not math.isfinite(record.train_loss) or not np.all(np.isfinite(theta)):
+            raise ValueError(
+                f"The loss ran away to infinity in epoch {record.epoch} with learning_rate={self.learning_rate}: lower "
+                "it, or raise batch_size."
+            )
+
+    # --- what a fitted network answers --------------------------------------------------------------------------------
+
+    def _inputs(self, X: Any) -> Floats:
+        table = read_table(self, X)
+        refuse_missing(self.columns_, table, self)
+        return self._standardised(table)
+
+    def _standardised(self, table: NDArray[np.floating]) -> Floats:
+        """The columns that the network sees; rows beyond every scale are cut, they must not end in inf - inf."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            columns = self._design(table)[:, :-1]
+        return np.clip(np.nan_to_num(columns, copy=False, nan=0.0), -FURTHEST, FURTHEST)
+
+    def _scores(self, X: Any) -> Floats:
+        inputs = self._inputs(X)
+        return scores(self._network, self._theta, inputs)
+
+    @property
+    def layers_(self) -> list[Layer]:
+        """The parameters of every layer, for standardised columns."""
+        return views(self._theta, self._network.shapes)
+
+    def gate_proba(self, X: Any, layer: int = 0) -> Floats:
+        """G(x), the share of every expert of a layer in the answer, [n, experts]; 0 for experts that are not asked."""
+        inputs = self._inputs(X)
+        n_layers = len(self._network.shapes)
+        if layer not in range(n_layers):
+            raise ValueError(f"layer must be a number from 0 to {n_layers - 1}; got {layer!r}.")
+        out = np.empty((len(inputs), self._network.shapes[0].n_experts))
+        for rows, works in answers(self._network, self._theta, inputs):
+            out[rows] = works[layer].gating.dense()
+        return out
+
+    def capacity(self, X: Any, sample_weight: ArrayLike | None = None) -> list[Capacity]:
+        """Load, importance and their coefficients of variation of every layer on these rows."""
+        inputs = self._inputs(X)
+        weight = read_weights(sample_weight, len(inputs))
+        rows = Batch(inputs, np.zeros(len(inputs)), np.ones(len(inputs)) if weight is None else weight)
+        return measure_capacity(self._network, self._theta, rows)
+
+
+class SparselyGatedMixtureClassifier(ClassifierMixin, BaseSparselyGatedMixture):
+    """Mixture of small neural experts of which a gate asks a few for every row (H-4), for classes.
+
+    Parameters
+    ----------
+    n_experts : experts of every layer
+    top_k : experts asked for a row; None for all, the dense mixture
+    n_layers : mixtures stacked on each other (Eigen et al. 2013)
+    hidden_units : units of the hidden layer of an expert
+    layer_width : numbers that one layer hands to the next
+    noisy_gating : whether gates draw noise in training, whose size they learn
+    importance_loss, load_loss : prices of the squared coefficients of variation of importance and load
+    alpha : price of the squared weights of the experts
+    learning_rate : of Adam in the first epoch; it falls linearly to 0 after `max_iter` epochs
+    batch_size : distinct rows a step; "auto" makes about 50 steps an epoch, of 32 to 256 rows
+    max_iter : number of epochs at most
+    early_stopping : whether `validation_fraction` of the rows judge every epoch; "auto" where there are 500 or more
+        Else the training loss does.
+    n_iter_no_change, tol : epochs without an improvement of `tol` that end the training
+    class_weight : "balanced" or a weight of every class, optional
+    categorical_features : "from_dtype", None, or names, indices or a mask of the columns to take as categories
+    random_state, verbose : as in scikit-learn
+
+    Columns are standardised inside, a category becomes a column.
+
+    Examples
+    --------
+    >>> from committee.data.samples import load_sample
+    >>> from committee.experts.sparsely_gated import SparselyGatedMixtureClassifier
+    >>> vehicle = load_sample("vehicle")
+    >>> model = SparselyGatedMixtureClassifier(random_state=0).fit(vehicle.X[::2], vehicle.y[::2])
+    >>> round(model.score(vehicle.X[1::2], vehicle.y[1::2]), 1)
+    0.8
+    >>> model.expert_load_.shape, round(float(model.expert_load_.sum()), 6)  # shares of the rows, two experts for each
+    ((1, 8), 2.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSparselyGatedMixture._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_experts: int = 8,
+        top_k: int | None = 2,
+        n_layers: int = 1,
+        hidden_units: int = 16,
+        layer_width: int = 16,
+        noisy_gating: bool = True,
+        importance_loss: float = 0.1,
+        load_loss: float = 0.1,
+        alpha: float = 1e-4,
+        learning_rate: float = 0.01,
+        batch_size: int | Literal["auto"] = "auto",
+        max_iter: int = 100,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 20,
+        tol: float = 1e-4,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        categorical_features: Any = "from_dtype",
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_experts = n_experts
+        self.top_k = top_k
+        self.n_layers = n_layers
+        self.hidden_units = hidden_units
+        self.layer_width = layer_width
+        self.noisy_gating = noisy_gating
+        self.importance_loss = importance_loss
+        self.load_loss = load_loss
+        self.alpha = alpha
+        self.learning_rate = learning_rate
+        self.batch_size: int | Literal["auto"] = batch_size
+        self.max_iter = max_iter
+        self.early_stopping: bool | Literal["auto"] = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.class_weight: Mapping[Any, float] | Literal["balanced"] | None = class_weight
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
+        self.classes_, codes = read_targets_classification(y, len(X))
+        return Rows(X, codes, codes, weight)
+
+    def _reweigh(self, rows: Rows) -> Rows:
+        if self.class_weight is None:
+            return rows
+        by_class = class_weights(self.class_weight, rows.codes, self.classes_, rows.weight)
+        weight = read_weights(rows.weight * by_class[rows.codes], len(rows.X), "sample_weight times class_weight")
+        assert weight is not None
+        return rows._replace(weight=weight)
+
+    def _n_classes(self) -> int:
+        return len(self.classes_)
+
+    def _as_batch(self, rows: Rows) -> Batch:
+        return Batch(self._standardised(rows.X), rows.codes, rows.weight)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """softmax of the mixed scores, [n, classes]."""
+        return softmax(self._scores(X), axis=1)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def decision_function(self, X: Any) -> Floats:
+        """The scores [n, classes]; for two classes the log-odds of the second, [n]."""
+        score = self._scores(X)
+        return score[:, 1] - score[:, 0] if score.shape[1] == 2 else score
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of the largest score."""
+        best = self._scores(X).argmax(axis=1)
+        return self.classes_[best]
+
+
+class SparselyGatedMixtureRegressor(RegressorMixin, BaseSparselyGatedMixture):
+    """Mixture of small neural experts of which a gate asks a few for every row (H-4), for numbers; squared error.
+
+    Parameters
+    ----------
+    as for `SparselyGatedMixtureClassifier`, without class_weight
+
+    Columns and targets are standardised inside; losses in ``history_`` are half squared errors of standardised targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.experts.sparsely_gated import SparselyGatedMixtureRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1.0, 1.0, (500, 2))
+    >>> y = np.where(X[:, 0] > 0.0, 3.0 * X[:, 1], np.sin(5.0 * X[:, 1])) + 0.1 * rng.normal(size=500)
+    >>> model = SparselyGatedMixtureRegressor(random_state=0).fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 1)
+    0.9
+    """
+
+    def __init__(
+        self,
+        *,
+        n_experts: int = 8,
+        top_k: int | None = 2,
+        n_layers: int = 1,
+        hidden_units: int = 16,
+        layer_width: int = 16,
+        noisy_gating: bool = True,
+        importance_loss: float = 0.1,
+        load_loss: float = 0.1,
+        alpha: float = 1e-4,
+        learning_rate: float = 0.01,
+        batch_size: int | Literal["auto"] = "auto",
+        max_iter: int = 100,
+        early_stopping: bool | Literal["auto"] = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 20,
+        tol: float = 1e-4,
+        categorical_features: Any = "from_dtype",
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_experts = n_experts
+        self.top_k = top_k
+        self.n_layers = n_layers
+        self.hidden_units = hidden_units
+        self.layer_width = layer_width
+        self.noisy_gating = noisy_gating
+        self.importance_loss = importance_loss
+        self.load_loss = load_loss
+        self.alpha = alpha
+        self.learning_rate = learning_rate
+        self.batch_size: int | Literal["auto"] = batch_size
+        self.max_iter = max_iter
+        self.early_stopping: bool | Literal["auto"] = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
+        target = read_targets_regression(y, len(X))
+        if target.ndim > 1:
+            raise ValueError(
+                f"y has {target.shape[1]} outputs, {type(self).__name__} takes one; wrap it in "
+                "sklearn.multioutput.MultiOutputRegressor."
+            )
+        largest = float(np.abs(target).max())
+        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
+            raise ValueError(
+                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
+                "float64: divide y by a number of that size."
+            )
+        return Rows(X, target, np.empty(0, np.int64), weight)
+
+    def _as_batch(self, rows: Rows) -> Batch:
+        y = (rows.target - self._centre) / self._scale if self._scale > 0.0 else np.zeros(len(rows.X))
+        return Batch(self._standardised(rows.X), y, rows.weight)
+
+    def _train(self, rows: Rows) -> None:
+        self._centre = float(np.average(rows.target, weights=rows.weight))
+        deviation = math.sqrt(float(np.average((rows.target - self._centre) ** 2, weights=rows.weight)))
+        self._scale = deviation if deviation > 1e-12 * abs(self._centre) else 0.0  # rounding is no deviation
+        super()._train(rows)
+
+    def predict(self, X: Any) -> Floats:
+        """The mixed answer of the experts."""
+        score = self._scores(X)[:, 0]
+        return self._centre + self._scale * score

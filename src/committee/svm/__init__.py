@@ -1,0 +1,1 @@
+"""Support vector machines: kernel functions, one solver, the estimators over it."""

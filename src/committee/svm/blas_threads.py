@@ -1,0 +1,39 @@
+"""One BLAS thread while our own threads share the work.
+
+BLAS cuts a product by the number of its threads, and sums in another order then: pinned to one, and given tiles whose
+size never changes, it returns the same bits for any n_jobs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+_lock = Lock()
+_open: list[Any] = []  # the limit in force, once for every block that is inside
+
+
+@cache
+def _controller() -> Any:
+    importlib.import_module("scipy.linalg")  # it brings a BLAS of its own, which must be there to be found
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Generator[None]:
+    """BLAS works on one thread inside; blocks may overlap, the last one to leave gives the threads back."""
+    with _lock:
+        _open.append(_open[0] if _open else _controller().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            limit = _open.pop()
+            if not _open:
+                limit.restore_original_limits()

@@ -1,0 +1,227 @@
+"""What all kernel machines share as estimators: reading and scaling the table, the kernel, the answers."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.columns import Columns
+from committee.base.progress import progress
+from committee.base.validation import read_table, read_training_table, read_weights
+from committee.data.history import History
+from committee.svm.expansion import Expansion
+from committee.svm.kernel_functions import (
+    NAMES,
+    Gamma,
+    GramFunction,
+    Kernel,
+    Linear,
+    Precomputed,
+    RowFunction,
+    make_kernel,
+)
+from committee.svm.kernel_rows import KernelRows
+from committee.svm.machine import Machine, make_machine
+from committee.svm.mercer import judge_points
+from committee.svm.scaling import fit_scaling, refuse_values, warn_of_scales
+from committee.svm.smo import OnStep, Problem, Progress, Solution, Step, solve
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+SMALLEST = 1e-100
+"""Of the largest |x|: squares of it stay far from the end of float64."""
+
+MERCER_ROWS = 200
+"""Rows on which a kernel that is not known to be valid is checked at every fit."""
+
+
+class Record(NamedTuple):
+    """An outer step of the solver: a row of `history_`."""
+
+    machine: int
+    step: int  # pairs moved so far
+    objective: float
+    gap: float  # of the KKT conditions
+    n_support: int
+
+
+class Task(NamedTuple):
+    """The rows that count, as the kernel sees them."""
+
+    table: Floats  # [n, d]
+    kept: Rows  # [n] their positions in the user's table
+    weight: Floats  # [n]
+    kernel: Kernel  # settled on them
+
+
+class BaseKernelMachine(BaseEstimator):
+    """Estimators over the dual problem of `smo.py`."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(NAMES)), callable],
+        "degree": [Interval(Real, 0.0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "cache_size": [Interval(Real, 0.0, None, closed="neither")],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "scale": ["boolean"],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+        "verbose": ["verbose"],
+    }
+
+    if TYPE_CHECKING:
+        kernel: Any
+        degree: float
+        gamma: Gamma
+        coef0: float
+        tol: float
+        cache_size: float
+        max_iter: int
+        scale: bool
+        n_jobs: int | None
+        verbose: int
+        columns_: Columns
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
+        return tags
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def _read(self, X: Any, sample_weight: ArrayLike | None) -> tuple[Floats, Floats]:
+        """The table as the user sees it and the weights; sets `columns_`."""
+        columns, found = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
+        table = np.asarray(found, np.float64)
+        weight = read_weights(sample_weight, len(table))
+        self.columns_ = columns
+        self._refuse(table)
+        return table, np.ones(len(table)) if weight is None else weight
+
+    def _refuse(self, table: Floats) -> None:
+        refuse_values(table, self.columns_, type(self).__name__)
+        largest = float(np.abs(table).max())
+        if not self.scale and 0.0 < largest < SMALLEST:
+            raise ValueError(
+                f"The largest |x| is {largest:.3g}, too small for products in float64: multiply the columns, or set "
+                "scale=True."
+            )
+
+    def _prepare(self, table: Floats, weight: Floats) -> Task:
+        """Drop rows without weight, scale, settle the kernel; warn of what will not work well."""
+        kernel = make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+        kept = np.flatnonzero(weight > 0.0)
+        is_given = isinstance(kernel, Precomputed)
+        if is_given and table.shape[0] != table.shape[1]:
+            raise ValueError(
+                f"Precomputed matrix must be a square matrix. Input is a {table.shape[0]}x{table.shape[1]} matrix."
+            )
+        if is_given and self.scale:
+            raise ValueError("scale=True scales columns of X, which a precomputed Gram matrix does not have.")
+        table, weight = table[kept], weight[kept]
+        self._scaling = fit_scaling(table, weight) if self.scale else None
+        if self._scaling is not None:
+            table = np.asarray(self._scaling.apply(table), np.float64)
+        settled = kernel.settle(table, weight)
+        if not isinstance(settled, Precomputed | GramFunction | RowFunction):
+            warn_of_scales(table, self.columns_, stacklevel=4)
+        return Task(table, kept, weight, settled)
+
+    def _rows(self, task: Task) -> KernelRows:
+        rows = KernelRows(task.kernel, task.table, cache_size=self.cache_size, n_jobs=self.n_jobs, place=task.kept)
+        if not task.kernel.is_psd:
+            check = judge_points(task.kernel, rows.exact_points, MERCER_ROWS)
+            if not check.is_psd:
+                warnings.warn(
+                    f"{check.verdict} The machine then has no unique optimum, and what is found may be a poor one: "
+                    "choose another kernel or other parameters.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+        return rows
+
+    # --- solving ------------------------------------------------------------------------------------------------------
+
+    def _solve(self, problem: Problem, rows: KernelRows, watch: OnStep | None = None) -> Solution:
+        """`smo.solve` with this estimator's settings and a word on progress."""
+        with progress(type(self).__name__, 0, int(self.verbose)) as tick:
+
+            def on_step(run: Progress, step: Step) -> None:
+                tick(f"gap {step.gap:.2e}, {step.n_support} support vectors, objective {step.objective:.6g}")
+                if watch is not None:
+                    watch(run, step)
+
+            return solve(problem, rows, tol=self.tol, max_steps=self.max_iter, on_step=on_step)
+
+    def _train(self, task: Task, problem: Problem, stacklevel: int) -> Machine:
+        """One machine without classes: solve, and keep all there is to know."""
+        rows = self._rows(task)
+        found = self._solve(problem, rows)
+        machine = make_machine(problem, found, getattr(self, "offset", "free"), rows.n)
+        self._keep([machine], [found], stacklevel)
+        self.n_support_ = np.array([len(machine.support)], np.int32)
+        self.dual_coef_ = machine.coef[np.newaxis]
+        self.intercept_ = np.array([machine.offset])
+        self.n_iter_ = machine.n_steps
+        self._expand(task, rows, machine.support, machine.coef[:, np.newaxis], self.intercept_)
+        return machine
+
+    def _keep(self, machines: list[Machine], solutions: list[Solution], stacklevel: int = 4) -> None:
+        """What every machine measured; a warning where one is not optimal."""
+        self.machines_ = tuple(machines)
+        self.history_ = History.from_records(
+            [Record(k, *step) for k, found in enumerate(solutions) for step in found.records]
+        )
+        self.fit_status_ = int(not all(found.is_optimal for found in solutions))
+        late = [found for found in solutions if not found.is_optimal]
+        if late:
+            worst = max(found.gap for found in late)
+            which = "" if len(solutions) == 1 else f" in {len(late)} of {len(solutions)} machines"
+            warnings.warn(
+                f"The solver ended after {max(found.n_steps for found in late)} steps{which}: the KKT gap is "
+                f"{worst:.3g}, asked for was tol={self.tol:g}. Raise max_iter or tol, or scale the columns (set "
+                "scale=True).",
+                ConvergenceWarning,
+                stacklevel=stacklevel,
+            )
+
+    def _expand(self, task: Task, rows: KernelRows, support: Rows, coef: Floats, offset: Floats) -> None:
+        """Support vectors and what predictions need."""
+        self.kernel_ = task.kernel
+        self.support_ = task.kept[support].astype(np.int32)
+        is_given = isinstance(task.kernel, Precomputed)
+        self.support_vectors_ = np.empty((0, 0)) if is_given else task.table[support]
+        dtype: Any = rows.points.values.dtype.type
+        points = task.kernel.points(task.table[support], dtype, task.kept[support])
+        if is_given:
+            points = points._replace(values=np.empty((len(support), 0)))
+        self._expansion = Expansion(task.kernel, points, coef, offset)
+        self.shape_fit_ = (int(self.columns_.n_features) if is_given else len(task.kept), self.columns_.n_features)
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    def _values(self, X: Any) -> Floats:
+        """f(x) of every machine, [n, M]."""
+        check_is_fitted(self, "columns_")
+        table = np.asarray(read_table(self, X), np.float64)
+        self._refuse(table)
+        if self._scaling is not None:
+            table = np.asarray(self._scaling.apply(table), np.float64)
+        return self._expansion.values(table, self.n_jobs)
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the columns, for the linear kernel; of standardised columns where scale=True."""
+        if not isinstance(getattr(self, "kernel_", None), Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return self._expansion.coef.T @ self.support_vectors_

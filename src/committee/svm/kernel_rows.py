@@ -1,0 +1,233 @@
+"""Rows of the Gram matrix of a training table, computed in tiles and kept while there is room.
+
+A tile is one matrix product and one pass over it, both inside the processor's cache. Rows live in float32, in float64
+where the table is small; the row that was wanted longest ago leaves first. Several problems over the same rows (along
+C, one class against the rest) share one object.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.threads import n_threads, run
+from committee.svm.blas_threads import one_blas_thread
+from committee.svm.kernel_functions import GramFunction, Kernel, Points, RowFunction
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+SMALL = 2000
+"""Rows up to which kernel values are float64."""
+
+MEGABYTE = 2**20
+
+FEWEST = 16
+"""Rows that are kept in any case: the solver works on a few pairs."""
+
+TILE_ROWS, TILE_COLUMNS = 128, 1024
+"""Half a megabyte of float32: a tile stays in the second cache. They do not depend on threads, nor do the results."""
+
+PIECE = 1024
+"""Columns that `add` sums at a time."""
+
+LARGEST_SINGLE = 1e15
+"""Kernel values beyond it are kept in float64: sums of squares of float32 would overflow."""
+
+SPARE = 128 * MEGABYTE
+"""The largest memory that stays for the next problem: touching fresh memory costs as much as filling it."""
+
+_local = threading.local()
+_lock = threading.Lock()
+_spare: list[NDArray[np.uint8]] = []
+
+
+class KernelRows:
+    """Rows k(x_i, .) of a training table under a settled kernel."""
+
+    def __init__(
+        self, kernel: Kernel, X: Floats, *, cache_size: float = 200.0, n_jobs: int | None = None,
+        place: Rows | None = None,
+    ) -> None:  # fmt: skip
+        self.kernel, self.cache_size, self.n_jobs = kernel, cache_size, n_jobs
+        self.exact_points = kernel.points(X, np.float64, place)
+        self.n = self.exact_points.n
+        self.diagonal = kernel.diagonal(self.exact_points)
+        is_small = self.n <= SMALL
+        is_large = not np.abs(self.diagonal).max() < LARGEST_SINGLE
+        self.dtype: type[np.float32] | type[np.float64] = np.float64 if is_small or is_large else np.float32
+        self.points = self.exact_points
+        if self.dtype == np.float32:
+            single = kernel.points(X, np.float32, place)
+            self.points = self.exact_points if kernel.is_far_apart(single) else single
+        self._clear()
+
+    @property
+    def is_exact(self) -> bool:
+        """Are the rows float64?"""
+        return self.dtype == np.float64
+
+    def _clear(self) -> None:
+        size = np.dtype(self.dtype).itemsize
+        self.capacity = min(self.n, max(FEWEST, int(self.cache_size * MEGABYTE / (size * self.n))))
+        self._memory = _take_memory(self.capacity * self.n * size)
+        used = self._memory[: self.capacity * self.n * size]
+        self._cache: Array = used.view(self.dtype).reshape(self.capacity, self.n)
+        self._slot = np.full(self.n, -1, np.int64)  # of each row, -1 where it is not there
+        self._row = np.full(self.capacity, -1, np.int64)  # in each slot
+        self._stamp = np.zeros(self.capacity, np.int64)
+        self._mark = np.empty(self.n, np.int64)
+        self._clock = self._n_used = self.n_computed = 0
+        starts = range(0, self.n, TILE_COLUMNS)
+        self._tiles = [(self.points.take(slice(start, start + TILE_COLUMNS)), start) for start in starts]
+
+    def __del__(self) -> None:
+        if hasattr(self, "_memory"):
+            _give_back(self._memory)
+
+    def subset(self, rows: Rows) -> KernelRows:
+        """The Gram matrix of some of the rows; kernel values that are all there already are copied."""
+        part = KernelRows.__new__(KernelRows)
+        part.kernel, part.cache_size, part.n_jobs, part.dtype = self.kernel, self.cache_size, self.n_jobs, self.dtype
+        part.exact_points = self.exact_points.take(rows)
+        part.points = part.exact_points if self.points is self.exact_points else self.points.take(rows)
+        part.n, part.diagonal = len(rows), self.diagonal[rows]
+        part._clear()
+        if self.is_exact and self.capacity == self.n:
+            slots = self.fetch(np.arange(self.n))
+            part._cache[:] = self._cache[slots[rows]][:, rows]
+            part._slot[:] = part._row[:] = np.arange(part.n)
+            part._n_used = part.n
+        return part
+
+    # --- the cache ----------------------------------------------------------------------------------------------------
+
+    def fetch(self, rows: Rows) -> Rows:
+        """Slots of some rows, at most `capacity` different ones, computed where they are not there."""
+        self._clock += 1
+        slots = self._slot[rows]
+        is_here = slots >= 0
+        self._stamp[slots[is_here]] = self._clock
+        if is_here.all():
+            return slots
+        missing = rows[~is_here]
+        if not self._are_distinct(missing):
+            missing = np.unique(missing)
+        free = self._oldest(len(missing))
+        gone = self._row[free]
+        self._slot[gone[gone >= 0]] = -1
+        self._row[free] = -1
+        self._compute(missing, free)
+        self._row[free], self._slot[missing], self._stamp[free] = missing, free, self._clock
+        return self._slot[rows]
+
+    def _are_distinct(self, rows: Rows) -> bool:
+        """By marking each with its position: the last mark stays."""
+        order = np.arange(len(rows))
+        self._mark[rows] = order
+        return bool((self._mark[rows] == order).all())
+
+    def _oldest(self, n: int) -> Rows:
+        """Slots for n new rows: empty ones, or those whose rows were wanted longest ago."""
+        if self._n_used + n <= self.capacity:
+            self._n_used += n
+            return np.arange(self._n_used - n, self._n_used)
+        self._n_used = self.capacity
+        if n >= self.capacity:
+            return np.arange(self.capacity)
+        return np.sort(np.argpartition(self._stamp, n - 1)[:n])
+
+    def _compute(self, rows: Rows, slots: Rows) -> None:
+        starts = range(0, len(rows), TILE_ROWS)
+        lefts = [(self.points.take(rows[start : start + TILE_ROWS]), slots[start : start + TILE_ROWS])
+                 for start in starts]  # fmt: skip
+        calls = [(lefts, right, start) for right, start in self._tiles]
+        self._run(self._compute_columns, calls, len(rows) * self.n * 8)
+        self._cache[slots, rows] = self.diagonal[rows]  # where the rounding of a distance shows most
+        self.n_computed += len(rows)
+
+    def _compute_columns(self, lefts: list[tuple[Points, Rows]], right: Points, start: int) -> None:
+        for left, slots in lefts:
+            room = _room(left.n, right.n, left.values.dtype)
+            self.kernel.fill_rows(left, right, room, self._cache, slots, start)
+
+    def _run(self, function: Any, calls: list[tuple[Any, ...]], work: int) -> None:
+        with one_blas_thread():
+            run(function, calls, n_threads(self.n_jobs, work))
+
+    # --- what the solver asks -----------------------------------------------------------------------------------------
+
+    def block(self, rows: Rows, slots: Rows) -> Array:
+        """The Gram matrix of some rows among themselves, at `slots`; it holds until the next call in this thread."""
+        if self.is_exact or isinstance(self.kernel, GramFunction | RowFunction):
+            return np.ascontiguousarray(self._cache[slots[:, np.newaxis], rows])
+        # Two copies: a table times itself goes to a BLAS routine for half the matrix, and NumPy mirrors it slowly
+        some, others = self.points.take(rows), self.points.take(rows)
+        out = _room(some.n, some.n, self.points.values.dtype, "block")
+        with one_blas_thread():
+            self.kernel.fill(some, others, out)
+        return np.ascontiguousarray(out, self.dtype)
+
+    def add_sums(self, total: Floats, rows: Rows, coef: Floats) -> None:
+        """total += sum_k coef_k k(x_k, .) over any number of rows, in place."""
+        for start in range(0, len(rows), self.capacity):
+            some = slice(start, start + self.capacity)
+            self.add(total, self.fetch(rows[some]), coef[some])
+
+    def add(self, total: Floats, slots: Rows, coef: Floats) -> None:
+        """total += sum coef_k row_k over slots, in place."""
+        from committee.kernels.smo import add_rows
+
+        single = coef.astype(self.dtype)
+        threads = n_threads(self.n_jobs, len(slots) * self.n)
+        step = max(PIECE, -(-self.n // (PIECE * threads)) * PIECE)
+        calls = [
+            (total, self._cache, slots, single, start, min(start + step, self.n), np.empty(PIECE, self.dtype))
+            for start in range(0, self.n, step)
+        ]  # fmt: skip
+        run(add_rows, calls, threads)
+
+    def exact_sums(self, rows: Rows, others: Rows, coef: Floats, in_single: bool = False) -> Floats:
+        """sum_k coef_k k(x_row, x_k) over `others` in float64; kernel values too, unless float32 ones are enough."""
+        points = self.points if in_single else self.exact_points
+        pieces = [slice(start, start + TILE_COLUMNS) for start in range(0, len(others), TILE_COLUMNS)]
+        rights = [(points.take(others[piece]), coef[piece]) for piece in pieces]
+        found = np.zeros(len(rows))
+        calls = [(points, rows[start : start + TILE_ROWS], rights, found[start : start + TILE_ROWS])
+                 for start in range(0, len(rows), TILE_ROWS)]  # fmt: skip
+        self._run(self._exact_tile, calls, len(rows) * len(others) * 16)
+        return found
+
+    def _exact_tile(self, points: Points, rows: Rows, rights: list[tuple[Points, Floats]], out: Floats) -> None:
+        left = points.take(rows)
+        for right, coef in rights:
+            block = _room(left.n, right.n, points.values.dtype)
+            self.kernel.fill(left, right, block)
+            out += block.astype(np.float64, copy=False) @ coef
+
+
+def _take_memory(n_bytes: int) -> NDArray[np.uint8]:
+    """Memory of at least this size: what the last problem left, or fresh."""
+    with _lock:
+        if _spare and _spare[0].size >= n_bytes:
+            return _spare.pop()
+    return np.empty(n_bytes, np.uint8)
+
+
+def _give_back(memory: NDArray[np.uint8]) -> None:
+    with _lock:
+        if memory.size <= SPARE and (not _spare or _spare[0].size < memory.size):
+            _spare[:] = [memory]
+
+
+def _room(n_rows: int, n_columns: int, dtype: np.dtype[Any], name: str = "tile") -> Array:
+    """A block to work in, one per thread, name and dtype: fresh memory costs as much as filling it."""
+    key = name + dtype.str
+    found = _local.__dict__.get(key)
+    if found is None or found.size < n_rows * n_columns:
+        found = _local.__dict__[key] = np.empty(max(TILE_ROWS * TILE_COLUMNS, n_rows * n_columns), dtype)
+    return found[: n_rows * n_columns].reshape(n_rows, n_columns)

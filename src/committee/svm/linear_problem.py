@@ -1,0 +1,120 @@
+"""The problem of every linear machine, with one cost for an answer too low and one for an answer too high.
+
+    P(w, b) = 1/2 |w|^2 + p/2 b^2 + sum_i up_i max(0, y_i - f_i - e)^q + down_i max(0, f_i - y_i - e)^q  ->  min
+
+with f_i = w x_i + b and q = 1 or 2. Regression has up = down = C. A class y in {-1, +1} is a number that only a wrong
+side costs: hinge(1 - y f) = max(0, y - f) for y = +1 and max(0, f - y) for y = -1, so up = C (y > 0), down = C (y < 0)
+and e = 0. The documents' problem has p = 0; LIBLINEAR takes p = 1 / intercept_scaling^2.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+Floats = NDArray[np.float64]
+
+BLOCK_ROWS = 2048
+"""Rows of a product taken at a time: a block of 50 columns stays in the second-level cache."""
+
+
+class LinearProblem(NamedTuple):
+    """Rows, targets and costs of one machine."""
+
+    X: Any  # [n, d] floats in C order; for `primal_newton` also a sparse array in rows (CSR)
+    y: Floats  # [n]
+    up: Floats  # [n], cost of an answer below y - epsilon
+    down: Floats  # [n], cost of an answer above y + epsilon
+    epsilon: float
+    has_intercept: bool
+    intercept_penalty: float  # p
+
+
+class Plane(NamedTuple):
+    """f(x) = w x + b."""
+
+    w: Floats  # [d]
+    b: float
+
+    @property
+    def margin(self) -> float:
+        """Width 2 / |w| of the strip |f| <= 1; infinite where nothing depends on x."""
+        norm = float(np.linalg.norm(self.w))
+        return 2.0 / norm if norm > 0.0 else np.inf
+
+
+def flat_plane(d: int) -> Plane:
+    return Plane(np.zeros(d), 0.0)
+
+
+def answers(problem: LinearProblem, plane: Plane) -> Floats:
+    return problem.X @ plane.w + plane.b
+
+
+def size(problem: LinearProblem, plane: Plane) -> float:
+    """1/2 |w|^2 + p/2 b^2."""
+    return 0.5 * float(plane.w @ plane.w) + 0.5 * problem.intercept_penalty * plane.b**2
+
+
+def excess(y: Floats, f: Floats, epsilon: float) -> tuple[Floats, Floats]:
+    """How far answers f lie below and above the tube around y."""
+    r = y - f
+    return np.maximum(r - epsilon, 0.0), np.maximum(-r - epsilon, 0.0)
+
+
+def objective(problem: LinearProblem, plane: Plane, f: Floats, power: int) -> float:
+    """P(w, b) for answers f."""
+    low, high = excess(problem.y, f, problem.epsilon)
+    if power == 1:
+        return size(problem, plane) + float(problem.up @ low) + float(problem.down @ high)
+    return size(problem, plane) + float(problem.up @ low**2) + float(problem.down @ high**2)
+
+
+def dual_objective(problem: LinearProblem, beta: Floats, v: Floats, power: int) -> float:
+    """A lower bound of P from -down <= beta <= up (q = 1), with v = sum beta x and sum beta = 0 where p = 0.
+
+    y beta - e |beta| - 1/2 |v|^2 - (sum beta)^2 / 2p - [q = 2] sum beta^2 / 4 cost
+    """
+    bound = float(problem.y @ beta) - problem.epsilon * float(np.abs(beta).sum()) - 0.5 * float(v @ v)
+    if problem.has_intercept and problem.intercept_penalty > 0.0:
+        bound -= 0.5 * float(beta.sum()) ** 2 / problem.intercept_penalty
+    if power == 2:
+        cost = np.where(beta > 0.0, problem.up, problem.down)
+        bound -= 0.25 * float(np.sum(np.divide(beta**2, cost, out=np.zeros_like(beta), where=beta != 0.0)))
+    return bound
+
+
+def add_gram(H: Floats, X: Floats, c: Floats, has_intercept: bool) -> None:
+    """H += A' diag(c) A for the rows A = (x, 1) with c other than 0; changes H [d + 1, d + 1]."""
+    for sign in (1.0, -1.0):  # a product of a matrix with itself is half the work: roots of one sign at a time
+        rows = np.flatnonzero(c * sign > 0.0)
+        root = np.sqrt(sign * c[rows])
+        is_even = rows.size > 0 and bool(np.all(root == root[0]))
+        for start in range(0, rows.size, BLOCK_ROWS):
+            block, here = X[rows[start : start + BLOCK_ROWS]], root[start : start + BLOCK_ROWS]
+            if not is_even:
+                block *= here[:, np.newaxis]
+            factor = sign * (here[0] ** 2 if is_even else 1.0)
+            H[:-1, :-1] += factor * (block.T @ block)
+            if has_intercept:
+                total = factor * ((here / here[0] if is_even else here) @ block)
+                H[:-1, -1] += total
+                H[-1, :-1] += total
+        if has_intercept:
+            H[-1, -1] += sign * float(root @ root)
+
+
+def solve_positive(H: Floats, g: Floats) -> Floats:
+    """H^-1 g for a positive definite H; by its sound directions where rounding has spoiled it."""
+    try:
+        found = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
+        if np.all(np.isfinite(found)):
+            return found
+    except LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(H)
+    sound = values > 1e-14 * values[-1]
+    return vectors[:, sound] @ ((vectors[:, sound].T @ g) / values[sound])

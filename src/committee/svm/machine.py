@@ -1,0 +1,114 @@
+"""What a solved dual problem is as a machine: f(x) = sum_i c_i k(x_i, x) + b, with the evidence of its optimum.
+
+Offset. Every free support vector (0 < a < C) lies on its margin and gives the offset exactly at the optimum:
+
+    "free"    the mean over all free support vectors (LIBSVM's)
+    "both"    b = -1/2 [mean over class +1 of (w x_i - 1) + mean over class -1 of (w x_i + 1)], free vectors of
+              either class: for one of each, the documents' b = -1/2 (w x_+ + w x_-)
+
+Without free support vectors any b between two bounds is optimal, and the middle is taken.
+
+Duality gap. With the multipliers nu of the sums and the reduced gradient r = Qa + p - A'nu, the dual of the dual
+problem is worth 1/2 a'Qa + p'a less
+
+    sum_i a_i r_i + C_i max(0, -r_i) >= 0,
+
+which is the distance to the optimum at most, and zero there.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.svm.smo import Problem, Solution
+
+Floats = NDArray[np.float64]
+Offset = Literal["free", "both"]
+
+
+class Machine(NamedTuple):
+    """One trained machine; positions are those of the rows it was trained on."""
+
+    support: NDArray[np.int64]  # [m] rows with a coefficient
+    coef: Floats  # [m] their coefficients, sum a y of a row
+    is_bounded: NDArray[np.bool_]  # [m] a support vector at the bound C
+    offset: float  # b
+    scale: float  # by which a nu-machine divided its coefficients, 1 for others
+    half_width: float  # half the distance of the levels of both signs: rho, or -epsilon, of nu-machines
+    squared_norm: float  # |w|^2
+    objective: float  # 1/2 a'Qa + p'a at the end, before that division
+    duality_gap: float
+    kkt_gap: float
+    n_steps: int
+    is_optimal: bool
+
+    @property
+    def margin(self) -> float:
+        """Width of the margin 2 / |w| (I-1)."""
+        return 2.0 / np.sqrt(self.squared_norm) if self.squared_norm > 0.0 else np.inf
+
+    @property
+    def n_free(self) -> int:
+        return int(np.count_nonzero(~self.is_bounded))
+
+    @property
+    def n_bounded(self) -> int:
+        return int(np.count_nonzero(self.is_bounded))
+
+
+def make_machine(problem: Problem, found: Solution, offset: Offset, n_rows: int, scale_by_rho: bool = False) -> Machine:
+    """The machine of a solution; `scale_by_rho` divides by the margin that a nu-machine finds for itself."""
+    nu = multipliers(problem, found, offset)
+    by = found.alpha * problem.y
+    coef = np.bincount(problem.row, by, minlength=n_rows)
+    at_bound = np.bincount(problem.row, found.alpha >= problem.upper, minlength=n_rows) > 0
+    support = np.flatnonzero(coef)
+    norm = float(by @ (found.f - problem.y * problem.p))
+    b, half_width = -float(nu.mean()), 0.5 * float(nu[0] - nu[1])
+    scale = half_width if scale_by_rho else 1.0
+    if not scale > 0.0:
+        raise ValueError(
+            "The classes leave no margin under this kernel and nu: raise nu, or choose another kernel or gamma."
+        )
+    return Machine(
+        support, coef[support] / scale, at_bound[support], b / scale, scale, half_width, max(norm, 0.0) / scale**2,
+        found.objective, duality_gap(problem, found, nu), found.gap, found.n_steps, found.is_optimal,
+    )  # fmt: skip
+
+
+def multipliers(problem: Problem, found: Solution, offset: Offset) -> Floats:
+    """The value f has on the margin, for y = +1 and for y = -1; the same where only y'a is fixed."""
+    is_free = (found.alpha > 0.0) & (found.alpha < problem.upper)
+    sides = [problem.y > 0.0, problem.y < 0.0]
+    if problem.is_by_class:
+        return np.array([_level(found, is_free & side, k) for k, side in enumerate(sides)])
+    counts = [np.count_nonzero(is_free & side) for side in sides]
+    if offset == "both" and all(counts):
+        return np.full(2, 0.5 * sum(float(found.f[is_free & side].mean()) for side in sides))
+    return np.full(2, _level(found, is_free, None))
+
+
+def _level(found: Solution, is_free: NDArray[np.bool_], side: int | None) -> float:
+    """The mean f of the free variables; the middle of what is possible where there are none."""
+    if is_free.any():
+        return float(found.f[is_free].mean())
+    low = found.lowest.min() if side is None else found.lowest[side]
+    high = found.highest.max() if side is None else found.highest[side]
+    ends = [float(end) for end in (low, high) if abs(end) < 1e37]
+    return float(np.mean(ends)) if ends else 0.0
+
+
+def duality_gap(problem: Problem, found: Solution, nu: Floats) -> float:
+    """How far the objective is from the optimum at most."""
+    r = problem.y * (found.f - np.where(problem.y > 0.0, nu[0], nu[1]))
+    lacking = np.maximum(-r, 0.0)
+    is_hard = np.isinf(problem.upper)
+    if is_hard.any():
+        # The primal point becomes feasible when w is divided by 1 - the largest violation
+        worst = float(lacking[is_hard].max())
+        norm = float((found.alpha * problem.y) @ (found.f - problem.y * problem.p))
+        return 0.5 * norm / (1.0 - worst) ** 2 + found.objective if worst < 1.0 else np.inf
+    return float(np.sum(found.alpha * r + problem.upper * lacking))

@@ -1,0 +1,193 @@
+"""The nu-machines (Schoelkopf, Smola, Williamson and Bartlett, New support vector algorithms, 2000).
+
+nu in (0, 1] takes the place of C, or of epsilon: at most a share nu of the rows lies beyond the margin (the tube), at
+least a share nu are support vectors. The margin rho, or the tube epsilon, is found along with w.
+
+    classes       min 1/2 a'Qa                        y'a = 0, sum a = nu sum w,      0 <= a_i <= w_i
+    regression    min 1/2 (a - a*)'K(a - a*) - t'(a - a*)    sum (a + a*) = C nu sum w,  0 <= a, a* <= C w_i
+
+Either way the sums of both signs are fixed by themselves. Classes: the solution is divided by rho, the margin then is
+where |f| = 1, and the machine equals that of `svc.py` with C = 1 / rho. (Chang and Lin, Training nu-support vector
+classifiers, 2001.)
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
+
+from committee.svm.kernel_functions import Gamma
+from committee.svm.kernel_machine import BaseKernelMachine
+from committee.svm.kernel_rows import KernelRows
+from committee.svm.machine import Machine, make_machine
+from committee.svm.multi_class import MultiClass
+from committee.svm.smo import Problem, Solution
+from committee.svm.svc import BaseSVC
+from committee.svm.svr import BaseSVR
+
+Floats = NDArray[np.float64]
+
+MOST_OF_CLASS = 0.99
+"""The share of the smaller class that may lie beyond the margin where nu asks for more: all would leave no margin."""
+
+
+def fill_up(upper: Floats, total: float) -> Floats:
+    """Variables at their bounds one after the other until they add up to `total`; one in between."""
+    before = np.concatenate([[0.0], np.cumsum(upper)[:-1]])
+    return np.clip(total - before, 0.0, upper)
+
+
+def nu_svc_problem(y: Floats, weight: Floats, nu: float) -> Problem:
+    """The dual problem of classes; y is +1 or -1."""
+    sides = (y > 0.0, y < 0.0)
+    smaller, total = min(float(weight[side].sum()) for side in sides), float(weight.sum())
+    share = 0.5 * nu * total
+    if smaller < share * (1.0 - 1e-12):
+        share = MOST_OF_CLASS * smaller
+        warnings.warn(
+            f"nu={nu:g} is infeasible where the smaller of two classes has {smaller / total:.3g} of the weight: its "
+            f"rows cannot be so large a share of the errors. Lowered to {2.0 * share / total:.4g} for this pair; lower "
+            "nu yourself.",
+            UserWarning,
+            stacklevel=6,
+        )
+    start = np.zeros(y.size)
+    for side in sides:
+        start[side] = fill_up(weight[side], share)
+    return Problem(y, np.zeros(y.size), weight, np.arange(y.size), start, is_by_class=True)
+
+
+def nu_svr_problem(target: Floats, upper: Floats, nu: float) -> Problem:
+    """The dual problem of regression; the first n variables are a, the others a*."""
+    n = target.size
+    start = fill_up(upper, 0.5 * nu * float(upper.sum()))
+    return Problem(
+        np.repeat([1.0, -1.0], n), np.concatenate([-target, target]), np.tile(upper, 2), np.tile(np.arange(n), 2),
+        np.tile(start, 2), is_by_class=True,
+    )  # fmt: skip
+
+
+class NuSVC(BaseSVC):
+    """Support vector classifier with a bound nu on the share of margin errors (I-2, I-6).
+
+    Parameters have scikit-learn's names and meanings; those beyond are explained at `SVC`. There is no `class_weight`
+    (both classes have the same sum of coefficients whatever their weights; scikit-learn's has no effect) and no
+    `offset` (the levels of both classes fix it together with the margin).
+
+    Examples
+    --------
+    >>> from committee import NuSVC
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = NuSVC(nu=0.3, scale=True).fit(sonar.X, sonar.y)
+    >>> model.n_support_.tolist(), round(model.score(sonar.X, sonar.y), 3)
+    ([74, 66], 1.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSVC._parameter_constraints,
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: float = 3,
+        gamma: Gamma = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200.0,
+        scale: bool = False,
+        multi_class: MultiClass = "ovo",
+        decision_function_shape: Literal["ovo", "ovr"] = "ovr",
+        break_ties: bool = True,
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma: Gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.scale = scale
+        self.multi_class: MultiClass = multi_class
+        self.decision_function_shape: Literal["ovo", "ovr"] = decision_function_shape
+        self.break_ties = break_ties
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[Machine, Solution]:
+        problem = nu_svc_problem(y, weight, self.nu)
+        found = self._solve(problem, rows)
+        return make_machine(problem, found, "free", rows.n, scale_by_rho=True), found
+
+
+class NuSVR(BaseSVR):
+    """Support vector regression with a bound nu on the share of rows outside the tube, whose width it finds (I-6).
+
+    Parameters have scikit-learn's names and meanings; those beyond are explained at `SVC`. ``epsilon_`` is the width.
+
+    Examples
+    --------
+    >>> from committee import NuSVR
+    >>> from committee.data.samples import load_sample
+    >>> import numpy as np
+    >>> ozone = load_sample("ozone")
+    >>> rows = ~np.isnan(ozone.X).any(axis=1)
+    >>> X, y = ozone.X[rows], ozone.y[rows]
+    >>> model = NuSVR(C=10.0, nu=0.5, scale=True).fit(X, y)
+    >>> round(model.epsilon_, 3), round(model.score(X, y), 3)
+    (1.058, 0.892)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseKernelMachine._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: float = 3,
+        gamma: Gamma = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200.0,
+        scale: bool = False,
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma: Gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.scale = scale
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _problem(self, target: Floats, weight: Floats) -> Problem:
+        return nu_svr_problem(target, self.C * weight, self.nu)
+
+    def _keep_tube(self, machine: Machine) -> None:
+        self.epsilon_ = max(-machine.half_width, 0.0) + 0.0  # no negative zero

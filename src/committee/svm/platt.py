@@ -1,0 +1,235 @@
+"""Probabilities of a machine: Platt scaling with the sigmoid held at 1/2 where f = 0 (Platt 1999).
+
+    P(y = +1 | x) = 1 / (1 + exp(-s f(x))),    s > 0 the one number to fit
+
+Platt's sigmoid has an offset too, and then says less than 1/2 of the class that f chooses wherever f lies between 0 and
+that offset. Without it the probabilities never contradict `predict`.
+
+s is fitted by the log-loss to values of f at rows that were held out: five machines, each without a fifth of the rows,
+over the kernel rows of the machine they are for (a row that is held out has C_i = 0: it is no support vector then).
+Equal rows are held out together and folds follow from the values of the rows, so a weight means repetition and there
+is nothing left to chance. Targets are Platt's: a class of N rows has (N + 1) / (N + K) instead of 1, so that s is
+finite for classes that can be separated.
+
+    two classes     p = (1 / (1 + exp(s f)), 1 / (1 + exp(-s f)))
+    one-rest        p_k = exp(s f_k) / sum_j exp(s f_j), one s for all machines
+    one-one         r_ij = 1 / (1 + exp(-s_ij f_ij)), an s for each pair, joined by (Wu, Lin and Weng 2004, method 2)
+
+                        min over p of  sum_{i<j} (r_ji p_i - r_ij p_j)^2,    sum p = 1
+
+Votes and joined pairs may disagree. Then the class voted for and those above it share what they have together, the
+nearest point at which the vote is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, log_softmax, softmax
+
+from committee.parts.resampling import content_order
+from committee.svm.kernel_rows import KernelRows
+from committee.svm.machine import Machine
+from committee.svm.multi_class import TwoSides
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+N_FOLDS = 5
+
+LEAST = 1e-3
+"""The smallest slope, in units of 1 / the mean spread of f: held-out rows that say the opposite leave f no trust."""
+
+SUREST = 1e-7
+"""Probabilities of pairs are kept so far from 0 and 1, where their system is singular."""
+
+STRICTLY = 1.0 + 16.0 * np.finfo(np.float64).eps
+"""By which the share of the chosen class is above the others after a tie."""
+
+
+class PlattScaling(NamedTuple):
+    """Slopes, and what the rows held out say of them."""
+
+    slope: Floats  # one for each pair, or one for all machines
+    log_loss: Floats  # mean of ln(1 / P(y | x)) over the rows held out, for each slope
+    n_folds: int  # 0 where a class has a single row: the training rows themselves had to do
+
+    def shares(self, values: Floats, chosen: Codes, n_classes: int) -> Floats:
+        """Probabilities [n, K] from the values [n, M] of the machines; largest for the class chosen."""
+        if n_classes == 2:
+            found = softmax(_two_sides(self.slope[0] * values[:, 0]), axis=1)
+        elif self.slope.size == 1:
+            found = softmax(self.slope[0] * values, axis=1)
+        else:
+            found = join_pairs(expit(self.slope * values), n_classes)
+        return agree(found, chosen)
+
+
+def fit_platt(
+    held_out: Sequence[Floats], plan: Sequence[TwoSides], places: Sequence[Codes], codes: Codes, weight: Floats,
+    n_folds: int,
+) -> PlattScaling:  # fmt: skip
+    """Slopes for values at rows that were held out, machine by machine; `places` are the rows of each."""
+    if len(plan) > 1 and plan[0].negative is None:
+        fits = [fit_slope(np.column_stack(held_out), codes, weight)]
+    else:
+        fits = [
+            fit_slope(_two_sides(values), (codes[some] == sides.positive).astype(np.int64), weight[some])
+            for values, sides, some in zip(held_out, plan, places, strict=True)
+        ]
+    slope, loss = np.array(fits).T
+    return PlattScaling(slope, loss, n_folds)
+
+
+def _two_sides(values: Floats) -> Floats:
+    """Values of the negative and of the positive side."""
+    return np.column_stack([np.zeros_like(values), values])
+
+
+def fit_slope(values: Floats, codes: Codes, weight: Floats) -> tuple[float, float]:
+    """The s > 0 that makes softmax(s values) [n, K] likeliest, and the mean log-loss.
+
+    The loss is convex in s: its slope, sum w (p - t) values, changes sign once.
+
+    >>> f = np.array([[0.0, -2.0], [0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, -0.5]])
+    >>> slope, loss = fit_slope(f, np.array([0, 0, 1, 1, 1]), np.ones(5))
+    >>> round(slope, 3), round(loss, 3)
+    (0.651, 0.438)
+    """
+    n_classes = values.shape[1]
+    total = np.bincount(codes, weight, n_classes)
+    target = np.repeat(1.0 / (total[codes] + n_classes), n_classes).reshape(-1, n_classes)
+    target[np.arange(codes.size), codes] *= total[codes] + 1.0
+    moved = values - values.mean(axis=1, keepdims=True)
+    spread = float(np.average(np.abs(moved).max(axis=1), weights=weight))
+
+    def rise(slope: float) -> float:
+        return float(weight @ ((softmax(slope * moved, axis=1) - target) * moved).sum(axis=1))
+
+    slope = 1.0
+    if spread > 0.0:
+        low, high = LEAST / spread, 1.0 / spread
+        while rise(high) < 0.0:
+            high *= 2.0
+        found: Any = brentq(rise, low, high, xtol=1e-12 / spread) if rise(low) < 0.0 else low
+        slope = float(found)
+    own = log_softmax(slope * moved, axis=1)[np.arange(codes.size), codes]
+    return slope, -float(np.average(own, weights=weight))
+
+
+# --- rows held out ---------------------------------------------------------------------------------------------------
+
+
+class Folds(NamedTuple):
+    """Which rows are held out together."""
+
+    of_row: Codes
+    n: int  # 0 where a class has a single distinct row, which cannot be held out
+
+    def take(self, rows: Codes) -> Folds:
+        return Folds(self.of_row[rows], self.n)
+
+
+def deal_folds(X: Floats, codes: Codes, n_folds: int = N_FOLDS) -> Folds:
+    """Equal rows in the same fold, the distinct rows of every class dealt evenly.
+
+    X as it came: the last digits of scaled columns depend on the order of the rows.
+    """
+    order = content_order(X, codes.astype(np.float64))
+    first, second = order[:-1], order[1:]
+    differs = codes[first] != codes[second]
+    for column in X.T:
+        differs |= column[first] != column[second]
+    group = np.concatenate([[0], np.cumsum(differs)])  # along `order`
+    class_of_group = codes[order][np.concatenate([[True], differs])]
+    counts = np.bincount(class_of_group)
+    n_folds = min(n_folds, int(counts[counts > 0].min()))
+    if n_folds < 2:
+        return Folds(np.zeros(codes.size, np.int64), 0)
+    rank = np.empty(class_of_group.size, np.int64)
+    for k in np.flatnonzero(counts):
+        rank[class_of_group == k] = np.arange(counts[k])
+    fold = np.empty(codes.size, np.int64)
+    fold[order] = rank[group] % n_folds
+    return Folds(fold, n_folds)
+
+
+def held_out_values(
+    train: Callable[[Floats], Machine], machine: Machine, rows: KernelRows, weight: Floats, folds: Folds
+) -> Floats:
+    """f at every row by a machine that did not see it; by the `machine` of all rows where there are no folds.
+
+    `train` makes a machine from weights of the rows: those held out have none.
+    """
+    if folds.n == 0:
+        return values_at(rows, machine, np.arange(rows.n))
+    values = np.empty(rows.n)
+    for k in range(folds.n):
+        is_out = folds.of_row == k
+        asked = np.flatnonzero(is_out)
+        values[asked] = values_at(rows, train(np.where(is_out, 0.0, weight)), asked)
+    return values
+
+
+def values_at(rows: KernelRows, machine: Machine, asked: Codes) -> Floats:
+    """f at some of the rows that a machine was trained among: from rows that are kept, else from kernel values."""
+    if rows.capacity < rows.n:
+        return rows.exact_sums(asked, machine.support, machine.coef) + machine.offset
+    total = np.zeros(rows.n)
+    rows.add(total, rows.fetch(machine.support), machine.coef)
+    return total[asked] + machine.offset
+
+
+# --- probabilities of several classes --------------------------------------------------------------------------------
+
+
+def join_pairs(pairs: Floats, n_classes: int) -> Floats:
+    """Probabilities [n, K] from those of all pairs i < j [n, K (K - 1) / 2] that it is i.
+
+    >>> p = np.array([0.5, 0.3, 0.2])
+    >>> pairs = np.array([[p[i] / (p[i] + p[j]) for i, j in ((0, 1), (0, 2), (1, 2))]])
+    >>> join_pairs(pairs, 3).round(6)
+    array([[0.5, 0.3, 0.2]])
+    """
+    sure = np.clip(pairs, SUREST, 1.0 - SUREST)
+    r = np.zeros((len(pairs), n_classes, n_classes))
+    i, j = np.triu_indices(n_classes, 1)
+    r[:, i, j], r[:, j, i] = sure, 1.0 - sure
+    # Q p = b 1, 1'p = 1 with Q_ii = sum_s r_si^2, Q_ij = -r_ji r_ij
+    system = np.ones((len(pairs), n_classes + 1, n_classes + 1))
+    system[:, :-1, :-1] = -r * r.transpose(0, 2, 1)
+    diagonal = np.arange(n_classes)
+    system[:, diagonal, diagonal] = (r**2).sum(axis=1)
+    system[:, -1, -1] = 0.0
+    right = np.zeros((len(pairs), n_classes + 1, 1))
+    right[:, -1] = 1.0
+    found = np.clip(np.linalg.solve(system, right)[:, :-1, 0], SUREST**2, None)
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def agree(shares: Floats, chosen: Codes) -> Floats:
+    """Shares whose largest is that of the class chosen: where it is not, it shares with those above it.
+
+    >>> agree(np.array([[0.5, 0.1, 0.4]]), np.array([2])).round(3)
+    array([[0.45, 0.1 , 0.45]])
+    """
+    wrong = np.flatnonzero(shares.argmax(axis=1) != chosen)
+    if not wrong.size:
+        return shares
+    some, at = shares[wrong], (np.arange(wrong.size), chosen[wrong])
+    own = some[at].copy()
+    others = some.copy()
+    others[at] = -np.inf
+    largest_first = -np.sort(-others, axis=1)[:, :-1]
+    # The mean with the m largest others rises while the next is above it: its maximum is the common level
+    means = (own[:, np.newaxis] + np.cumsum(largest_first, axis=1)) / np.arange(2, shares.shape[1] + 1)
+    level = means.max(axis=1)
+    some = np.minimum(some, level[:, np.newaxis])
+    some[at] = level * STRICTLY
+    out = shares.copy()
+    out[wrong] = some / some.sum(axis=1, keepdims=True)
+    return out

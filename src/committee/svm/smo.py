@@ -1,0 +1,311 @@
+"""The dual problem of every kernel machine, by sequential minimal optimisation in blocks.
+
+    min 1/2 a'Qa + p'a    y'a = const, 0 <= a_i <= C_i,    Q_ij = y_i y_j k(x_i, x_j)
+
+With g = K (a y) and f = g + y p (y times the gradient), a is optimal iff no variable that may rise along y (a_i < C_i
+where y_i = 1, a_i > 0 where y_i = -1) has an f below that of one that may fall: the gap of the KKT conditions is
+
+    max {f_j : j may fall} - min {f_i : i may rise} <= tol
+
+(Keerthi et al., Improvements to Platt's SMO algorithm, 2001). Every outer step takes the variables that violate most
+into a block of 512, half of which stays from the step before, and runs SMO with second-order selection inside it
+(Platt 1998; Fan, Chen and Lin 2005; block and kept half: Wen et al., ThunderSVM, 2018). The nu-machines fix the sum of
+each class, so that pairs are taken and the gap is measured within a class.
+
+Kernel rows are float32 in large problems, so the gradient drifts: when it says "optimal", all rows that decide are
+computed anew in float64, and the run goes on if they do not agree. In small problems everything is float64, and an
+active-set method (`active_set.py`) makes the last digits right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.svm.blas_threads import one_blas_thread
+from committee.svm.kernel_rows import KernelRows
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+BLOCK = 512
+"""Variables of a block: its Gram matrix fills the second cache."""
+
+SMALL_BLOCK, MANY_ROWS = 192, 4096
+"""With fewer rows than this a smaller block is faster: a large one would ask for rows that are never needed again."""
+
+FIRST_BLOCK = 128
+"""Blocks start with this size and double at every step: at first all rows look alike, and most are not needed."""
+
+INNER_TOL, FINAL_TOL = 0.1, 0.5
+"""A block is solved until its gap is this share of the gap of all, the next block needs no better one; and never to
+less than that share of tol."""
+
+SINGLE_NOISE, LITTLE_NOISE = 1e-6, 0.05
+"""Eight roundings of float32, and the share of tol that they may reach to be good enough for the last check."""
+
+FAR = 1e37
+"""Values beyond it stand for "may not be chosen"."""
+
+MANY_STEPS = 10_000_000
+"""Where the user sets no limit (at least 100 steps a variable): rounding may go round in circles."""
+
+FINE = 1e-3
+"""Small problems go on to this share of tol before the active-set method takes over, with as many steps again."""
+
+
+class Problem(NamedTuple):
+    """A dual problem over the rows of a table; several variables may share a row."""
+
+    y: Floats  # [v] +1 or -1
+    p: Floats  # [v]
+    upper: Floats  # [v] C_i, may be infinite
+    row: Rows  # [v] the row of each variable
+    start: Floats  # [v] feasible values, which fix the sums
+    is_by_class: bool = False  # the sum of each class is fixed, not only their difference
+
+
+class Step(NamedTuple):
+    """What an outer step measured: a row of `history_`."""
+
+    step: int  # pairs moved so far
+    objective: float
+    gap: float
+    n_support: int
+
+
+class Solution(NamedTuple):
+    """The optimum, and how sure it is."""
+
+    alpha: Floats  # [v]
+    f: Floats  # [v] g + y p
+    lowest: Floats  # [2] smallest f that may rise, for y = 1 and y = -1
+    highest: Floats  # [2] largest f that may fall
+    gap: float
+    objective: float
+    n_steps: int
+    is_optimal: bool
+    records: tuple[Step, ...]
+
+
+class Judgement(NamedTuple):
+    """Where the KKT conditions stand."""
+
+    up: Floats  # [v] f where a variable may rise, far off elsewhere
+    low: Floats  # [v] f where it may fall
+    lowest: Floats  # [2]
+    highest: Floats  # [2]
+
+    @property
+    def middle(self) -> float:
+        """About where the two sides meet."""
+        ends = np.concatenate([self.lowest, self.highest])
+        ends = ends[np.abs(ends) < FAR]
+        return float(ends.mean()) if ends.size else 0.0
+
+    def gap(self, is_by_class: bool) -> float:
+        if is_by_class:
+            return float(max(self.highest - self.lowest))
+        return float(self.highest.max() - self.lowest.min())
+
+
+class Progress:
+    """The variables of a run and the gradient they have; everything in place."""
+
+    def __init__(self, problem: Problem, rows: KernelRows) -> None:
+        self.problem, self.rows = problem, rows
+        self.alpha = problem.start.copy()
+        self.shift = problem.y * problem.p
+        self.g = np.zeros(rows.n)
+        self._add(self.coefficients())
+        self.block: Rows = np.empty(0, np.int64)
+        self.n_steps = 0
+        self.records: list[Step] = []
+
+    @property
+    def f(self) -> Floats:
+        return self.g[self.problem.row] + self.shift
+
+    @property
+    def objective(self) -> float:
+        """1/2 a'Qa + p'a, from g = K (a y)."""
+        by = self.alpha * self.problem.y
+        return float(0.5 * (by @ self.g[self.problem.row]) + self.problem.p @ self.alpha)
+
+    def coefficients(self) -> Floats:
+        """sum a y of every row."""
+        coef = np.zeros(self.rows.n)
+        np.add.at(coef, self.problem.row, self.alpha * self.problem.y)
+        return coef
+
+    def move(self, variables: Rows, by: Floats) -> None:
+        """The gradient after `by` was added to some variables."""
+        coef = np.zeros(self.rows.n)
+        np.add.at(coef, self.problem.row[variables], by * self.problem.y[variables])
+        self._add(coef)
+
+    def _add(self, coef: Floats) -> None:
+        used = np.flatnonzero(coef)
+        self.rows.add_sums(self.g, used, coef[used])
+
+    def judge(self) -> Judgement:
+        from committee.kernels.smo import judge
+
+        problem = self.problem
+        up, low, extremes = np.empty(problem.y.size), np.empty(problem.y.size), np.empty(4)
+        judge(self.g, problem.row, self.shift, problem.y, self.alpha, problem.upper, up, low, extremes)
+        return Judgement(up, low, extremes[::2], extremes[1::2])
+
+
+OnStep = Callable[[Progress, Step], None]
+
+
+def solve(
+    problem: Problem,
+    rows: KernelRows,
+    *,
+    tol: float = 1e-3,
+    max_steps: int = -1,
+    on_step: OnStep | None = None,
+) -> Solution:
+    """The optimum to `tol`, checked in float64; `on_step` is called after every outer step."""
+    from committee.svm.active_set import polish
+
+    limit = max_steps if max_steps >= 0 else max(MANY_STEPS, 100 * problem.y.size)
+    with one_blas_thread():
+        run = Progress(problem, rows)
+        is_optimal = _descend(run, tol, limit, on_step)
+        if rows.is_exact and is_optimal:
+            _descend(run, FINE * tol, min(limit, 2 * run.n_steps + 10 * problem.y.size), on_step)
+            polish(run)
+    judged = run.judge()
+    gap = judged.gap(problem.is_by_class)
+    _record(run, gap)
+    return Solution(
+        run.alpha, run.f, judged.lowest, judged.highest, gap, run.objective, run.n_steps, is_optimal,
+        tuple(run.records),
+    )  # fmt: skip
+
+
+def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> bool:
+    """Outer steps until the gap is at most tol (true) or the limit is reached (false)."""
+    target = tol
+    while True:
+        # Step 1: how far from optimal?
+        judged = run.judge()
+        gap = judged.gap(run.problem.is_by_class)
+        if gap <= target:
+            if run.rows.is_exact:
+                return True
+            # Step 2: the float32 gradient says so; is it true?
+            gap = _check_gradient(run, judged, tol)
+            if gap <= tol:
+                return True
+            target *= 0.7
+            judged = run.judge()
+        if run.n_steps >= limit:
+            return False
+        # Step 3: the variables that violate most
+        run.block = _choose(run, judged)
+        # Step 4: SMO among them, then the gradient of all rows
+        moved = _solve_block(run, judged, gap, min(target, tol), limit - run.n_steps)
+        if not moved and gap <= 10.0 * tol and not run.rows.is_exact:
+            return False  # float32 sees no better step
+        step = _record(run, gap)
+        if on_step is not None:
+            on_step(run, step)
+
+
+def _record(run: Progress, gap: float) -> Step:
+    step = Step(run.n_steps, run.objective, gap, int(np.count_nonzero(run.alpha)))
+    run.records.append(step)
+    return step
+
+
+def _check_gradient(run: Progress, judged: Judgement, tol: float) -> float:
+    """The gap after the gradient of every row that could decide it is computed anew, in float64.
+
+    Where the coefficients are small enough for the rounding of float32 kernel values not to matter (they differ in sign
+    from row to row, so their errors add up like a random walk), those are taken, and their error counts as gap.
+    """
+    problem = run.problem
+    coef = run.coefficients()
+    support = np.flatnonzero(coef)
+    side = (problem.y < 0.0).astype(np.int64)
+    lowest = judged.lowest[side] if problem.is_by_class else judged.lowest.min()
+    highest = judged.highest[side] if problem.is_by_class else judged.highest.max()
+    noise = SINGLE_NOISE * float(np.linalg.norm(coef)) * max(float(np.abs(run.rows.diagonal).max()), 1e-300)
+    in_single = run.rows.points is not run.rows.exact_points and noise <= LITTLE_NOISE * tol
+    width = 10.0 * tol
+    while True:
+        near = (judged.up <= lowest + width) | (judged.low >= highest - width)
+        rows = np.unique(problem.row[near])
+        exact = run.rows.exact_sums(rows, support, coef[support], in_single)
+        error = float(np.abs(exact - run.g[rows]).max(initial=0.0))
+        run.g[rows] = exact
+        if error <= 0.5 * width or len(rows) == run.rows.n:
+            return run.judge().gap(problem.is_by_class) + (noise if in_single else 0.0)
+        width = 8.0 * error
+
+
+# --- the block -------------------------------------------------------------------------------------------------------
+
+
+def _choose(run: Progress, judged: Judgement) -> Rows:
+    """The newer half of the last block, filled up with the variables that violate most on either side."""
+    n = run.problem.y.size
+    size = min(BLOCK if run.rows.n >= MANY_ROWS else SMALL_BLOCK, run.rows.capacity)
+    if n <= size:
+        return np.arange(n)
+    size = min(size, FIRST_BLOCK << min(len(run.records), 10))
+    kept = run.block[max(len(run.block) - size // 2, 0) :]
+    up, low = judged.up, judged.low
+    up[kept], low[kept] = np.inf, -np.inf
+    n_new = (size - len(kept)) // 2
+    if not run.problem.is_by_class:
+        return np.concatenate([kept, *_extremes(up, low, n_new)])
+    is_positive = run.problem.y > 0.0
+    first = _extremes(np.where(is_positive, up, np.inf), np.where(is_positive, low, -np.inf), n_new // 2)
+    second = _extremes(np.where(is_positive, np.inf, up), np.where(is_positive, -np.inf, low), n_new // 2)
+    return np.concatenate([kept, *first, *second])
+
+
+def _extremes(up: Floats, low: Floats, n: int) -> tuple[Rows, Rows]:
+    """Positions of the n smallest of `up` and of the n largest of `low`, none of them twice; `low` in place."""
+    n = max(n, 1)
+    risers = np.argpartition(up, n)[:n]
+    risers = risers[up[risers] < FAR]
+    low[risers] = -np.inf
+    fallers = np.argpartition(low, len(low) - n)[len(low) - n :]
+    return risers, fallers[low[fallers] > -FAR]
+
+
+def _solve_block(run: Progress, judged: Judgement, gap: float, tol: float, limit: int) -> bool:
+    """SMO inside the block; did anything move?"""
+    from committee.kernels.smo import solve_block
+
+    problem, rows, block = run.problem, run.rows, run.block
+    if problem.is_by_class:
+        block = block[np.argsort(problem.y[block] < 0.0, kind="stable")]
+    q = len(block)
+    n_first = int(np.count_nonzero(problem.y[block] > 0.0)) if problem.is_by_class else q
+    slots = rows.fetch(problem.row[block])
+    gram = rows.block(problem.row[block], slots)
+    f = run.g[problem.row[block]] + run.shift[block]
+    f -= judged.middle  # only differences count, and those of small numbers have more digits
+    alpha = run.alpha[block]
+    n_steps = solve_block(
+        gram, rows.diagonal[problem.row[block]].astype(rows.dtype), problem.y[block], problem.upper[block], alpha,
+        f.astype(rows.dtype), n_first, max(FINAL_TOL * tol, INNER_TOL * gap), min(limit, 100 * q),
+        np.empty((6, q), rows.dtype),
+    )  # fmt: skip
+    by = alpha - run.alpha[block]
+    moved = np.flatnonzero(by)
+    run.alpha[block] = alpha
+    run.n_steps += int(n_steps)
+    if moved.size:
+        rows.add(run.g, slots[moved], by[moved] * problem.y[block[moved]])
+    return bool(moved.size)

@@ -1,0 +1,313 @@
+"""Support vector classification (Boser, Guyon and Vapnik 1992; Cortes and Vapnik, Support-vector networks, 1995).
+
+    min 1/2 |w|^2 + C sum_i xi_i    y_i (w phi(x_i) + b) >= 1 - xi_i,  xi_i >= 0
+
+C is the documents' delta; C = infinity is the hard margin, for classes that can be separated. The dual problem is
+
+    min 1/2 a'Qa - sum a            y'a = 0,  0 <= a_i <= C w_i
+
+with w = sum a_i y_i phi(x_i): w_i counts row i so many times. The margin is 2 / |w| wide; support vectors have a_i > 0,
+those on the margin a_i < C, those beyond it a_i = C.
+
+Hard margins. With s = sum of a over either class, w / s joins a point of the convex hull of one class to one of the
+other: if |w| / s comes close to zero the hulls meet, and no plane separates them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from committee.base.fitting import all_or_nothing
+from committee.base.validation import read_targets_classification, read_weights
+from committee.svm.kernel_functions import Gamma
+from committee.svm.kernel_machine import BaseKernelMachine, Task
+from committee.svm.kernel_rows import KernelRows
+from committee.svm.machine import Machine, Offset, make_machine
+from committee.svm.multi_class import MultiClass, TwoSides, join, machine_plan, vote
+from committee.svm.platt import Folds, PlattScaling, deal_folds, fit_platt, held_out_values
+from committee.svm.smo import Problem, Progress, Solution, Step, solve
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+
+TOUCHING = 1e-10
+"""Squared distance of the hulls, in units of the largest k(x, x), at which classes count as not separable."""
+
+
+def svc_problem(y: Floats, upper: Floats, start: Floats | None = None) -> Problem:
+    """The dual problem of the soft margin; y is +1 or -1."""
+    n = y.size
+    return Problem(y, np.full(n, -1.0), upper, np.arange(n), np.zeros(n) if start is None else start)
+
+
+def require_separable(run: Progress, step: Step) -> None:
+    """Raise ValueError when the hulls of the classes touch: a hard margin does not exist."""
+    total = 0.5 * float(run.alpha.sum())
+    norm = 2.0 * (step.objective + float(run.alpha.sum()))  # |w|^2 = 2 (objective + sum a)
+    if total > 0.0 and norm <= TOUCHING * total**2 * max(float(np.abs(run.rows.diagonal).max()), 1e-300):
+        raise ValueError(
+            "The classes cannot be separated under this kernel: their convex hulls meet, so there is no hard margin. "
+            "Give a finite C, or another kernel."
+        )
+
+
+def svc(y: Floats, upper: Floats, rows: KernelRows, *, tol: float = 1e-3, max_steps: int = -1,
+        start: Floats | None = None, offset: Offset = "free") -> tuple[Machine, Solution]:  # fmt: skip
+    """A machine for two classes: y is +1 or -1, `upper` C times the weight of each row, `start` a warm start."""
+    problem = svc_problem(y, upper, start)
+    watch = require_separable if np.isinf(upper).any() else None
+    found = solve(problem, rows, tol=tol, max_steps=max_steps, on_step=watch)
+    return make_machine(problem, found, offset, rows.n), found
+
+
+def _has_probabilities(model: BaseSVC) -> bool:
+    if not model.probability:
+        raise AttributeError("Probabilities need probability=True at fit: their slope is found by cross-validation.")
+    return True
+
+
+class BaseSVC(ClassifierMixin, BaseKernelMachine):
+    """Machines for two classes, and the votes of several for more."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseKernelMachine._parameter_constraints,
+        "multi_class": [StrOptions({"ovo", "ovr"})],
+        "decision_function_shape": [StrOptions({"ovo", "ovr"})],
+        "break_ties": ["boolean"],
+    }
+    class_weight: ClassWeight = None
+    probability: bool = False
+    multi_class: MultiClass
+    decision_function_shape: Literal["ovo", "ovr"]
+    break_ties: bool
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from X [n, d] (the Gram matrix [n, n] where kernel="precomputed") and labels y.
+
+        `sample_weight` counts rows: 2 is a row that is there twice.
+        """
+        self._validate_params()
+        with all_or_nothing(self):
+            table, weight = self._read(X, sample_weight)
+            classes, codes = read_targets_classification(y, len(table))
+            task = self._prepare(table, weight)
+            present = np.unique(codes[task.kept])
+            if present.size < 2:
+                word = "1 class" if present.size == 1 else "no class"
+                raise ValueError(
+                    f"The number of classes has to be greater than one; got {word} among the rows that count."
+                )
+            self.classes_ = classes[present]
+            codes = np.searchsorted(present, codes[task.kept])
+            self._learn(task, codes, deal_folds(table[task.kept], codes) if self.probability else None)
+        return self
+
+    def _learn(self, task: Task, codes: Codes, folds: Folds | None) -> None:
+        n_classes = len(self.classes_)
+        self.class_weight_ = self._weigh(task.weight, codes)
+        weight = task.weight * self.class_weight_[codes]
+        read_weights(weight, codes.size, "class_weight")
+        rows = self._rows(task)
+        plan = machine_plan(n_classes, self.multi_class)
+        places = [_rows_of(codes, sides) for sides in plan]
+        trained = [
+            self._tell_apart(codes, weight, rows, sides, some, folds) for sides, some in zip(plan, places, strict=True)
+        ]
+        machines = [machine for machine, *_ in trained]
+        self._keep(machines, [found for _, found, _ in trained])
+        self.platt_: PlattScaling | None = None
+        if folds is not None:
+            self.platt_ = fit_platt([held_out for *_, held_out in trained], plan, places, codes, weight, folds.n)
+        joined = join(machines, places, codes, n_classes, self.multi_class)
+        self.n_support_ = joined.n_support
+        self.dual_coef_ = joined.dual_coef
+        self.intercept_ = np.array([machine.offset for machine in machines])
+        n_iter = np.array([machine.n_steps for machine in machines], np.int32)
+        self.n_iter_ = n_iter if n_classes > 2 else n_iter[:1]
+        self._expand(task, rows, joined.support, joined.coef, self.intercept_)
+
+    def _tell_apart(
+        self, codes: Codes, weight: Floats, rows: KernelRows, sides: TwoSides, some: Codes, folds: Folds | None
+    ) -> tuple[Machine, Solution, Floats]:
+        """The machine for two sides, on the rows of theirs; for probabilities, f at rows that were held out."""
+        y = np.where(codes[some] == sides.positive, 1.0, -1.0)
+        part = rows if some.size == codes.size else rows.subset(some)
+        machine, found = self._machine(y, weight[some], part)
+        if folds is None:
+            return machine, found, np.empty(0)
+
+        def train(w: Floats) -> Machine:
+            return self._machine(y, w, part)[0]
+
+        return machine, found, held_out_values(train, machine, part, weight[some], folds.take(some))
+
+    def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[Machine, Solution]:
+        raise NotImplementedError
+
+    def _weigh(self, weight: Floats, codes: Codes) -> Floats:
+        """A factor for each class; "balanced" makes their weights equal."""
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
+        if self.class_weight == "balanced":
+            total = np.bincount(codes, weight, minlength=len(self.classes_))
+            return total.sum() / (len(total) * total)
+        found = compute_class_weight(dict(self.class_weight), classes=self.classes_, y=self.classes_[codes])
+        by_class = np.asarray(found, np.float64)
+        if by_class.any() and not by_class.all():
+            absent = self.classes_[by_class == 0.0].tolist()[0]
+            raise ValueError(f"class_weight gives class {absent} no weight: leave its rows out, or give it a weight.")
+        return by_class
+
+    def decision_function(self, X: Any) -> Floats:
+        """f(x) [n] for two classes, positive for ``classes_[1]``.
+
+        For more, decision_function_shape="ovr" gives a value for every class [n, K]: under multi_class="ovo" the votes
+        with the confidences as fractions, under "ovr" the values of the machines; "ovo" gives those of all pairs.
+        """
+        values = self._values(X)
+        if len(self.classes_) == 2:
+            return values[:, 0]
+        if self.multi_class == "ovr" or self.decision_function_shape == "ovo":
+            return values
+        return vote(values, len(self.classes_))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class on whose side a row lies; of several, the one with most votes.
+
+        On a tie the confidences decide, as they do in `decision_function`; break_ties=False takes the first class.
+        """
+        chosen = self._choose(self._values(X))
+        return self.classes_[chosen]
+
+    def _choose(self, values: Floats) -> Codes:
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            return (values[:, 0] > 0.0).astype(np.int64)
+        if self.multi_class == "ovr":
+            return values.argmax(axis=1)
+        votes = vote(values, n_classes)
+        return (votes if self.break_ties else np.rint(votes)).argmax(axis=1)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes [n, K], the largest for the class that `predict` chooses (see `platt.py`)."""
+        values = self._values(X)
+        if self.platt_ is None:
+            raise NotFittedError("This SVC was fitted without probabilities: fit it again with probability=True.")
+        return self.platt_.shares(values, self._choose(values), len(self.classes_))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of the probabilities."""
+        return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+
+
+def _rows_of(codes: Codes, sides: TwoSides) -> Codes:
+    if sides.negative is None:
+        return np.arange(codes.size)
+    return np.flatnonzero((codes == sides.positive) | (codes == sides.negative))
+
+
+class SVC(BaseSVC):
+    """Support vector classifier (I-1 to I-6).
+
+    Parameters have scikit-learn's names and meanings; these are new or take more:
+
+    C : float
+        The penalty; infinity is the hard margin, with an error where the classes cannot be separated.
+    kernel : str, a kernel object, or a function
+        Also "laplacian" and "gaussian", objects of `committee.svm.kernel_functions` with ``+``, ``*`` and ``**``, a
+        function of two tables (their Gram matrix) or of two rows (a number).
+    scale : bool
+        Standardise the columns first.
+    offset : {"free", "both"}
+        The offset from all free support vectors, or as the mean over those of either class (see `machine.py`).
+    probability : bool
+        Find probabilities by five more fits; unlike scikit-learn's they always agree with `predict` (see `platt.py`).
+    multi_class : {"ovo", "ovr"}
+        One machine for each pair of classes, or one for each class against the rest.
+    break_ties : bool
+        Ties of votes are decided by the confidences (the default here), so that `predict` always is the largest value
+        of `decision_function`.
+    max_iter : int
+        Limit on the pairs moved, -1 for none. There is no `shrinking`: the block solver gains nothing by it.
+    n_jobs : int
+        Threads for kernel values; they change no bit of the result.
+
+    Fitted attributes are scikit-learn's, and ``kernel_`` (with gamma as a number), ``machines_`` (one `Machine` each:
+    margin, free and bounded support vectors, duality gap, KKT gap), ``history_`` (objective, KKT gap and support
+    vectors over the steps of the solver), ``platt_`` (slopes of the probabilities).
+
+    Examples
+    --------
+    >>> from committee import SVC
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = SVC(C=4.0, scale=True).fit(sonar.X, sonar.y)
+    >>> model.n_support_.tolist(), round(model.score(sonar.X, sonar.y), 3)
+    ([74, 66], 1.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSVC._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "probability": ["boolean"],
+        "offset": [StrOptions({"free", "both"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: float = 3,
+        gamma: Gamma = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200.0,
+        class_weight: ClassWeight = None,
+        scale: bool = False,
+        offset: Offset = "free",
+        probability: bool = False,
+        multi_class: MultiClass = "ovo",
+        decision_function_shape: Literal["ovo", "ovr"] = "ovr",
+        break_ties: bool = True,
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma: Gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight: ClassWeight = class_weight
+        self.scale = scale
+        self.offset: Offset = offset
+        self.probability = probability
+        self.multi_class: MultiClass = multi_class
+        self.decision_function_shape: Literal["ovo", "ovr"] = decision_function_shape
+        self.break_ties = break_ties
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[Machine, Solution]:
+        upper = np.multiply(self.C, weight, out=np.zeros(y.size), where=weight > 0.0)  # an infinite C, a row held out
+        problem = svc_problem(y, upper)
+        found = self._solve(problem, rows, watch=require_separable if np.isinf(self.C) else None)
+        return make_machine(problem, found, self.offset, rows.n), found

@@ -1,0 +1,153 @@
+"""Support vector regression (Drucker et al. 1997; Vapnik, The nature of statistical learning theory, 1995).
+
+    min 1/2 |w|^2 + C sum_i max(0, |t_i - f(x_i)| - epsilon),    f(x) = w phi(x) + b
+
+A tube of width epsilon around f costs nothing. The dual problem has two variables a row, one for each side of the tube,
+
+    min 1/2 (a - a*)'K(a - a*) + sum (epsilon - t_i) a_i + sum (epsilon + t_i) a*_i
+
+with sum a = sum a*, 0 <= a, a* <= C w_i and f(x) = sum (a_i - a*_i) k(x_i, x) + b: the problem of `smo.py` with y = +1
+for a and -1 for a*, both sharing a kernel row.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee.base.fitting import all_or_nothing
+from committee.base.validation import read_targets_regression
+from committee.svm.kernel_functions import Gamma
+from committee.svm.kernel_machine import BaseKernelMachine, Task
+from committee.svm.machine import Machine, Offset
+from committee.svm.smo import Problem
+
+Floats = NDArray[np.float64]
+
+SMALLEST_TARGET, LARGEST_TARGET = 1e-100, 1e100
+"""Of the largest |y|: the objective stays far from the ends of float64."""
+
+
+def svr_problem(target: Floats, upper: Floats, epsilon: float, start: Floats | None = None) -> Problem:
+    """The dual problem of the tube; the first n variables are a, the others a*."""
+    n = target.size
+    return Problem(
+        np.repeat([1.0, -1.0], n),
+        np.concatenate([epsilon - target, epsilon + target]),
+        np.tile(upper, 2),
+        np.tile(np.arange(n), 2),
+        np.zeros(2 * n) if start is None else start,
+    )
+
+
+class BaseSVR(RegressorMixin, BaseKernelMachine):
+    """A machine whose answer is a number."""
+
+    C: float
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from X [n, d] (the Gram matrix [n, n] where kernel="precomputed") and numbers y.
+
+        `sample_weight` counts rows: 2 is a row that is there twice.
+        """
+        self._validate_params()
+        with all_or_nothing(self):
+            table, weight = self._read(X, sample_weight)
+            target = self._read_target(y, len(table))
+            task = self._prepare(table, weight)
+            self._learn(task, target[task.kept])
+        return self
+
+    def _read_target(self, y: Any, n_rows: int) -> Floats:
+        target = read_targets_regression(y, n_rows)
+        if target.ndim > 1:
+            raise ValueError(
+                f"y has {target.shape[1]} outputs, {type(self).__name__} takes one; wrap it in "
+                "sklearn.multioutput.MultiOutputRegressor."
+            )
+        largest = float(np.abs(target).max())
+        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
+            raise ValueError(
+                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
+                "float64: divide y by a number of that size."
+            )
+        return target
+
+    def _problem(self, target: Floats, weight: Floats) -> Problem:
+        raise NotImplementedError
+
+    def _learn(self, task: Task, target: Floats) -> None:
+        self._keep_tube(self._train(task, self._problem(target, task.weight), stacklevel=5))
+
+    def _keep_tube(self, machine: Machine) -> None:
+        """What a machine with a tube of its own reports."""
+
+    def predict(self, X: Any) -> Floats:
+        """f(x) [n]."""
+        return self._values(X)[:, 0]
+
+
+class SVR(BaseSVR):
+    """Support vector regression with a tube of width epsilon (I-6).
+
+    Parameters have scikit-learn's names and meanings; `kernel`, `scale`, `offset`, `max_iter` and `n_jobs` are those of
+    `SVC`. C infinite allows no error beyond the tube, and fails to converge where that cannot be.
+
+    Examples
+    --------
+    >>> from committee import SVR
+    >>> from committee.data.samples import load_sample
+    >>> import numpy as np
+    >>> ozone = load_sample("ozone")
+    >>> rows = ~np.isnan(ozone.X).any(axis=1)
+    >>> X, y = ozone.X[rows], ozone.y[rows]
+    >>> model = SVR(C=10.0, epsilon=1.0, scale=True).fit(X, y)
+    >>> len(model.support_), round(model.score(X, y), 3)
+    (151, 0.892)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseKernelMachine._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+        "offset": [StrOptions({"free", "both"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: float = 3,
+        gamma: Gamma = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        cache_size: float = 200.0,
+        scale: bool = False,
+        offset: Offset = "free",
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma: Gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.cache_size = cache_size
+        self.scale = scale
+        self.offset: Offset = offset
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _problem(self, target: Floats, weight: Floats) -> Problem:
+        return svr_problem(target, self.C * weight, self.epsilon)

@@ -1,0 +1,585 @@
+"""Bad and extreme input: mixtures of experts answer right or say what to do."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import HuberRegressor, Lasso, LogisticRegression, Perceptron
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+from committee.base import threads
+from committee.experts import em
+from committee.experts.density import MixtureOfExpertsDensity
+from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
+from tests.bad_input import (
+    BAD_LABELS,
+    BAD_TABLES,
+    BAD_TARGETS,
+    BAD_VALUES,
+    BAD_WEIGHTS,
+    LABEL_KINDS,
+    LABELS,
+    MAX,
+    OTHER_TABLES,
+    SAME_TABLES,
+    VALUES,
+    WEIGHTS,
+    N,
+    X,
+    changed,
+    has_params,
+    inf,
+    nan,
+    table,
+    target_of,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+SUPERVISED: list[type[Any]] = [MixtureOfExpertsRegressor, MixtureOfExpertsClassifier]
+MIXTURES: list[type[Any]] = [*SUPERVISED, MixtureOfExpertsDensity]
+METHODS = [
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "predict_std",
+    "gate_proba",
+    "expert_answers",
+    "score_samples",
+]
+JUDGES = ["responsibilities", "log_likelihood"]
+FRAME = pd.DataFrame(X, columns=list("abc"))
+
+
+def each(classes: list[type[Any]]) -> Any:
+    return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
+
+
+def make(cls: type[Any], **params: Any) -> Any:
+    """Two experts, a short search."""
+    return cls(**{"n_experts": 2, "n_restarts": 2, "max_iter": 30, "random_state": 0, **params})
+
+
+@cache
+def fitted(cls: type[Any]) -> Any:
+    """A model of the common rows, for reading only: fitted once."""
+    return make(cls).fit(X, target_of(cls))
+
+
+def answers_of(model: Any, rows: Any = X) -> Any:
+    if isinstance(model, MixtureOfExpertsDensity):
+        return model.score_samples(rows)
+    return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
+
+
+def assert_refused(
+    model: Any, error: type[Exception] | tuple[type[Exception], ...], text: str, *rows: Any, **more: Any
+) -> None:
+    """fit refuses with this text and leaves the model as it was."""
+    before = dict(vars(model))
+    with pytest.raises(error, match=text):
+        model.fit(*rows, **more)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+# --- refused ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
+@each(MIXTURES)
+def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
+    n_rows = len(bad) if isinstance(bad, list) and bad else N
+    y = np.resize(target_of(cls), n_rows)
+    assert_refused(cls(), error, text, bad, y)
+    model = fitted(cls)
+    for method in METHODS:
+        if hasattr(model, method):
+            with pytest.raises(error, match=text):
+                getattr(model, method)(bad)
+    for method in JUDGES:
+        if hasattr(model, method):
+            with pytest.raises(error, match=text):
+                getattr(model, method)(bad, y)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
+@each(MIXTURES)
+def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: str) -> None:
+    model = make(cls, max_iter=2).fit(FRAME, target_of(cls))
+    with pytest.raises(ValueError, match=text):
+        model.predict(other)
+
+
+@each(MIXTURES)
+def test_missing_numbers_are_refused_with_advice(cls: type[Any]) -> None:
+    text = r"contains NaN in column x\[1\], which .* does not accept: fill the missing .*SimpleImputer.* or take trees"
+    assert_refused(cls(), ValueError, text, changed(nan), target_of(cls))
+    for method in METHODS:
+        if hasattr(fitted(cls), method):
+            with pytest.raises(ValueError, match=text):
+                getattr(fitted(cls), method)(changed(nan))
+    named = FRAME.assign(b=None).astype({"b": "Float64"})
+    assert_refused(cls(), ValueError, "NaN in column b,", named, target_of(cls))
+
+
+@pytest.mark.parametrize(("y", "text"), BAD_TARGETS)
+@each(SUPERVISED)
+def test_a_bad_target_is_refused(cls: type[Any], y: Any, text: str) -> None:
+    assert_refused(cls(), (ValueError, TypeError), text, X, y)
+    for method in JUDGES:
+        with pytest.raises((ValueError, TypeError), match=text):
+            getattr(fitted(cls), method)(X, y)
+
+
+@pytest.mark.parametrize(("y", "text"), BAD_LABELS)
+def test_bad_labels_are_refused(y: Any, text: str) -> None:
+    assert_refused(MixtureOfExpertsClassifier(), ValueError, text, X, y)
+
+
+def test_a_class_that_was_not_there_in_fit_is_refused() -> None:
+    for method in JUDGES:
+        with pytest.raises(ValueError, match=r"classes that were not there in fit: \[7\]; it had \[0, 1\]"):
+            getattr(fitted(MixtureOfExpertsClassifier), method)(X, np.where(LABELS, 7, 0))
+
+
+@pytest.mark.parametrize(("y", "text"), BAD_VALUES)
+def test_bad_values_are_refused(y: Any, text: str) -> None:
+    assert_refused(MixtureOfExpertsRegressor(), ValueError, text, X, y)
+
+
+@pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
+@each(MIXTURES)
+def test_bad_weights_are_refused(cls: type[Any], weight: Any, text: str) -> None:
+    assert_refused(cls(), ValueError, text, X, target_of(cls), sample_weight=weight)
+
+
+@each(MIXTURES)
+def test_not_fitted(cls: type[Any]) -> None:
+    for method in METHODS:
+        if hasattr(cls(), method):
+            with pytest.raises(NotFittedError, match="Call 'fit'"):
+                getattr(cls(), method)(X)
+    for method in JUDGES:
+        if hasattr(cls(), method):
+            with pytest.raises(NotFittedError, match="Call 'fit'"):
+                getattr(cls(), method)(X, LABELS)
+    if cls is MixtureOfExpertsDensity:
+        with pytest.raises(NotFittedError, match="Call 'fit'"):
+            cls().sample()
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+BAD_PARAMETERS = table(
+    ("no experts", {"n_experts": 0}, r"'n_experts' .* \[1, inf\).*Got 0"),
+    ("half an expert", {"n_experts": 1.5}, "'n_experts' parameter of"),
+    ("no numbers", {"n_experts": []}, r"several such numbers to choose from; got \[\]"),
+    ("a bad number", {"n_experts": [1, 0]}, r"at least 1, .* got \[1, 0\]"),
+    ("l2", {"l2": -1.0}, "'l2' .* Got -1.0"),
+    ("gate_l2", {"gate_l2": nan}, "'gate_l2' .* Got nan"),
+    ("variance_prior", {"variance_prior": -1.0}, "'variance_prior' .* Got -1.0"),
+    ("gate", {"gate": "tree"}, "'gate' parameter of .* a str among"),
+    ("gate_features string", {"gate_features": "a"}, "'gate_features' parameter of"),
+    ("gate_features name", {"gate_features": ["a"]}, "the columns of X have no names: pass positions"),
+    ("gate_features position", {"gate_features": [3]}, r"gate_features as positions must be in 0 \.\. 2; got 3"),
+    ("gate_features twice", {"gate_features": [1, 1]}, "stands twice in gate_features"),
+    ("gate_features bool", {"gate_features": [True]}, "must hold names or positions of columns, not True"),
+    ("expert_features", {"expert_features": [0.5]}, "must hold names or positions of columns, not 0.5"),
+    ("criterion", {"criterion": "aic"}, "'criterion' parameter of .* a str among"),
+    ("validation_fraction", {"validation_fraction": 1.0}, "'validation_fraction' .* Got 1.0"),
+    ("init", {"init": "zeros"}, "'init' parameter of .* a str among"),
+    ("n_restarts", {"n_restarts": 0}, r"'n_restarts' .* \[1, inf\)"),
+    ("max_iter", {"max_iter": 0}, r"'max_iter' .* \[1, inf\)"),
+    ("tol", {"tol": -1.0}, "'tol' .* Got -1.0"),
+    ("covariance_type", {"covariance_type": "tied"}, "'covariance_type' parameter of .* a str among"),
+    ("categorical_features", {"categorical_features": [7]}, "categorical_features"),
+    ("categorical_features word", {"categorical_features": "all"}, "categorical_features must be 'from_dtype'"),
+    ("expert", {"expert": 3}, "'expert' parameter of"),
+    ("n_jobs 0", {"n_jobs": 0}, r"'n_jobs' .* Got 0"),
+    ("random_state", {"random_state": -1}, "'random_state' parameter"),
+    ("verbose", {"verbose": -1}, "'verbose' parameter"),
+)
+
+
+@pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
+@each(MIXTURES)
+def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text: str) -> None:
+    if not has_params(cls, **params):
+        pytest.skip("has no such parameter")
+    assert_refused(cls(**params), ValueError, text, X, target_of(cls))
+
+
+@each(MIXTURES)
+def test_every_parameter_is_in_the_table(cls: type[Any]) -> None:
+    tried = {name for case in BAD_PARAMETERS for name in case.values[0]}
+    assert set(cls().get_params()) <= tried
+
+
+def test_bad_experts_are_refused() -> None:
+    refused: list[tuple[type[Any], Any, str]] = [
+        (MixtureOfExpertsRegressor, KNeighborsRegressor(), "KNeighborsRegressor takes no sample_weight, .* take an"),
+        (MixtureOfExpertsClassifier, KNeighborsClassifier(), "KNeighborsClassifier takes no sample_weight"),
+        (MixtureOfExpertsClassifier, Perceptron(), "Perceptron has no predict_proba: an expert must say how sure"),
+        (MixtureOfExpertsRegressor, LogisticRegression(), "is a classifier"),
+        (MixtureOfExpertsClassifier, Lasso(), "is a regressor"),
+    ]
+    for cls, expert, text in refused:
+        assert_refused(make(cls, expert=expert), (ValueError, TypeError), text, X, target_of(cls))
+    model = make(MixtureOfExpertsRegressor, n_experts=[1, 2], expert=Lasso())
+    assert_refused(
+        model, ValueError, "how many parameters an expert of your own has: take criterion='held_out'", X, VALUES
+    )
+
+
+class _Infinite(Lasso):
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), inf)
+
+
+class _Wide(LogisticRegression):
+    def predict_proba(self, X: Any) -> Any:
+        return np.ones((len(X), 5))
+
+
+def test_experts_that_answer_nonsense_are_named() -> None:
+    text = "_Infinite must answer every row with a finite number; its predict gave"
+    assert_refused(make(MixtureOfExpertsRegressor, expert=_Infinite()), ValueError, text, X, VALUES)
+    text = "_Wide must give every row 2 finite probabilities"
+    assert_refused(make(MixtureOfExpertsClassifier, expert=_Wide()), ValueError, text, X, LABELS)
+
+
+def test_what_a_density_cannot_be_of() -> None:
+    cls = MixtureOfExpertsDensity
+    assert_refused(
+        cls(gate_features=[0, 1, 2]),
+        ValueError,
+        r"names every column of X \(n_features=3\): leave some for the densities",
+        X,
+    )
+    frame = FRAME.assign(c=pd.Categorical(np.where(LABELS, "a", "b")))
+    assert_refused(
+        cls(), ValueError, "Column c holds categories, which have no gaussian density: drop it, or name", frame
+    )
+    model = make(cls, gate_features=["c"]).fit(frame)
+    assert model.gate_proba(frame).shape == (N, 2)
+    with pytest.raises(ValueError, match="The gate has columns of its own: pass a table X that holds them"):
+        model.sample(3)
+    drawn, label = model.sample(X=frame)
+    assert drawn.shape == (N, 2)
+    assert label.shape == (N,)
+
+
+def test_too_few_rows_to_hold_some_out() -> None:
+    model = make(MixtureOfExpertsRegressor, n_experts=[1, 2], criterion="held_out")
+    assert_refused(model, ValueError, "n_samples=1: so few distinct rows cannot be divided", X[:1], VALUES[:1])
+
+
+def test_too_few_iterations_warn() -> None:
+    with pytest.warns(ConvergenceWarning, match=r"did not converge in 2 iterations: .* Raise max_iter or tol"):
+        make(MixtureOfExpertsRegressor, max_iter=2).fit(X, VALUES)
+
+
+# --- unusual input with one right answer -----------------------------------------------------------------------------
+
+NOTHING_TO_LEARN_FROM = table(
+    ("one row", X[:1], 1),
+    ("constant features", np.ones((N, 3)), N),
+    ("constant but for the sign of zero", np.where(X > 0, 0.0, -0.0), N),
+    ("constant and huge", np.full((N, 3), MAX), N),
+    ("categories all missing", pd.DataFrame({"c": pd.Categorical([None] * N, ["a"])}), N),
+    ("one category", pd.DataFrame({"c": pd.Categorical(["a"] * N)}), N),
+)
+
+
+@pytest.mark.parametrize(("features", "n_rows"), NOTHING_TO_LEARN_FROM)
+@each(SUPERVISED)
+def test_nothing_to_learn_from_gives_a_constant(cls: type[Any], features: Any, n_rows: int) -> None:
+    y = target_of(cls)[:n_rows]
+    answers = answers_of(make(cls, max_iter=200).fit(features, y), features)
+    if n_rows == 1 and is_classifier(cls()):
+        np.testing.assert_array_equal(answers, 1.0)
+    elif is_classifier(cls()):
+        np.testing.assert_allclose(answers[:, 1], y.mean(), rtol=1e-2)
+    else:
+        np.testing.assert_allclose(answers, y.mean(), rtol=1e-2)
+
+
+@pytest.mark.parametrize("features", [X[:1], np.ones((N, 3)), np.full((N, 3), MAX)])
+def test_a_density_without_spread_answers(features: Any) -> None:
+    model = make(MixtureOfExpertsDensity).fit(features)
+    assert np.isfinite(model.score_samples(features)).all()
+    assert np.isfinite(model.sample(5)[0]).all()
+
+
+@pytest.mark.parametrize("value", [7, 0, -3])
+@each(SUPERVISED)
+def test_one_class_or_one_value(cls: type[Any], value: int) -> None:
+    model = make(cls).fit(X, np.full(N, value))
+    np.testing.assert_allclose(np.asarray(model.predict(X), float), value, atol=1e-12)
+
+
+@pytest.mark.parametrize("names", LABEL_KINDS)
+@pytest.mark.parametrize("as_input", [np.asarray, list, pd.Series, pd.Categorical], ids=lambda f: f.__name__)
+def test_labels_come_back_as_they_were(as_input: Callable[..., Any], names: Any) -> None:
+    given = as_input(names[LABELS])
+    model = make(MixtureOfExpertsClassifier).fit(X, given)
+    assert set(model.classes_.tolist()) == set(np.asarray(list(names)).tolist()) or len(model.classes_) == 2
+    expected = fitted(MixtureOfExpertsClassifier).predict(X)
+    assert [list(model.classes_).index(label) for label in model.predict(X)] == expected.tolist()
+    np.testing.assert_allclose(model.responsibilities(X, given).sum(axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("fitted_on", "asked_on"), SAME_TABLES)
+@each(MIXTURES)
+def test_the_same_numbers_give_the_same_model(cls: type[Any], fitted_on: Any, asked_on: Any) -> None:
+    model = make(cls).fit(fitted_on, target_of(cls))
+    np.testing.assert_array_equal(answers_of(model, asked_on), answers_of(fitted(cls)))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", ">i4", "u8", "f2", "f4", ">f4", "?"])
+@each(MIXTURES)
+def test_other_dtypes_are_read_by_value(cls: type[Any], dtype: str) -> None:
+    rows = np.abs(10 * X).astype(dtype)
+    model = make(cls, max_iter=5).fit(rows, target_of(cls))
+    plain = rows.astype(np.float64)
+    expected = make(cls, max_iter=5).fit(plain, target_of(cls))
+    np.testing.assert_array_equal(answers_of(model, rows), answers_of(expected, plain))
+
+
+@each(MIXTURES)
+def test_read_only_and_memory_mapped_input_is_taken_and_left_alone(cls: type[Any], tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    y = target_of(cls).copy()
+    y.setflags(write=False)
+    weight = np.ones(N)
+    weight.setflags(write=False)
+    model = make(cls).fit(mapped, y, sample_weight=weight)
+    np.testing.assert_array_equal(answers_of(model, mapped), answers_of(fitted(cls)))
+    np.testing.assert_array_equal(mapped, X)
+
+
+@pytest.mark.parametrize("weight", WEIGHTS)
+@each(MIXTURES)
+def test_equal_weights_are_taken(cls: type[Any], weight: Any) -> None:
+    """Without priors, against which a weight counts, they change no answer."""
+    free = {name: 0.0 for name in ("l2", "gate_l2", "variance_prior") if has_params(cls, **{name: 0.0})}
+    y = target_of(cls)
+    rows = X[:, :1]
+    model = make(cls, max_iter=8, **free).fit(rows, y, sample_weight=weight)
+    expected = make(cls, max_iter=8, **free).fit(rows, y)
+    np.testing.assert_allclose(answers_of(model, rows), answers_of(expected, rows), rtol=1e-5, atol=1e-5)
+    assert np.isfinite(answers_of(make(cls).fit(X, y, sample_weight=weight))).all()
+
+
+@each(MIXTURES)
+def test_rows_of_weight_zero_count_for_nothing(cls: type[Any]) -> None:
+    y = target_of(cls)
+    weight = np.where(np.arange(N) < 30, 1.0, 0.0)
+    odd = np.where(np.arange(N)[:, None] < 30, X, 1e6)
+    model = make(cls).fit(odd, y, sample_weight=weight)
+    np.testing.assert_array_equal(answers_of(model), answers_of(make(cls).fit(X[:30], y[:30])))
+
+
+@each(MIXTURES)
+def test_weights_are_repetition_and_the_order_of_rows_means_nothing(cls: type[Any]) -> None:
+    y = target_of(cls)
+    counts = np.random.default_rng(0).integers(0, 4, N)
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(N), counts))
+    weighted = make(cls).fit(X, y, sample_weight=counts)
+    np.testing.assert_array_equal(answers_of(weighted), answers_of(make(cls).fit(X[rows], y[rows])))
+
+
+@pytest.mark.parametrize("decades", [10, 40, 90])
+@each(MIXTURES)
+def test_weights_of_many_decades(cls: type[Any], decades: int) -> None:
+    weight = np.logspace(-decades / 2, decades / 2, N)
+    assert np.isfinite(answers_of(make(cls).fit(X, target_of(cls), sample_weight=weight))).all()
+
+
+@pytest.mark.parametrize("values", [[-MAX, MAX], [-1e308, 1e308], [1e-300, 3e-300], [0.0, MAX]])
+@each(SUPERVISED)
+def test_two_extreme_values_are_told_apart(cls: type[Any], values: list[float]) -> None:
+    rows = np.array(values)[LABELS][:, np.newaxis]
+    y = LABELS if is_classifier(cls()) else LABELS.astype(float)
+    model = make(cls).fit(rows, y)
+    np.testing.assert_allclose(model.predict(rows), y, atol=0.05)
+
+
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**300])
+def test_the_scale_of_the_target_does_not_matter(scale: float) -> None:
+    """To one expert; where there are more, other numbers begin at other rows."""
+    one = make(MixtureOfExpertsRegressor, n_experts=1).fit(X, VALUES)
+    model = make(MixtureOfExpertsRegressor, n_experts=1).fit(X, VALUES * scale)
+    np.testing.assert_allclose(model.predict(X), one.predict(X) * scale, rtol=1e-9)
+    np.testing.assert_allclose(model.log_likelihood_, one.log_likelihood_ - N * np.log(scale), rtol=1e-9)
+    assert make(MixtureOfExpertsRegressor).fit(X, VALUES * scale).score(X, VALUES * scale) > 0.7
+
+
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**300])
+@each(MIXTURES)
+def test_the_scale_of_the_columns_does_not_matter(cls: type[Any], scale: float) -> None:
+    model = make(cls, n_experts=1).fit(X * scale, target_of(cls))
+    expected = answers_of(make(cls, n_experts=1).fit(X, target_of(cls)))
+    if cls is MixtureOfExpertsDensity:
+        expected = expected - 3.0 * np.log(scale)
+    np.testing.assert_allclose(answers_of(model, X * scale), expected, rtol=1e-9)
+
+
+# --- hard problems ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-2])
+@each(MIXTURES)
+def test_more_columns_than_rows(cls: type[Any], l2: float) -> None:
+    rng = np.random.default_rng(0)
+    wide = np.hstack([X[:20], rng.normal(size=(20, 60))])
+    model = make(cls, **({"l2": l2} if has_params(cls, l2=l2) else {})).fit(wide, target_of(cls)[:20])
+    assert np.isfinite(answers_of(model, wide)).all()
+    assert np.isfinite(model.history_.objective).all()
+    if is_classifier(model):
+        assert model.score(wide, LABELS[:20]) == 1.0
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-2])
+@each(MIXTURES)
+def test_duplicated_and_constant_columns_change_little(cls: type[Any], l2: float) -> None:
+    twice = np.column_stack([X, X[:, 0], np.full(N, 5.0)])
+    params = {"l2": l2, "gate_l2": l2} if has_params(cls, l2=l2) else {}
+    model = make(cls, **params).fit(twice, target_of(cls))
+    assert np.isfinite(answers_of(model, twice)).all()
+    if params:  # a doubled column halves what the prior costs, and no more
+        np.testing.assert_allclose(model.coef_[..., 0], model.coef_[..., 3], rtol=1e-5, atol=1e-8)
+        np.testing.assert_array_equal(model.coef_[..., 4], 0.0)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-6, 1.0])
+def test_separable_classes_have_finite_coefficients(l2: float) -> None:
+    y = (X[:, 0] > 0).astype(int)
+    model = make(MixtureOfExpertsClassifier, l2=l2, max_iter=100).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.history_.objective).all()
+    assert np.all(np.diff(model.history_.objective)[model.history_.repaired[1:] < 0] >= -1e-9)
+    assert model.score(X, y) == 1.0
+
+
+def test_an_expert_that_sees_one_class_only() -> None:
+    """Left of zero every row is of class 2: an expert there must not need the other classes."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, (300, 2))
+    y = np.where(rows[:, 0] < 0, 2, (rows[:, 1] > 0).astype(int))
+    for expert in (None, LogisticRegression()):
+        model = make(MixtureOfExpertsClassifier, expert=expert, l2=1e-4, max_iter=60 if expert is None else 15).fit(
+            rows, y
+        )
+        assert model.score(rows, y) > 0.97
+        assert np.isfinite(model.log_likelihood(rows, y)).all()
+
+
+@each(SUPERVISED)
+def test_duplicated_rows_with_contradicting_targets(cls: type[Any]) -> None:
+    rows = np.repeat(X, 2, axis=0)
+    y = np.tile([0, 1], N)
+    model = make(cls).fit(rows, y)
+    answers = answers_of(model, X)
+    np.testing.assert_allclose(answers[:, 1] if is_classifier(model) else answers, 0.5, atol=0.1)
+
+
+@pytest.mark.parametrize("n_levels", [1, 2, 40])
+@each(SUPERVISED)
+def test_categories_of_any_number_and_unseen_ones(cls: type[Any], n_levels: int) -> None:
+    rng = np.random.default_rng(1)
+    code = rng.integers(0, n_levels, 400)
+    effect = rng.normal(size=n_levels)[code]
+    frame = pd.DataFrame({"c": pd.Categorical(code.astype(str)), "x": rng.normal(size=400)})
+    y: Any = frame["x"] if n_levels == 1 else effect
+    y = np.asarray(y > 0.0) if is_classifier(cls()) else np.asarray(y)
+    model = make(cls).fit(frame, y)
+    assert model.score(frame, y) > 0.8
+    other = frame.assign(c=pd.Categorical(["nobody saw this"] * 400))
+    missing = frame.assign(c=pd.Categorical([None] * 400, ["0"]))
+    np.testing.assert_array_equal(answers_of(model, other), answers_of(model, missing))
+    as_polars = pl.from_pandas(frame.assign(c=frame["c"].astype(str))).with_columns(pl.col("c").cast(pl.Categorical))
+    np.testing.assert_array_equal(answers_of(model, as_polars), answers_of(model, frame))
+
+
+# --- one fit after another -------------------------------------------------------------------------------------------
+
+
+@each(MIXTURES)
+def test_a_refused_fit_leaves_a_fitted_model_as_it_was(cls: type[Any]) -> None:
+    y = target_of(cls)
+    model = make(cls).fit(FRAME, y)
+    answers = answers_of(model, FRAME)
+    assert_refused(model, ValueError, "Negative values", X[:, :2], y, -np.ones(N))
+    assert_refused(model, ValueError, "infinity", changed(inf), y)
+    if cls is not MixtureOfExpertsDensity:
+        assert_refused(model, ValueError, "pass one", X[:, :2], y[1:])
+        assert_refused(model, ValueError, "NaN", X, np.full(N, nan))
+    np.testing.assert_array_equal(answers_of(model, FRAME), answers)
+
+
+@each(MIXTURES)
+def test_an_interrupted_fit_changes_nothing(cls: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make(cls).fit(FRAME, target_of(cls))
+    calls = iter(range(12))
+    steps = em.e_step
+
+    def interrupted(*args: Any) -> Any:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return steps(*args)
+
+    monkeypatch.setattr(em, "e_step", interrupted)
+    assert_interrupted(model, target_of(cls))
+
+
+def assert_interrupted(model: Any, y: Any) -> None:
+    before = dict(vars(model))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:, :2], y)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+@each(MIXTURES)
+def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[Any]) -> None:
+    y = target_of(cls)
+    model = make(cls).fit(X, y)
+    unfitted: Any = clone(model)
+    for copy in (pickle.loads(pickle.dumps(model)), deepcopy(model), unfitted.fit(X, y)):
+        np.testing.assert_array_equal(answers_of(copy), answers_of(model))
+    answers = answers_of(model)
+    model.set_params(n_experts=1, max_iter=1, n_jobs=2)
+    np.testing.assert_array_equal(answers_of(model), answers)
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+@each(MIXTURES)
+def test_threads_change_no_bit(cls: type[Any], n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "WORK_PER_THREAD", 100)
+    y = target_of(cls)
+    one, many = make(cls, n_restarts=4, n_jobs=1).fit(X, y), make(cls, n_restarts=4, n_jobs=n_jobs).fit(X, y)
+    np.testing.assert_array_equal(answers_of(one), answers_of(many))
+    assert one.history_ == many.history_
+    np.testing.assert_array_equal(one.restarts_.short_run, many.restarts_.short_run)
+
+
+def test_weights_of_an_expert_that_is_robust() -> None:
+    """Another estimator with weights, to see that nothing is special about those above."""
+    model = make(MixtureOfExpertsRegressor, expert=HuberRegressor(), max_iter=5).fit(X, VALUES)
+    assert len(model.estimators_) == 2
+    assert model.score(X, VALUES) > 0.5

@@ -1,0 +1,138 @@
+"""Intervals and calibrated quantiles of forests: ranks by their definition, coverage, weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from committee import ExtraTreesRegressor, RandomForestRegressor
+from committee.forests.intervals import Residuals
+from committee.forests.quantiles import Calibrated, RankTally
+
+
+def rows(n: int = 300, seed: int = 0, n_values: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A target whose spread depends on the row; rounded to `n_values` values if there should be few."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 4))
+    y = 3.0 * X[:, 0] + (0.2 + X[:, 1]) * rng.normal(size=n)
+    return X, np.round(y * n_values / 8) if n_values else y
+
+
+def covered(y: np.ndarray, ends: np.ndarray) -> float:
+    return float(np.mean((ends[:, 0] <= y) & (y <= ends[:, -1])))
+
+
+# --- intervals --------------------------------------------------------------------------------------------------------
+
+
+def test_ends_are_order_statistics():
+    errors = np.random.default_rng(0).normal(size=199)
+    ends = Residuals.of(errors, np.ones(199)).ends(0.9)
+    np.testing.assert_array_equal(ends, np.sort(errors)[[9, 189]])  # the 10th from either end: 200 * 0.05
+    np.testing.assert_array_equal(Residuals.of(errors[:5], np.ones(5)).ends(0.99), np.sort(errors[:5])[[0, 4]])
+
+
+def test_an_error_of_weight_three_counts_as_three():
+    rng = np.random.default_rng(0)
+    errors, weight = rng.normal(size=80), rng.integers(1, 4, 80)
+    repeated = np.repeat(errors, weight)
+    for coverage in (0.5, 0.8, 0.9, 0.95):
+        expected = Residuals.of(repeated, np.ones(repeated.size)).ends(coverage)
+        np.testing.assert_array_equal(Residuals.of(errors, weight.astype(float)).ends(coverage), expected)
+
+
+def test_shares_as_weights_get_the_mean_one():
+    errors, weight = np.random.default_rng(0).normal(size=80), np.full(80, 1.0 / 80.0)
+    np.testing.assert_array_equal(Residuals.of(errors, weight).ends(0.9), Residuals.of(errors, np.ones(80)).ends(0.9))
+
+
+def test_heavy_errors_decide():
+    """Ten of a hundred errors are large and have nine tenths of the weight."""
+    errors = np.concatenate([np.full(90, 0.1), np.arange(1.0, 11.0)])
+    light, heavy = np.ones(100), np.concatenate([np.full(90, 0.01), np.full(10, 0.81)])
+    assert Residuals.of(errors, light).ends(0.5)[1] == 0.1
+    assert Residuals.of(errors, heavy).ends(0.5)[1] > 5.0
+
+
+# --- calibrated quantiles ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_values", [0, 6])
+def test_ranks_are_shares_of_the_leaves_out_of_bag(n_values: int):
+    X, y = rows(80, n_values=n_values)
+    forest = RandomForestRegressor(15, min_samples_leaf=4, keep_leaf_samples=True, random_state=0).fit(X, y)
+    leaves, samples = forest.apply(X), forest.leaf_samples_
+    tally = RankTally(y, y)
+    below, upto = np.full((2, 80), np.nan)
+    for i in range(80):
+        of_trees = []
+        for t in range(15):
+            if samples.counts[t][i] == 0:
+                same = (samples.leaves[t] == leaves[i, t]) & (samples.counts[t] > 0)
+                count = np.where(same, samples.counts[t], 0.0)
+                of_trees.append([count[y < y[i]].sum() / count.sum(), count[y <= y[i]].sum() / count.sum()])
+        if of_trees:
+            below[i], upto[i] = np.mean(of_trees, axis=0)
+    for t in range(15):
+        unseen = forest.out_of_bag_(t)
+        tally.add(samples.leaves[t], samples.counts[t], unseen, leaves[unseen, t])
+    np.testing.assert_allclose(tally.ranks, [below, upto], atol=1e-12)
+    expected = Calibrated.by_ranks(np.array([below, upto]), np.ones(80))
+    levels = np.array([0.05, 0.3, 0.5, 0.7, 0.95])
+    np.testing.assert_allclose(
+        forest.predict_quantiles(X, levels, "oob"), forest.predict_quantiles(X, expected.levels(levels))
+    )
+
+
+def test_true_distributions_keep_their_levels():
+    ranks = np.random.default_rng(0).random(20000)
+    calibrated = Calibrated.by_ranks(np.array([ranks, ranks]), np.ones(20000))
+    levels = np.linspace(0.02, 0.98, 25)
+    np.testing.assert_allclose(calibrated.levels(levels), levels, atol=0.015)  # four standard errors
+
+
+def test_levels_rise_even_for_two_values():
+    u, v = np.zeros(100), np.full(100, 0.9)  # every row is at the lower of two values
+    levels = Calibrated.by_ranks(np.array([u, v]), np.ones(100)).levels(np.linspace(0.01, 0.99, 50))
+    assert np.all(np.diff(levels) >= 0.0)
+    assert np.all((levels > 0.0) & (levels < 1.0))
+
+
+@pytest.mark.parametrize("n_values", [0, 7], ids=["continuous", "seven values"])
+def test_calibrated_quantiles_cover_what_they_say(n_values: int):
+    """Plain ones are too wide; 2,000 test rows, standard error 0.9 points and as much from the training rows."""
+    X, y = rows(1500, 1, n_values)
+    new, y_new = rows(2000, 2, n_values)
+    forest = RandomForestRegressor(100, keep_leaf_samples=True, random_state=0).fit(X, y)
+    plain, calibrated = (forest.predict_quantiles(new, [0.1, 0.5, 0.9], calibration) for calibration in (None, "oob"))
+    assert np.all(np.diff(calibrated, axis=1) >= 0.0)
+    assert covered(y_new, calibrated) == pytest.approx(0.8, abs=0.035)
+    if n_values:
+        assert covered(y_new, plain) > 0.85
+
+
+def test_calibration_counts_a_weight_as_rows():
+    X, y = rows(100)
+    weight = np.random.default_rng(0).integers(1, 4, 100)
+    repeated = np.repeat(np.arange(100), weight)
+    make: Any = lambda: RandomForestRegressor(20, keep_leaf_samples=True, random_state=0)  # noqa: E731
+    a, b = make().fit(X, y, weight), make().fit(X[repeated], y[repeated])
+    np.testing.assert_allclose(a.predict_quantiles(X, [0.1, 0.9], "oob"), b.predict_quantiles(X, [0.1, 0.9], "oob"))
+
+
+def test_calibration_needs_rows_out_of_bag():
+    X, y = rows(60)
+    for forest in (
+        ExtraTreesRegressor(5, keep_leaf_samples=True),
+        RandomForestRegressor(5, keep_leaf_samples=True, oob_score=False),
+    ):
+        with pytest.raises(ValueError, match="calibration='oob' needs rows out of bag"):
+            forest.fit(X, y).predict_quantiles(X, calibration="oob")
+    known = RandomForestRegressor(5, keep_leaf_samples=True).fit(X, y)
+    with pytest.raises(ValueError, match="calibration must be 'oob' or None, got 'cv'"):
+        known.predict_quantiles(X, calibration="cv")  # type: ignore[arg-type]
+    known.set_params(oob_score=False).fit(X, y)
+    with pytest.raises(ValueError, match="needs rows out of bag"):
+        known.predict_quantiles(X, calibration="oob")

@@ -1,0 +1,74 @@
+"""Many classes whose weights share an integer with them, against every cut by plain NumPy."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from committee.data.growth import CODES, NODE, RULES, WEIGHTS_OF_CLASSES
+from committee.kernels.many_classes import MOST_CLASSES, MOST_WEIGHT, pack_classes, search_many_classes
+from committee.kernels.scores import CLASS_GINI
+
+
+def make_node(classes: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    stat = np.column_stack([classes, weight]).astype(np.int64)
+    node = np.zeros(1, NODE)
+    node["n"], node["h"] = len(stat), weight.sum()
+    node["score"], node["feature"], node["code"] = -np.inf, -1, -1
+    return node, stat
+
+
+def make_rules(n_classes: int) -> np.ndarray:
+    rules = np.zeros(1, RULES)
+    rules["n_classes"], rules["criterion"] = n_classes, CLASS_GINI
+    return rules
+
+
+def best_by_hand(column: np.ndarray, classes: np.ndarray, weight: np.ndarray, n_classes: int) -> tuple[float, int]:
+    """Score and code of the first best cut after a code: sum of w_k^2 / w over both sides."""
+    found = (-np.inf, -1)
+    for code in np.unique(column)[:-1]:
+        sides = [np.bincount(classes[side], weight[side], n_classes) for side in (column <= code, column > code)]
+        score = sum(float(np.sum(side**2) / side.sum()) for side in sides)
+        found = max(found, (score, -int(code)), key=lambda pair: (round(pair[0], 9), pair[1]))
+    return found[0], -found[1]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [3, 7, MOST_CLASSES])
+def test_the_best_cut_is_found(weighted, n_classes, callable_part):
+    """By comparing all rows, by a histogram and by sorting; codes with ties and without."""
+    search, pack = callable_part(search_many_classes), callable_part(pack_classes)
+    for n, n_codes in product([3, 9, 64, 65, 700], [2, 20, 256, 257, 60_000]):
+        rng = np.random.default_rng([n, n_codes, weighted])
+        columns = rng.integers(0, n_codes, (3, n))
+        noisy = columns[1] / n_codes + rng.normal(scale=0.3, size=n)
+        classes = np.clip((noisy * n_classes).astype(np.int64), 0, n_classes - 1)
+        weight = rng.integers(1, 5, n) if weighted else np.ones(n, np.int64)
+        node, stat = make_node(classes, weight)
+        size = max(2 * n, 256)
+        packed, keys = np.empty((4, size + 8), np.int32), np.empty((2, size), np.uint32)
+        counters, gain, of_class = np.empty(2112, np.int32), np.empty(size), np.empty((2, n_classes), np.int64)
+        rules = make_rules(n_classes)[0]
+        assert pack(node[0], rules, stat, of_class[0], packed[WEIGHTS_OF_CLASSES])
+        for f, column in enumerate(columns):
+            packed[CODES, :n] = column
+            search(f, n_codes, node[0], rules, packed, keys, counters, of_class, gain)
+        by_hand = [best_by_hand(column, classes, weight.astype(float), n_classes) for column in columns]
+        best = max(score for score, _ in by_hand)
+        found = int(node["feature"][0])
+        np.testing.assert_allclose([node["score"][0], by_hand[found][0]], best, rtol=1e-9)
+        same_side = (columns[found] <= int(node["code"][0])) == (columns[found] <= by_hand[found][1])
+        assert same_side.all()
+
+
+def test_what_does_not_fit(callable_part):
+    pack, of_class, out = callable_part(pack_classes), np.empty(3, np.int64), np.empty(2, np.int32)
+    node, stat = make_node(np.array([0, 2]), np.array([1, MOST_WEIGHT]))
+    assert pack(node[0], make_rules(3)[0], stat, of_class, out)
+    assert of_class.tolist() == [1, 0, MOST_WEIGHT]
+    heavy, heavy_stat = make_node(np.array([0, 2]), np.array([1, MOST_WEIGHT + 1]))
+    assert not pack(heavy[0], make_rules(3)[0], heavy_stat, of_class, out)
+    assert not pack(node[0], make_rules(MOST_CLASSES + 1)[0], stat, of_class, out)
