@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, logsumexp
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.mixture import GaussianMixture
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from threadpoolctl import threadpool_limits
 
 import committee
@@ -60,7 +62,8 @@ def benchmarks(scale: Scale) -> list[Benchmark]:
         _growth("columns", [(n, 20, 4), (n, 40, 4), (n, 80, 4)]),
         _growth("experts", [(n, 20, 4), (n, 20, 8), (n, 20, 16)]),
         _flexmix(scale.rows(20_000), 10, 3),
-        _classifier(scale.rows(10_000), 20),
+        _fits(scale.rows(10_000), 20, is_class=True),
+        _fits(scale.rows(10_000), 20, is_class=False),
         _density(scale.rows(20_000), 10),
     ]
 
@@ -168,27 +171,40 @@ def _flexmix(n: int, d: int, n_experts: int) -> Benchmark:
     )  # fmt: skip
 
 
-def _classifier(n: int, d: int) -> Benchmark:
-    """A whole fit as it comes, with its test accuracy, beside one logistic regression."""
+def _fits(n: int, d: int, is_class: bool) -> Benchmark:
+    """Whole fits as they come, with their test error, beside one linear model and a neural network."""
+    load = tables.classes if is_class else tables.values
+    kind = "Classifier" if is_class else "Regressor"
 
     def fit(make: Any) -> Setup:
         def prepare() -> Call:
-            split = tables.classes(n, d)
+            split = load(n, d)
             return lambda: make().fit(split.X, split.y)
 
         return prepare
 
     def quality(model: Any) -> Mapping[str, float]:
-        split = tables.classes(n, d)
-        return {"accuracy": float(np.mean(model.predict(split.X_test) == split.y_test))}
+        split = load(n, d)
+        return {"accuracy" if is_class else "R2": float(model.score(split.X_test, split.y_test))}
 
-    from sklearn.linear_model import LogisticRegression
-
-    contenders = {
-        "committee": fit(partial(committee.MixtureOfExpertsClassifier, 4, n_jobs=1, random_state=0)),
-        "sklearn LogisticRegression": fit(LogisticRegression),
+    network = MLPClassifier if is_class else MLPRegressor
+    makers = {
+        "committee mixture": partial(getattr(committee, f"MixtureOfExperts{kind}"), 4, n_jobs=1, random_state=0),
+        "committee hierarchy": partial(
+            getattr(committee, f"HierarchicalMixtureOfExperts{kind}"), 2, 2, n_jobs=1, random_state=0
+        ),
+        "committee sparse gates": partial(getattr(committee, f"SparselyGatedMixture{kind}"), random_state=0),
+        "sklearn linear": LogisticRegression if is_class else Ridge,
+        "sklearn network": partial(network, early_stopping=True, max_iter=100, random_state=0),
     }
-    return Benchmark(f"experts/fit-{size(n, d)}", f"a whole fit of 4 experts, {size(n, d)}", contenders, quality)
+    covers = tuple(f"{name}{kind}" for name in ("HierarchicalMixtureOfExperts", "SparselyGatedMixture"))
+    task = (
+        f"whole fits of 4 experts, a tree of 4 and 8 neural ones, {size(n, d)}, {'classes' if is_class else 'numbers'}"
+    )
+    contenders = {name: fit(make) for name, make in makers.items()}
+    peers = ("sklearn linear", "sklearn network")
+    name = f"experts/fits-{'classes' if is_class else 'numbers'}-{size(n, d)}"
+    return Benchmark(name, task, contenders, quality, peers=peers, covers=covers)
 
 
 def _density(n: int, d: int) -> Benchmark:

@@ -12,7 +12,7 @@ from committee.base.dtypes import ROW
 from committee.base.jit import remove_stale_caches
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints
-from committee.kernels import leaves
+from committee.kernels import gram, leaves, smo
 from committee.kernels import mixture as mixtures
 from committee.kernels.dual_descent import descend
 from committee.kernels.linear_rows import measure_rows
@@ -98,6 +98,8 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     slope, kept = np.zeros(3), np.empty(n, np.uint8)
     measure_rows(X, y, weight, weight, 0.0, slope, 0.0, np.empty(n), np.empty(n), np.zeros(4))
     descend(X, y, -weight, weight, np.zeros(n), weight, 0.0, rows, np.inf, np.zeros(2), np.zeros(n), slope, kept)
+    say("kernel machines")
+    _warm_kernel_machines()
     say("mixtures of experts")
     _warm_mixtures()
     remove_stale_caches()
@@ -140,3 +142,24 @@ def _warm_mixtures() -> None:
     mixtures.logistic_slopes(score, y, a, b, a.copy())
     mixtures.softmax_slopes(score, a, weight, b, a.copy())
     mixtures.weigh_rows(np.ones((4, 3)), score, 0, 4, np.empty((4, 2, 3)))
+
+
+def _warm_kernel_machines() -> None:
+    """Blocks of Gram matrices and SMO, in both precisions."""
+    places, y = np.arange(4), np.array([1.0, -1.0, 1.0, -1.0])
+    for dtype in (np.float32, np.float64):
+        block, halves, cache = np.zeros((4, 4), dtype), np.zeros(4, dtype), np.zeros((4, 8), dtype)
+        gram.subtract_distances(block, block, np.zeros((4, 4), dtype))
+        gram.copy_rows(block, cache, places, 0)
+        if dtype == np.float32:
+            gram.raise_two(block, halves, halves)
+            gram.raise_two_into(block, halves, halves, cache, places, 0)
+            gram.copy_rows(np.zeros((4, 4)), cache, places, 0)
+        else:
+            gram.raise_e(block, halves, halves)
+        smo.solve_block(
+            np.eye(4, dtype=dtype), np.ones(4, dtype), y, np.ones(4), np.zeros(4), (-y).astype(dtype), 4, 1e-3, 100,
+            np.empty((6, 4), dtype),
+        )  # fmt: skip
+        smo.add_rows(np.zeros(8), cache, places, halves, 0, 8, np.empty(4, dtype))
+    smo.judge(np.zeros(4), places, np.zeros(4), y, np.zeros(4), np.ones(4), np.empty(4), np.empty(4), np.empty(4))

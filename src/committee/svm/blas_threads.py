@@ -7,8 +7,6 @@ size never changes, it returns the same bits for any n_jobs.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Generator
-from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -25,14 +23,14 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-@contextmanager
-def one_blas_thread() -> Generator[None]:
+class one_blas_thread:  # noqa: N801 - used like a function
     """BLAS works on one thread inside; blocks may overlap, the last one to leave gives the threads back."""
-    with _lock:
-        _open.append(_open[0] if _open else _controller().limit(limits=1, user_api="blas"))
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        with _lock:
+            _open.append(_open[0] if _open else _controller().limit(limits=1, user_api="blas"))
+
+    def __exit__(self, *error: object) -> None:
         with _lock:
             limit = _open.pop()
             if not _open:

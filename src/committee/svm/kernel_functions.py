@@ -48,7 +48,8 @@ class Points(NamedTuple):
     def take(self, rows: Any) -> Points:
         """Some of them: a slice or positions."""
         halves = self.halves[rows] if self.halves.size else self.halves
-        return Points(self.values[rows], halves, self.place[rows], tuple(part.take(rows) for part in self.parts))
+        parts = tuple(part.take(rows) for part in self.parts) if self.parts else ()
+        return Points(self.values[rows], halves, self.place[rows], parts)
 
     @property
     def n(self) -> int:

@@ -44,8 +44,8 @@ INNER_TOL, FINAL_TOL = 0.1, 0.5
 """A block is solved until its gap is this share of the gap of all, the next block needs no better one; and never to
 less than that share of tol."""
 
-SINGLE_NOISE, LITTLE_NOISE = 1e-6, 0.05
-"""Eight roundings of float32, and the share of tol that they may reach to be good enough for the last check."""
+SAMPLE, LITTLE_NOISE = 64, 0.1
+"""Rows on which float32 kernel values are compared with float64 ones, and the share of tol they may be wrong by."""
 
 FAR = 1e37
 """Values beyond it stand for "may not be chosen"."""
@@ -228,8 +228,8 @@ def _record(run: Progress, gap: float) -> Step:
 def _check_gradient(run: Progress, judged: Judgement, tol: float) -> float:
     """The gap after the gradient of every row that could decide it is computed anew, in float64.
 
-    Where the coefficients are small enough for the rounding of float32 kernel values not to matter (they differ in sign
-    from row to row, so their errors add up like a random walk), those are taken, and their error counts as gap.
+    Sums of float32 kernel values are taken where they are good enough: where on some of the rows they differ from those
+    of float64 values by a small part of tol. What they may be wrong by then counts as gap.
     """
     problem = run.problem
     coef = run.coefficients()
@@ -237,18 +237,28 @@ def _check_gradient(run: Progress, judged: Judgement, tol: float) -> float:
     side = (problem.y < 0.0).astype(np.int64)
     lowest = judged.lowest[side] if problem.is_by_class else judged.lowest.min()
     highest = judged.highest[side] if problem.is_by_class else judged.highest.max()
-    noise = SINGLE_NOISE * float(np.linalg.norm(coef)) * max(float(np.abs(run.rows.diagonal).max()), 1e-300)
-    in_single = run.rows.points is not run.rows.exact_points and noise <= LITTLE_NOISE * tol
-    width = 10.0 * tol
+    width, noise = 10.0 * tol, np.inf
     while True:
         near = (judged.up <= lowest + width) | (judged.low >= highest - width)
         rows = np.unique(problem.row[near])
+        if np.isinf(noise):
+            noise = _rounding(run.rows, rows, support, coef[support])
+        in_single = noise <= LITTLE_NOISE * tol
         exact = run.rows.exact_sums(rows, support, coef[support], in_single)
         error = float(np.abs(exact - run.g[rows]).max(initial=0.0))
         run.g[rows] = exact
         if error <= 0.5 * width or len(rows) == run.rows.n:
             return run.judge().gap(problem.is_by_class) + (noise if in_single else 0.0)
         width = 8.0 * error
+
+
+def _rounding(rows: KernelRows, asked: Rows, support: Rows, coef: Floats) -> float:
+    """What sums of float32 kernel values are wrong by, four times the largest error among some rows."""
+    if rows.points is rows.exact_points:
+        return 0.0
+    some = asked[:: -(-len(asked) // SAMPLE)]
+    exact, single = (rows.exact_sums(some, support, coef, in_single) for in_single in (False, True))
+    return 4.0 * float(np.abs(exact - single).max(initial=0.0))
 
 
 # --- the block -------------------------------------------------------------------------------------------------------
