@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Score = bool | str | Callable[..., float]
 
 
-class JudgedClassifier(ClassifierMixin, BaseEstimator):
+class _JudgedClassifier(ClassifierMixin, BaseEstimator):
     """The classifier that a scorer asks: class shares [n, classes]."""
 
     def __init__(self, classes: NDArray[Any], shares: Floats) -> None:
@@ -28,7 +28,7 @@ class JudgedClassifier(ClassifierMixin, BaseEstimator):
         return self.shares_
 
 
-class JudgedRegressor(RegressorMixin, BaseEstimator):
+class _JudgedRegressor(RegressorMixin, BaseEstimator):
     """The regressor that a scorer asks: numbers [n, 1]."""
 
     def __init__(self, answers: Floats) -> None:
@@ -43,7 +43,7 @@ def score_answers(how: Score, answers: Floats, classes: NDArray[Any] | None, y: 
 
     Many scores take no weights: they are told of them only where they differ.
     """
-    judged = JudgedRegressor(answers) if classes is None else JudgedClassifier(classes, answers)
+    judged = _JudgedRegressor(answers) if classes is None else _JudgedClassifier(classes, answers)
     weights: dict[str, Any] = {"sample_weight": weight} if np.any(weight != weight[0]) else {}
     if callable(how):
         takes_weights = "sample_weight" in inspect.signature(how).parameters
