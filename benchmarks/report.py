@@ -143,16 +143,25 @@ def markdown(
     return "\n\n".join(parts) + "\n"
 
 
-QUALITY = Path(__file__).with_name("QUALITY.md")
+HERE = Path(__file__).parent
+ON_PUBLIC_DATA = (
+    ("QUALITY.md", "Mean ratio over", "Gradient boosting on public data, equal parameters"),
+    ("EXPERTS.md", "Smallest loss of", "Mixtures of experts on public data"),
+)
+"""Tables of their own, how the line begins that sums each up, and what it is about."""
 
 
 def quality_lines() -> list[str]:
-    """What the tables of gradient boosting's quality on public data say in one line, if they were made."""
-    if not QUALITY.exists():
-        return []
-    lines = QUALITY.read_text(encoding="utf-8").splitlines()
-    found = [line for line in lines if line.startswith("Mean ratio over")]
-    return [" ".join(["Gradient boosting on public data, equal parameters ([QUALITY.md](QUALITY.md)):", *found])]
+    """What the tables of quality on public data say in one line each, if they were made."""
+    return [
+        " ".join([f"{about} ([{name}]({name})):", *_lines_of(HERE / name, begin)])
+        for name, begin, about in ON_PUBLIC_DATA
+        if (HERE / name).exists()
+    ]
+
+
+def _lines_of(path: Path, begin: str) -> list[str]:
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(begin)]
 
 
 def _markdown_group(results: Sequence[Result]) -> Iterable[str]:
