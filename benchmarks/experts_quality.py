@@ -37,8 +37,8 @@ FOLDS = 3
 ABOUT = f"""# Mixtures of experts on public data
 
 Written by `python -m benchmarks.experts_quality --output benchmarks/EXPERTS.md`; do not edit. Mean test loss
-over {FOLDS} folds, the same for every method. The number of experts (1 to 6) is chosen by held-out likelihood inside the
-training rows, with priors l2=1 and gate_l2=0.1 for all sets; nothing else is tuned, for no method."""
+over {FOLDS} folds, the same for every method. The number of experts (1 to 6) is chosen by held-out likelihood inside
+the training rows, with priors l2=1 and gate_l2=0.1 for all sets; nothing else is tuned, for no method."""
 
 Maker = Callable[[bool], Any]
 
