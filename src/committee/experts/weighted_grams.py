@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 CELLS = 2**15
 """Numbers of a block of weighted rows: it stays in the cache between the two loops that touch it."""
 
-SAMPLE, LEAST_SAMPLE, ENOUGH = 40, 5000, 10
+SAMPLE, LEAST_SAMPLE, ENOUGH = 20, 5000, 10
 """Rows of a sample for each coefficient of all experts, and at least; by their weights, for each of one expert."""
 
 SAFE = 1e-10
