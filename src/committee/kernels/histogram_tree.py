@@ -50,8 +50,6 @@ REFUSED = -1.0
 NO_GROUP = np.uint64(0)
 NO_SLOT = np.int64(-1)
 FEW_CATEGORIES = 4  # that many can be put in order by chance without much harm
-ONE_LEFT = np.uint8(1)
-ONE_RIGHT = np.uint8(0)
 
 
 @part

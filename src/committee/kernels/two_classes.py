@@ -25,7 +25,6 @@ FEW_CODES = 256
 HALF = np.int32(16)
 LOW = np.int32(0xFFFF)
 NO_CODE = np.int32(0x7FFFFFFF)
-DIGIT = np.uint32(8)
 DIGITS = 256
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +23,7 @@ from committee.base.validation import (
     read_training_table,
     read_weights,
 )
+from committee.parts.class_weights import class_weights
 from committee.svm.blas_threads import one_blas_thread
 from committee.svm.scaling import Scaling, fit_scaling, refuse_values, warn_of_scales
 from committee.trees.decision_tree import LARGEST_TARGET, SMALLEST_TARGET
@@ -134,14 +134,9 @@ class BaseLargeClassifier(ClassifierMixin, BaseLargeMachine):
         return self
 
     def _class_factors(self, codes: NDArray[np.int64], weight: Floats) -> Floats:
-        n_classes = len(self.classes_)
         if self.class_weight is None:
-            return np.ones(n_classes)
-        if self.class_weight == "balanced":
-            total = np.bincount(codes, weight, minlength=n_classes)
-            return np.divide(weight.sum(), n_classes * total, out=np.zeros_like(total), where=total > 0.0)
-        given = compute_class_weight(dict(self.class_weight), classes=self.classes_, y=self.classes_[codes])
-        return np.asarray(given, np.float64)
+            return np.ones(len(self.classes_))
+        return class_weights(self.class_weight, codes, self.classes_, weight)
 
     def decision_function(self, X: Any) -> Floats:
         """f(x) [n], positive for ``classes_[1]``; [n, classes] for more than two."""

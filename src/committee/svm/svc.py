@@ -15,7 +15,6 @@ other: if |w| / s comes close to zero the hulls meet, and no plane separates the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -23,15 +22,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from committee.base.fitting import all_or_nothing
 from committee.base.validation import read_targets_classification, read_weights
+from committee.parts.class_weights import class_weights
 from committee.svm.kernel_functions import Gamma
 from committee.svm.kernel_machine import BaseKernelMachine, Task
 from committee.svm.kernel_rows import KernelRows
+from committee.svm.large_machine import ClassWeight
 from committee.svm.machine import Machine, Offset, make_machine
 from committee.svm.multi_class import MultiClass, TwoSides, join, machine_plan, vote
 from committee.svm.platt import Folds, PlattScaling, deal_folds, fit_platt, held_out_values
@@ -39,7 +39,6 @@ from committee.svm.smo import Problem, Progress, Solution, Step, solve
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
-ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 TOUCHING = 1e-10
 """Squared distance of the hulls, in units of the largest k(x, x), at which classes count as not separable."""
@@ -159,11 +158,7 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         """A factor for each class; "balanced" makes their weights equal."""
         if self.class_weight is None:
             return np.ones(len(self.classes_))
-        if self.class_weight == "balanced":
-            total = np.bincount(codes, weight, minlength=len(self.classes_))
-            return total.sum() / (len(total) * total)
-        found = compute_class_weight(dict(self.class_weight), classes=self.classes_, y=self.classes_[codes])
-        by_class = np.asarray(found, np.float64)
+        by_class = class_weights(self.class_weight, codes, self.classes_, weight)
         if by_class.any() and not by_class.all():
             absent = self.classes_[by_class == 0.0].tolist()[0]
             raise ValueError(f"class_weight gives class {absent} no weight: leave its rows out, or give it a weight.")
