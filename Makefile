@@ -23,15 +23,16 @@ READY := ($(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ens
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 endif
 
-.PHONY: help demo test test-fast bench check format clean
+.PHONY: help demo test test-fast bench check docs format clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo       fit and show a pruned tree and a boosted ensemble on built-in data'
+	@echo 'make demo       compare the whole family on built-in data, write the report and the model'
 	@echo 'make test       all tests, doctests, and the kernels once with bounds checks'
 	@echo 'make test-fast  the unit tests and doctests'
 	@echo 'make bench      measure against the peers, write benchmarks/RESULTS.md'
 	@echo 'make check      lint, format, types, layers'
+	@echo 'make docs       build the documentation in build/site'
 	@echo 'make format     rewrite the code in the project style'
 	@echo 'make clean      remove caches and the virtual environment'
 
@@ -57,6 +58,10 @@ check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+docs: $(DEV)
+	$(BIN)/mkdocs build --strict --quiet
+	@echo 'open build/site/index.html'
 
 format: $(DEV)
 	$(BIN)/ruff check --fix .

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from committee.boosting.online_boosting import OnlineBoostingClassifier
     from committee.boosting.schapire import SchapireBoostClassifier
     from committee.boosting.stagewise import StagewiseRegressor
+    from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
     from committee.experts.density import MixtureOfExpertsDensity
     from committee.experts.hierarchical import (
         HierarchicalMixtureOfExpertsClassifier,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
     from committee.experts.sparsely_gated import SparselyGatedMixtureClassifier, SparselyGatedMixtureRegressor
     from committee.explain.boosting_evidence import boosting_evidence
+    from committee.explain.diversity import ensemble_diversity
     from committee.explain.expert_evidence import expert_coefficients, expert_evidence, row_answers
     from committee.explain.forest_evidence import forest_evidence
     from committee.explain.forest_importances import forest_importances
@@ -45,8 +47,15 @@ if TYPE_CHECKING:
     )
     from committee.parts.perceptron import PocketPerceptron
     from committee.parts.restarts import BestOfRestarts
+    from committee.report.page import write_report
+    from committee.storage.model_file import inspect_model, load_model, save_model
     from committee.studies.bagging_simulation import bagging_simulation
+    from committee.studies.bias_variance import bias_variance
     from committee.studies.boosting_experiment import boosting_experiment
+    from committee.studies.bootstrap import bootstrap
+    from committee.studies.bootstrap_interval import bootstrap_interval
+    from committee.studies.compare_bias_variance import compare_bias_variance
+    from committee.studies.comparison import compare
     from committee.studies.margin_maximisation import margin_maximisation
     from committee.studies.spam import spam_experiment
     from committee.studies.xor import xor_study
@@ -58,12 +67,32 @@ if TYPE_CHECKING:
     from committee.svm.svc import SVC
     from committee.svm.svr import SVR
     from committee.svm.tuning import tune_svc, tune_svr
+    from committee.theory.majority_vote import majority_vote_error
     from committee.trees.decision_stump import DecisionStump
     from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
     from committee.trees.export import export_graphviz, export_text
+    from committee.voting.stacking import StackingClassifier, StackingRegressor
+    from committee.voting.voting import VotingClassifier, VotingRegressor
 
 # What `from committee import ...` finds, and where: nothing is imported before it is asked for.
 _HOME = {
+    "majority_vote_error": "committee.theory.majority_vote",
+    "ensemble_diversity": "committee.explain.diversity",
+    "write_report": "committee.report.page",
+    "compare": "committee.studies.comparison",
+    "inspect_model": "committee.storage.model_file",
+    "load_model": "committee.storage.model_file",
+    "save_model": "committee.storage.model_file",
+    "CommitteeRegressor": "committee.committees.committee",
+    "CommitteeClassifier": "committee.committees.committee",
+    "StackingRegressor": "committee.voting.stacking",
+    "StackingClassifier": "committee.voting.stacking",
+    "VotingRegressor": "committee.voting.voting",
+    "VotingClassifier": "committee.voting.voting",
+    "compare_bias_variance": "committee.studies.compare_bias_variance",
+    "bootstrap_interval": "committee.studies.bootstrap_interval",
+    "bootstrap": "committee.studies.bootstrap",
+    "bias_variance": "committee.studies.bias_variance",
     "SVC": "committee.svm.svc",
     "SVR": "committee.svm.svr",
     "NuSVC": "committee.svm.nu_svm",
@@ -142,6 +171,8 @@ __all__ = [
     "BaggingClassifier",
     "BaggingRegressor",
     "BestOfRestarts",
+    "CommitteeClassifier",
+    "CommitteeRegressor",
     "ConfidenceRatedAdaBoostClassifier",
     "DecisionStump",
     "DecisionTreeClassifier",
@@ -172,19 +203,33 @@ __all__ = [
     "SchapireBoostClassifier",
     "SparselyGatedMixtureClassifier",
     "SparselyGatedMixtureRegressor",
+    "StackingClassifier",
+    "StackingRegressor",
     "StagewiseRegressor",
+    "VotingClassifier",
+    "VotingRegressor",
     "bagging_simulation",
+    "bias_variance",
     "boosting_evidence",
     "boosting_experiment",
+    "bootstrap",
+    "bootstrap_interval",
     "check_mercer",
+    "compare",
+    "compare_bias_variance",
+    "ensemble_diversity",
     "expert_coefficients",
     "expert_evidence",
     "export_graphviz",
     "export_text",
     "forest_evidence",
     "forest_importances",
+    "inspect_model",
+    "load_model",
+    "majority_vote_error",
     "margin_maximisation",
     "row_answers",
+    "save_model",
     "shap_interaction_values",
     "shap_values",
     "spam_experiment",
@@ -192,6 +237,7 @@ __all__ = [
     "svm_geometry",
     "tune_svc",
     "tune_svr",
+    "write_report",
     "xor_study",
 ]
 

@@ -38,6 +38,8 @@ SPARSE_GATES = (
     "Shazeer et al., Outrageously large neural networks: the sparsely-gated mixture-of-experts layer, 2017; "
     "Eigen, Ranzato and Sutskever, Learning factored representations in a deep mixture of experts, 2013"
 )
+STACKING = "Wolpert, Stacked generalization, 1992; Breiman, Stacked regressions, 1996"
+VOTING = "Kuncheva, Combining Pattern Classifiers, 2004"
 EXTRA_TREES = "Geurts, Ernst and Wehenkel, Extremely randomized trees, 2006"
 
 CATALOG: tuple[Entry, ...] = (
@@ -128,4 +130,12 @@ CATALOG: tuple[Entry, ...] = (
           "committee.experts.sparsely_gated", SPARSE_GATES, ("H-1", "H-4")),
     Entry("StagewiseRegressor", ("forward stagewise additive model", "L2Boost"), "committee.boosting.stagewise",
           "Friedman, Hastie and Tibshirani, Additive logistic regression, 2000", ("G-6",)),
+    Entry("StackingClassifier", ("stacking", "stacked generalization", "super learner"), "committee.voting.stacking",
+          STACKING, ("B-4", "B-6", "A-7")),
+    Entry("StackingRegressor", ("stacking", "stacked regressions", "super learner"), "committee.voting.stacking",
+          STACKING, ("B-4", "B-6", "A-7")),
+    Entry("VotingClassifier", ("majority vote", "soft voting", "mean of class distributions"),
+          "committee.voting.voting", VOTING, ("B-1", "B-4", "B-5", "B-6", "A-7")),
+    Entry("VotingRegressor", ("mean of regressors", "weighted median"), "committee.voting.voting", VOTING,
+          ("B-4", "B-5", "B-6", "A-7")),
 )  # fmt: skip

@@ -78,7 +78,11 @@ from committee import (
     SchapireBoostClassifier,
     SparselyGatedMixtureClassifier,
     SparselyGatedMixtureRegressor,
+    StackingClassifier,
+    StackingRegressor,
     StagewiseRegressor,
+    VotingClassifier,
+    VotingRegressor,
 )
 from committee.base import threads
 from committee.catalog import CATALOG, Entry
@@ -156,6 +160,15 @@ SETTINGS: list[Any] = [
     ExtraTreesRegressor(8, bootstrap=True, criterion="friedman_mse", min_samples_leaf=2, n_jobs=2, random_state=0),
 ]
 LINEAR: list[Any] = [
+    VotingClassifier(),
+    VotingClassifier(voting="soft", cv=3),
+    VotingRegressor(),
+    VotingRegressor(combine="median", weights=[1, 2, 3], cv=3),
+    StackingClassifier(),
+    StackingClassifier(final_estimator="simplex", cv=3),
+    StackingClassifier(stack_method="predict", passthrough=True, cv=3),
+    StackingRegressor(),
+    StackingRegressor(final_estimator="simplex", cv=3, n_jobs=2),
     PocketPerceptron(max_iter=30, random_state=0),
     BestOfRestarts(PocketPerceptron(max_iter=10), n_restarts=3, random_state=0),
     OnlineBaggingClassifier(random_state=0),
@@ -288,7 +301,7 @@ def test_the_example_of_the_docstring_runs(entry: Entry) -> None:
     assert runner.failures == 0, report.getvalue()
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS)
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if "estimators" not in cls().get_params()])
 def test_trees_transform_nothing(cls: type[Any]) -> None:
     assert not hasattr(cls(), "transform")
     assert not hasattr(cls(), "set_output")
@@ -604,6 +617,8 @@ def test_unseen_categories_count_as_missing(estimator: Any) -> None:
 
 def _one_parameter(model: Any) -> tuple[str, list[int], int]:
     """A parameter to search over, and a value that must lose, if there is one."""
+    if "estimators" in model.get_params():
+        return "n_jobs", [1, 2], -1
     if "min_samples_leaf" in model.get_params():
         return "min_samples_leaf", [1, 10, 150], 150  # no split is left to take
     name = next(name for name in ("n_estimators", "depth", "max_iter", "n_restarts") if name in model.get_params())

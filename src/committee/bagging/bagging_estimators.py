@@ -18,12 +18,10 @@ from committee.bagging.bagging import Floats
 from committee.bagging.base_learners import ClassifierMember
 from committee.bagging.judging import Rule
 from committee.base.rng import RandomState
-from committee.base.validation import read_targets_classification, read_targets_regression
+from committee.base.validation import read_one_target, read_targets_classification
 from committee.parts.combining import weighted_median
 from committee.parts.out_of_bag import Loss
 from committee.trees.decision_tree import (
-    LARGEST_TARGET,
-    SMALLEST_TARGET,
     BaseDecisionTree,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -274,16 +272,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         return None, self._read_judged_target(y, n_rows, None)
 
     def _read_judged_target(self, y_val: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
-        target = read_targets_regression(y_val, n_rows)
-        if target.ndim > 1:
-            raise ValueError(f"y_val has {target.shape[1]} outputs, {type(self).__name__} takes one.")
-        largest = float(np.abs(target).max())
-        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
-            raise ValueError(
-                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
-                "float64: divide y by a number of that size."
-            )
-        return target
+        return read_one_target(y_val, n_rows, type(self).__name__)
 
     # --- what a fitted model answers ----------------------------------------------------------------------------------
 

@@ -20,6 +20,9 @@ from committee.base.reading import Float, Table, canonical, factorize, is_missin
 SMALLEST_TOTAL, LARGEST_TOTAL = 1e-100, 1e100
 """Of all weights: sums of weighted squares stay far from the ends of float64, whatever the target."""
 
+SMALLEST_TARGET, LARGEST_TARGET = 1e-100, 1e100
+"""Of the largest |y|: its square is a number float64 can add up."""
+
 
 def read_training_table(
     estimator: Any, X: Any, *, categorical_features: Any = "from_dtype", sample_weight: Any = None
@@ -77,6 +80,22 @@ def read_targets_regression(y: Any, n: int) -> NDArray[np.float64]:
     _check_length(n, target.shape[0], "y", "pass one target per row")
     target = _as_float64(target, "y")
     check_array(target, ensure_2d=False, input_name="y")
+    return target
+
+
+def read_one_target(y: Any, n: int, taker: str) -> NDArray[np.float64]:
+    """Finite numbers [n] whose squares float64 can add up; `taker` is the estimator that takes one target only."""
+    target = read_targets_regression(y, n)
+    if target.ndim > 1:
+        raise ValueError(
+            f"y has {target.shape[1]} outputs, {taker} takes one; wrap it in sklearn.multioutput.MultiOutputRegressor."
+        )
+    largest = float(np.abs(target).max())
+    if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
+        raise ValueError(
+            f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
+            "float64: divide y by a number of that size."
+        )
     return target
 
 

@@ -14,15 +14,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.rng import RandomState
-from committee.base.validation import read_targets_classification, read_targets_regression
+from committee.base.validation import read_one_target, read_targets_classification
 from committee.boosting.gradient_booster import BaseGradientBoosting, Callback
 from committee.boosting.judging import Rows
 from committee.kernels.user_functions import LossFunction, OwnLoss
 from committee.parts.class_weights import class_weights
 from committee.parts.losses import HEADS, LOG_LINK, Floats, Head, start_score, weighted_quantile
 from committee.trees.decision_tree import (
-    LARGEST_TARGET,
-    SMALLEST_TARGET,
     CategoricalFeatures,
     InteractionConstraints,
     MonotonicConstraints,
@@ -390,18 +388,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         return tuple(float(q) for q in given)
 
     def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
-        target = read_targets_regression(y, n_rows)
-        if target.ndim > 1:
-            raise ValueError(
-                f"y has {target.shape[1]} outputs, {type(self).__name__} takes one; wrap it in "
-                "sklearn.multioutput.MultiOutputRegressor."
-            )
-        largest = float(np.abs(target).max())
-        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
-            raise ValueError(
-                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
-                "float64: divide y by a number of that size."
-            )
+        target = read_one_target(y, n_rows, type(self).__name__)
         if self.loss in ("poisson", "tweedie") and target.min() < 0.0:
             raise ValueError(f"Some value(s) of y are negative: loss={self.loss!r} is for targets from zero up.")
         if self.loss == "gamma" and target.min() <= 0.0:

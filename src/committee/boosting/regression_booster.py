@@ -16,14 +16,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
-from committee.base.validation import read_targets_regression, read_training_table, read_weights
+from committee.base.validation import read_one_target, read_training_table, read_weights
 from committee.boosting.combinations import Combination, root_mean_square
 from committee.boosting.weak_regressors import Floats, Task, Update, WeakRegressor, make_regressor
 from committee.data.ensemble import PackedTrees
 from committee.data.history import History
 from committee.parts.members import Member, check_learner
 from committee.parts.scoring import pack_members
-from committee.trees.decision_tree import LARGEST_TARGET, SMALLEST_TARGET, DecisionTreeRegressor
+from committee.trees.decision_tree import DecisionTreeRegressor
 from committee.trees.ensemble import SMALLEST_SHARE, BaseEnsemble
 
 
@@ -179,19 +179,7 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
         return Task(columns, table, target, weight), judge
 
     def _read_target(self, y: Any, n_rows: int) -> Floats:
-        target = read_targets_regression(y, n_rows)
-        if target.ndim > 1:
-            raise ValueError(
-                f"y has {target.shape[1]} outputs, {type(self).__name__} takes one; wrap it in "
-                "sklearn.multioutput.MultiOutputRegressor."
-            )
-        largest = float(np.abs(target).max())
-        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
-            raise ValueError(
-                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
-                "float64: divide y by a number of that size."
-            )
-        return target
+        return read_one_target(y, n_rows, type(self).__name__)
 
     def _given_judge(self, X_val: Any, y_val: Any, sample_weight_val: Any) -> Judge:
         table = self._read_judged(X_val, y_val)

@@ -18,12 +18,12 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from committee.base.rng import RandomState
+from committee.base.validation import LARGEST_TARGET
 from committee.boosting.combinations import Combination, RunningSum, mean_absolute, root_mean_square, weighted_median
 from committee.boosting.regression_booster import BaseRegressionBooster, Past, Turn
 from committee.boosting.weak_regressors import Floats, Task, WeakRegressor
 from committee.parts.members import Answers
 from committee.parts.scoring import score_packed
-from committee.trees.decision_tree import LARGEST_TARGET
 
 Loss = Literal["squared_error", "absolute_error"]
 

@@ -1,19 +1,364 @@
-"""The command `committee`: each subcommand imports what it needs when it runs, so that `--help` is instant."""
+"""The command `committee`: each subcommand imports what it needs when it runs, so that `--help` is instant.
+
+Exit codes: 0 well, 1 the work failed, 2 the request or the table was wrong, 130 interrupted. Results go to stdout where
+they are asked for (`--json`, predictions), what is for people goes to stderr.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import os
+import re
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
+
+TABLE_HELP = "TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin."
+
+HERE = Path("committee-out")
+"""Where results are written unless another folder is named."""
+
+
+class WrongInput(click.ClickException):
+    """What the user gave cannot be used."""
+
+    exit_code = 2
+
+
+class Duration(click.ParamType[Any]):
+    """Seconds, or a number with s, m or h: 90, 90s, 1.5m, 1h; "none" for no limit."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float | None:
+        if value is None or isinstance(value, float):
+            return value
+        if str(value).strip().lower() == "none":
+            return None
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(s|sec|m|min|h)?\s*", str(value))
+        if found is None:
+            self.fail(f"{value!r} is no time: write 90s, 5m or 1h.", param, ctx)
+        unit = {"s": 1.0, "m": 60.0, "h": 3600.0}[(found[2] or "s")[0]]
+        return float(found[1]) * unit
+
+
+class Percentage(click.ParamType[Any]):
+    """A share: 0.9 or 90%."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        text = str(value).strip()
+        try:
+            share = float(text.rstrip("%")) / (100.0 if text.endswith("%") else 1.0)
+        except ValueError:
+            share = -1.0
+        if not 0.0 <= share < 1.0:
+            self.fail(f"{value!r} is no share: write 0.9 or 90%.", param, ctx)
+        return share
+
+
+@contextmanager
+def helpful_errors() -> Generator[None]:
+    """Errors of the work as one line (in full where COMMITTEE_TRACEBACK is set); Ctrl-C ends with 130."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except KeyboardInterrupt:
+        click.echo("Interrupted: nothing was left half-written.", err=True)
+        raise click.exceptions.Exit(130) from None
+    except BrokenPipeError:  # the reader of our output has seen enough
+        raise click.exceptions.Exit(0) from None
+    except ImportError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing in ("polars", "jinja2", "altair", "vl_convert", "matplotlib"):
+            raise click.ClickException(f"{missing} is missing: pip install 'committee[app]'") from error
+        raise
+    except (ValueError, OSError, RuntimeError) as error:
+        if os.environ.get("COMMITTEE_TRACEBACK"):
+            raise
+        kind = click.ClickException if isinstance(error, RuntimeError) else WrongInput
+        raise kind(str(error)) from error
+
+
+def talking(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that every command has which works."""
+    command = click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on stdout.")(command)
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What a table is and how methods are judged on it, for compare and fit."""
+    for option in reversed((
+        click.option("--target", "-t", required=True, metavar="COLUMN", help="The column to predict."),
+        click.option("--task", type=click.Choice(["auto", "classification", "regression"]), default="auto",
+                     show_default=True, help="What the target is; auto looks at its values."),
+        click.option("--metric", default="auto", metavar="NAME",
+                     help="What chooses: error, 'log loss', 'balanced error', 'brier score', '1 - auc', rmse, mae."),
+        click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Number of folds."),
+        click.option("--held-out", type=Percentage(), default="0.2", show_default=True,
+                     help="Share of the rows kept apart for the winner's error."),
+        click.option("--budget", type=Duration(), default="5m", show_default=True,
+                     help="Time for comparing, such as 90s, 5m, 1h, none; what would pass it is left out."),
+        click.option("--weights", default="", metavar="COLUMN", help="A column of weights of the rows."),
+        click.option("--group", default="", metavar="COLUMN", help="Rows of one group stay together in a fold."),
+        click.option("--time-column", default="", metavar="COLUMN", help="Learn from the past, judge on the future."),
+        click.option("--drop", multiple=True, metavar="COLUMN", help="A column to leave out; may be repeated."),
+        click.option("--keep", multiple=True, metavar="COLUMN", help="A column to keep that would be left out."),
+        click.option("--drop-duplicates", is_flag=True, help="Leave out rows that are copies of others."),
+        click.option("--seed", type=int, default=0, show_default=True, help="Of everything that is drawn at random."),
+        click.option("--jobs", "-j", type=int, default=-1, show_default=True, help="Threads; -1 takes all cores."),
+    )):  # fmt: skip
+        command = option(command)
+    return command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="committee")
 def main() -> None:
-    """Ensemble learning on tables."""
+    """Ensemble learning on tables.
+
+    \b
+    committee compare sales.csv --target bought    the family on your table, the best one, and a page
+    committee predict committee-out/model.committee new.csv > answers.csv
+    """
+
+
+# --- from a table to a model ------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("table")
+@click.option("--methods", "-m", multiple=True, metavar="NAMES", help="Methods to compare, with commas between.")
+@click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=HERE, show_default=True,
+              help="Where report.html, model.committee and results.json go.")  # fmt: skip
+@click.option("--no-report", is_flag=True, help="Write no page.")
+@reading_options
+@talking
+def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet: bool, **asked: Any) -> None:
+    """Compare the whole family on TABLE and keep the best.
+
+    Every method is judged on the same folds. The winner's error comes from rows that were held out before anything was
+    chosen; then it is fitted on all rows. TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
+    """
+    with helpful_errors():
+        from committee.cli.comparing import print_outcome, results, run, split_names, write_outputs
+        from committee.cli.showing import console
+
+        out = console(quiet)
+        request = _request(table, split_names(asked.pop("methods")), asked)
+        outcome = run(request, out)
+        written = write_outputs(outcome, request, output_dir, out, page=not no_report)
+        print_outcome(outcome, written, out)
+        if as_json:
+            click.echo(json.dumps(results(outcome, request), indent=1))
+        if "model" not in written:
+            raise click.exceptions.Exit(1)
+
+
+@main.command()
+@click.argument("table")
+@click.option("--method", "-m", default="gradient boosting", show_default=True, metavar="NAME", help="The method.")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("model.committee"),
+              show_default=True, help="The model file.")  # fmt: skip
+@reading_options
+@talking
+def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **asked: Any) -> None:
+    """Fit one method on TABLE, with an honest estimate of its error.
+
+    TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
+    """
+    with helpful_errors():
+        from committee.cli.comparing import print_outcome, results, run
+        from committee.cli.models import write_model
+        from committee.cli.showing import console
+
+        out = console(quiet)
+        request = _request(table, (method,), asked)
+        outcome = run(request, out)
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write_model(output, outcome.model, outcome.facts)
+        print_outcome(outcome, {"model": output}, out)
+        if as_json:
+            click.echo(json.dumps(results(outcome, request), indent=1))
+
+
+def _request(table: str, methods: tuple[str, ...], asked: dict[str, Any]) -> Any:
+    from committee.cli.comparing import Request
+
+    cv, n_jobs = asked.pop("folds"), asked.pop("jobs")
+    drop, keep = tuple(asked.pop("drop")), tuple(asked.pop("keep"))
+    return Request(table, methods=methods, cv=cv, n_jobs=n_jobs, drop=drop, keep=keep, **asked)
+
+
+# --- using a model ----------------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("table", default="-")
+@click.option("--output", "-o", default="-", show_default=True, help="A .csv, .parquet, .arrow or .ndjson file.")
+@click.option("--probabilities", "-p", is_flag=True, help="A column for the probability of each class.")
+@click.option("--interval", type=Percentage(), default=None, metavar="SHARE",
+              help="Columns low and high that hold the truth with this probability, such as 0.9.")  # fmt: skip
+@click.option("--votes", is_flag=True, help="A column for the answer of each member.")
+@click.option("--keep", multiple=True, metavar="COLUMN", help="A column of TABLE to hand through, or all.")
+@click.option("--batch-rows", type=click.IntRange(1), default=50_000, show_default=True, help="Rows at a time.")
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
+def predict(
+    model: str, table: str, output: str, probabilities: bool, interval: float | None, votes: bool,
+    keep: tuple[str, ...], batch_rows: int, quiet: bool,
+) -> None:  # fmt: skip
+    """Answers of MODEL for the rows of TABLE, batch by batch: TABLE may be larger than memory.
+
+    TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin (the default). Columns that the model does not
+    need may be there or not.
+    """
+    with helpful_errors():
+        from committee.cli.models import read_model
+        from committee.cli.predicting import Wish, predict_batches, write_predictions
+        from committee.cli.showing import console
+
+        wish = Wish(probabilities, interval, votes, keep, batch_rows)
+        n_rows = write_predictions(predict_batches(read_model(model), table, wish), output)
+        console(quiet).print(f"{n_rows} rows" + ("" if output == "-" else f" written to {output}"), markup=False)
+
+
+@main.command()
+@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("table", required=False)
+@click.option("--rows", default="", metavar="NUMBERS", help="Explain these rows by SHAP, such as 0,3,10-12.")
+@click.option("--top", type=click.IntRange(1), default=15, show_default=True, help="Columns to show.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the permutations.")
+@talking
+def explain(model: str, table: str | None, rows: str, top: int, seed: int, as_json: bool, quiet: bool) -> None:
+    """Which columns matter to MODEL; with --rows, what made it answer as it did.
+
+    With a TABLE that has the target, columns are permuted; without one, the splits of the trees are counted.
+    """
+    with helpful_errors():
+        from committee.cli.explaining import column_importances, explain_rows
+        from committee.cli.files import read_frame
+        from committee.cli.models import read_model
+
+        known = read_model(model)
+        frame = None if table is None else read_frame(table)
+        if rows:
+            if frame is None:
+                raise WrongInput("--rows needs the TABLE that has them.")
+            _show_rows(explain_rows(known, frame, _row_numbers(rows)), top, as_json, quiet)
+        else:
+            found = column_importances(known, frame, seed)[:top]
+            lines = [(each.column, f"{each.value:.1f}") for each in found]
+            _show(
+                [each._asdict() for each in found], ("column", f"importance ({found[0].kind})"), lines, as_json, quiet
+            )
+
+
+def _row_numbers(text: str) -> list[int]:
+    """Numbers and ranges with commas between.
+
+    >>> _row_numbers("0,3,10-12")
+    [0, 3, 10, 11, 12]
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise WrongInput(f"{text!r} are no row numbers: write 0,3,10-12.")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def _show_rows(found: Sequence[Any], top: int, as_json: bool, quiet: bool) -> None:
+    lines = [
+        (each.row, each.answer, share.column, share.cell, f"{share.share:+.4g}", share.output)
+        for each in found
+        for share in each.shares[:top]
+    ]
+    plain = [{**each._asdict(), "shares": [share._asdict() for share in each.shares]} for each in found]
+    _show(plain, ("row", "answer", "column", "value", "adds", "to"), lines, as_json, quiet)
+
+
+@main.command()
+@click.argument("model", type=click.Path(dir_okay=False))
+@click.argument("table")
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("report.html"),
+              show_default=True, help="The page.")  # fmt: skip
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
+def report(model: str, table: str, output: Path, quiet: bool) -> None:
+    """A page about MODEL on the rows of TABLE, which must have the target.
+
+    Rows that the model was fitted on are known again; other rows count as new ones.
+    """
+    with helpful_errors():
+        from committee.cli.reporting import write_model_page
+        from committee.cli.showing import console
+
+        out = console(quiet)
+        write_model_page(model, table, output, out)
+        out.print(f"report   {output}", markup=False)
+
+
+@main.command()
+@click.argument("model", type=click.Path(dir_okay=False))
+@talking
+def inspect(model: str, as_json: bool, quiet: bool) -> None:
+    """What a model file holds, without loading the model."""
+    with helpful_errors():
+        from committee.cli.reporting import describe_model
+
+        found = describe_model(model)
+        _show(found, ("", model), [(name, value) for name, value in found.items()], as_json, quiet)
+
+
+# --- knowing the library ----------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("name", required=False)
+@talking
+def methods(name: str | None, as_json: bool, quiet: bool) -> None:
+    """The methods that compare runs, and every estimator with its paper; with NAME, its properties."""
+    with helpful_errors():
+        from committee.cli.knowing import catalogue, properties_of
+
+        if name is not None:
+            title, lines = properties_of(name)
+            _show({"name": title, **dict(lines)}, ("", title), lines, as_json, quiet)
+            return
+        compared, estimators = catalogue()
+        if as_json:
+            click.echo(json.dumps({"compare": compared, "estimators": estimators}, indent=1))
+            return
+        _show(compared, ("compare runs", "what it is"), [(m["name"], m["what"]) for m in compared], False, quiet)
+        lines = [(each["name"], ", ".join(each["aliases"]), each["paper"]) for each in estimators]
+        _show(estimators, ("estimator", "also called", "paper"), lines, False, quiet)
+
+
+@main.command()
+@click.argument("experiment", required=False, metavar="[ID]")
+@click.option("--quick", is_flag=True, help="Fewer rounds, folds or samples: seconds instead of minutes.")
+@click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=Path("reproductions"),
+              show_default=True, help="Where the figure and the numbers go.")  # fmt: skip
+@talking
+def reproduce(experiment: str | None, quick: bool, output_dir: Path, as_json: bool, quiet: bool) -> None:
+    """Run an experiment of the literature again; without ID, list them."""
+    with helpful_errors():
+        from committee.cli.knowing import list_reproductions, run_reproduction
+
+        if experiment is None:
+            found = list_reproductions()
+            lines = [(each["id"], each["name"], each["title"]) for each in found]
+            _show(found, ("id", "name", "experiment"), lines, as_json, quiet)
+            return
+        result, header, lines, written = run_reproduction(experiment, quick, output_dir, progress=not quiet)
+        _show(result, header, lines, as_json, quiet)
+        click.echo("\n".join([result["verdict"], *map(str, written)]), err=as_json) if not quiet else None
 
 
 @main.command()
@@ -32,18 +377,17 @@ def warmup() -> None:
 
 
 @main.command()
-@click.option(
-    "--picture",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("demo/tree.png"),
-    show_default=True,
-    help="Where to save the picture of the tree (needs matplotlib).",
-)
-def demo(picture: Path) -> None:
-    """Fit and show a pruned tree and a boosted ensemble on built-in data."""
-    from committee.cli.demo import run_demo
+@click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=Path("demo"),
+              show_default=True, help="Where the page, the model and the figures go.")  # fmt: skip
+@click.option("--budget", type=Duration(), default="100s", show_default=True, help="Time for comparing.")
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
+def demo(output_dir: Path, budget: float | None, quiet: bool) -> None:
+    """Compare the family on built-in data and write the page about the winner."""
+    with helpful_errors():
+        from committee.cli.demo import run_demo
+        from committee.cli.showing import console
 
-    run_demo(Console(highlight=False), picture)
+        run_demo(console(quiet, stderr_=False), output_dir, budget)
 
 
 @main.command()
@@ -71,7 +415,29 @@ def data() -> None:
         click.echo(click.wrap_text(f"{name}: {sample.description}", width=100, subsequent_indent="  "))
 
 
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script that completes commands in SHELL: eval "$(committee completion bash)"."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(main, {}, "committee", "_COMMITTEE_COMPLETE").source())
+
+
+def _show(plain: Any, header: Sequence[str], rows: Iterable[Iterable[object]], as_json: bool, quiet: bool) -> None:
+    """The result as JSON or as a table."""
+    if as_json:
+        click.echo(json.dumps(plain, indent=1))
+    elif not quiet:
+        _print_table(header, rows)
+
+
 def _print_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table()
     for position, name in enumerate(header):
         table.add_column(name.replace("_", " "), no_wrap=position == 0, overflow="fold")

@@ -104,6 +104,9 @@ NODE = np.dtype(
 )
 
 
+MARK_EVERY = 32
+
+
 class Table(NamedTuple):
     """The coded features and what the kernels need to know of each; one of `bytes` and `ranks` is empty."""
 
@@ -112,6 +115,7 @@ class Table(NamedTuple):
     features: NDArray[np.void]  # [d] FEATURE
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
+    marks: NDArray[np.float64]  # every MARK_EVERY-th of upper
     target: NDArray[np.float64]  # [n], to see whether a node is pure
     ranked_target: NDArray[np.float64]  # target values by rank, for the absolute error
 

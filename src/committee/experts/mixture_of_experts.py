@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
-from committee.base.validation import read_targets_classification, read_targets_regression
+from committee.base.validation import read_one_target, read_targets_classification
 from committee.experts.base_mixture import (
     BaseMixtureOfExperts,
     Criterion,
@@ -37,7 +37,6 @@ from committee.experts.estimator_experts import EstimatorClassifiers, EstimatorR
 from committee.experts.linear_experts import LinearExperts
 from committee.experts.logistic_experts import LogisticExperts, MultinomialExperts
 from committee.parts.members import check_learner
-from committee.trees.decision_tree import LARGEST_TARGET, SMALLEST_TARGET
 
 
 class _BaseSupervised(BaseMixtureOfExperts):
@@ -179,19 +178,7 @@ class MixtureOfExpertsRegressor(RegressorMixin, _BaseSupervised):
         return self
 
     def _read_target(self, y: Any, n_rows: int) -> Floats:
-        target = read_targets_regression(y, n_rows)
-        if target.ndim > 1:
-            raise ValueError(
-                f"y has {target.shape[1]} outputs, {type(self).__name__} takes one; wrap it in "
-                "sklearn.multioutput.MultiOutputRegressor."
-            )
-        largest = float(np.abs(target).max())
-        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
-            raise ValueError(
-                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
-                "float64: divide y by a number of that size."
-            )
-        return target
+        return read_one_target(y, n_rows, type(self).__name__)
 
     def _plan(self, task: Task, seed: int) -> Plan:
         centre = float(np.average(task.target, weights=task.weight))

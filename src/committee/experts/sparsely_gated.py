@@ -34,9 +34,9 @@ from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import (
+    read_one_target,
     read_table,
     read_targets_classification,
-    read_targets_regression,
     read_training_table,
     read_weights,
 )
@@ -56,7 +56,6 @@ from committee.experts.design import make_design, refuse_missing
 from committee.experts.neural_layers import Layer, start, views
 from committee.experts.noisy_top_k import hard_load, importance, squared_variation
 from committee.parts.class_weights import class_weights
-from committee.trees.decision_tree import LARGEST_TARGET, SMALLEST_TARGET
 from committee.trees.online_ensemble import Rows, without_order
 
 Floats = NDArray[np.float64]
@@ -563,18 +562,7 @@ class SparselyGatedMixtureRegressor(RegressorMixin, BaseSparselyGatedMixture):
         self.verbose = verbose
 
     def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
-        target = read_targets_regression(y, len(X))
-        if target.ndim > 1:
-            raise ValueError(
-                f"y has {target.shape[1]} outputs, {type(self).__name__} takes one; wrap it in "
-                "sklearn.multioutput.MultiOutputRegressor."
-            )
-        largest = float(np.abs(target).max())
-        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
-            raise ValueError(
-                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
-                "float64: divide y by a number of that size."
-            )
+        target = read_one_target(y, len(X), type(self).__name__)
         return Rows(X, target, np.empty(0, np.int64), weight)
 
     def _as_batch(self, rows: Rows) -> Batch:

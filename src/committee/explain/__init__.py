@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from committee.explain.boosting_evidence import BoostingEvidence, boosting_evidence
+from committee.explain.diversity import EnsembleDiversity, ensemble_diversity
 from committee.explain.expert_evidence import (
     ExpertEvidence,
     RowAnswers,
@@ -18,6 +19,7 @@ from committee.explain.importances import (
     permutation_importances,
     tree_importances,
 )
+from committee.explain.member_answers import MemberAnswers, member_answers
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
 from committee.explain.proximities import Neighbours, neighbours, outlier_measure, proximity_blocks
 from committee.explain.shap import ShapValues, shap_interaction_values, shap_values
@@ -25,11 +27,13 @@ from committee.explain.suspicious_rows import SuspiciousRows, suspicious_rows
 
 __all__ = [
     "BoostingEvidence",
+    "EnsembleDiversity",
     "ExpertEvidence",
     "ForestEvidence",
     "ForestImportance",
     "ForestImportances",
     "Importances",
+    "MemberAnswers",
     "Neighbours",
     "PartialDependence",
     "PermutationImportances",
@@ -37,10 +41,12 @@ __all__ = [
     "ShapValues",
     "SuspiciousRows",
     "boosting_evidence",
+    "ensemble_diversity",
     "expert_coefficients",
     "expert_evidence",
     "forest_evidence",
     "forest_importances",
+    "member_answers",
     "neighbours",
     "outlier_measure",
     "partial_dependence",

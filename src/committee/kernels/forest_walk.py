@@ -5,31 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import kernel, part
-from committee.kernels.traverse import step
 
-ROWS_TOGETHER = 4096
-"""Rows that go through a tree before the next tree is taken: both stay in the second cache."""
+LANES = 8
+"""Rows of a tile: they walk in lock step, so that their cache misses overlap."""
 
-
-@part
-def walk(X, row, root, nodes):
-    """The leaf of one row."""
-    node = root
-    while True:
-        child = step(X, row, node, nodes)
-        if child == node:
-            return node
-        node = child
+TILES_TOGETHER = 512
+"""Tiles that go through a tree before the next tree is taken: both stay in the second cache."""
 
 
 @part
 def category_step(X, row, node, nodes, category_set, categories):
-    """`step` for nodes that may split by a set of categories; codes outside 0..255 follow missing values."""
+    """The child that a row goes to; a leaf leads to itself. Codes outside 0..255 follow missing values."""
     here = nodes[node]
     f = here.feature
     x = X[row, np.uintp(f ^ (f >> np.int32(31)))]
     left = (x <= here.threshold) | ((f < 0) & (x != x))
-    s = category_set[node]
+    s = category_set[node] if category_set.size > 0 else np.int32(-1)
     if s >= 0:
         left = f < 0
         if x >= 0.0 and x < 256.0:
@@ -39,53 +30,11 @@ def category_step(X, row, node, nodes, category_set, categories):
 
 
 @kernel
-def add_forest_answers(X, nodes, roots, answer, values, score_out):
-    """Add to score_out [n, k] the values of the leaves that rows of X [n, d] reach in every tree.
+def add_row_answers(X, nodes, roots, answer, category_set, categories, values, score_out):
+    """Add to score_out [n, k] the values of the leaves that rows of X [n, d] (float64) reach in every tree.
 
-    Eight rows walk in lock step until none of them moves: their cache misses overlap.
+    Row by row, for few rows and for splits by sets of categories (codes in such columns).
     """
-    n = X.shape[0]
-    last = n // 8 * 8
-    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
-    five, six, seven = np.uintp(5), np.uintp(6), np.uintp(7)
-    for block in range(0, last, ROWS_TOGETHER):
-        end = np.uintp(min(block + ROWS_TOGETHER, last))
-        for t in range(roots.size):
-            root = np.uintp(roots[t])
-            for row in range(np.uintp(block), end, np.uintp(8)):
-                a = b = c = d = e = f = g = h = root
-                while True:
-                    a1 = step(X, row, a, nodes)
-                    b1 = step(X, row + one, b, nodes)
-                    c1 = step(X, row + two, c, nodes)
-                    d1 = step(X, row + three, d, nodes)
-                    e1 = step(X, row + four, e, nodes)
-                    f1 = step(X, row + five, f, nodes)
-                    g1 = step(X, row + six, g, nodes)
-                    h1 = step(X, row + seven, h, nodes)
-                    moved = (a ^ a1) | (b ^ b1) | (c ^ c1) | (d ^ d1) | (e ^ e1) | (f ^ f1) | (g ^ g1) | (h ^ h1)
-                    a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
-                    if moved == np.uintp(0):
-                        break
-                for k in range(values.shape[1]):
-                    score_out[row, k] += values[answer[a], k]
-                    score_out[row + one, k] += values[answer[b], k]
-                    score_out[row + two, k] += values[answer[c], k]
-                    score_out[row + three, k] += values[answer[d], k]
-                    score_out[row + four, k] += values[answer[e], k]
-                    score_out[row + five, k] += values[answer[f], k]
-                    score_out[row + six, k] += values[answer[g], k]
-                    score_out[row + seven, k] += values[answer[h], k]
-    for t in range(roots.size):
-        for i in range(last, n):
-            leaf = walk(X, np.uintp(i), np.uintp(roots[t]), nodes)
-            for k in range(values.shape[1]):
-                score_out[i, k] += values[answer[leaf], k]
-
-
-@kernel
-def add_forest_category_answers(X, nodes, roots, answer, category_set, categories, values, score_out):
-    """The same for trees some of whose splits are sets of categories; X is float64, with codes in such columns."""
     for t in range(roots.size):
         for i in range(X.shape[0]):
             node = np.uintp(roots[t])
@@ -95,3 +44,50 @@ def add_forest_category_answers(X, nodes, roots, answer, category_set, categorie
                 child = category_step(X, np.uintp(i), node, nodes, category_set, categories)
             for k in range(values.shape[1]):
                 score_out[i, k] += values[answer[node], k]
+
+
+@part
+def short_step(tiles, tile, lane, nodes, root, node, n_bits):
+    """The child, numbered within the tree, that a row of a tile goes to; a leaf leads to itself."""
+    here = nodes[root + node]
+    link = here.link
+    left = link >> n_bits
+    x = tiles[tile, np.uintp(link ^ (left << n_bits)), lane]
+    return np.uintp(left) + np.uintp(x > here.threshold)
+
+
+@kernel
+def add_tile_answers(tiles, nodes, n_bits, roots, answer, values, score_out):
+    """The same for tiles [n / 8, columns, 8] without missing values; `nodes` and `n_bits` are those of ShortNodes."""
+    one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
+    five, six, seven = np.uintp(5), np.uintp(6), np.uintp(7)
+    zero = np.uintp(0)
+    for block in range(0, tiles.shape[0], TILES_TOGETHER):
+        end = np.uintp(min(block + TILES_TOGETHER, tiles.shape[0]))
+        for t in range(roots.size):
+            r = np.uintp(roots[t])
+            for i in range(np.uintp(block), end):
+                a = b = c = d = e = f = g = h = zero
+                while True:
+                    a1 = short_step(tiles, i, zero, nodes, r, a, n_bits)
+                    b1 = short_step(tiles, i, one, nodes, r, b, n_bits)
+                    c1 = short_step(tiles, i, two, nodes, r, c, n_bits)
+                    d1 = short_step(tiles, i, three, nodes, r, d, n_bits)
+                    e1 = short_step(tiles, i, four, nodes, r, e, n_bits)
+                    f1 = short_step(tiles, i, five, nodes, r, f, n_bits)
+                    g1 = short_step(tiles, i, six, nodes, r, g, n_bits)
+                    h1 = short_step(tiles, i, seven, nodes, r, h, n_bits)
+                    moved = (a ^ a1) | (b ^ b1) | (c ^ c1) | (d ^ d1) | (e ^ e1) | (f ^ f1) | (g ^ g1) | (h ^ h1)
+                    a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
+                    if moved == zero:
+                        break
+                row = i * np.uintp(LANES)
+                for k in range(values.shape[1]):
+                    score_out[row, k] += values[answer[r + a], k]
+                    score_out[row + one, k] += values[answer[r + b], k]
+                    score_out[row + two, k] += values[answer[r + c], k]
+                    score_out[row + three, k] += values[answer[r + d], k]
+                    score_out[row + four, k] += values[answer[r + e], k]
+                    score_out[row + five, k] += values[answer[r + f], k]
+                    score_out[row + six, k] += values[answer[r + g], k]
+                    score_out[row + seven, k] += values[answer[r + h], k]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import inlined, part
-from committee.data.growth import CODES, LEFT_G, LEFT_H, LEFT_N, SUMS, WEIGHTS_OF_CLASSES
+from committee.data.growth import CODES, LEFT_G, LEFT_H, LEFT_N, MARK_EVERY, SUMS, WEIGHTS_OF_CLASSES
 from committee.kernels.many_classes import CLASS, CLASS_BITS, begin_cuts, score_classes
 from committee.kernels.sampling import draw, draw_unit
 from committee.kernels.scores import variance_fall
@@ -24,20 +24,47 @@ FEW_ROWS = 32
 
 
 @part
-def draw_threshold(f, low, high, key, feature, is_binned, code_of, lower, upper):
+def draw_threshold(f, low, high, key, feature, is_binned, code_of, lower, upper, marks):
     """A threshold between the values of the codes low < high, nan in bins, and the last code at or below it."""
     threshold = draw_between(f, low, high, key, feature, code_of, lower, upper)
-    is_local = code_of.size > 0
-    code = low
-    above = high  # the last code at or below the threshold, by bisection
-    while code + 1 < above:
-        middle = (code + above) // 2
-        if upper[feature.offset + (np.int64(code_of[middle]) if is_local else middle)] <= threshold:
-            code = middle
-        else:
-            above = middle
+    if code_of.size == 0:
+        code = last_below(threshold, feature.offset + low, feature.offset + high, upper, marks) - feature.offset
+    else:
+        code = low
+        above = high
+        while code + 1 < above:
+            middle = (code + above) // 2
+            if upper[feature.offset + np.int64(code_of[middle])] <= threshold:
+                code = middle
+            else:
+                above = middle
     # A threshold inside a bin would cut rows that the bin keeps together.
     return np.nan if is_binned else threshold, code
+
+
+@part
+def last_below(threshold, first, last, upper, marks):
+    """The last place from `first` on, and before `last`, whose value is at most the threshold, by bisection.
+
+    The marks, every MARK_EVERY-th value, stay in the cache; the values do not.
+    """
+    low = first // MARK_EVERY
+    high = (last + MARK_EVERY - 1) // MARK_EVERY
+    while low + 1 < high:
+        middle = (low + high) // 2
+        if marks[middle] <= threshold:
+            low = middle
+        else:
+            high = middle
+    low = max(first, low * MARK_EVERY)
+    high = min(last, high * MARK_EVERY)
+    while low + 1 < high:
+        middle = (low + high) // 2
+        if upper[middle] <= threshold:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 @part
@@ -76,7 +103,9 @@ def search_drawn_cut(f, kind, node, rules, feature, is_binned, code_of, stat, ta
             f, low, high, node, feature, is_binned, code_of, table.lower, table.upper, codes
         )
     else:
-        threshold, code = draw_threshold(f, low, high, node.key, feature, is_binned, code_of, table.lower, table.upper)
+        threshold, code = draw_threshold(
+            f, low, high, node.key, feature, is_binned, code_of, table.lower, table.upper, table.marks
+        )
     if kind == TWO_CLASSES:
         work.packed[SUMS, 0] = sum_left(node.n, np.int32(code), codes, work.packed[WEIGHTS_OF_CLASSES])
         score_sums(1, node, rules, work.packed[SUMS], work.gain)
@@ -143,7 +172,7 @@ def sum_left_stat(node, code, codes, stat):
 
 
 @part
-def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, column):
+def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, marks, column):
     """Draw a cut of feature f (extra-trees): column becomes 0 for rows that would go left and 1 for the others.
 
     code_of translates the codes in column to the table's; empty, they are the table's. Return the drawn threshold, the
@@ -170,7 +199,7 @@ def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, column
             column[i] = np.uint32(not missing_left if c == n_codes else right)
         return threshold, code, high, missing_left
     if low < high:
-        threshold, code = draw_threshold(f, low, high, node.key, feature, is_binned, code_of, lower, upper)
+        threshold, code = draw_threshold(f, low, high, node.key, feature, is_binned, code_of, lower, upper, marks)
     last_left = np.uint32(code)
     kept_left = missing if missing_left else np.uint32(0xFFFFFFFF)  # the one larger code that goes left
     for i in range(node.n):

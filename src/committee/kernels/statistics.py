@@ -7,6 +7,8 @@ import numpy as np
 from committee.base.jit import kernel, part
 from committee.kernels.ordering import CODE_BITS, POSITION, order_by_code
 
+LARGEST = np.finfo(np.float64).max
+
 
 @kernel
 def class_weights(nodes, rows, target, weight, sums_out):
@@ -20,6 +22,52 @@ def class_weights(nodes, rows, target, weight, sums_out):
         else:
             for j in range(nodes[i].start, nodes[i].start + nodes[i].n):
                 sums_out[i, np.int64(target[rows[j]])] += weight[rows[j]]
+
+
+@kernel
+def read_splits(
+    nodes, used, offsets, n_bins, lower, upper, feature_out, threshold_out, left_out, missing_left_out, set_out,
+    gain_out, n_out,
+):  # fmt: skip
+    """What a tree keeps of the node records `used`: each is read once. Return how many splits are sets of categories.
+
+    A threshold lies half-way between the last value on the left and the first on the right that the node's rows have.
+    """
+    n_sets = np.int32(0)
+    for i in range(used.size):
+        node = nodes[used[i]]
+        is_inner = node.left >= 0
+        is_set = is_inner and node.is_set == 1
+        left_out[i] = node.left
+        feature_out[i] = node.feature if is_inner else -1
+        missing_left_out[i] = is_inner and node.missing_left == 1
+        gain_out[i] = node.gain if is_inner else 0.0
+        n_out[i] = node.n
+        set_out[i] = n_sets if is_set else np.int32(-1)
+        n_sets += np.int32(is_set)
+        threshold_out[i] = split_threshold(node, offsets, n_bins, lower, upper) if is_inner and not is_set else np.nan
+    return n_sets
+
+
+@part
+def split_threshold(node, offsets, n_bins, lower, upper):
+    """Where only missing values go to one side, every value goes to the other."""
+    if node.first_right < 0:
+        return LARGEST
+    if node.last_left < 0:
+        return -LARGEST
+    if node.threshold == node.threshold:
+        return node.threshold
+    offset = offsets[node.feature]
+    last_bin = n_bins[node.feature] - 1
+    return midpoint(upper[offset + min(node.last_left, last_bin)], lower[offset + min(node.first_right, last_bin)])
+
+
+@part
+def midpoint(low, high):
+    """Half-way, or the lower value where half-way rounds to the higher."""
+    middle = low / 2.0 + high / 2.0
+    return low if middle >= high or middle < low else middle
 
 
 @kernel

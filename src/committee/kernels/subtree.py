@@ -247,7 +247,7 @@ def search_any(f, n_codes, node, rules, feature, stat, table, subtree, work):
     n_codes_of = n_translated(feature, subtree.code_of)
     code_of = subtree.code_of[f if n_codes_of > 0 else 0, :n_codes_of]
     threshold, code, high, missing_left = draw_cut(
-        f, n_codes, node, feature, table.bytes.shape[0] > 0, code_of, table.lower, table.upper, work.column
+        f, n_codes, node, feature, table.bytes.shape[0] > 0, code_of, table.lower, table.upper, table.marks, work.column
     )
     if rules.criterion < FIRST_CLASS_CRITERION:
         sum_drawn_cut(node, stat, work.column, work.cuts)
@@ -319,8 +319,11 @@ def split_in_subtree(node, n_codes, is_copied, rows, stat, table, subtree, work)
         gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, work.column)
     n_left = mark_sides(node, n_codes, work.column, work.side)
     last, first = boundary_positions(node.n, n_codes, work.column, work.side)
-    node.last_left = table_code(f, table.bytes, table.ranks, rows[node.start + last]) if last >= 0 else last
-    node.first_right = table_code(f, table.bytes, table.ranks, rows[node.start + first]) if first >= 0 else first
+    if node.threshold == node.threshold:  # drawn: it only matters whether there are such codes
+        node.last_left, node.first_right = last, first
+    else:
+        node.last_left = table_code(f, table.bytes, table.ranks, rows[node.start + last]) if last >= 0 else last
+        node.first_right = table_code(f, table.bytes, table.ranks, rows[node.start + first]) if first >= 0 else first
     move_rows(node.start, node.n, work.side, subtree.position, stat, work.spare_rows, work.spare_stat)
     for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
         rows[i] = subtree.origin[subtree.position[i]]

@@ -225,5 +225,6 @@ def _matrix(
 ) -> BinnedMatrix:
     offsets = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
     lower = np.concatenate([low for low, _ in bins] or [np.empty(0)])
-    upper = np.concatenate([high for _, high in bins] or [np.empty(0)])
+    is_one = all(low is high for low, high in bins)  # then once in memory, and once in the cache
+    upper = lower if is_one else np.concatenate([high for _, high in bins])
     return BinnedMatrix(codes, n_bins, offsets, lower, upper, is_categorical)

@@ -16,7 +16,7 @@ from committee.data.growth import RULES, Constraints, Goal, Limits
 from committee.data.tree import LEAF
 from committee.kernels import leaves, scores
 from committee.kernels.derivatives import quantise
-from committee.parts.growing import NO_LIMIT, thresholds
+from committee.parts.growing import NO_LIMIT, read_nodes
 from committee.parts.histogram_trees import HistogramGrower
 from committee.parts.histograms import PACKED_BITS
 from committee.parts.losses import NO_WEIGHTS, Floats, Head, weighted_quantile
@@ -261,34 +261,20 @@ class TreeStack:
         is_used = np.arange(self.max_nodes) < sizes[:, np.newaxis]
         used = np.flatnonzero(is_used.ravel()[: sizes.size * self.max_nodes])
         nodes = self.nodes.reshape(-1)
-        column = {name: nodes[name][used] for name in NODE_FIELDS}
-        left = column["left"].astype(np.int32)
-        is_inner = left != LEAF
-        has_set = is_inner & (column["is_set"] == 1)
-        n_samples = column["n"].astype(np.int64)
+        kept = read_nodes(nodes, used, self.matrix)
         weight = self.weight.reshape(-1)[used]
         return BoostedTrees(
             offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             output=np.array(self.outputs, np.int64),
-            feature=np.where(is_inner, column["feature"], LEAF).astype(np.int32),
-            threshold=thresholds(column, self.matrix),
-            left=left,
-            missing_left=is_inner & (column["missing_left"] == 1),
-            category_set=np.where(has_set, np.cumsum(has_set) - 1, -1).astype(np.int32),
-            categories=nodes["set"][used[has_set]],
             value=self.value.reshape(-1)[used],
-            gain=np.where(is_inner, column["gain"], 0.0),
-            n_samples=n_samples,
-            weight=np.where(weight > 0.0, weight, n_samples),
+            weight=np.where(weight > 0.0, weight, kept.n_samples),
+            **kept._asdict(),
         )
 
     def trees(self) -> BoostedTrees:
         """All trees so far."""
         self._close_chunk()
         return BoostedTrees.join(self.parts)
-
-
-NODE_FIELDS = ("left", "is_set", "n", "feature", "missing_left", "gain", "last_left", "first_right", "threshold")
 
 
 def all_rows(n: int) -> NDArray[np.uint32]:

@@ -8,8 +8,7 @@ sums are integers, and a node's random draws depend only on its path from the ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,8 @@ from numpy.typing import NDArray
 from committee.base.dtypes import ROW
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints, Limits
-from committee.data.tree import LEAF, Tree
+from committee.data.tree import Tree
 from committee.kernels import statistics
-from committee.parts.binning import midpoints
 from committee.parts.large_tree import LargeTree
 from committee.parts.response import Response
 from committee.parts.subtrees import (
@@ -128,22 +126,8 @@ def as_tree(
     weight: NDArray[np.float64],
 ) -> Tree:
     """Node records as a tree."""
-    left = nodes["left"].astype(np.int32)
-    is_inner = left != LEAF
-    has_set = is_inner & (nodes["is_set"] == 1)
-    return Tree(
-        feature=np.where(is_inner, nodes["feature"], LEAF).astype(np.int32),
-        threshold=thresholds({name: nodes[name] for name in SPLIT_FIELDS}, matrix),
-        left=left,
-        missing_left=is_inner & (nodes["missing_left"] == 1),
-        category_set=np.where(has_set, np.cumsum(has_set) - 1, -1).astype(np.int32),
-        categories=nodes["set"][has_set],
-        value=value,
-        impurity=impurity,
-        gain=np.where(is_inner, nodes["gain"], 0.0),
-        n_samples=nodes["n"].copy(),
-        weight=weight,
-    )
+    kept = read_nodes(nodes, np.arange(nodes.size), matrix)
+    return Tree(value=value, impurity=impurity, weight=weight, **kept._asdict())
 
 
 def _clip_values(
@@ -157,29 +141,35 @@ def _clip_values(
         value[:, 0] = 1.0 - value[:, 1]
 
 
-SPLIT_FIELDS = ("left", "is_set", "feature", "last_left", "first_right", "threshold")
-
-
-def thresholds(nodes: Mapping[str, NDArray[Any]], matrix: BinnedMatrix) -> NDArray[np.float64]:
-    """Half-way between the last value on the left and the first on the right that the node's rows have.
-
-    nodes holds the SPLIT_FIELDS of node records.
-    """
-    threshold = np.full(nodes["left"].size, np.nan)
-    numeric = np.flatnonzero((nodes["left"] != LEAF) & (nodes["is_set"] == 0))
-    # Field by field: NumPy copies records slowly.
-    feature, last, first, drawn = (
-        nodes[name][numeric] for name in ("feature", "last_left", "first_right", "threshold")
+def read_nodes(nodes: NDArray[np.void], used: NDArray[np.int64], matrix: BinnedMatrix) -> NodeArrays:
+    """The fields of the node records `used` that trees keep."""
+    m = used.size
+    out = NodeArrays(
+        feature=np.empty(m, np.int32),
+        threshold=np.empty(m),
+        left=np.empty(m, np.int32),
+        missing_left=np.empty(m, np.bool_),
+        category_set=np.empty(m, np.int32),
+        gain=np.empty(m),
+        n_samples=np.empty(m, np.int64),
+        categories=np.empty((0, 4), np.uint64),
     )
-    offset, last_bin = matrix.offsets[feature], matrix.n_bins[feature] - 1
-    low = matrix.upper[offset + np.clip(last, 0, last_bin)]
-    high = matrix.lower[offset + np.clip(first, 0, last_bin)]
-    middle = np.where(np.isnan(drawn), midpoints(low, high), drawn)
-    # Only missing values on one side: every value goes to the other.
-    largest = np.finfo(np.float64).max
-    middle = np.where(last < 0, -largest, middle)
-    threshold[numeric] = np.where(first < 0, largest, middle)
-    return threshold
+    if not statistics.read_splits(nodes, used, matrix.offsets, matrix.n_bins, matrix.lower, matrix.upper, *out[:-1]):
+        return out
+    return out._replace(categories=nodes["set"][used[out.category_set >= 0]])
+
+
+class NodeArrays(NamedTuple):
+    """Fields of Tree, an array each."""
+
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    category_set: NDArray[np.int32]
+    gain: NDArray[np.float64]
+    n_samples: NDArray[np.int64]
+    categories: NDArray[np.uint64]
 
 
 def _node_statistics(

@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 from committee.base.threads import n_threads, run
 from committee.data.forest import PackedForest
 from committee.data.tree import LEAF, Tree
-from committee.kernels.forest_walk import add_forest_answers, add_forest_category_answers
+from committee.kernels.forest_walk import LANES, add_row_answers, add_tile_answers
+from committee.parts.short_nodes import ShortNodes, short_nodes, tiles_of
 from committee.parts.traversing import PACKED
 
 Floats = NDArray[np.float64]
 
 BLOCK = 1 << 12
 """Rows of one task of a thread."""
+
+FEW_ROWS = 64
+"""Up to which the nodes are walked as they are stored."""
 
 
 def pack_forest(trees: Sequence[Tree]) -> PackedForest:
@@ -66,16 +70,39 @@ def _sets(trees: Sequence[Tree]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]
 
 def add_answers(forest: PackedForest, X: NDArray[np.floating], score: Floats, n_jobs: int | None) -> None:
     """Add the answers of all trees to score [n, k], in place."""
-    has_sets = bool(len(forest.categories))
-    table = np.ascontiguousarray(X, np.float64 if has_sets else None)
+    threads = n_threads(n_jobs, len(X) * forest.n_trees * 4)
+    blocks = [(slice(i, i + BLOCK),) for i in range(0, len(X), BLOCK)]
+    if len(X) < FEW_ROWS or len(forest.categories):
+        table = np.ascontiguousarray(X, np.float64)
+        run(lambda rows: _add_by_rows(forest, table[rows], score[rows]), blocks, threads)
+        return
+    table, has_missing = _narrow(X), bool(np.isnan(np.add.reduce(X, axis=None)))
+    short = short_nodes(forest, table.dtype, has_missing)
+    if short is None:
+        table = np.asarray(X, np.float64)
+        short = short_nodes(forest, table.dtype, has_missing)
+        assert short is not None, "64 bits hold every link"
+    run(lambda rows: _add_by_tiles(forest, short, tiles_of(table[rows], has_missing), score[rows]), blocks, threads)
 
-    def add(rows: slice) -> None:
-        if has_sets:
-            add_forest_category_answers(
-                table[rows], forest.nodes, forest.roots, forest.answer, forest.category_set, forest.categories,
-                forest.values, score[rows],
-            )  # fmt: skip
-        else:
-            add_forest_answers(table[rows], forest.nodes, forest.roots, forest.answer, forest.values, score[rows])
 
-    run(add, [(slice(i, i + BLOCK),) for i in range(0, len(X), BLOCK)], n_threads(n_jobs, len(X) * forest.n_trees * 4))
+def _narrow(X: NDArray[np.floating]) -> NDArray[np.floating]:
+    """X in float32 if that changes no number: smaller nodes then decide alike."""
+    if X.dtype == np.float32:
+        return X
+    with np.errstate(over="ignore"):
+        narrow = X.astype(np.float32)
+    return narrow if np.array_equal(narrow, X, equal_nan=True) else X
+
+
+def _add_by_rows(forest: PackedForest, X: Floats, score: Floats) -> None:
+    add_row_answers(
+        X, forest.nodes, forest.roots, forest.answer, forest.category_set, forest.categories, forest.values, score
+    )
+
+
+def _add_by_tiles(forest: PackedForest, short: ShortNodes, tiles: NDArray[np.floating], score: Floats) -> None:
+    n = len(score)
+    full = score if n % LANES == 0 else np.zeros((len(tiles) * LANES, score.shape[1]))
+    full[:n] = score
+    add_tile_answers(tiles, short.nodes, short.n_bits, forest.roots, forest.answer, forest.values, full)
+    score[:] = full[:n]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from committee.base.dtypes import CODE_LOCAL, ROW
 from committee.data.binned import BinnedMatrix
-from committee.data.growth import FEATURE, NODE, RULES, Constraints, Limits, Subtree, Table, Work
+from committee.data.growth import FEATURE, MARK_EVERY, NODE, RULES, Constraints, Limits, Subtree, Table, Work
 from committee.data.tree import LEAF
 from committee.kernels.scores import ABSOLUTE, CLASS_GINI, SQUARED
 from committee.kernels.small_node import FEW_ROWS, TOGETHER
@@ -55,6 +55,7 @@ def make_table(matrix: BinnedMatrix, response: Response, constraints: Constraint
         features=feature_records(matrix, constraints),
         lower=matrix.lower,
         upper=matrix.upper,
+        marks=np.ascontiguousarray(matrix.upper[::MARK_EVERY]),
         target=response.target,
         ranked_target=response.ranked_target,
     )

@@ -65,8 +65,8 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     for table in (X, X.astype(np.float32)):
         apply_tree(trees[0], table)
     apply_tree(grow(category, value_response(y, weight, "squared_error"), limits), codes)
-    for table in (X, X.astype(np.float32)):
-        add_answers(pack_forest(trees[:1]), table, np.zeros((n, 1)), None)
+    for table in (X, X.astype(np.float32), X[:1]):
+        add_answers(pack_forest(trees[:1]), table, np.zeros((len(table), 1)), None)
     rows = np.arange(n)
     say("importances")
     for table in (X, X.astype(np.float32)):

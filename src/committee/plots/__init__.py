@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from committee.plots.bagging_studies import BaggingSimulationDisplay, SpamExperimentDisplay
+from committee.plots.bias_variance import BiasVarianceDisplay, TrainingSetsDisplay
 from committee.plots.boosting import EdgeDisplay, ErrorCurveDisplay
 from committee.plots.boosting_experiment import (
     ExperimentErrorsDisplay,
     ExperimentMarginsDisplay,
     MarginMaximisationDisplay,
 )
+from committee.plots.bootstrap import BootstrapDisplay, PredictionIntervalDisplay
+from committee.plots.committee import CommitteeMembersDisplay, SelectionDisplay
+from committee.plots.diversity import KappaErrorDisplay
 from committee.plots.experts import ExpertLoadDisplay, GateRegionsDisplay, LikelihoodCurveDisplay
 from committee.plots.forests import OutOfBagDisplay
 from committee.plots.importances import ImportancesDisplay
 from committee.plots.loss_curves import LossCurvesDisplay
+from committee.plots.majority_vote import MajorityVoteDisplay
 from committee.plots.margins import MarginDistributionDisplay
 from committee.plots.partial_dependence import PartialDependenceDisplay
 from committee.plots.pruning import PruningDisplay
@@ -21,9 +26,13 @@ from committee.plots.shap import ShapSummaryDisplay, ShapWaterfallDisplay
 from committee.plots.suspicious_rows import SuspiciousRowsDisplay
 from committee.plots.svm import SvmPlaneDisplay, TuningDisplay, XorDisplay
 from committee.plots.tree import TreeDisplay, plot_tree
+from committee.plots.why_combine import RepresentationalReasonDisplay, SelectOrCombineDisplay, StatisticalReasonDisplay
 
 __all__ = [
     "BaggingSimulationDisplay",
+    "BiasVarianceDisplay",
+    "BootstrapDisplay",
+    "CommitteeMembersDisplay",
     "EdgeDisplay",
     "ErrorCurveDisplay",
     "ExperimentErrorsDisplay",
@@ -31,19 +40,27 @@ __all__ = [
     "ExpertLoadDisplay",
     "GateRegionsDisplay",
     "ImportancesDisplay",
+    "KappaErrorDisplay",
     "LikelihoodCurveDisplay",
     "LossCurvesDisplay",
+    "MajorityVoteDisplay",
     "MarginDistributionDisplay",
     "MarginMaximisationDisplay",
     "OutOfBagDisplay",
     "PartialDependenceDisplay",
+    "PredictionIntervalDisplay",
     "PruningDisplay",
+    "RepresentationalReasonDisplay",
     "RoundsInThePlaneDisplay",
+    "SelectOrCombineDisplay",
+    "SelectionDisplay",
     "ShapSummaryDisplay",
     "ShapWaterfallDisplay",
     "SpamExperimentDisplay",
+    "StatisticalReasonDisplay",
     "SuspiciousRowsDisplay",
     "SvmPlaneDisplay",
+    "TrainingSetsDisplay",
     "TreeDisplay",
     "TuningDisplay",
     "XorDisplay",

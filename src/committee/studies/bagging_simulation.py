@@ -165,7 +165,7 @@ def reproduce_c7(
 ) -> dict[str, BaggingSimulation]:
     """The simulation with full trees, and with trees whose leaves have at least 5 rows.
 
-    ``python -m committee.studies c7`` prints it as a table.
+    ``committee reproduce C-7`` prints what came out beside what is published.
     """
     trees = {"full trees": DecisionTreeClassifier(), "leaves of 5 rows": DecisionTreeClassifier(min_samples_leaf=5)}
     return {

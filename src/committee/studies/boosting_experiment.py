@@ -185,7 +185,7 @@ def reproduce_e13(
 ) -> dict[str, BoostingExperiment]:
     """Stumps boosted on the built-in sets of two classes, in order of overfitting, the least first.
 
-    ``python -m committee.studies e13`` prints it as a table.
+    ``committee reproduce E-13`` prints what came out beside what is published.
     """
     found: dict[str, BoostingExperiment] = {}
     for name in names:

@@ -244,7 +244,7 @@ def reproduce_f6(
 ) -> dict[str, MarginMaximisation]:
     """The margin maximisers with stumps on the built-in sets that 1000 of them separate.
 
-    ``python -m committee.studies f6`` prints them as a table.
+    ``committee reproduce F-6`` prints what came out beside what is published.
     """
     found: dict[str, MarginMaximisation] = {}
     for name in names:
@@ -267,7 +267,7 @@ def reproduce_f2(
 ) -> dict[str, ValidationChoice]:
     """Rounds against theta, chosen by validation, with stumps on built-in sets.
 
-    ``python -m committee.studies f2`` prints them as a table.
+    ``committee reproduce F-2`` prints what came out beside what is published.
     """
     found: dict[str, ValidationChoice] = {}
     for name in names:

@@ -187,7 +187,7 @@ def reproduce_d8(
 ) -> SpamExperiment:
     """The experiment on the built-in spam data.
 
-    ``python -m committee.studies d8`` prints it as a table.
+    ``committee reproduce D-8`` prints what came out beside what is published.
     """
     models = spam_models(n_estimators, n_rounds)
     return spam_experiment(models=models, n_repeats=n_repeats, random_state=random_state, verbose=verbose)

@@ -17,16 +17,15 @@ from sklearn.utils.validation import check_is_fitted
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.validation import (
+    read_one_target,
     read_table,
     read_targets_classification,
-    read_targets_regression,
     read_training_table,
     read_weights,
 )
 from committee.parts.class_weights import class_weights
 from committee.svm.blas_threads import one_blas_thread
 from committee.svm.scaling import Scaling, fit_scaling, refuse_values, warn_of_scales
-from committee.trees.decision_tree import LARGEST_TARGET, SMALLEST_TARGET
 
 Floats = NDArray[np.float64]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -164,19 +163,7 @@ class BaseLargeRegressor(RegressorMixin, BaseLargeMachine):
         return self
 
     def _read_target(self, y: Any, n_rows: int) -> Floats:
-        target = read_targets_regression(y, n_rows)
-        if target.ndim > 1:
-            raise ValueError(
-                f"y has {target.shape[1]} outputs, {type(self).__name__} takes one; wrap it in "
-                "sklearn.multioutput.MultiOutputRegressor."
-            )
-        largest = float(np.abs(target).max())
-        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
-            raise ValueError(
-                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
-                "float64: divide y by a number of that size."
-            )
-        return target
+        return read_one_target(y, n_rows, type(self).__name__)
 
     def predict(self, X: Any) -> Floats:
         """f(x) [n]."""

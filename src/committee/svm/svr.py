@@ -21,16 +21,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.fitting import all_or_nothing
-from committee.base.validation import read_targets_regression
+from committee.base.validation import read_one_target
 from committee.svm.kernel_functions import Gamma
 from committee.svm.kernel_machine import BaseKernelMachine, Task
 from committee.svm.machine import Machine, Offset
 from committee.svm.smo import Problem
 
 Floats = NDArray[np.float64]
-
-SMALLEST_TARGET, LARGEST_TARGET = 1e-100, 1e100
-"""Of the largest |y|: the objective stays far from the ends of float64."""
 
 
 def svr_problem(target: Floats, upper: Floats, epsilon: float, start: Floats | None = None) -> Problem:
@@ -64,19 +61,7 @@ class BaseSVR(RegressorMixin, BaseKernelMachine):
         return self
 
     def _read_target(self, y: Any, n_rows: int) -> Floats:
-        target = read_targets_regression(y, n_rows)
-        if target.ndim > 1:
-            raise ValueError(
-                f"y has {target.shape[1]} outputs, {type(self).__name__} takes one; wrap it in "
-                "sklearn.multioutput.MultiOutputRegressor."
-            )
-        largest = float(np.abs(target).max())
-        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
-            raise ValueError(
-                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
-                "float64: divide y by a number of that size."
-            )
-        return target
+        return read_one_target(y, n_rows, type(self).__name__)
 
     def _problem(self, target: Floats, weight: Floats) -> Problem:
         raise NotImplementedError

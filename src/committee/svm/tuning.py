@@ -20,8 +20,8 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from committee.base.progress import progress
 from committee.base.validation import (
+    read_one_target,
     read_targets_classification,
-    read_targets_regression,
     read_training_table,
     read_weights,
 )
@@ -173,9 +173,7 @@ def tune_svr(
     """
     model = SVR() if estimator is None else estimator
     ground = _read_ground(model, X, C, sample_weight)
-    target = read_targets_regression(y, len(ground.table))
-    if target.ndim > 1:
-        raise ValueError(f"y has {target.shape[1]} outputs, SVR takes one: tune them one by one.")
+    target = read_one_target(y, len(ground.table), "SVR")
     splitter: Any = KFold(int(cv), shuffle=True, random_state=random_state) if isinstance(cv, Integral) else cv
     ground = _with_folds(ground, check_cv(splitter, target), target)
     tubes = (model.epsilon,) if epsilon is None else tuple(float(value) for value in epsilon)
@@ -272,6 +270,9 @@ def _lines(
     tubes: tuple[float, ...],
 ) -> Iterator[Line]:  # fmt: skip
     """The kernels to try; gamma where it is a parameter of the estimator."""
+    for given, word in ((kernel, "kernel"), (gamma, "gamma"), (tubes, "epsilon")):
+        if given is not None and not len(given):
+            raise ValueError(f"{word} is empty: give at least one value to try, or None.")
     usual = _usual_gamma(ground)
     gammas: list[Any] = [factor * usual for factor in FACTORS] if gamma is None else list(gamma)
     for name, epsilon in product([model.kernel] if kernel is None else kernel, tubes):

@@ -19,9 +19,9 @@ from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import (
+    read_one_target,
     read_table,
     read_targets_classification,
-    read_targets_regression,
     read_training_table,
     read_weights,
 )
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 EXACT_ROWS = 100_000
 """splitter="auto" grows exact trees up to this many rows and binned ones beyond."""
-
-SMALLEST_TARGET, LARGEST_TARGET = 1e-100, 1e100
-"""Of the largest |y|: sums of weighted squares stay far from the ends of float64."""
 
 CategoricalFeatures = Sequence[int] | Sequence[str] | Sequence[bool] | Literal["from_dtype"] | None
 InteractionConstraints = Sequence[Iterable[int | str]] | Literal["pairwise", "no_interactions"] | None
@@ -526,18 +523,7 @@ class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
         return tags
 
     def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
-        target = read_targets_regression(y, n_rows)
-        if target.ndim > 1:
-            raise ValueError(
-                f"y has {target.shape[1]} outputs, a tree takes one; "
-                "wrap the tree in sklearn.multioutput.MultiOutputRegressor."
-            )
-        largest = float(np.abs(target).max())
-        if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
-            raise ValueError(
-                f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
-                "float64: divide y by a number of that size."
-            )
+        target = read_one_target(y, n_rows, type(self).__name__)
         if self.criterion == "poisson" and (target.min() < 0 or not target.any()):
             raise ValueError("Some value(s) of y are negative, or all are zero: criterion='poisson' is for counts.")
         return {}, target

@@ -16,9 +16,9 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import (
+    read_one_target,
     read_table,
     read_targets_classification,
-    read_targets_regression,
     read_training_table,
     read_weights,
 )
@@ -27,7 +27,6 @@ from committee.parts.members import Member, check_learner
 from committee.parts.online_members import OnlineMember, refuse_offline
 from committee.parts.prequential import RECORD_ROWS, Prequential, Record
 from committee.parts.resampling import are_whole, content_groups
-from committee.trees.decision_tree import LARGEST_TARGET
 from committee.trees.ensemble import BaseEnsemble
 
 Floats = NDArray[np.float64]
@@ -334,16 +333,5 @@ class BaseOnlineRegressor(BaseOnlineEnsemble):
         return self
 
     def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
-        target = read_targets_regression(y, len(X))
-        if target.ndim > 1:
-            raise ValueError(
-                f"y has {target.shape[1]} outputs, {type(self).__name__} takes one; wrap it in "
-                "sklearn.multioutput.MultiOutputRegressor."
-            )
-        largest = float(np.abs(target).max())
-        if largest > LARGEST_TARGET:
-            raise ValueError(
-                f"The largest |y| is {largest:.3g}, too large for sums of squares in float64: divide y by a number of "
-                "that size."
-            )
+        target = read_one_target(y, len(X), type(self).__name__)
         return Rows(X, target, np.empty(0, np.int64), weight)

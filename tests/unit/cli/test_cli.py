@@ -12,8 +12,13 @@ from click.testing import CliRunner, Result
 
 from committee.cli import main
 from committee.data.samples import sample_names
+from committee.studies.comparison import pick
+from committee.studies.methods import family
 
-COMMANDS = ("catalog", "data", "demo", "warmup")
+COMMANDS = (
+    "catalog", "compare", "completion", "data", "demo", "explain", "fit", "inspect", "methods", "predict", "report",
+    "reproduce", "warmup",
+)  # fmt: skip
 
 
 def run(*arguments: str) -> Result:
@@ -46,9 +51,11 @@ def test_every_command_has_help(command: str):
     assert len(result.output.splitlines()) > 3
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["--version"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["compare", "--help"], ["--version"]])
 def test_help_imports_no_heavy_library(arguments: list[str]):
-    assert modules_after(*arguments).isdisjoint({"numba", "sklearn", "scipy", "matplotlib", "pandas"})
+    assert modules_after(*arguments).isdisjoint(
+        {"numba", "sklearn", "scipy", "numpy", "matplotlib", "pandas", "polars", "rich"}
+    )
 
 
 def test_listing_the_data_compiles_nothing():
@@ -84,18 +91,12 @@ def test_warmup_says_that_it_is_done():
     assert "compiled and cached" in result.output
 
 
-def test_demo_tells_the_whole_story(tmp_path: Path):
-    picture = tmp_path / "new" / "tree.png"
-    result = run("demo", "--picture", str(picture))
+def test_demo_compares_the_family_and_says_where_the_page_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    # The whole family takes minutes; what is told is the same with two of its members.
+    chosen = pick(family("classification", 768, 8), ["constant", "pruned tree"])
+    monkeypatch.setattr("committee.cli.comparing.all_methods", lambda *_: chosen)
+    result = run("demo", "--output-dir", str(tmp_path / "new"), "--budget", "none")
     assert result.exit_code == 0
-    for part in ("chosen", "leaves", "Mg <= ", "Accuracy on the held-out third", "Truth by rows"):
+    for part in ("pima_diabetes", "768 rows, 8 columns", "chosen", "rows that chose nothing", "in a browser"):
         assert part in result.output
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_demo_without_matplotlib_says_how_to_get_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("committee.cli.demo.find_spec", lambda name: None)
-    picture = tmp_path / "tree.png"
-    result = run("demo", "--picture", str(picture))
-    assert "Install matplotlib" in result.output
-    assert not picture.exists()
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {"report.html", "model.committee", "results.json"}

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from committee.data.tree import LEAF
-from committee.kernels.forest_walk import ROWS_TOGETHER
-from committee.parts.packed_forest import add_answers, pack_forest
+from committee.kernels.forest_walk import LANES, TILES_TOGETHER
+from committee.parts.packed_forest import FEW_ROWS, add_answers, pack_forest
+from committee.parts.short_nodes import short_nodes
 from tests.naive.traverse import naive_apply
 from tests.unit.kernels.test_tree_scores import random_stack, random_table
 
@@ -16,7 +17,7 @@ from tests.unit.kernels.test_tree_scores import random_stack, random_table
 @pytest.mark.parametrize("k", [1, 3])
 def test_answers_are_those_of_the_leaves(k, with_sets):
     """Missing values, sets of categories, trees of one node; numbers, and class shares of which some are pure."""
-    for n in (0, 1, 7, 8, 9, ROWS_TOGETHER + 11):
+    for n in (0, 1, FEW_ROWS - 1, FEW_ROWS, FEW_ROWS + 1, TILES_TOGETHER * LANES + 11):
         rng = np.random.default_rng([n, k])
         stack = random_stack(rng, 4, [0, 1, 5, 70, 3], 1, with_sets)
         trees = []
@@ -27,10 +28,11 @@ def test_answers_are_those_of_the_leaves(k, with_sets):
                 value[rng.random(tree.n_nodes) < 0.5] = np.eye(k)[1]
             trees.append(tree._replace(value=value))
         X = random_table(rng, n)
-        for table in (X, np.asfortranarray(X), X.astype(np.float32)):
+        packed = pack_forest(trees)
+        for table in (X, np.asfortranarray(X), X.astype(np.float32), np.nan_to_num(X), np.nan_to_num(X + 1e-9)):
             found, start = np.ones((n, k)), np.ones((n, k))
-            add_answers(pack_forest(trees), table, found, n_jobs=1)
-            expected = start + sum(tree.value[naive_apply(tree, X)] for tree in trees)
+            add_answers(packed, table, found, n_jobs=1)
+            expected = start + sum(tree.value[naive_apply(tree, table.astype(np.float64))] for tree in trees)
             np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -41,3 +43,40 @@ def test_a_node_takes_twenty_bytes():
     n_leaves = sum(int(np.sum(tree.feature == LEAF)) for tree in trees)
     assert packed.nodes.nbytes + packed.answer.nbytes == 20 * sum(tree.n_nodes for tree in trees)
     assert len(packed.values) == n_leaves
+
+
+def test_thresholds_between_neighbours_in_float32():
+    """A float32 number and its neighbour on the two sides of a float64 threshold stay there."""
+    low = np.float32(0.1)
+    high = np.nextafter(low, np.float32(1))
+    stack = random_stack(np.random.default_rng(0), 1, [1], 1, False)
+    tree = stack.tree(0)
+    X = np.full((FEW_ROWS, 1), low)
+    X[::2] = high
+    for threshold in (float(low), (float(low) + float(high)) / 2, np.nextafter(float(high), 0)):
+        tree = tree._replace(threshold=np.where(tree.feature == LEAF, tree.threshold, threshold))
+        found = np.zeros((FEW_ROWS, 1))
+        add_answers(pack_forest([tree]), X, found, n_jobs=1)
+        assert np.array_equal(found, tree.value[naive_apply(tree, X.astype(np.float64))])
+        assert np.unique(found).size == 2
+
+
+def test_nodes_without_room_for_a_column_are_left_to_the_wide_ones():
+    stack = random_stack(np.random.default_rng(0), 1, [5], 1, False)
+    tree = stack.tree(0)
+    forest = pack_forest([tree._replace(feature=np.where(tree.feature == LEAF, LEAF, (1 << 30) - 1))])
+    assert short_nodes(forest, np.dtype(np.float32), has_missing=False) is None
+    assert short_nodes(forest, np.dtype(np.float64), has_missing=False) is not None
+
+
+def test_short_nodes_are_made_once_and_go_with_their_forest():
+    from committee.parts.short_nodes import _MADE
+
+    stack = random_stack(np.random.default_rng(0), 4, [30, 12], 1, False)
+    forest = pack_forest([stack.tree(0)])
+    key = id(forest.nodes)
+    made = short_nodes(forest, np.dtype(np.float32), False)
+    assert short_nodes(forest, np.dtype(np.float32), False) is made
+    assert key in _MADE
+    del forest
+    assert key not in _MADE

@@ -19,7 +19,6 @@ from committee.studies import (
     reproduce_f6,
     validation_choice,
 )
-from committee.studies.__main__ import main, print_table
 from committee.studies.folds import draw_folds, read_labels
 from committee.theory.minmax import minmax_over_stumps
 
@@ -145,10 +144,3 @@ def test_reproductions_run_on_built_in_sets():
     assert len(margins["sonar"].boosters) == 4
     choices = reproduce_f2(("sonar",), n_rounds=10, n_folds=2)
     assert choices["sonar"].rounds.shape == (1, 2)
-
-
-def test_the_command_refuses_unknown_studies_and_prints_markdown(capsys: pytest.CaptureFixture[str]):
-    with pytest.raises(SystemExit, match="no study e99; there are: e13, f6, f2"):
-        main(["e99"])
-    print_table([("set", "error"), ("sonar", 0.2)])
-    assert capsys.readouterr().out == "| set | error |\n|---|---|\n| sonar | 0.2 |\n\n"

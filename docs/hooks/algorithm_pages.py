@@ -1,0 +1,238 @@
+"""One page for each algorithm, made from the catalogue, the docstrings, the pseudo-code and the reproductions.
+
+Everything on a page is said in one place only: names, papers and ids in `catalog.py`, the equations in the module's
+docstring, parameters and example in the class's, the steps in `pseudo_code.txt`, pictures by the reproductions.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import string
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from committee.catalog import CATALOG, Entry
+from committee.studies.reproductions import REPRODUCTIONS
+
+HERE = Path(__file__).resolve().parent
+
+FAMILIES = {
+    "trees": ("Trees", "trees.md"),
+    "voting": ("Voting", None),
+    "bagging": ("Bagging", "bagging.md"),
+    "forests": ("Random forests", "forests.md"),
+    "boosting": ("Boosting", "boosting.md"),
+    "experts": ("Mixtures of experts", "experts.md"),
+    "svm": ("Support vector machines", "svm.md"),
+    "committees": ("Committees", None),
+    "parts": ("Weak learners and other parts", None),
+}
+"""Folder -> heading and the guide to read."""
+
+GUIDES = {
+    "gradient_boosting": "gradient_boosting.md",
+    "online_bagging": "online.md",
+    "online_boosting": "online.md",
+    "sparsely_gated": "deep_experts.md",
+    "hierarchical": "deep_experts.md",
+}
+"""Pages with a guide of their own."""
+
+FIGURES = {
+    "adaboost": ("E-14", "E-13", "G-1", "FREUND-1996"),
+    "adaboost_m1": ("G-1", "FREUND-1996"),
+    "adaboost_theta": ("F-2",),
+    "arc_gv": ("F-6",),
+    "adaboost_star": ("F-6",),
+    "lpboost": ("F-6",),
+    "confidence_rated": ("E-5",),
+    "bagging": ("C-7", "B-2"),
+    "random_forest": ("BREIMAN-2001", "D-8", "D-9"),
+    "gradient_boosting": ("D-8",),
+    "decision_tree": ("B-2",),
+    "decision_stump": ("E-14", "FREUND-1996"),
+    "mixture_of_experts": ("H",),
+    "svc": ("I-5",),
+}
+"""Page -> the reproductions that show it."""
+
+TITLES = {
+    "arc_gv": "arc-gv",
+    "confidence_rated": "Confidence-rated AdaBoost",
+    "decision_stump": "Decision stump",
+    "decision_tree": "Decision tree (CART)",
+    "density": "Mixture density",
+    "gradient_boosting": "Gradient tree boosting",
+}
+"""Pages whose first alias is no good title."""
+
+ITEM = re.compile(r"[\w*]+(,\s[\w*]+)*,?(\n[\w*]+(, [\w*]+)*)* : ")
+"""The beginning of a list of parameters."""
+
+SENTENCE = string.ascii_uppercase + '"`'
+"""What a sentence begins with."""
+
+CORES = {"committee.forests.estimators": "committee.forests.random_forest"}
+"""Modules whose equations stand in another one."""
+
+
+class Algorithm(NamedTuple):
+    """A page: its address and the estimators on it."""
+
+    slug: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def path(self) -> str:
+        return f"algorithms/{self.slug}.md"
+
+    @property
+    def title(self) -> str:
+        if self.slug in TITLES:
+            return TITLES[self.slug]
+        alias = self.entries[0].aliases[0] if self.entries[0].aliases else self.entries[0].name
+        return alias[0].upper() + alias[1:]
+
+    @property
+    def family(self) -> str:
+        return self.entries[0].module.split(".")[1]
+
+
+def algorithms(catalog: Iterable[Entry] = CATALOG) -> list[Algorithm]:
+    """The catalogue with those together that differ only in what they predict."""
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for entry in catalog:
+        groups.setdefault((entry.module, _stem(entry.name)), []).append(entry)
+    modules = [module for module, _ in groups]
+    return [
+        Algorithm(_slug(module, stem, modules.count(module) == 1), tuple(entries))
+        for (module, stem), entries in groups.items()
+    ]
+
+
+def page(algorithm: Algorithm, figures: Path) -> str:
+    """The page in Markdown; pictures are shown that are in the folder `figures`."""
+    first = algorithm.entries[0]
+    heading, guide = heading_of(algorithm.family), FAMILIES.get(algorithm.family, ("", None))[1]
+    guide = GUIDES.get(algorithm.slug, guide)
+    names = ", ".join(f"`{entry.name}`" for entry in algorithm.entries)
+    aliases = ", ".join(dict.fromkeys(alias for entry in algorithm.entries for alias in entry.aliases))
+    ids = ", ".join(dict.fromkeys(name for entry in algorithm.entries for name in entry.ids))
+    papers = " ".join(f"{paper}." for paper in first.paper.split("; "))
+    parts = [
+        f"# {algorithm.title}",
+        f"{names}; module `{first.module}`. Also called: {aliases}.",
+        f"**Reference.** {papers} Ids of the mission: {ids}." + (f" Guide: [{heading}](../{guide})." if guide else ""),
+        _steps(algorithm.slug),
+        "## Idea and equations\n\n" + _module_text(CORES.get(first.module, first.module)),
+        *(_class_text(entry) for entry in algorithm.entries),
+        *_pictures(algorithm.slug, figures),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def index(pages: Iterable[Algorithm]) -> str:
+    """The list of all pages, by family."""
+    lines = ["# Algorithms", "", "Every estimator of the library, from its catalogue. `committee methods` prints it."]
+    known = list(pages)
+    for family in dict.fromkeys([*FAMILIES, *(one.family for one in known)]):
+        own = [one for one in known if one.family == family]
+        if own:
+            lines += ["", f"## {heading_of(family)}", "", "| algorithm | estimators | reference |", "|---|---|---|"]
+        for one in own:
+            names = ", ".join(f"`{entry.name}`" for entry in one.entries)
+            lines.append(f"| [{one.title}]({one.slug}.md) | {names} | {one.entries[0].paper} |")
+    return "\n".join(lines) + "\n"
+
+
+def heading_of(family: str) -> str:
+    """Of a folder of the package."""
+    return FAMILIES[family][0] if family in FAMILIES else family.capitalize()
+
+
+def pseudo_code() -> dict[str, str]:
+    """Page -> its steps, from `pseudo_code.txt`."""
+    sections = re.split(r"^\[(\w+)\]\n", (HERE / "pseudo_code.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {name: text.strip("\n") for name, text in zip(sections[1::2], sections[2::2], strict=True)}
+
+
+def _steps(slug: str) -> str:
+    steps = pseudo_code().get(slug, "")
+    return f"## Steps\n\n```text\n{steps}\n```" if steps else ""
+
+
+def _module_text(module: str) -> str:
+    return _mark_code(inspect.cleandoc(importlib.import_module(module).__doc__ or ""))
+
+
+def _class_text(entry: Entry) -> str:
+    """The docstring of a class: parameters as a list, examples as code; they are run as doctests."""
+    doc = inspect.getdoc(getattr(importlib.import_module(entry.module), entry.name)) or ""
+    head, *sections = re.split(r"^(\w+)\n-+\n", doc, flags=re.MULTILINE)
+    parts = [f"## {entry.name}", _text(head)]
+    for name, text in zip(sections[::2], sections[1::2], strict=True):
+        if name == "Examples":
+            parts.append(f"**Example** (run by the tests)\n\n```pycon\n{text.strip()}\n```")
+        else:
+            parts.append(f"**{name}**\n\n" + _text(text))
+    return "\n\n".join(parts)
+
+
+def _text(text: str) -> str:
+    """Paragraphs; those of the form `name : words` become lists."""
+    paragraphs = text.strip("\n").split("\n\n")
+    return "\n\n".join(_items(one) if ITEM.match(one) else _mark_code(one) for one in paragraphs)
+
+
+def _items(paragraph: str) -> str:
+    """`name : words` and the indented lines below it as one entry of a list."""
+    items, is_first = list[str](), True
+    names = ""
+    for line in paragraph.splitlines():
+        if line.startswith(" ") and items:
+            is_sentence = is_first and items[-1][-1] not in ".,;:" and line.strip()[0] in SENTENCE
+            items[-1] += (". " if is_sentence else " ") + line.strip()
+            is_first = False
+            continue
+        names, is_first = f"{names} {line}".strip(), True
+        if " : " in names:  # else the names go on in the next line
+            own, _, words = names.partition(" : ")
+            items.append("- " + ", ".join(f"`{name.strip()}`" for name in own.split(",")) + f": {words}")
+            names = ""
+    return _mark_code("\n".join(items))
+
+
+def _mark_code(text: str) -> str:
+    """Doubled backquotes as Markdown has them; names that would be read as emphasis or HTML are left alone in code."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        is_code = line.startswith("    ")
+        lines.append(
+            line if is_code else re.sub(r"``([^`]+)``", r"`\1`", line).replace("<", "&lt;").replace("*", r"\*")
+        )
+    return "\n".join(lines)
+
+
+def _pictures(slug: str, figures: Path) -> Iterable[str]:
+    shown = [name for name in FIGURES.get(slug, ()) if (figures / f"{name}.png").exists()]
+    if shown:
+        yield "## Shown on data"
+    for name in shown:
+        told = REPRODUCTIONS[name]
+        link = f"[{told.id}](../reproductions.md)"
+        yield f"{link}: {told.title}.\n\n![{told.title}](../figures/{name}.png)"
+
+
+def _stem(name: str) -> str:
+    """A name without what it predicts."""
+    return re.sub(r"(Classifier|Regressor|(?<=SV)[CR])$", "", name)
+
+
+def _slug(module: str, stem: str, is_alone: bool) -> str:
+    last = module.rsplit(".", 1)[1]
+    if is_alone and last != "estimators":
+        return last.removesuffix("_estimators")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", stem).lower()

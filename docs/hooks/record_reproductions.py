@@ -1,0 +1,71 @@
+"""`python docs/hooks/record_reproductions.py [ID ...]`: run reproductions in full and write the page and the pictures.
+
+Without ids it runs all, which takes about a quarter of an hour. What was measured before is kept in
+docs/figures/reproductions.json, so that one id can be run again without the others.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+from committee.plots.reproductions import draw
+from committee.plots.tree import pyplot
+from committee.studies.reproduction_page import reproductions_page
+from committee.studies.reproductions import REPRODUCTIONS, ReproductionResult
+
+DOCS = Path(__file__).resolve().parent.parent
+RECORDS = DOCS / "figures" / "reproductions.json"
+DPI, LARGEST = 90, 60_000
+"""A picture of a page is small: fewer colours, then fewer points, until it has at most so many bytes."""
+
+
+def record(result: ReproductionResult) -> None:
+    """Draw the picture, keep the numbers, write the page."""
+    figure = draw(result)
+    (DOCS / "figures" / f"{result.id}.png").write_bytes(small_png(figure))
+    pyplot().close(figure)
+    records = read_records() | {result.id: result.to_dict()}
+    RECORDS.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_page(records)
+
+
+def read_records() -> dict[str, Any]:
+    return json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.exists() else {}
+
+
+def write_page(records: dict[str, Any]) -> None:
+    known = [records[name] for name in REPRODUCTIONS if name in records]
+    (DOCS / "reproductions.md").write_text(reproductions_page(known), encoding="utf-8")
+
+
+def small_png(figure: Any) -> bytes:
+    """The picture with a palette of colours, at the largest resolution that is small enough."""
+    from PIL import Image
+
+    packed = b""
+    for dpi in (DPI, 80, 70, 60):
+        raw, out = io.BytesIO(), io.BytesIO()
+        figure.savefig(raw, dpi=dpi)
+        picture = Image.open(raw).convert("RGB").quantize(64, dither=Image.Dither.NONE)
+        picture.save(out, "png", optimize=True)
+        packed = out.getvalue()
+        if len(packed) <= LARGEST:
+            break
+    return packed
+
+
+def main(wanted: list[str]) -> None:
+    matplotlib.use("Agg")
+    for name in wanted or REPRODUCTIONS:
+        print(name, flush=True)
+        record(REPRODUCTIONS[name].run(progress=True))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

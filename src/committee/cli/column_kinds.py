@@ -1,0 +1,275 @@
+"""What a column of a user's table is, and the numbers or categories that are made of it.
+
+    number       as it is; text that reads as numbers becomes numbers
+    category     text of few values; rare ones are put together where there are very many
+    date         year, month, day of the week and hour where they vary, and days since the first
+    text         number of characters and of words
+    dropped      constants, identifiers, and what cannot be read
+
+A `ColumnRecipe` is plain data: it is kept in the model file, and new tables are read by it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, NamedTuple
+
+import polars as pl
+
+from committee.cli.files import MISSING
+
+Kind = Literal["number", "category", "date", "text", "dropped"]
+
+MANY_CATEGORIES = 100
+"""Beyond so many values of text, those that are rare share one."""
+
+RARE = 5
+"""A value that fewer rows have is rare."""
+
+OTHER = "(other)"
+
+NEARLY_ALL = 0.95
+"""Share of values that must be distinct in an identifier, or readable in a column of numbers or dates."""
+
+FEWEST_FOR_IDENTIFIER = 20
+"""In a shorter table distinct values mean nothing."""
+
+WORDS_OF_TEXT = 2.5
+"""Mean number of words from which distinct strings are text rather than names of rows."""
+
+DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%b-%Y", "%b %d, %Y", "%Y%m%d")
+TIME_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
+                "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f")  # fmt: skip
+
+IDENTIFIER_NAME = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|index|rownames?|rownumber|row)$|[a-z]Id$|^(Id|ID)")
+
+MOST_EXACT = 2**53
+
+
+class ColumnRecipe(NamedTuple):
+    """How one column is read. Plain data only."""
+
+    name: str
+    kind: Kind
+    word: str  # why, for people; empty where there is nothing to say
+    values: tuple[str, ...] = ()  # of a category whose rare values are put together: those that are kept
+    format: str = ""  # of dates that are text
+    origin: float = 0.0  # of dates: the first day, as days since 1970
+    parts: tuple[str, ...] = ()  # of dates: what varies
+
+
+def recipe_for(series: pl.Series) -> ColumnRecipe:
+    """What a column is, judged by its name, its type and all its values."""
+    name, dtype = series.name, series.dtype
+    if dtype.is_nested() or dtype == pl.Binary or dtype == pl.Object:
+        return ColumnRecipe(name, "dropped", f"holds {dtype}, which is neither number nor text")
+    if series.null_count() == series.len():
+        return ColumnRecipe(name, "dropped", "has no value at all")
+    if dtype.is_temporal():
+        return _constant(series) or _date(series, "")
+    if dtype.is_numeric():
+        return _constant(series) or _number(series)
+    if dtype == pl.Boolean:
+        return _constant(series) or ColumnRecipe(name, "number", "")
+    return _of_text(series)
+
+
+def _constant(series: pl.Series) -> ColumnRecipe | None:
+    if series.null_count() or series.n_unique() > 1:
+        return None
+    return ColumnRecipe(series.name, "dropped", f"is {_shown(series[0])} in every row")
+
+
+def _number(series: pl.Series) -> ColumnRecipe:
+    if _is_row_number(series):
+        return ColumnRecipe(series.name, "dropped", "numbers the rows: an identifier tells nothing of new rows")
+    word = ""
+    if series.dtype.is_integer() and max(abs(int(series.min() or 0)), abs(int(series.max() or 0))) > MOST_EXACT:  # pyright: ignore[reportArgumentType]
+        word = "has integers beyond 2**53, whose last digits are lost"
+    elif series.dtype.is_float() and bool(series.is_infinite().any()):
+        word = "has infinite values, which count as missing"
+    return ColumnRecipe(series.name, "number", word)
+
+
+def _is_row_number(series: pl.Series) -> bool:
+    """Whole numbers, all distinct, that are named like an identifier or count the rows up."""
+    if series.len() < FEWEST_FOR_IDENTIFIER or series.null_count() or series.n_unique() < series.len():
+        return False
+    if series.dtype.is_float() and not bool((series == series.floor()).all()):
+        return False
+    counts_up = bool((series.cast(pl.Float64).diff().drop_nulls() == 1.0).all())
+    return counts_up or IDENTIFIER_NAME.search(series.name) is not None
+
+
+def _of_text(series: pl.Series) -> ColumnRecipe:
+    text = clean_text(series)
+    present = text.drop_nulls()
+    if present.len() == 0:
+        return ColumnRecipe(series.name, "dropped", "has no value at all")
+    if present.len() == text.len() and present.n_unique() == 1:
+        return ColumnRecipe(series.name, "dropped", f"is {_shown(present[0])} in every row")
+    truths = present.str.to_lowercase().is_in(["true", "false"]).all()
+    numbers = as_numbers(present)
+    if not truths and numbers.is_not_null().mean() >= NEARLY_ALL:  # pyright: ignore[reportOperatorIssue, reportOptionalOperand]
+        return _number_in_text(series.name, present, numbers)
+    return _dates_in_text(series.name, present) or _categories(series.name, text, present)
+
+
+def _number_in_text(name: str, present: pl.Series, numbers: pl.Series) -> ColumnRecipe:
+    others = present.filter(numbers.is_null()).unique(maintain_order=True)[:3].to_list()
+    word = f"holds numbers and {', '.join(map(repr, others))}, which count as missing" if others else ""
+    return ColumnRecipe(name, "number", word)
+
+
+def _dates_in_text(name: str, present: pl.Series) -> ColumnRecipe | None:
+    if present.str.contains(r"\d").mean() < NEARLY_ALL:  # pyright: ignore[reportOperatorIssue, reportOptionalOperand]
+        return None
+    for pattern in (*TIME_FORMATS, *DATE_FORMATS):
+        parsed = parse_dates(present, pattern)
+        if parsed.is_not_null().mean() >= NEARLY_ALL:  # pyright: ignore[reportOperatorIssue, reportOptionalOperand]
+            return _date(parsed.alias(name), pattern)
+    return None
+
+
+def _date(series: pl.Series, pattern: str) -> ColumnRecipe:
+    if series.dtype == pl.Time or series.dtype == pl.Duration:
+        return ColumnRecipe(series.name, "number", "is a time, taken as seconds")
+    moments = series.cast(pl.Datetime("us"))
+    parts = tuple(name for name, values in _all_parts(moments).items() if values.drop_nulls().n_unique() > 1)
+    if not parts:
+        return ColumnRecipe(series.name, "dropped", "is the same date wherever there is one")
+    origin = float(_days(moments).min() or 0.0)  # pyright: ignore[reportArgumentType]
+    word = f"is a date: {', '.join(parts)} are taken, days since the first"
+    return ColumnRecipe(series.name, "date", word, format=pattern, origin=origin, parts=parts)
+
+
+def _all_parts(moments: pl.Series) -> dict[str, pl.Series]:
+    return {
+        "year": moments.dt.year(),
+        "month": moments.dt.month(),
+        "weekday": moments.dt.weekday(),
+        "hour": moments.dt.hour(),
+        "days": _days(moments),
+    }
+
+
+def _categories(name: str, text: pl.Series, present: pl.Series) -> ColumnRecipe:
+    n_values = present.n_unique()
+    if present.len() >= FEWEST_FOR_IDENTIFIER and n_values > NEARLY_ALL * present.len():
+        words = present.str.split(" ").list.len().mean()
+        if float(words or 0.0) >= WORDS_OF_TEXT:  # pyright: ignore[reportArgumentType]
+            return ColumnRecipe(name, "text", "is text: its numbers of characters and words are taken")
+        if present.len() > 0.5 * text.len():
+            return ColumnRecipe(name, "dropped", "has another value in nearly every row, as an identifier has")
+    if n_values <= MANY_CATEGORIES:
+        return ColumnRecipe(name, "category", "")
+    counts = present.value_counts(sort=True, name="n")
+    kept = counts.filter(pl.col("n") >= RARE)[present.name].to_list()
+    if len(kept) < 2:
+        return ColumnRecipe(name, "dropped", f"has {n_values} values, hardly one of them in {RARE} rows")
+    word = f"has {n_values} values; {n_values - len(kept)} that fewer than {RARE} rows have are put together"
+    return ColumnRecipe(name, "category", word if len(kept) < n_values else "", values=tuple(sorted(kept)))
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+# --- making the columns -----------------------------------------------------------------------------------------------
+
+
+def columns_from(recipe: ColumnRecipe, series: pl.Series) -> list[pl.Series]:
+    """The columns that the recipe makes of this one: Float64 or Categorical."""
+    if recipe.kind == "number":
+        return [as_numbers(series)]
+    if recipe.kind == "date":
+        return _date_parts(recipe, series)
+    if recipe.kind == "text":
+        text = clean_text(series)
+        words = text.str.split(" ").list.len()
+        return [
+            text.str.len_chars().cast(pl.Float64).alias(f"{series.name}.characters"),
+            words.cast(pl.Float64).alias(f"{series.name}.words"),
+        ]
+    if recipe.kind == "category":
+        text = clean_text(series)
+        if recipe.values:
+            known = text.is_in(list(recipe.values))
+            text = text.to_frame().select(pl.when(known | text.is_null()).then(text).otherwise(pl.lit(OTHER)))
+            text = text.to_series().alias(series.name)
+        return [text.cast(pl.Categorical)]
+    return []
+
+
+def as_numbers(series: pl.Series) -> pl.Series:
+    """As Float64, with null for what is no finite number. Text may have signs: $1,234.50, 12 %, 0,5, true."""
+    if is_textual(series):
+        text = clean_text(series)
+        numbers = text.cast(pl.Float64, strict=False)
+        if numbers.null_count() > text.null_count():
+            numbers = numbers.fill_null(_signed_numbers(text))  # pyright: ignore[reportArgumentType]
+    elif series.dtype == pl.Time or series.dtype == pl.Duration:
+        numbers = series.to_physical() / (1e9 if series.dtype == pl.Time else 1e6)
+    else:
+        numbers = series.cast(pl.Float64, strict=False)
+    return numbers.to_frame().select(pl.when(pl.first().is_finite()).then(pl.first())).to_series().alias(series.name)
+
+
+def _signed_numbers(text: pl.Series) -> pl.Series:
+    """Currencies, percentages, commas between thousands or before decimals, true and false."""
+    plain = text.str.replace_all(r"^[\s$€£¥]+|[\s%$€£¥]+$", "").str.to_lowercase()
+    is_grouped = plain.str.contains(r"^[-+]?\d{1,3}(,\d{3})+(\.\d*)?$")
+    has_comma = plain.str.contains(r"^[-+]?\d+,\d+$")
+    table = pl.DataFrame({"plain": plain, "is_grouped": is_grouped, "has_comma": has_comma})
+    chosen = (
+        pl.when("is_grouped").then(pl.col("plain").str.replace_all(",", ""))
+        .when("has_comma").then(pl.col("plain").str.replace(",", "."))
+        .when(pl.col("plain") == "true").then(pl.lit("1"))
+        .when(pl.col("plain") == "false").then(pl.lit("0"))
+        .otherwise("plain")
+    )  # fmt: skip
+    return table.select(chosen.cast(pl.Float64, strict=False)).to_series()
+
+
+def is_textual(series: pl.Series) -> bool:
+    """Strings, as they are or in a dictionary."""
+    return series.dtype == pl.String or series.dtype == pl.Categorical or series.dtype == pl.Enum
+
+
+def clean_text(series: pl.Series) -> pl.Series:
+    """As strings without blanks around them, null where nothing is meant."""
+    text = series.cast(pl.String).str.strip_chars()
+    return text.to_frame().select(pl.when(~pl.first().is_in(list(MISSING))).then(pl.first())).to_series()
+
+
+def parse_dates(text: pl.Series, pattern: str) -> pl.Series:
+    """Text as moments, null where it is none."""
+    if pattern in DATE_FORMATS:
+        return text.str.strptime(pl.Date, pattern, strict=False).cast(pl.Datetime("us"))
+    return text.str.strptime(pl.Datetime("us"), pattern, strict=False)
+
+
+def _date_parts(recipe: ColumnRecipe, series: pl.Series) -> list[pl.Series]:
+    if series.dtype == pl.String:
+        moments = _parse_any(clean_text(series), recipe.format)
+    else:
+        moments = series.cast(pl.Datetime("us"), strict=False)
+    found = _all_parts(moments)
+    found["days"] = found["days"] - recipe.origin
+    return [found[part].cast(pl.Float64).alias(f"{recipe.name}.{part}") for part in recipe.parts]
+
+
+def _parse_any(text: pl.Series, pattern: str) -> pl.Series:
+    """By the format of the recipe; dates that the file's reader understood by itself have none, so all are tried."""
+    moments = parse_dates(text, pattern or DATE_FORMATS[0])
+    if pattern:
+        return moments
+    for other in (*TIME_FORMATS, *DATE_FORMATS):
+        if moments.null_count() == text.null_count():
+            break
+        moments = moments.fill_null(parse_dates(text, other))  # pyright: ignore[reportArgumentType]
+    return moments
+
+
+def _days(moments: pl.Series) -> pl.Series:
+    return moments.dt.epoch("us").cast(pl.Float64) / 86_400e6

@@ -1,0 +1,231 @@
+"""`committee compare` and `committee fit`: from a table to a chosen model, its page and its figures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from rich.console import Console
+
+from committee.cli.files import read_frame, whole_file
+from committee.cli.models import ModelFacts, thinned, write_model
+from committee.cli.showing import (
+    LiveComparison,
+    as_json,
+    left_out,
+    mean_and_stderr,
+    print_warnings,
+    results_table,
+    seconds_text,
+    verdict,
+)
+from committee.cli.tables import TableReading, read_training_table
+from committee.storage import UnstorableError
+from committee.studies.comparison import Comparison, compare, pick
+from committee.studies.judging import metric_names
+from committee.studies.methods import family
+
+COMMITTEE = "committee"
+"""The name of the committee of all methods among them."""
+
+
+class Request(NamedTuple):
+    """What a user asks for."""
+
+    source: str
+    target: str
+    methods: tuple[str, ...] = ()  # all where empty
+    metric: str = "auto"
+    task: Literal["auto", "classification", "regression"] = "auto"
+    cv: int = 5
+    held_out: float = 0.2
+    budget: float | None = None
+    weights: str = ""
+    group: str = ""
+    time_column: str = ""
+    drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    drop_duplicates: bool = False
+    seed: int = 0
+    n_jobs: int = -1
+
+
+class Outcome(NamedTuple):
+    """What came out."""
+
+    table: TableReading
+    found: Comparison
+    model: Any
+    facts: ModelFacts
+
+
+def all_methods(task: Any, n_rows: int, n_columns: int, budget: float | None = None) -> dict[str, Any]:
+    """The family and the committee made of it, which may take a tenth of the budget for a fit."""
+    from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
+
+    together = CommitteeClassifier if task == "classification" else CommitteeRegressor
+    share = None if budget is None else max(5.0, budget / 10.0)
+    return {**family(task, n_rows, n_columns), COMMITTEE: together(time_budget=share)}
+
+
+def run(request: Request, out: Console) -> Outcome:
+    """Read the table, judge the methods, fit the winner."""
+    table = read_training_table(
+        read_frame(request.source), request.target, task=request.task, weights=request.weights, group=request.group,
+        time=request.time_column, drop=request.drop, keep=request.keep, drop_duplicates=request.drop_duplicates,
+    )  # fmt: skip
+    out.print(_described(request, table), markup=False)
+    print_warnings(out, table.warnings)
+    metric = _metric(request.metric, table)
+    chosen = all_methods(table.recipe.task, table.X.height, table.X.width, request.budget)
+    chosen = pick(chosen, request.methods or "all")
+    with LiveComparison(out, metric) as watch:
+        found, model = compare(
+            table.X, table.y, task=table.recipe.task, methods=chosen, metric=metric, cv=request.cv,
+            held_out=request.held_out, budget=request.budget, weights=table.weights, groups=table.groups,
+            times=table.times, seed=request.seed, n_jobs=request.n_jobs, progress=watch,
+        )  # fmt: skip
+    return Outcome(table, found, model, _facts(table, found))
+
+
+def _metric(asked: str, table: TableReading) -> str:
+    n_classes = len(np.unique(table.y)) if table.recipe.task == "classification" else 0
+    names = metric_names(table.recipe.task, n_classes)
+    if asked == "auto":
+        return names[0]
+    plain = {name.replace(" ", "").replace("-", ""): name for name in names}
+    found = plain.get(asked.lower().replace(" ", "").replace("-", "").replace("_", ""))
+    if found is None:
+        raise ValueError(f"No metric {asked!r} for {table.recipe.task}; there are: {', '.join(names)}.")
+    return found
+
+
+def _described(request: Request, table: TableReading) -> str:
+    name = "stdin" if request.source == "-" else Path(request.source).name
+    task = table.recipe.task
+    what = f"{len(np.unique(table.y))} classes" if task == "classification" else "numbers"
+    n, d = table.X.shape
+    return f"{name}: {n} rows, {d} columns, target {table.recipe.target!r} ({task}, {what})"
+
+
+def _facts(table: TableReading, found: Comparison) -> ModelFacts:
+    result = found.result(found.winner)
+    residuals = np.empty(0)
+    if found.task == "regression":
+        residuals = table.y[found.rows] - result.out_of_fold
+    return ModelFacts(
+        recipe=table.recipe,
+        method=found.winner,
+        metric=found.metric,
+        scores=found.held_out_scores,
+        score_stderr=found.held_out_error_se,
+        residuals=thinned(residuals),
+        n_rows=table.X.height,
+        digest=table_digest(table.X, table.y),
+        seed=found.seed,
+    )
+
+
+def table_digest(X: pl.DataFrame, y: Any) -> str:
+    """A name for the very table, to know it again."""
+    text = X.with_columns(pl.Series("target", [str(value) for value in y])).write_csv()
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+def write_outputs(outcome: Outcome, request: Request, folder: Path, out: Console, page: bool = True) -> dict[str, Path]:
+    """The model, the figures and the page; each file is whole or not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = {"results": folder / "results.json"}
+    try:
+        write_model(folder / "model.committee", outcome.model, outcome.facts)
+        written = {"model": folder / "model.committee", **written}
+    except UnstorableError as error:  # the figures and the page are worth having all the same
+        print_warnings(out, [f"The model cannot be written to a file: {error}"])
+    write_text(written["results"], json.dumps(results(outcome, request), indent=1))
+    if page:
+        written["report"] = folder / "report.html"
+        write_page(outcome, request, written["report"], out)
+    return written
+
+
+def write_text(path: Path, text: str) -> None:
+    with whole_file(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def write_page(outcome: Outcome, request: Request, path: Path, out: Console) -> None:
+    from committee.report import TableNotes, write_report
+
+    name = "stdin" if request.source == "-" else Path(request.source).name
+    notes = TableNotes(name, outcome.table.recipe.target, outcome.table.warnings, command_line())
+    with out.status("writing the page"):
+        write_report(
+            path, outcome.model, outcome.table.X, outcome.table.y, comparison=outcome.found, table=notes,
+            seed=request.seed,
+        )  # fmt: skip
+
+
+def command_line() -> str:
+    """What was typed."""
+    return " ".join(["committee", *(f"'{word}'" if " " in word else word for word in sys.argv[1:])])
+
+
+def results(outcome: Outcome, request: Request) -> dict[str, Any]:
+    """Everything that was found, ready for JSON."""
+    found, table = outcome.found, outcome.table
+    return as_json({
+        "committee": version("committee"),
+        "table": {
+            "source": request.source, "target": table.recipe.target, "task": table.recipe.task,
+            "rows": table.X.height, "columns": table.X.width, "warnings": table.warnings,
+            "features": table.X.columns,
+        },
+        "metric": found.metric,
+        "classes": found.classes,
+        "winner": {
+            "method": found.winner, "held_out": found.held_out_scores, "held_out_rows": found.held_out.size,
+            "held_out_stderr": found.held_out_error_se, "nested": found.nested_error, "nested_stderr": found.nested_se,
+        },
+        "methods": [_method_line(result) for result in found.results],
+        "held_out_rows": table.rows[found.held_out],
+        "seed": found.seed,
+        "seconds": round(found.seconds, 2),
+        "plan": found.plan,
+    })  # fmt: skip
+
+
+def _method_line(result: Any) -> dict[str, Any]:
+    mean, error = mean_and_stderr(result)
+    return {
+        "name": result.name, "estimator": result.estimator, "parameters": result.parameters, "status": result.status,
+        "note": result.note, "error": mean, "stderr": error, "errors": result.errors, "scores": result.scores,
+        "fit_seconds": result.fit_seconds, "predict_seconds": result.predict_seconds,
+    }  # fmt: skip
+
+
+def print_outcome(outcome: Outcome, written: Mapping[str, Path], out: Console) -> None:
+    """The table of methods, the verdict, and where things are."""
+    out.print()
+    out.print(results_table(outcome.found))
+    for line in left_out(outcome.found):
+        out.print(line, style="dim", markup=False)
+    out.print()
+    out.print(verdict(outcome.found), markup=False)
+    for what, path in written.items():
+        out.print(f"{what:8} {path}", markup=False)
+    out.print(f"compared in {seconds_text(outcome.found.seconds)}", markup=False)
+
+
+def split_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names given one by one or with commas between them."""
+    return tuple(part.strip() for name in names for part in name.split(",") if part.strip())

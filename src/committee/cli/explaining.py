@@ -1,0 +1,182 @@
+"""`committee explain`: which columns matter to a model, and what made it answer as it did on single rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from committee.cli.files import TableError
+from committee.cli.models import KnownModel, inner_model
+from committee.cli.tables import apply_recipe
+from committee.parts.on_numbers import BaseOnNumbers
+
+Floats = NDArray[np.float64]
+
+MOST_ROWS = 5000
+"""Rows on which columns are permuted."""
+
+N_ORDERS = 200
+"""Random orders of the columns behind sampled Shapley values."""
+
+
+class Importance(NamedTuple):
+    """How much one column matters."""
+
+    column: str
+    value: float  # the largest is 100
+    kind: str
+
+
+class Share(NamedTuple):
+    """What one column adds to one answer."""
+
+    row: int
+    output: str  # a class, or "prediction"
+    column: str
+    cell: str
+    share: float
+
+
+class RowExplanation(NamedTuple):
+    """The answer to one row, and the shares of the columns in it, the largest first."""
+
+    row: int
+    answer: str
+    base: float
+    shares: tuple[Share, ...]
+
+
+def column_importances(known: KnownModel, frame: pl.DataFrame | None, seed: int) -> list[Importance]:
+    """By permutation where the table has the target, by the splits of the trees otherwise; the largest first."""
+    has_target = frame is not None and known.facts.recipe.target in frame.columns
+    if frame is not None and has_target:
+        return _permuted(known, frame, seed)
+    return _by_splits(known)
+
+
+def _permuted(known: KnownModel, frame: pl.DataFrame, seed: int) -> list[Importance]:
+    from committee.cli.tables import find_column
+    from committee.explain.importances import permutation_importances, scaled_to_100
+
+    recipe = known.facts.recipe
+    frame = frame.filter(pl.col(find_column(frame, recipe.target)).is_not_null())
+    if frame.height > MOST_ROWS:
+        frame = frame.sample(MOST_ROWS, seed=seed)
+    X, y = apply_recipe(recipe, frame), known_target(known, frame)
+    found = permutation_importances(known.model, X, y, random_state=seed)
+    values = scaled_to_100(np.maximum(np.asarray(found.mean, np.float64), 0.0))
+    return _sorted(found.names, values, "permutation")
+
+
+def known_target(known: KnownModel, frame: pl.DataFrame) -> NDArray[Any]:
+    """The target of rows, as the model knows it."""
+    from committee.cli.column_kinds import as_numbers, clean_text
+
+    recipe = known.facts.recipe
+    series = frame[recipe.target]
+    if recipe.labels == "float":
+        return as_numbers(series).to_numpy()
+    if recipe.labels == "str":
+        return np.array(clean_text(series).to_list(), dtype=object)
+    numbers = as_numbers(series)
+    return numbers.to_numpy().astype(bool if recipe.labels == "bool" else np.int64)
+
+
+def _by_splits(known: KnownModel) -> list[Importance]:
+    from committee.explain.importances import tree_importances
+
+    core: Any = known.model.estimator_ if isinstance(known.model, BaseOnNumbers) else known.model
+    try:
+        found = tree_importances(core, "gain")
+    except (TypeError, AttributeError) as error:
+        raise TableError(
+            f"{type(core).__name__} has no trees to read importances from: pass a table with the target "
+            f"{known.facts.recipe.target!r}, so that columns can be permuted."
+        ) from error
+    return _sorted(found.names, found.values, "gain")
+
+
+def _sorted(names: tuple[str, ...], values: Floats, kind: str) -> list[Importance]:
+    order = np.argsort(-values, kind="stable")
+    return [Importance(names[f], float(values[f]), kind) for f in order]
+
+
+# --- single rows ------------------------------------------------------------------------------------------------------
+
+
+def explain_rows(known: KnownModel, frame: pl.DataFrame, rows: list[int], seed: int = 0) -> list[RowExplanation]:
+    """SHAP values of these rows of the table, counted from 0; exact for trees, by sampling for all else."""
+    outside = [row for row in rows if not 0 <= row < frame.height]
+    if outside:
+        raise TableError(f"There is no row {outside[0]}: the table has {frame.height} rows, counted from 0.")
+    from committee.explain.shap import shap_values
+
+    X = apply_recipe(known.facts.recipe, frame)
+    asked = X[rows]
+    core, numbers, names = inner_model(known.model, asked)
+    is_number = known.facts.recipe.task == "regression"
+    answers = [f"{answer:.6g}" if is_number else str(answer) for answer in known.model.predict(asked)]
+    try:
+        found = shap_values(core, numbers) if names is None else None
+    except TypeError:
+        found = None
+    if found is None:
+        return [_sampled(known, X, row, answers[i], seed) for i, row in enumerate(rows)]
+    return [_explained(known, found, asked, i, row, answers[i]) for i, row in enumerate(rows)]
+
+
+def _sampled(known: KnownModel, X: pl.DataFrame, row: int, answer: str, seed: int) -> RowExplanation:
+    """Shapley values by sampling (Strumbelj and Kononenko 2010): cells of the row replace those of another row.
+
+    Columns are replaced one by one in a random order; what the answer changes by belongs to the column just replaced.
+    """
+    rng = np.random.default_rng(seed)
+    d = X.width
+    order = np.array([rng.permutation(d) for _ in range(N_ORDERS)])
+    step_of = np.argsort(order, axis=1)  # when each column is replaced
+    start = rng.integers(0, X.height, N_ORDERS)
+    is_replaced = step_of[:, np.newaxis, :] < np.arange(d + 1)[:, np.newaxis]  # [orders, steps, columns]
+    place = np.where(is_replaced, row, start[:, np.newaxis, np.newaxis]).reshape(-1, d)
+    walked = pl.DataFrame([X[:, f].gather(place[:, f]) for f in range(d)])
+    output, values = _scores(known, walked, answer)
+    values = values.reshape(N_ORDERS, d + 1)
+    shares = np.zeros(d)
+    np.add.at(shares, order.ravel(), np.diff(values, axis=1).ravel() / N_ORDERS)
+    return _told(X, row, row, output, answer, float(values[:, 0].mean()), shares)
+
+
+def _scores(known: KnownModel, X: pl.DataFrame, answer: str) -> tuple[str, Floats]:
+    """What is shared out: the probability of the answer, or the number predicted."""
+    if known.facts.recipe.task == "regression":
+        return "prediction", np.asarray(known.model.predict(X), np.float64)
+    if not hasattr(known.model, "predict_proba"):
+        return answer, (known.model.predict(X).astype(str) == answer).astype(np.float64)
+    classes = [str(label) for label in known.model.classes_]
+    return answer, known.model.predict_proba(X)[:, classes.index(answer)]
+
+
+def _explained(known: KnownModel, found: Any, X: pl.DataFrame, i: int, row: int, answer: str) -> RowExplanation:
+    values, base = np.asarray(found.values[i], np.float64), np.ravel(found.base_values)
+    output, k = "prediction", 0
+    if values.ndim == 2:
+        classes = [str(label) for label in known.model.classes_]
+        k = classes.index(answer)
+        output, values = answer, values[:, k]
+    elif known.facts.recipe.task == "classification":
+        output = str(known.model.classes_[1])  # scores speak for the second class
+    return _told(X, i, row, output, answer, float(base[k if base.size > 1 else 0]), values)
+
+
+def _told(
+    X: pl.DataFrame, place: int, row: int, output: str, answer: str, base: float, values: Floats
+) -> RowExplanation:
+    order = np.argsort(-np.abs(values), kind="stable")
+    shares = [Share(row, output, X.columns[f], _cell(X[place, int(f)]), float(values[f])) for f in order]
+    return RowExplanation(row, answer, base, tuple(shares))
+
+
+def _cell(value: Any) -> str:
+    return "missing" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

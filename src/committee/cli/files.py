@@ -1,0 +1,237 @@
+"""Tables from files and streams, whole or batch by batch, and files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import polars as pl
+
+Kind = Literal["csv", "parquet", "arrow", "ndjson"]
+
+STDIN = "-"
+
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
+"""Cells of a text file that stand for nothing."""
+
+SEPARATORS = ",;\t|"
+
+ENDINGS: dict[str, Kind] = {
+    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".data": "csv",
+    ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".ipc": "arrow", ".feather": "arrow",
+    ".ndjson": "ndjson", ".jsonl": "ndjson",
+}  # fmt: skip
+
+BATCH_ROWS = 50_000
+BATCH_BYTES = 2**23
+"""Of text that is read at a time."""
+
+
+class TableError(ValueError):
+    """A table that cannot be read, with a word on what to do."""
+
+
+def kind_of(source: str) -> Kind:
+    """The format by the ending of the name, ".gz" aside.
+
+    >>> kind_of("sales.CSV.gz"), kind_of("sales.parquet")
+    ('csv', 'parquet')
+    """
+    suffixes = [suffix.lower() for suffix in Path(source).suffixes]
+    if suffixes and suffixes[-1] in (".gz", ".gzip"):
+        suffixes.pop()
+    return ENDINGS.get(suffixes[-1] if suffixes else ".csv", "csv")
+
+
+# --- a whole table ----------------------------------------------------------------------------------------------------
+
+
+def read_frame(source: str) -> pl.DataFrame:
+    """The table of a CSV, Parquet, Arrow or JSON-lines file, or of stdin for "-"; types are inferred from all rows."""
+    if source == STDIN:
+        data = sys.stdin.buffer.read()
+        return _parse(data, _sniff_kind(data), "stdin")
+    path = _existing(source)
+    kind = kind_of(source)
+    if kind == "parquet":
+        return _reading(lambda: pl.read_parquet(path), source)
+    if kind == "arrow":
+        return _reading(lambda: _read_arrow(path.read_bytes()), source)
+    return _parse(_bytes_of(path), kind, source)
+
+
+def _parse(data: bytes, kind: Kind, shown: str) -> pl.DataFrame:
+    if not data.strip():
+        raise TableError(f"{shown} is empty.")
+    if kind == "parquet":
+        return _reading(lambda: pl.read_parquet(io.BytesIO(data)), shown)
+    if kind == "arrow":
+        return _reading(lambda: _read_arrow(data), shown)
+    if kind == "ndjson":
+        return _reading(lambda: pl.read_ndjson(io.BytesIO(data), infer_schema_length=None), shown)
+    return _reading(lambda: _read_csv(data, typed=True), shown)
+
+
+def _read_arrow(data: bytes) -> pl.DataFrame:
+    """Arrow's file format, or its streaming format."""
+    if data[:6] == b"ARROW1":
+        return pl.read_ipc(io.BytesIO(data))
+    return pl.read_ipc_stream(io.BytesIO(data))
+
+
+def _read_csv(data: bytes, *, typed: bool) -> pl.DataFrame:
+    return pl.read_csv(
+        io.BytesIO(data),
+        separator=_separator(data),
+        null_values=list(MISSING),
+        infer_schema=typed,
+        infer_schema_length=None,
+        try_parse_dates=typed,
+        encoding="utf8-lossy",
+    )
+
+
+def _reading(read: Any, shown: str) -> pl.DataFrame:
+    try:
+        frame = read()
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        first = str(error).strip().split("\n")[0]
+        raise TableError(f"{shown} cannot be read as a table: {first}") from error
+    if frame.width == 0:
+        raise TableError(f"{shown} has no columns.")
+    return frame.rename({name: name.strip() for name in frame.columns if name != name.strip()})
+
+
+def _existing(source: str) -> Path:
+    path = Path(source)
+    if path.is_dir():
+        raise TableError(f"{source} is a directory: name a file in it.")
+    if not path.exists():
+        near = [other.name for other in path.parent.glob(f"{path.stem[:3]}*")][:3] if path.parent.is_dir() else []
+        advice = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise TableError(f"There is no file {source}.{advice}")
+    return path
+
+
+def _bytes_of(path: Path) -> bytes:
+    with _open(path) as stream:
+        try:
+            return stream.read()
+        except (OSError, EOFError) as error:
+            raise TableError(f"{path} cannot be read: {error}") from error
+
+
+def _open(path: Path) -> IO[bytes]:
+    with path.open("rb") as raw:
+        is_packed = raw.read(2) == b"\x1f\x8b"
+    return gzip.open(path) if is_packed else path.open("rb")  # pyright: ignore[reportReturnType]
+
+
+def _sniff_kind(data: bytes) -> Kind:
+    if data[:4] == b"PAR1":
+        return "parquet"
+    if data[:6] == b"ARROW1" or data[:4] == b"\xff\xff\xff\xff":
+        return "arrow"
+    return "ndjson" if data.lstrip()[:1] == b"{" else "csv"
+
+
+def _separator(data: bytes) -> str:
+    """The separator that stands most often in the first line."""
+    first = data.split(b"\n", 1)[0]
+    return max(SEPARATORS, key=lambda each: first.count(each.encode()))
+
+
+# --- batch by batch ---------------------------------------------------------------------------------------------------
+
+
+def iterate_frames(source: str, batch_rows: int = BATCH_ROWS, batch_bytes: int = BATCH_BYTES) -> Iterator[pl.DataFrame]:
+    """The table in batches, so that it need not fit into memory. Cells of text files come as strings."""
+    if source == STDIN:
+        yield from _iterate_stream(sys.stdin.buffer, "stdin", batch_rows, batch_bytes)
+        return
+    path, kind = _existing(source), kind_of(source)
+    if kind == "csv":
+        with _open(path) as stream:
+            yield from _iterate_csv(stream, source, batch_bytes)
+    elif kind == "ndjson":
+        yield from read_frame(source).iter_slices(batch_rows)
+    else:
+        scan = pl.scan_parquet(path) if kind == "parquet" else pl.scan_ipc(path)
+        yield from _iterate_scan(scan, source, batch_rows)
+
+
+def _iterate_scan(scan: pl.LazyFrame, shown: str, batch_rows: int) -> Iterator[pl.DataFrame]:
+    start = 0
+    while True:
+        frame = _reading(lambda at=start: scan.slice(at, batch_rows).collect(), shown)
+        if frame.height == 0 and start > 0:
+            return
+        yield frame
+        start += frame.height
+        if frame.height < batch_rows:
+            return
+
+
+def _iterate_stream(stream: IO[bytes], shown: str, batch_rows: int, batch_bytes: int) -> Iterator[pl.DataFrame]:
+    head = stream.read(8)
+    kind = _sniff_kind(head)
+    if kind == "csv":
+        yield from _iterate_csv(stream, shown, batch_bytes, head)
+    else:  # a footer at the end: these formats cannot be read as they come
+        yield from _parse(head + stream.read(), kind, shown).iter_slices(batch_rows)
+
+
+def _iterate_csv(stream: IO[bytes], shown: str, batch_bytes: int, head: bytes = b"") -> Iterator[pl.DataFrame]:
+    header = b""
+    rest, is_first = head, True
+    while True:
+        block = stream.read(batch_bytes)
+        data = rest + block
+        cut = len(data) if not block else _last_whole_line(data)
+        lines, rest = data[:cut], data[cut:]
+        if is_first and lines:
+            header, _, lines = lines.partition(b"\n")
+        if (lines.strip() or is_first) and header:
+            yield _reading(lambda text=header + b"\n" + lines: _read_csv(text, typed=False), shown)
+            is_first = False
+        if not block:
+            if is_first:
+                raise TableError(f"{shown} is empty.")
+            return
+
+
+def _last_whole_line(data: bytes) -> int:
+    """Where the last whole line ends: a line break between quotes is part of a cell."""
+    cut = data.rfind(b"\n") + 1
+    while cut > 0 and data.count(b'"', 0, cut) % 2:
+        cut = data.rfind(b"\n", 0, cut - 1) + 1
+    return cut
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def whole_file(path: Path) -> Generator[Path]:
+    """A path beside `path` to write to; it takes its place when the block ends well, and is gone otherwise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        umask = os.umask(0)
+        os.umask(umask)
+        draft.chmod(0o666 & ~umask)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,168 @@
+"""`committee predict`: answers for a table of any size, batch by batch."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from committee.cli.files import STDIN, TableError, iterate_frames, kind_of, whole_file
+from committee.cli.models import KnownModel, inner_model
+from committee.cli.tables import apply_recipe
+
+Floats = NDArray[np.float64]
+
+
+class Wish(NamedTuple):
+    """What is asked of every row."""
+
+    probabilities: bool = False
+    interval: float | None = None  # coverage
+    votes: bool = False
+    keep: tuple[str, ...] = ()  # columns of the table to hand through
+    batch_rows: int = 50_000
+
+
+def predict_batches(known: KnownModel, source: str, wish: Wish) -> Iterator[pl.DataFrame]:
+    """The answers, batch by batch, in the order of the rows."""
+    for frame in iterate_frames(source, batch_rows=wish.batch_rows):
+        if frame.height:
+            yield predict_frame(known, frame, wish)
+
+
+def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.DataFrame:
+    """The answers for one batch."""
+    recipe, model = known.facts.recipe, known.model
+    X = apply_recipe(recipe, frame)
+    answer = model.predict(X)
+    columns = [frame[name] for name in _kept(frame, wish.keep)]
+    columns.append(pl.Series("prediction", answer.tolist()))
+    if wish.probabilities:
+        columns += _probabilities(model, X)
+    if wish.interval is not None:
+        columns += _interval(known, X, answer, wish.interval)
+    if wish.votes:
+        columns += member_votes(model, X)
+    return pl.DataFrame(columns)
+
+
+def _kept(frame: pl.DataFrame, keep: tuple[str, ...]) -> list[str]:
+    if keep == ("all",):
+        return frame.columns
+    missing = [name for name in keep if name not in frame.columns]
+    if missing:
+        raise TableError(f"No such column: {missing[0]!r}. There are: {', '.join(frame.columns[:20])}.")
+    return list(keep)
+
+
+def _probabilities(model: Any, X: pl.DataFrame) -> list[pl.Series]:
+    if not hasattr(model, "predict_proba"):
+        raise TableError("This model gives no probabilities: it predicts numbers, or only classes.")
+    shares = model.predict_proba(X)
+    return [pl.Series(f"probability {label}", shares[:, k]) for k, label in enumerate(model.classes_)]
+
+
+def _interval(known: KnownModel, X: pl.DataFrame, answer: NDArray[Any], coverage: float) -> list[pl.Series]:
+    if known.facts.recipe.task == "classification":
+        raise TableError("Intervals are for numbers; ask a classifier for --probabilities.")
+    low, high = interval_ends(known, X, answer, coverage)
+    return [pl.Series("low", low), pl.Series("high", high)]
+
+
+def interval_ends(known: KnownModel, X: pl.DataFrame, answer: Floats, coverage: float) -> tuple[Floats, Floats]:
+    """Ends of prediction intervals: the forest's own, or from the residuals of rows out of fold."""
+    from committee.forests.forest import BaseForest
+    from committee.forests.intervals import Residuals
+
+    if isinstance(known.model, BaseForest):
+        ends = known.model.predict_interval(X, coverage)  # pyright: ignore[reportAttributeAccessIssue]
+        return ends[:, 0], ends[:, 1]
+    residuals = np.array(known.facts.residuals)
+    if residuals.size < 2:
+        raise TableError("The model file keeps no residuals to make intervals of.")
+    low, high = Residuals.of(residuals, np.ones(residuals.size)).ends(coverage)
+    return answer + low, answer + high
+
+
+# --- members ----------------------------------------------------------------------------------------------------------
+
+
+def member_votes(model: Any, X: pl.DataFrame) -> list[pl.Series]:
+    """What each member answers by itself: a class, or a number."""
+    core, rows, _ = inner_model(model, X)
+    answers = _member_answers(core, rows)
+    if not answers:
+        raise TableError(f"{type(core).__name__} has no members that answer one by one.")
+    return [pl.Series(f"vote {name}", values.tolist()) for name, values in answers.items()]
+
+
+def _member_answers(core: Any, rows: Any) -> dict[str, NDArray[Any]]:
+    classes = getattr(core, "classes_", None)
+    if hasattr(core, "member_answers"):
+        found = core.member_answers(rows)
+        named: dict[Any, Any] = found if isinstance(found, dict) else dict(enumerate(found, start=1))
+        return {str(name): _chosen(values, classes) for name, values in named.items()}
+    members = getattr(core, "estimators_", ())
+    return {str(t): member.predict(rows) for t, member in enumerate(members, start=1)}
+
+
+def _chosen(values: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
+    if classes is None:
+        return values.reshape(len(values))
+    return classes[np.argmax(values, axis=1)]
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_predictions(batches: Iterator[pl.DataFrame], output: str) -> int:
+    """Write batches as they come; to a file whole or not at all. Number of rows."""
+    if output == STDIN:
+        return _write_csv(batches, sys.stdout.buffer, flush=True)
+    path, kind = Path(output), kind_of(output)
+    with whole_file(path) as draft:
+        if kind in ("csv", "ndjson"):
+            with draft.open("wb") as stream:
+                return _write_csv(batches, stream) if kind == "csv" else _write_lines(batches, stream)
+        return _write_columnar(batches, draft, kind)
+
+
+def _write_csv(batches: Iterator[pl.DataFrame], stream: IO[bytes], flush: bool = False) -> int:
+    n_rows = 0
+    for number, batch in enumerate(batches):
+        stream.write(batch.write_csv(include_header=number == 0).encode())
+        if flush:
+            stream.flush()
+        n_rows += batch.height
+    return n_rows
+
+
+def _write_lines(batches: Iterator[pl.DataFrame], stream: IO[bytes]) -> int:
+    n_rows = 0
+    for batch in batches:
+        stream.write(batch.write_ndjson().encode())
+        n_rows += batch.height
+    return n_rows
+
+
+def _write_columnar(batches: Iterator[pl.DataFrame], draft: Path, kind: str) -> int:
+    """Parts on disk first, joined without being in memory together."""
+    n_rows = 0
+    with tempfile.TemporaryDirectory(dir=draft.parent, prefix=".parts.") as folder:
+        for number, batch in enumerate(batches):
+            batch.write_ipc(Path(folder) / f"{number:08d}.arrow")
+            n_rows += batch.height
+        if n_rows == 0:
+            raise TableError("The table has no rows.")
+        parts = pl.scan_ipc(Path(folder) / "*.arrow")
+        if kind == "parquet":
+            parts.sink_parquet(draft)
+        else:
+            parts.sink_ipc(draft)
+    return n_rows

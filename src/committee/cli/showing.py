@@ -1,0 +1,177 @@
+"""What the command prints: tables of results, warnings, and the live view of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from committee.studies.comparison import Comparison, MethodResult, Step
+from committee.studies.folds import stderr
+
+
+def console(quiet: bool = False, stderr_: bool = True) -> Console:
+    """For people: on stderr, so that stdout stays free for results."""
+    return Console(stderr=stderr_, quiet=quiet, highlight=False, soft_wrap=True)
+
+
+def seconds_text(seconds: float) -> str:
+    """A time for people.
+
+    >>> seconds_text(0.0123), seconds_text(3.21), seconds_text(185)
+    ('12 ms', '3.2 s', '3 min 5 s')
+    """
+    if not np.isfinite(seconds):
+        return "-"
+    if seconds < 1.0:
+        return f"{1000 * seconds:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 100.0 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def loss_text(metric: str, value: float, digits: int = 4) -> str:
+    """Errors as percentages, other losses with so many digits.
+
+    >>> loss_text("error", 0.1234), loss_text("rmse", 1234.567), loss_text("rmse", 1234.567, 2)
+    ('12.3 %', '1235', '1200')
+    """
+    if not np.isfinite(value):
+        return "-"
+    if metric in ("error", "balanced error"):
+        return f"{100 * value:.1f} %"
+    shown = f"{value:.{digits}g}"
+    return f"{float(shown):g}" if "e" in shown else shown
+
+
+def print_warnings(out: Console, warnings: Sequence[str]) -> None:
+    for warning in warnings:
+        out.print(Text("! ", style="yellow") + Text(warning))
+
+
+# --- the live view ----------------------------------------------------------------------------------------------------
+
+
+class LiveComparison:
+    """A table that fills while methods are judged; in a pipe or a log, one line for each method instead."""
+
+    def __init__(self, out: Console, metric: str) -> None:
+        self.out, self.metric = out, metric
+        self.steps: dict[str, Step] = {}
+        self.live = Live(self._view(), console=out, refresh_per_second=4, transient=True) if out.is_terminal else None
+
+    def __enter__(self) -> LiveComparison:
+        if self.live is not None:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def __call__(self, step: Step) -> None:
+        """One step further."""
+        if step.state == "refitting":
+            self._say(f"fitting {step.method} on all rows")
+            return
+        self.steps[step.method] = step
+        if self.live is not None:
+            self.live.update(self._view())
+        elif step.state in ("done", "failed", "out of time"):
+            error = "" if step.state == "failed" else f" {self.metric} {loss_text(self.metric, step.error)}"
+            note = f" ({step.note})" if step.state != "done" and step.note else ""
+            self._say(f"{step.number}/{step.n_methods} {step.method}: {step.state}{error}{note}")
+
+    def _say(self, line: str) -> None:
+        self.out.print(line, markup=False)
+
+    def _view(self) -> Group:
+        table = Table(box=None, pad_edge=False)
+        for title in ("method", "fold", self.metric, "since the start", ""):
+            table.add_column(title, justify="left" if title in ("method", "") else "right")
+        for step in self.steps.values():
+            state = {"judged": "running", "starting": "starting"}.get(step.state, step.state)
+            table.add_row(
+                step.method, f"{step.fold}/{step.n_folds}", loss_text(self.metric, step.error),
+                seconds_text(step.seconds), state,
+            )  # fmt: skip
+        left = next((step.n_methods - step.number for step in reversed(self.steps.values())), 0)
+        return Group(table, Text(f"{left} methods to come" if left else ""))
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def mean_and_stderr(result: MethodResult) -> tuple[float, float]:
+    """Of the chosen loss over the folds, with the standard error of `studies/folds.py`."""
+    if not np.all(np.isfinite(result.errors)):
+        return np.nan, np.nan
+    return float(result.errors.mean()), float(stderr(result.errors[np.newaxis, :]))
+
+
+def results_table(found: Comparison) -> Table:
+    """The methods that were judged, from best to worst."""
+    second = next(name for name in next(iter(found.results)).scores if name != found.metric)
+    table = Table(box=None, pad_edge=False)
+    for title in ("method", found.metric, "± se", second, "fit", "predict", ""):
+        table.add_column(title, justify="left" if title in ("method", "") else "right")
+    for result in found.ranking():
+        mean, error = mean_and_stderr(result)
+        table.add_row(
+            result.name, loss_text(found.metric, mean), loss_text(found.metric, error, 2),
+            loss_text(second, float(np.mean(result.scores[second]))),
+            seconds_text(float(np.median(result.fit_seconds))),
+            seconds_text(float(np.median(result.predict_seconds))),
+            "chosen" if result.name == found.winner else "",
+            style="bold" if result.name == found.winner else None,
+        )  # fmt: skip
+    return table
+
+
+def left_out(found: Comparison) -> list[str]:
+    """A line for each method that was not judged, with the reason."""
+    return [f"{each.name}: {each.status}, {each.note}" for each in found.results if each.status != "done"]
+
+
+def verdict(found: Comparison) -> str:
+    """One or two sentences: the winner, and its error on rows that did not choose it."""
+    metric = found.metric
+    words = f"{found.winner} has the smallest {metric} over {found.plan['n_folds']} folds."
+    if found.held_out_scores:
+        error, se = found.held_out_scores[metric], found.held_out_error_se
+        words += (
+            f" On {found.held_out.size} rows that chose nothing its {metric} is {loss_text(metric, error)} "
+            f"(± {loss_text(metric, se, 2)})"
+        )
+        words += _against_nothing(found)
+    if np.isfinite(found.nested_error):
+        words += (
+            f" Choosing again without each fold gives {loss_text(metric, found.nested_error)} "
+            f"(± {loss_text(metric, found.nested_se, 2)})."
+        )
+    return words
+
+
+def _against_nothing(found: Comparison) -> str:
+    base = next((result for result in found.results if result.name == "constant" and result.status == "done"), None)
+    if base is None or found.winner == "constant":
+        return "."
+    return f"; over the folds, no model at all has {loss_text(found.metric, mean_and_stderr(base)[0])}."
+
+
+def as_json(value: Any) -> Any:
+    """Plain values that JSON knows; nan becomes null."""
+    if isinstance(value, np.ndarray):
+        return as_json(value.tolist())
+    if isinstance(value, np.generic):
+        return as_json(value.item())
+    if isinstance(value, dict):
+        return {str(key): as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(each) for each in value]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value if value is None or isinstance(value, (str, int, bool)) else str(value)

@@ -1,0 +1,387 @@
+"""From a user's table to columns and target: what is odd about it is noticed, said and handled.
+
+`read_training_table` looks at every column (`cli/column_kinds.py`), leaves out those that tell nothing or too much, and
+rows without a target; what it did is the `TableRecipe`, which is kept with the model as JSON, so that `apply_recipe`
+reads new tables in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from committee.cli.column_kinds import ColumnRecipe, as_numbers, clean_text, columns_from, is_textual, recipe_for
+from committee.cli.files import TableError
+
+Task = Literal["classification", "regression"]
+Floats = NDArray[np.float64]
+
+MANY_VALUES = 20
+"""Whole numbers of more distinct values than this are taken for a regression."""
+
+FEW_ROWS_OF_CLASS = 5
+"""A class with fewer rows cannot be in every fold."""
+
+RARE_SHARE = 0.02
+"""Of the rows: a smaller class makes the error a poor guide."""
+
+LOOKED_AT = 5000
+"""Rows that the search for leaking columns looks at."""
+
+TOO_GOOD = 0.01
+"""A column alone that leaves less than this share of the error is suspicious."""
+
+MOST_NAMED = 6
+
+
+class TableRecipe(NamedTuple):
+    """How a table becomes features and target. Plain data: `to_json` and `from_json` lose nothing.
+
+    >>> recipe = TableRecipe("y", "classification", (ColumnRecipe("x", "number", ""),), "bool", "", "", "")
+    >>> TableRecipe.from_json(recipe.to_json()) == recipe
+    True
+    """
+
+    target: str
+    task: Task
+    columns: tuple[ColumnRecipe, ...]  # every other column of the table, dropped ones too
+    labels: Literal["bool", "int", "str", "float"]  # what the classes are
+    weights: str  # names of the columns that are no features, "" for none
+    group: str
+    time: str
+
+    def to_json(self) -> str:
+        columns = [column._asdict() for column in self.columns]
+        return json.dumps({**self._asdict(), "columns": columns})
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        found: dict[str, Any] = json.loads(text)
+        columns: list[dict[str, Any]] = found.pop("columns")
+        made = [_column_recipe(column) for column in columns]
+        return cls(columns=tuple(made), **found)
+
+    @property
+    def kept(self) -> tuple[ColumnRecipe, ...]:
+        return tuple(column for column in self.columns if column.kind != "dropped")
+
+
+def _column_recipe(plain: dict[str, Any]) -> ColumnRecipe:
+    found = ColumnRecipe(**{name: value for name, value in plain.items() if name in ColumnRecipe._fields})
+    return found._replace(values=tuple(found.values), parts=tuple(found.parts))  # JSON has lists only
+
+
+class TableReading(NamedTuple):
+    """A table read for training."""
+
+    X: pl.DataFrame
+    y: NDArray[Any]
+    recipe: TableRecipe
+    warnings: tuple[str, ...]  # what was noticed and what was done about it
+    weights: Floats | None
+    groups: NDArray[Any] | None
+    times: NDArray[Any] | None
+    rows: NDArray[np.int64]  # the rows of the file that are used
+
+
+def read_training_table(
+    frame: pl.DataFrame,
+    target: str,
+    *,
+    task: Literal["auto", "classification", "regression"] = "auto",
+    weights: str = "",
+    group: str = "",
+    time: str = "",
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    drop_duplicates: bool = False,
+) -> TableReading:
+    """Features and target of a table, with what is odd about it."""
+    target, weights, group, time = (find_column(frame, name) if name else "" for name in (target, weights, group, time))
+    dropped, kept = ([find_column(frame, name) for name in names] for names in (drop, keep))
+    frame, notes = _usable_rows(frame.with_row_index("row number of the file"), target, drop_duplicates)
+    chosen: Task = _guess_task(frame[target]) if task == "auto" else task
+    frame, more = _usable_targets(frame, target, chosen)
+    y, labels = _read_target(frame[target], chosen)
+    special = {target, weights, group, time, "row number of the file"}
+    recipes = [_recipe(frame[name], dropped, kept) for name in frame.columns if name not in special]
+    recipes, leaks = _without_leaks(_without_twins(recipes, frame, kept), frame, y, chosen, kept)
+    recipe = TableRecipe(target, chosen, tuple(recipes), labels, weights, group, time)
+    if not recipe.kept:
+        raise TableError("No column is left to learn from: " + "; ".join(f"{r.name} {r.word}" for r in recipes[:8]))
+    warnings = (*notes, *more, *_target_warnings(y, chosen), *_column_words(recipes), *leaks)
+    return TableReading(
+        X=apply_recipe(recipe, frame),
+        y=y,
+        recipe=recipe,
+        warnings=warnings,
+        weights=_weights(frame, weights),
+        groups=clean_text(frame[group]).fill_null("").to_numpy() if group else None,
+        times=_times(frame[time]) if time else None,
+        rows=frame["row number of the file"].to_numpy().astype(np.int64),
+    )
+
+
+def apply_recipe(recipe: TableRecipe, frame: pl.DataFrame) -> pl.DataFrame:
+    """The features of a table, as in training."""
+    names = [column.name for column in recipe.kept]
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        near = get_close_matches(missing[0], frame.columns, n=1)
+        advice = f" Did you mean {near[0]!r}?" if near else ""
+        raise TableError(
+            f"The table has no column {', '.join(map(repr, missing[:MOST_NAMED]))}, which the model needs.{advice} "
+            f"It has: {', '.join(frame.columns[:20])}."
+        )
+    return pl.DataFrame([made for column in recipe.kept for made in columns_from(column, frame[column.name])])
+
+
+def find_column(frame: pl.DataFrame, name: str) -> str:
+    """The column of that name; case and blanks around it do not matter."""
+    if name in frame.columns:
+        return name
+    plain = {column.strip().lower(): column for column in frame.columns}
+    if name.strip().lower() in plain:
+        return plain[name.strip().lower()]
+    near = [plain[match] for match in get_close_matches(name.strip().lower(), list(plain), n=3, cutoff=0.5)]
+    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(frame.columns[:20])}."
+    raise TableError(f"No such column: {name!r}. {advice}")
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def _usable_rows(frame: pl.DataFrame, target: str, drop_duplicates: bool) -> tuple[pl.DataFrame, list[str]]:
+    notes: list[str] = []
+    is_missing = clean_text(frame[target]).is_null() if frame[target].dtype == pl.String else frame[target].is_null()
+    if frame[target].dtype.is_float():
+        is_missing = is_missing | frame[target].is_nan().fill_null(True)
+    if n_missing := int(is_missing.sum()):
+        notes.append(f"{n_missing} rows have no {target!r} and are left out.")
+        frame = frame.filter(~is_missing)
+    if frame.height == 0:
+        raise TableError(f"No row has a value of {target!r}.")
+    columns = [name for name in frame.columns if name != "row number of the file"]
+    if n_copies := frame.height - frame.select(columns).n_unique():
+        if drop_duplicates:
+            frame = frame.unique(subset=columns, maintain_order=True)
+            notes.append(f"{n_copies} rows are copies of others and are left out.")
+        else:
+            notes.append(
+                f"{n_copies} rows are copies of others, target included. If they are the same case twice, leave them "
+                "out (--drop-duplicates): copies on both sides of a split make every error look smaller."
+            )
+    return frame, notes
+
+
+def _usable_targets(frame: pl.DataFrame, target: str, task: Task) -> tuple[pl.DataFrame, list[str]]:
+    """Without targets that cannot be learned: text where numbers are wanted, classes of a single row."""
+    if task == "regression":
+        numbers = as_numbers(frame[target])
+        if n_bad := numbers.null_count():
+            if n_bad > 0.5 * frame.height:
+                raise TableError(f"{target!r} holds text, no numbers: regression is impossible, take --task class.")
+            return frame.filter(numbers.is_not_null()), [f"{n_bad} rows whose {target!r} is no number are left out."]
+        return frame, []
+    labels = clean_text(frame[target])
+    counts = labels.value_counts(name="n")
+    single = counts.filter(pl.col("n") == 1)[target].to_list()
+    if len(single) == counts.height:
+        raise TableError(f"Every value of {target!r} stands once: it names the rows and is no class.")
+    if not single:
+        return frame, []
+    shown = ", ".join(map(str, single[:MOST_NAMED]))
+    note = f"{len(single)} classes have one row only and are left out, for nothing can be learned of them: {shown}."
+    return frame.filter(~labels.is_in(single)), [note]
+
+
+# --- the target -------------------------------------------------------------------------------------------------------
+
+
+def _guess_task(target: pl.Series) -> Task:
+    if target.dtype.is_temporal():
+        raise TableError(f"{target.name!r} holds dates: turn it into a number, such as days, or into classes.")
+    if not target.dtype.is_numeric():
+        if not is_textual(target):
+            return "classification"
+        text = clean_text(target).drop_nulls()
+        numbers = as_numbers(text)
+        if numbers.null_count() or bool(text.str.to_lowercase().is_in(["true", "false"]).all()):
+            return "classification"
+        target = numbers
+    numbers = target.drop_nulls().cast(pl.Float64)
+    is_whole = bool((numbers == numbers.floor()).all())
+    return "classification" if is_whole and numbers.n_unique() <= MANY_VALUES else "regression"
+
+
+def _read_target(target: pl.Series, task: Task) -> tuple[NDArray[Any], Literal["bool", "int", "str", "float"]]:
+    if task == "regression":
+        return as_numbers(target).to_numpy(), "float"
+    if target.dtype == pl.Boolean:
+        return target.to_numpy(), "bool"
+    if target.dtype.is_numeric():
+        numbers = target.cast(pl.Float64)
+        if bool((numbers == numbers.floor()).all()):
+            return target.cast(pl.Int64).to_numpy(), "int"
+    return np.array(clean_text(target).to_list(), dtype=object), "str"
+
+
+def _target_warnings(y: NDArray[Any], task: Task) -> list[str]:
+    if task == "regression":
+        if np.ptp(y) == 0:
+            raise TableError(f"The target is {y[0]:g} in every row: there is nothing to learn.")
+        return []
+    classes, counts = np.unique(y, return_counts=True)
+    if classes.size < 2:
+        raise TableError(f"The target is {classes[0]} in every row: there is nothing to learn.")
+    notes: list[str] = []
+    few = [f"{label} ({n})" for label, n in zip(classes, counts, strict=True) if n < FEW_ROWS_OF_CLASS]
+    if few:
+        notes.append(
+            f"Classes with fewer than {FEW_ROWS_OF_CLASS} rows: {', '.join(few[:MOST_NAMED])}. They are kept, but not "
+            "every fold can have one, and what is said of them is guesswork."
+        )
+    if counts.min() < RARE_SHARE * y.size and classes.size <= MANY_VALUES:
+        rarest, share = classes[counts.argmin()], counts.min() / y.size
+        notes.append(
+            f"Class {rarest} is rare ({share:.2%} of the rows): a method can have a small error and never find it. "
+            "Look at the balanced error, or choose by it: --metric 'balanced error'."
+        )
+    by_plain: dict[str, list[str]] = {}
+    for label in classes.tolist() if y.dtype == object else ():
+        by_plain.setdefault(str(label).lower(), []).append(str(label))
+    notes += [f"Classes differ in case only: {', '.join(same)}." for same in by_plain.values() if len(same) > 1]
+    return notes
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+def _recipe(series: pl.Series, dropped: Sequence[str], kept: Sequence[str]) -> ColumnRecipe:
+    if series.name in dropped:
+        return ColumnRecipe(series.name, "dropped", "was dropped on request")
+    found = recipe_for(series)
+    if found.kind == "dropped" and series.name in kept:
+        is_number = series.dtype.is_numeric() or series.dtype == pl.Boolean
+        return ColumnRecipe(series.name, "number" if is_number else "category", "is kept on request")
+    return found
+
+
+def _without_twins(recipes: Iterable[ColumnRecipe], frame: pl.DataFrame, kept: Sequence[str]) -> list[ColumnRecipe]:
+    """Columns that repeat an earlier one are dropped."""
+    found: list[ColumnRecipe] = []
+    first_with: dict[int, list[str]] = {}
+    for recipe in recipes:
+        if recipe.kind == "dropped" or recipe.name in kept:
+            found.append(recipe)
+            continue
+        series = frame[recipe.name]
+        same_sum = first_with.setdefault(int(series.hash().sum() or 0), [])  # pyright: ignore[reportArgumentType]
+        twin = next((name for name in same_sum if _is_same(frame[name], series)), None)
+        if twin is None:
+            same_sum.append(recipe.name)
+            found.append(recipe)
+        else:
+            found.append(ColumnRecipe(recipe.name, "dropped", f"is a copy of {twin!r}"))
+    return found
+
+
+def _is_same(one: pl.Series, other: pl.Series) -> bool:
+    return one.dtype == other.dtype and bool(one.eq_missing(other).all())
+
+
+def _without_leaks(
+    recipes: list[ColumnRecipe], frame: pl.DataFrame, y: NDArray[Any], task: Task, kept: Sequence[str]
+) -> tuple[list[ColumnRecipe], list[str]]:
+    """Columns that are the target under another name are dropped; those that nearly tell it alone are named."""
+    truth = np.unique(y, return_inverse=True)[1].ravel() if task == "classification" else y
+    found: list[ColumnRecipe] = []
+    notes: list[str] = []
+    for recipe in recipes:
+        if recipe.kind == "dropped" or recipe.name in kept:
+            found.append(recipe)
+        elif _is_target(recipe, frame[recipe.name], truth, task):
+            word = "is the target under another name; to use it all the same: --keep " + repr(recipe.name)
+            found.append(ColumnRecipe(recipe.name, "dropped", word))
+        else:
+            found.append(recipe)
+            left = _error_left(recipe, frame[recipe.name], truth, task)
+            if left < TOO_GOOD:
+                notes.append(
+                    f"{recipe.name!r} alone leaves {left:.1%} of the error that no model at all makes. If it is known "
+                    f"only after the target, it leaks: leave it out (--drop {recipe.name!r})."
+                )
+    return found, notes
+
+
+def _is_target(recipe: ColumnRecipe, series: pl.Series, y: NDArray[Any], task: Task) -> bool:
+    """One value for each class and one class for each value, or a straight line through all rows.
+
+    Here and below `y` holds the positions of the classes, or numbers.
+    """
+    if series.null_count():
+        return False
+    if task == "classification":
+        n_classes = int(y.max()) + 1
+        return series.n_unique() == n_classes == pl.DataFrame({"x": series, "y": y}).n_unique()
+    if recipe.kind != "number":
+        return False
+    x = as_numbers(series).to_numpy()
+    spread = float(np.std(x)) * float(np.std(y))
+    if spread == 0.0 or x.size < 10:
+        return False
+    return abs(float(np.mean((x - x.mean()) * (y - y.mean()))) / spread) > 1.0 - 1e-9
+
+
+def _error_left(recipe: ColumnRecipe, series: pl.Series, y: NDArray[Any], task: Task) -> float:
+    """Error of a small tree on this column alone, on rows it did not see, in units of that of no model."""
+    from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    some = np.random.default_rng(0).permutation(y.size)[:LOOKED_AT]
+    train, test = some[::2], some[1::2]
+    made = pl.DataFrame(columns_from(recipe, series))
+    if test.size < 10:
+        return 1.0
+    if task == "classification":
+        shares = np.bincount(y[test]) / test.size
+        tree = DecisionTreeClassifier(max_leaf_nodes=64, min_samples_leaf=3).fit(made[train], y[train])
+        return float(np.mean(tree.predict(made[test]) != y[test])) / max(1.0 - shares.max(), 1e-9)
+    tree = DecisionTreeRegressor(max_leaf_nodes=256, min_samples_leaf=3).fit(made[train], y[train])
+    return float(np.sqrt(np.mean((tree.predict(made[test]) - y[test]) ** 2)) / max(float(np.std(y[test])), 1e-300))
+
+
+def _column_words(recipes: Iterable[ColumnRecipe]) -> list[str]:
+    return [
+        f"{recipe.name!r} {recipe.word}{'; it is left out' if recipe.kind == 'dropped' else ''}."
+        for recipe in recipes
+        if recipe.word
+    ]
+
+
+def _weights(frame: pl.DataFrame, name: str) -> Floats | None:
+    if not name:
+        return None
+    weights = as_numbers(frame[name])
+    if weights.null_count() or bool((weights < 0).any()):
+        raise TableError(f"The weights in {name!r} must be numbers >= 0, one in every row.")
+    return weights.to_numpy()
+
+
+def _times(series: pl.Series) -> NDArray[Any]:
+    """Something that sorts by time."""
+    if series.null_count():
+        raise TableError(f"The time column {series.name!r} is empty in {series.null_count()} rows: fill it in.")
+    if series.dtype.is_temporal() or series.dtype.is_numeric():
+        return series.to_physical().to_numpy()
+    recipe = recipe_for(series)
+    if recipe.kind == "number":
+        return as_numbers(series).to_numpy()
+    if recipe.kind == "date":
+        return columns_from(recipe._replace(parts=("days",)), series)[0].to_numpy()
+    raise TableError(f"The time column {series.name!r} holds neither dates nor numbers.")

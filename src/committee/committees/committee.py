@@ -1,0 +1,482 @@
+"""CommitteeClassifier and CommitteeRegressor: the best ensemble for a table in one call.
+
+    1. a plan chooses the members from the table's shape and the time (`plan`)
+    2. every member is fitted and judged on rows it did not learn from (`judging`)
+    3. the members' answers to these rows give the weights (`selection`); a member of no weight is dropped
+    4. the committee answers with the weighted mean of its members (B-4, B-6)
+
+A member that fails, or whose turn comes after the time is over, is left out with a warning.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.columns import Columns
+from committee.base.fitting import all_or_nothing
+from committee.base.progress import progress
+from committee.base.rng import RandomState, member_seeds
+from committee.base.validation import (
+    read_one_target,
+    read_table,
+    read_targets_classification,
+    read_training_table,
+    read_weights,
+)
+from committee.committees.evidence import Seconds, diversity, error_of, join_steps
+from committee.committees.judging import Fitted, Fold, Rows, Task, arrange, deal_folds, derived_seed, hold_out, judge
+from committee.committees.plan import Facts, Member, Plan, choose_plan, read_plan
+from committee.committees.representations import Representation, fit_representation
+from committee.committees.selection import (
+    Judged,
+    Selection,
+    accumulate,
+    bagged_selection,
+    contributions,
+    loss_of,
+    make_judged,
+    stacked_weights,
+    without_idle,
+)
+from committee.data.history import History
+from committee.parts.combining import class_votes, mean, mean_distribution, weighted_median
+from committee.svm.blas_threads import one_blas_thread
+
+Floats = NDArray[np.float64]
+Combine = Literal["greedy", "stack", "mean", "vote", "median"]
+
+OVERRUN, GRACE = 2.0, 3.0
+"""After so many times the budget, by the clock, and so many seconds more for imports and compilers, nobody is begun."""
+
+LATE = "out of time"
+
+HELD_OUT = 0.1
+"""Share of a large table that judges."""
+
+IDLE = 0.02
+"""A member of less weight is dropped."""
+
+LANDMARKS = 300
+
+
+class Candidate(NamedTuple):
+    """A member after its turn: fitted and judged, or the reason why not."""
+
+    member: Member
+    fitted: Fitted | None
+    answers: Floats
+    seconds: float
+    note: str
+
+
+class BaseCommittee(BaseEstimator):
+    """Members, their weights and the evidence; a subclass reads the target and turns means into answers.
+
+    Fitted attributes: ``plan_`` (what was run; with ``seed_`` it gives the same committee again), ``members_`` (a row
+    for every member of the plan: loss and error on rows it did not see, diversity, weight, seconds, status),
+    ``weights_`` and ``contributions_`` (by name: the rise of the loss without the member), ``history_`` (loss of the
+    selection step by step), ``fitted_members_``, ``loss_`` and ``error_`` of the committee on rows its members did not
+    see (the weights have seen them: a little too small). Losses are squared errors (for classes the Brier score),
+    errors shares of wrong classes or root mean squared errors.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "time_budget": [Interval(Real, 0.0, None, closed="neither"), None],
+        "members": [StrOptions({"auto"}), Plan, list, tuple],
+        "n_folds": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "keep_dropped": ["boolean"],
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+        "random_state": ["random_state", np.random.Generator],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+        "verbose": ["verbose"],
+    }
+
+    if TYPE_CHECKING:
+        time_budget: float | None
+        members: Literal["auto"] | Plan | Sequence[Member | str]
+        combine: Combine
+        n_folds: int | Literal["auto"]
+        keep_dropped: bool
+        categorical_features: Any
+        random_state: RandomState
+        n_jobs: int | None
+        verbose: int
+        columns_: Columns
+        fitted_members_: dict[str, Fitted]
+        weights_: dict[str, float]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _read_target(self, y: Any, weight: Floats) -> tuple[NDArray[Any], int]:
+        """Targets as codes or numbers, and the number of classes (0 for numbers); sets what describes them."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit and judge the members, and combine them.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            NumPy array, pandas, polars or Arrow table; categories and missing values are taken as they are.
+        y : targets of shape (n_samples,)
+        sample_weight : weights of the rows, optional; a whole weight counts as so many equal rows
+        """
+        self._validate_params()
+        with all_or_nothing(self):
+            rows = self._read(X, y, sample_weight)
+            facts = Facts.of(rows)
+            budget = None if self.time_budget is None else float(self.time_budget)
+            if isinstance(self.members, str):
+                plan = choose_plan(facts, budget, self.n_folds)
+            else:
+                plan = read_plan(self.members, facts, self.n_folds)
+            self.seed_ = int(member_seeds(self.random_state, 1)[0] >> np.uint64(33))
+            found = judge_members(plan, rows, self.seed_, self.n_jobs, budget, type(self).__name__, self.verbose)
+            begun = tuple(candidate.member for candidate in found if candidate.note != LATE)
+            self.plan_ = replace(plan, members=begun)
+            with one_blas_thread():
+                self._combine(found, rows)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        columns, table = read_training_table(
+            self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
+        )
+        given = read_weights(sample_weight, len(table))
+        weight = np.ones(len(table)) if given is None else given
+        self.columns_ = columns
+        target, n_classes = self._read_target(y, weight)
+        numbers = np.asarray(table, np.float64)
+        rows = arrange(Rows(numbers, target, weight, columns.is_categorical, n_classes))
+        if len(rows.y) < 2:
+            raise ValueError(
+                f"n_samples = {len(rows.y)}: {type(self).__name__} learns from some rows and judges on others, so it "
+                "needs two at least."
+            )
+        return rows
+
+    def _combine(self, found: Sequence[Candidate], rows: Rows) -> None:
+        """Weights from the answers to rows that were left out; what is kept, and the evidence."""
+        done = [candidate for candidate in found if candidate.fitted is not None]
+        answers = np.stack([candidate.answers for candidate in done])
+        judged = make_judged(answers, rows.y, rows.counts)
+        selection = choose_weights(judged, self.combine, self.seed_)
+        weights, gram = without_idle(selection.weights, IDLE), judged.gram()
+        names = [candidate.member.name for candidate in done]
+        used = {name: float(w) for name, w in zip(names, weights, strict=True) if w > 0.0}
+        rises = contributions(gram, weights)
+        self.weights_ = used
+        self.contributions_ = {name: float(rises[names.index(name)]) for name in used}
+        self.fitted_members_ = {
+            candidate.member.name: candidate.fitted
+            for candidate in done
+            if candidate.fitted is not None and (self.keep_dropped or candidate.member.name in used)
+        }
+        self.history_ = join_steps(selection.steps, names)
+        self.loss_ = loss_of(weights, gram)
+        kept = np.flatnonzero(weights)
+        together = self._join(answers[kept], weights[kept])
+        self.error_ = error_of(together, rows.y, rows.counts)
+        self._evidence = _evidence(found, gram, answers, rows, weights)
+        self.seconds_ = Seconds({candidate.member.name: candidate.seconds for candidate in found})
+
+    def _join(self, answers: Floats, weights: Floats) -> Floats:
+        """Members' answers [M, n, K] or [M, n] as the committee's."""
+        if answers.ndim == 3:
+            if self.combine == "vote":
+                votes = class_votes(answers.argmax(axis=2), answers.shape[2], weights)
+                return votes / votes.sum(axis=1, keepdims=True)
+            return mean_distribution(answers, weights)
+        return weighted_median(answers, weights) if self.combine == "median" else mean(answers, weights)
+
+    @property
+    def members_(self) -> History:
+        """A row for every member of the plan; ``members_.to_frame()`` is a frame."""
+        check_is_fitted(self, "weights_")
+        return History({**self._evidence, "seconds": self.seconds_.of(self._evidence["name"])})
+
+    def _table(self, X: Any) -> Floats:
+        check_is_fitted(self, "weights_")
+        return np.ascontiguousarray(read_table(self, X), np.float64)
+
+    def member_answers(self, X: Any) -> dict[str, Floats]:
+        """What each member that was kept answers, by name: class shares (n_samples, n_classes) or numbers (n_samples,).
+
+        Members of no weight are among them with ``keep_dropped=True``.
+        """
+        table = self._table(X)
+        return {name: fitted.answers(table) for name, fitted in self.fitted_members_.items()}
+
+    def _answer(self, X: Any) -> Floats:
+        table = self._table(X)
+        weights = np.array(list(self.weights_.values()))
+        answers = np.stack([self.fitted_members_[name].answers(table) for name in self.weights_])
+        return self._join(answers, weights)
+
+    def __len__(self) -> int:
+        """Number of members with a weight."""
+        check_is_fitted(self, "weights_")
+        return len(self.weights_)
+
+
+# --- fitting the members ---------------------------------------------------------------------------------------------
+
+
+def judge_members(
+    plan: Plan, rows: Rows, seed: int, n_jobs: int | None, budget: float | None, label: str, verbose: int
+) -> list[Candidate]:
+    """Fit and judge one member after the other; those that fail or come too late are left out with a warning."""
+    repeats = make_repeats(plan, rows, seed)
+    known: dict[Any, Representation] = {}
+    found: list[Candidate] = []
+    began = time.perf_counter()
+    with progress(label, len(plan.members), verbose) as tick:
+        for member in plan.members:
+            spent = time.perf_counter() - began
+            is_late = budget is not None and spent > OVERRUN * budget + GRACE and any(done.fitted for done in found)
+            if is_late:
+                found.append(Candidate(member, None, np.empty(0), 0.0, LATE))
+            else:
+                found.append(_judge_member(member, rows, repeats, known, seed, n_jobs))
+            tick(member.name)
+    _warn_of_missing(found, budget)
+    return found
+
+
+def make_repeats(plan: Plan, rows: Rows, seed: int) -> list[list[Fold]]:
+    """The folds, once or more often."""
+    seeds = [derived_seed(seed, "folds", r) for r in range(plan.n_repeats)]
+    if plan.n_folds == 1:
+        return [hold_out(rows, HELD_OUT, one) for one in seeds]
+    return [deal_folds(rows, plan.n_folds, one) for one in seeds]
+
+
+def _judge_member(
+    member: Member, rows: Rows, repeats: list[list[Fold]], known: dict[Any, Representation], seed: int,
+    n_jobs: int | None,
+) -> Candidate:  # fmt: skip
+    began = time.perf_counter()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            columns = None if member.columns is None else np.array(member.columns, np.int64)
+            key = (member.representation, member.columns)
+            if key not in known:
+                known[key] = _represent(member, rows, seed)
+            task = Task(member.algorithm, member.parameters, known[key], columns, member.sample,
+                        derived_seed(seed, member.name), n_jobs)  # fmt: skip
+            judged = judge(task, rows, repeats)
+    except Exception as error:
+        note = f"failed: {type(error).__name__}: {error}"
+        return Candidate(member, None, np.empty(0), time.perf_counter() - began, note)
+    notes = sorted({str(warning.message).split(":")[0] for warning in caught})
+    return Candidate(member, judged.fitted, judged.answers, time.perf_counter() - began, "; ".join(["done", *notes]))
+
+
+def _represent(member: Member, rows: Rows, seed: int) -> Representation:
+    seen = slice(None) if member.columns is None else list(member.columns)
+    n_landmarks = max(2, min(LANDMARKS, len(rows.y) // 5))
+    return fit_representation(
+        member.representation, rows.X[:, seen], rows.is_categorical[seen], n_landmarks=n_landmarks,
+        seed=derived_seed(seed, "landmarks"),
+    )  # fmt: skip
+
+
+def _warn_of_missing(found: Sequence[Candidate], budget: float | None) -> None:
+    failed = [candidate for candidate in found if candidate.note.startswith("failed")]
+    late = [candidate.member.name for candidate in found if candidate.note == LATE]
+    if not any(candidate.fitted for candidate in found):
+        raise ValueError(
+            "No member could be fitted. " + " ".join(f"{one.member.name} {one.note}" for one in failed[:3])
+        )
+    for candidate in failed:
+        warnings.warn(
+            f"The committee goes on without {candidate.member.name!r}: {candidate.note[8:]}", UserWarning, stacklevel=4
+        )
+    if late:
+        warnings.warn(
+            f"The time was over before {', '.join(late)} could be fitted: the committee goes on without. Give more "
+            f"than time_budget={budget:g}, or a plan of fewer members.", UserWarning, stacklevel=4,
+        )  # fmt: skip
+
+
+def choose_weights(judged: Judged, combine: Combine, seed: int) -> Selection:
+    """Weights by the rule; equal ones for rules without a choice of members."""
+    if combine == "greedy":
+        return bagged_selection(judged, derived_seed(seed, "selection"))
+    n, gram = len(judged.errors), judged.gram()
+    weights = stacked_weights(gram) if combine == "stack" else np.full(n, 1.0 / n)
+    return Selection(weights, accumulate(gram, weights))
+
+
+def _evidence(found: Sequence[Candidate], gram: Floats, answers: Floats, rows: Rows, weights: Floats) -> dict[str, Any]:
+    """Columns of `members_` but for the seconds."""
+    is_done = np.array([candidate.fitted is not None for candidate in found])
+
+    def spread(values: Any) -> Floats:
+        out = np.full(len(found), np.nan)
+        out[is_done] = values
+        return out
+
+    errors = [error_of(answer, rows.y, rows.counts) for answer in answers]
+    return {
+        "name": [candidate.member.name for candidate in found],
+        "algorithm": [candidate.member.algorithm for candidate in found],
+        "representation": [candidate.member.representation for candidate in found],
+        "loss": spread(np.diag(gram)),
+        "error": spread(errors),
+        "diversity": spread(diversity(answers, rows.y, weights)),
+        "weight": np.nan_to_num(spread(weights)),
+        "contribution": spread(contributions(gram, weights)),
+        "status": [candidate.note for candidate in found],
+    }
+
+
+# --- the estimators --------------------------------------------------------------------------------------------------
+
+
+class CommitteeClassifier(ClassifierMixin, BaseCommittee):
+    """The best ensemble for a table of classes in one call (B-4, B-6).
+
+    Gradient boosting, forests, support vector machines, linear models and mixtures of experts on several
+    representations of the columns are judged on the same rows left out, and combined by their answers to these.
+
+    time_budget : seconds, or None
+        Chooses the plan through a model of costs (not the clock: the same table and budget give the same plan). None
+        takes the usual members, which together cost a few times as much as gradient boosting. Members whose turn comes
+        after twice the budget (and three seconds) are left out with a warning.
+    members : "auto", a Plan, or a list of names of usual members and of Member
+    combine : {"greedy", "stack", "mean", "vote"}
+        Bagged greedy selection with replacement; weights on the simplex of smallest loss; the plain mean of all
+        members' probabilities; the majority of their votes.
+    n_folds : number of folds; 1 holds a tenth of the rows out instead; "auto" is 5, and 1 on more than 50,000 rows
+    keep_dropped : keep members of no weight, for `member_answers`
+    categorical_features : "from_dtype", or names or positions of columns that hold categories
+    random_state, n_jobs, verbose : as in scikit-learn; n_jobs changes no bit of the result
+
+    Examples
+    --------
+    >>> from committee import CommitteeClassifier
+    >>> from committee.data.samples import load_sample
+    >>> glass = load_sample("glass")
+    >>> model = CommitteeClassifier(random_state=0).fit(glass.X, glass.y)
+    >>> round(model.error_, 2)
+    0.21
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseCommittee._parameter_constraints,
+        "combine": [StrOptions({"greedy", "stack", "mean", "vote"})],
+    }
+    classes_: NDArray[Any]
+    n_classes_: int
+
+    def __init__(
+        self,
+        time_budget: float | None = None,
+        *,
+        members: Literal["auto"] | Plan | Sequence[Member | str] = "auto",
+        combine: Literal["greedy", "stack", "mean", "vote"] = "greedy",
+        n_folds: int | Literal["auto"] = "auto",
+        keep_dropped: bool = False,
+        categorical_features: Any = "from_dtype",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.time_budget = time_budget
+        self.members = members
+        self.combine = combine
+        self.n_folds = n_folds
+        self.keep_dropped = keep_dropped
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _read_target(self, y: Any, weight: Floats) -> tuple[NDArray[Any], int]:
+        classes, codes = read_targets_classification(y, weight.size)
+        present = np.unique(codes[weight > 0.0])
+        self.classes_ = classes[present]
+        self.n_classes_ = len(present)
+        return np.searchsorted(present, codes), len(present)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the classes: the weighted mean of the members', or the shares of their votes."""
+        return self._answer(X)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class."""
+        codes = self._answer(X).argmax(axis=1)
+        return self.classes_[codes]
+
+
+class CommitteeRegressor(RegressorMixin, BaseCommittee):
+    """The best ensemble for a table of numbers in one call (B-4, B-6).
+
+    Parameters are those of `CommitteeClassifier`; `combine` may be "median" (the middle of all members) and not "vote",
+    and losses are squared errors.
+
+    Examples
+    --------
+    >>> from committee import CommitteeRegressor
+    >>> from committee.data.samples import load_sample
+    >>> ozone = load_sample("ozone")
+    >>> model = CommitteeRegressor(random_state=0).fit(ozone.X, ozone.y)
+    >>> round(model.error_, 1)
+    3.7
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseCommittee._parameter_constraints,
+        "combine": [StrOptions({"greedy", "stack", "mean", "median"})],
+    }
+
+    def __init__(
+        self,
+        time_budget: float | None = None,
+        *,
+        members: Literal["auto"] | Plan | Sequence[Member | str] = "auto",
+        combine: Literal["greedy", "stack", "mean", "median"] = "greedy",
+        n_folds: int | Literal["auto"] = "auto",
+        keep_dropped: bool = False,
+        categorical_features: Any = "from_dtype",
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.time_budget = time_budget
+        self.members = members
+        self.combine = combine
+        self.n_folds = n_folds
+        self.keep_dropped = keep_dropped
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _read_target(self, y: Any, weight: Floats) -> tuple[NDArray[Any], int]:
+        return read_one_target(y, weight.size, type(self).__name__), 0
+
+    def predict(self, X: Any) -> Floats:
+        """The weighted mean of the members' numbers, or their weighted median."""
+        return self._answer(X)

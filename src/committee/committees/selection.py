@@ -1,0 +1,168 @@
+"""Weights of members from their answers to rows they did not learn from (B-6).
+
+Everything is judged by the squared error: of numbers, and of class shares (the Brier score, the sum over the classes of
+(P_k - [y = k])^2). The error of a weighted mean is the weighted mean of the errors e_m, so that
+
+    loss(w) = sum_i v_i |sum_m w_m e_m(i)|^2 = w' G w,        G_ml = sum_i v_i e_m(i) . e_l(i),   v the rows' weights
+
+and the matrix G of members against members, computed once, judges any mean of them.
+
+Greedy ensemble selection with replacement (Caruana, Niculescu-Mizil, Crew and Ksikes, Ensemble selection from libraries
+of models, 2004):
+
+    1. begin with nobody
+    2. add the member, of all and again and again, that makes the loss of the mean of those chosen smallest
+    3. the weight of a member is how often it was chosen, at the step at which the loss was smallest
+
+Bagged selection takes the mean of the weights over selections from a random part of the members, each judged on a
+bootstrap sample of the rows: a member that is chosen by luck in one of them does little harm. Stacked weights are those
+of smallest loss on the simplex (Breiman, Stacked regressions, 1996).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+Floats = NDArray[np.float64]
+
+N_STEPS = 30
+N_BAGS = 30
+PART = 0.7
+"""Of the members that a selection of a bag may choose."""
+
+SUM_PENALTY = 1e3
+"""By which a sum of weights other than 1 counts in the least squares, in units of the members' mean loss."""
+
+
+class Judged(NamedTuple):
+    """Errors of M members on n rows that they did not learn from, and the rows' weights."""
+
+    errors: Floats  # [M, n, C], one column for numbers and K for classes
+    weight: Floats  # [n], sum 1
+
+    def gram(self, weight: Floats | None = None) -> Floats:
+        """G [M, M]; under other weights of the rows if given."""
+        v = self.weight if weight is None else weight
+        flat = (self.errors * np.sqrt(v)[:, np.newaxis]).reshape(len(self.errors), -1)
+        return flat @ flat.T
+
+
+def make_judged(answers: Floats, y: NDArray[np.generic], weight: Floats) -> Judged:
+    """From class shares [M, n, K] or numbers [M, n]; rows that some member has no answer to are left out."""
+    if answers.ndim == 3:
+        errors = answers - np.eye(answers.shape[2])[np.asarray(y, np.int64)]
+    else:
+        errors = (answers - np.asarray(y, np.float64))[:, :, np.newaxis]
+    known = ~np.isnan(errors[:, :, 0]).any(axis=0)
+    if not known.any():
+        raise ValueError("No row was left out by every member: give more rows, or other members.")
+    return Judged(errors[:, known], weight[known] / weight[known].sum())
+
+
+class Step(NamedTuple):
+    """A row of `history_`: who was added, and the loss of the mean then."""
+
+    step: int
+    member: int
+    loss: float
+
+
+class Selection(NamedTuple):
+    """Weights [M] with sum 1, and the steps that led there."""
+
+    weights: Floats
+    steps: tuple[Step, ...]
+
+
+def loss_of(weights: Floats, gram: Floats) -> float:
+    """w' G w."""
+    return float(weights @ gram @ weights)
+
+
+def greedy_selection(gram: Floats, n_steps: int = N_STEPS) -> Selection:
+    """Caruana's selection.
+
+    >>> errors = np.array([[1.0, -1.0, 1.0, -1.0], [-0.8, 0.9, -1.0, 0.9], [3.0, 3.0, 3.0, 3.0]])
+    >>> greedy_selection(errors @ errors.T, 2).weights
+    array([0.5, 0.5, 0. ])
+    """
+    own = np.diag(gram)
+    counts, product = np.zeros(len(gram)), np.zeros(len(gram))  # product = G counts
+    total, best, best_counts = 0.0, np.inf, counts  # total = counts' G counts
+    steps: list[Step] = []
+    for t in range(1, n_steps + 1):
+        losses = (total + 2.0 * product + own) / t**2
+        chosen = int(np.argmin(losses))
+        total += 2.0 * product[chosen] + own[chosen]
+        product = product + gram[chosen]
+        counts[chosen] += 1.0
+        steps.append(Step(t, chosen, float(losses[chosen])))
+        if losses[chosen] < best:
+            best, best_counts = float(losses[chosen]), counts.copy()
+    return Selection(best_counts / best_counts.sum(), tuple(steps))
+
+
+def bagged_selection(judged: Judged, seed: int, n_bags: int = N_BAGS) -> Selection:
+    """The mean weights of many selections; the steps are those of one from all members and rows."""
+    n_members, n = judged.errors.shape[:2]
+    whole = greedy_selection(judged.gram())
+    rng = np.random.default_rng(seed)
+    weights = np.zeros(n_members)
+    n_some = max(min(2, n_members), round(PART * n_members))
+    for _ in range(n_bags):
+        some = np.sort(rng.choice(n_members, n_some, replace=False))
+        copies = judged.weight * np.bincount(rng.integers(0, n, n), minlength=n)
+        if copies.any():
+            gram = judged.gram(copies / copies.sum())
+            weights[some] += greedy_selection(gram[np.ix_(some, some)]).weights
+    return Selection(weights / weights.sum(), whole.steps) if weights.any() else whole
+
+
+def stacked_weights(gram: Floats) -> Floats:
+    """The weights on the simplex of smallest loss: non-negative least squares with the sum held at 1.
+
+    >>> errors = np.array([[1.0, -1.0], [-1.0, 1.0], [2.0, 2.0]])
+    >>> stacked_weights(errors @ errors.T).round(3) + 0.0
+    array([0.5, 0.5, 0. ])
+    """
+    values, vectors = np.linalg.eigh(gram)
+    unit = float(np.sqrt(max(np.trace(gram) / len(gram), 1e-300)))
+    root = np.sqrt(np.maximum(values, 0.0))[:, np.newaxis] * vectors.T / unit  # root' root = G / unit^2
+    table = np.vstack([root, np.full((1, len(gram)), SUM_PENALTY)])
+    weights, _ = nnls(table, np.r_[np.zeros(len(gram)), SUM_PENALTY])
+    return weights / weights.sum()
+
+
+def accumulate(gram: Floats, weights: Floats) -> tuple[Step, ...]:
+    """Members with a weight, the heaviest first: the loss of their weighted mean as they join."""
+    order = [m for m in np.argsort(-weights, kind="stable").tolist() if weights[m] > 0.0]
+    steps: list[Step] = []
+    for t in range(1, len(order) + 1):
+        some = np.zeros(len(weights))
+        some[order[:t]] = weights[order[:t]]
+        steps.append(Step(t, order[t - 1], loss_of(some / some.sum(), gram)))
+    return tuple(steps)
+
+
+def without_idle(weights: Floats, least: float) -> Floats:
+    """Weights below `least` are dropped, the others share what they had.
+
+    >>> without_idle(np.array([0.6, 0.39, 0.01]), 0.02).round(3)
+    array([0.606, 0.394, 0.   ])
+    """
+    kept = np.where(weights >= min(least, float(weights.max())), weights, 0.0)
+    return kept / kept.sum()
+
+
+def contributions(gram: Floats, weights: Floats) -> Floats:
+    """Rise of the loss when a member is left out and the others share its weight; nan where it is alone."""
+    whole = loss_of(weights, gram)
+    rises = np.zeros(len(weights))
+    for m in np.flatnonzero(weights):
+        others = np.where(np.arange(len(weights)) == m, 0.0, weights)
+        rises[m] = loss_of(others / others.sum(), gram) - whole if others.any() else np.nan
+    return rises

@@ -1,0 +1,188 @@
+"""Is a fitted ensemble made of accurate and diverse members? (B-5; S3's conditions, in figures and plain words)"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from committee.base.validation import read_targets_classification, read_targets_regression
+from committee.explain.member_answers import MemberAnswers, member_answers
+from committee.parts.combining import class_votes
+from committee.theory.diversity import (
+    AccurateAndDiverse,
+    Ambiguity,
+    PairwiseDiversity,
+    accurate_and_diverse,
+    accurate_and_diverse_numbers,
+    ambiguity,
+    error_correlation,
+    pairwise_diversity,
+)
+from committee.theory.forests import AverageVariance, variance_of_average
+from committee.theory.majority_vote import VoterModel, fit_voter_model
+
+Floats = NDArray[np.float64]
+
+
+class EnsembleDiversity(NamedTuple):
+    """Accuracy and diversity of the members of an ensemble on some rows. `str` puts them into words."""
+
+    names: tuple[str, ...]
+    weights: Floats  # [members] in the combination, 1 in all
+    errors: Floats  # [members] share of wrong answers, or mean squared error
+    ensemble_error: float
+    conditions: AccurateAndDiverse
+    pairs: PairwiseDiversity | None  # of classes
+    correlation: Floats  # [members, members] of errors
+    ambiguity: Ambiguity | None  # of numbers, or of class shares where members have them
+    variance: AverageVariance | None  # of an average of such members (B-3), None for a single one
+    voters: VoterModel | None  # two classes, every member answers every row
+    n_rows: int
+    is_unseen: bool  # members judged on training rows that they did not see
+
+    @property
+    def mean_correlation(self) -> float:
+        """Of the errors, over pairs."""
+        upper = self.correlation[np.triu_indices(len(self.correlation), 1)]
+        return float(np.nanmean(upper)) if np.isfinite(upper).any() else np.nan
+
+    def __str__(self) -> str:
+        where = "training rows that members did not see" if self.is_unseen else "rows"
+        lines = [f"{len(self.names)} members on {self.n_rows} {where}", self.conditions.words]
+        if self.pairs is not None:
+            lines.append(
+                f"over pairs of members: kappa {self.pairs.mean('kappa'):.3f}, Q {self.pairs.mean('q'):.3f}, "
+                f"correlation of errors {self.mean_correlation:.3f}"
+            )
+        else:
+            lines.append(f"over pairs of members: correlation of errors {self.mean_correlation:.3f}")
+        if self.voters is not None:
+            v = self.voters
+            lines.append(
+                f"their plain vote errs {v.error:.3g}; voters so accurate would err {v.independent_error:.2g} if they "
+                f"were independent, {v.correlated_error:.3g} with their correlation of {v.correlation:.2f}, and then "
+                f"{v.limit:.3g} however many they were"
+            )
+        if self.variance is not None:
+            what = "mean answer" if self.pairs is None else "mean share of the true class"
+            lines.append(f"squared error of the {what}: {self.variance.note}")
+        return "\n".join(lines)
+
+
+def ensemble_diversity(
+    model: Any, X: Any, y: Any, *, unseen: bool = False, max_rows: int = 20_000
+) -> EnsembleDiversity:
+    """Accuracy and diversity of the members of a fitted ensemble: the test of S3, pairwise measures, ambiguity.
+
+    Parameters
+    ----------
+    model : bagging, forests, boosters of classifiers, AdaBoost.R2, votes, stacks, committees, restarts; ensembles of
+        scikit-learn
+    X, y : rows to judge by. Rows of fit flatter all that saw them: take others, or `unseen`
+    unseen : X, y are the rows of fit in the same order, and each member is judged on those it did not see
+    max_rows : most rows to look at, evenly spaced
+
+    Examples
+    --------
+    >>> from committee import RandomForestClassifier
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> forest = RandomForestClassifier(random_state=0).fit(sonar.X, sonar.y)
+    >>> print(ensemble_diversity(forest, sonar.X, sonar.y, unseen=True).conditions.words)
+    accurate: yes. 100 of 100 members err less than a class drawn by lot (0.5), ...
+    diverse: yes. two members answer differently on ...
+    together: the ensemble errs 0.168, ... less than a member on average and ... less than the best one
+    """
+    if max_rows < 1:
+        raise ValueError(f"max_rows must be at least 1, got {max_rows}.")
+    answers = member_answers(model, X, unseen=unseen)
+    target, n_classes = _read_target(model, y, answers)
+    judged = _judged_rows(answers, max_rows)
+    answers, target = answers.take(judged), target[judged]
+    if answers.numbers is not None:
+        combined = _mean_present(answers) if unseen else np.asarray(model.predict(X), np.float64)[judged]
+        return _of_numbers(answers, target, combined, unseen)
+    combined = _combined_codes(answers, n_classes) if unseen else _predicted(model, X, judged)
+    return _of_classes(answers, target, combined, n_classes, unseen)
+
+
+def _read_target(model: Any, y: Any, answers: MemberAnswers) -> tuple[NDArray[Any], int]:
+    first = answers.numbers if answers.codes is None else answers.codes
+    assert first is not None
+    n_rows = first.shape[1]
+    if not is_classifier(model):
+        return read_targets_regression(y, n_rows), 0
+    labels, codes = read_targets_classification(y, n_rows)
+    unknown = np.setdiff1d(labels, model.classes_)
+    if unknown.size:
+        raise ValueError(f"y has labels that the ensemble does not know: {unknown[:5].tolist()}.")
+    return np.searchsorted(model.classes_, labels)[codes], len(model.classes_)
+
+
+def _judged_rows(answers: MemberAnswers, max_rows: int) -> NDArray[np.int64]:
+    """Rows that some member answers, evenly spaced if there are too many."""
+    if answers.codes is not None:
+        rows = np.flatnonzero((answers.codes >= 0).any(axis=0))
+    else:
+        assert answers.numbers is not None
+        rows = np.flatnonzero(~np.isnan(answers.numbers).all(axis=0))
+    if rows.size == 0:
+        raise ValueError("No member left rows out to judge it by: draw samples of fewer rows, or pass new rows.")
+    return rows[np.unique(np.linspace(0, rows.size - 1, min(max_rows, rows.size)).astype(np.int64))]
+
+
+def _predicted(model: Any, X: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.searchsorted(model.classes_, np.asarray(model.predict(X)))[rows]
+
+
+def _combined_codes(answers: MemberAnswers, n_classes: int) -> NDArray[np.int64]:
+    """The class of the largest mean share, or of most votes, among the members that answer."""
+    if answers.shares is None:
+        assert answers.codes is not None
+        return class_votes(answers.codes, n_classes, answers.weights).argmax(axis=1)
+    return np.einsum("m,mnk->nk", answers.weights, np.nan_to_num(answers.shares)).argmax(axis=1)
+
+
+def _of_classes(
+    answers: MemberAnswers, target: NDArray[np.int64], combined: NDArray[np.int64], n_classes: int, unseen: bool
+) -> EnsembleDiversity:
+    assert answers.codes is not None
+    found = accurate_and_diverse(answers.codes, target, combined, n_classes)
+    pairs = pairwise_diversity(answers.codes, target)
+    split, variance = None, None
+    if answers.shares is not None:
+        split = ambiguity(answers.shares, np.eye(n_classes)[target], answers.weights)
+        own = answers.shares[:, np.arange(target.size), target]
+        variance = _variance(own, np.ones(target.size))
+    is_full = bool(np.all(answers.codes >= 0))
+    voters = fit_voter_model(answers.codes == target) if is_full and n_classes == 2 and answers.n_members > 1 else None
+    return EnsembleDiversity(
+        answers.names, answers.weights, pairs.errors, found.ensemble_error, found, pairs, pairs.correlation, split,
+        variance, voters, target.size, unseen,
+    )  # fmt: skip
+
+
+def _mean_present(answers: MemberAnswers) -> Floats:
+    """The weighted mean of the members that answer."""
+    assert answers.numbers is not None
+    share = np.where(np.isnan(answers.numbers), 0.0, answers.weights[:, np.newaxis])
+    return np.sum(share * np.nan_to_num(answers.numbers), axis=0) / share.sum(axis=0)
+
+
+def _of_numbers(answers: MemberAnswers, target: Floats, combined: Floats, unseen: bool) -> EnsembleDiversity:
+    assert answers.numbers is not None
+    split = ambiguity(answers.numbers, target, answers.weights)
+    found = accurate_and_diverse_numbers(answers.numbers, target, combined)
+    return EnsembleDiversity(
+        answers.names, answers.weights, split.member_errors, found.ensemble_error, found, None,
+        error_correlation(answers.numbers, target), split, _variance(answers.numbers, target), None, target.size,
+        unseen,
+    )  # fmt: skip
+
+
+def _variance(answers: Floats, target: Floats) -> AverageVariance | None:
+    is_enough = np.any(np.sum(~np.isnan(answers), axis=0) >= 2)
+    return variance_of_average(answers, target) if is_enough else None

@@ -1,0 +1,111 @@
+"""The methods side by side on the same folds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from committee.report import charts
+from committee.report.evidence import Evidence
+from committee.report.section import Figure, LeftOut, Section, Table, table
+from committee.report.verdict import paired_difference, shown
+from committee.report.words import clip, count, listing, plus_minus, seconds
+from committee.studies.comparison import Comparison, MethodResult
+
+TITLE = "The methods compared"
+
+
+def comparison(found: Evidence) -> Section | LeftOut:
+    """Mean loss over folds with its standard error, times, and differences from the winner."""
+    what = found.comparison
+    if what is None:
+        return LeftOut(TITLE, "the page is about one model; committee compare sets the whole family side by side")
+    done = sorted((r for r in what.results if r.status == "done"), key=lambda r: float(np.nanmean(r.errors)))
+    done = [*done, *(r for r in what.results if r.status != "done" and np.isfinite(r.errors).any())]
+    drawn = _within_sight(done)
+    value, error = np.array([_mean(r) for r in drawn]), np.array([_error(r) for r in drawn])
+    n_folds = len(np.unique(what.fold))
+    lead = (
+        f"{count(len(what.results), 'method')} were fitted on the same {n_folds} folds of "
+        f"{count(what.rows.size, 'row')}, so their differences are those of the methods and not of the rows. Dots are "
+        "means over folds, bars one standard error."
+    )
+    far = [f"{r.name} ({shown(what.metric, _mean(r))})" for r in done if r.name not in {one.name for one in drawn}]
+    if far:
+        lead += f" Far off to the right and not drawn: {listing(far)}."
+    best = next((i for i, r in enumerate(drawn) if r.name == what.winner), 0)
+    axis = f"{what.metric} (smaller is better)"
+    chart = charts.dots([r.name for r in drawn], value, error, best, axis, "%" if what.metric == "error" else "~g")
+    figure = Figure(
+        "chart-comparison", chart, f"{what.metric.capitalize()} of each method",
+        f"Dots with error bars. {_order_in_words(what, done)}", _results(what, done),
+    )  # fmt: skip
+    notes = (
+        "The smallest of several means is too small by chance alone: that of the winner flatters it. The figures at "
+        "the top come from rows or folds that did not choose it.",
+        "Folds share most of their training rows, so standard errors over folds are rough, and rather too small.",
+    )
+    return Section("comparison", TITLE, lead, figures=(figure,), tables=(_times(what),), notes=notes)
+
+
+def _within_sight(done: list[MethodResult]) -> list[MethodResult]:
+    """Without the last ones, such as no model at all, where they would press all the others together."""
+    shown_ones = list(done)
+    while len(shown_ones) > 3:
+        first, before, last = (_mean(shown_ones[i]) for i in (0, -2, -1))
+        if last - before <= 3.0 * (before - first):
+            break
+        shown_ones.pop()
+    return shown_ones
+
+
+def _mean(result: MethodResult) -> float:
+    return float(np.nanmean(result.errors)) if np.isfinite(result.errors).any() else np.nan
+
+
+def _error(result: MethodResult) -> float:
+    n = int(np.isfinite(result.errors).sum())
+    return float(np.nanstd(result.errors, ddof=1) / np.sqrt(n)) if n > 1 else 0.0
+
+
+def _order_in_words(what: Comparison, done: list[MethodResult]) -> str:
+    names = [f"{r.name} {shown(what.metric, _mean(r))}" for r in done]
+    return f"From the smallest {what.metric} to the largest: {listing(names)}."
+
+
+def _results(what: Comparison, done: list[MethodResult]) -> Table:
+    winner = next((r for r in what.results if r.name == what.winner), None)
+    metrics = [m for m in next(iter(done)).scores] if done else []
+    rows = list[tuple[str, ...]]()
+    for result in done:
+        lead, lead_error = (np.nan, np.nan) if winner is None else paired_difference(result, winner)
+        own = (
+            "—" if result.name == what.winner else plus_minus(shown(what.metric, lead), shown(what.metric, lead_error))
+        )
+        rows.append((
+            result.name, plus_minus(shown(what.metric, _mean(result)), shown(what.metric, _error(result))), own,
+            *(shown(m, float(np.nanmean(result.scores[m]))) for m in metrics),
+        ))  # fmt: skip
+    header = f"method|#{what.metric} ± standard error|#above the winner, fold by fold"
+    return table("Means over folds", header, rows, metrics)
+
+
+def _times(what: Comparison) -> Table:
+    is_told = any(r.status != "done" or r.note for r in what.results)
+    rows = [
+        (
+            r.name + (" (chosen)" if r.name == what.winner else ""),
+            "—" if np.isnan(_mean(r)) else shown(what.metric, _mean(r)),
+            seconds(_middle(r.fit_seconds)), seconds(_middle(r.predict_seconds)), *_state(r, is_told),
+        )
+        for r in sorted(what.results, key=lambda r: (np.isnan(_mean(r)), _mean(r)))
+    ]  # fmt: skip
+    header = f"method|#{what.metric}|#fit, a fold|#predict, a fold" + ("|status|note" if is_told else "")
+    return table(f"Times are medians over folds; the whole took {seconds(what.seconds)}", header, rows)
+
+
+def _state(result: MethodResult, is_told: bool) -> tuple[str, ...]:
+    return (result.status, clip(result.note, 200) or "—") if is_told else ()
+
+
+def _middle(times: charts.Floats) -> float:
+    return float(np.nanmedian(times)) if np.isfinite(times).any() else np.nan

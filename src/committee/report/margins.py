@@ -1,0 +1,132 @@
+"""Margins: by how much the vote is for the true label (E-9, E-11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.bagging.bagger import BaseBagging
+from committee.forests.forest import BaseForest
+from committee.report import charts
+from committee.report.charts import Steps
+from committee.report.evidence import Evidence, Judged
+from committee.report.section import Figure, Key, LeftOut, Section, table
+from committee.report.words import count, number, percent
+from committee.theory.margins import class_margins, margin_distribution, share_below
+
+Floats = NDArray[np.float64]
+
+TITLE = "Margins"
+MOST_ROWS, MOST_ROUNDS, MOST_POINTS = 2_000, 48, 60
+
+VOTES = "margin of the vote"
+SHARES = "margin of the probabilities"
+
+
+def margins(found: Evidence) -> Section | LeftOut:
+    """The distribution of the margins, over rounds where the model has rounds."""
+    if not found.is_classifier or len(found.classes) < 2:
+        return LeftOut(TITLE, "margins are those of votes between classes")
+    judged = found.judged
+    honest = _of_answers(judged, judged.shares) if judged.shares is not None and judged.is_honest else None
+    core = found.core
+    if hasattr(core, "staged_margins"):
+        return _over_rounds(found, VOTES, honest)
+    # full trees know their training rows by heart: their margins are told by the rows that they did not see
+    if hasattr(core, "staged_predict_proba") and not isinstance(core, BaseForest | BaseBagging):
+        return _over_rounds(found, SHARES, honest)
+    if honest is None:
+        return LeftOut(TITLE, f"{found.method} gives neither votes nor honest probabilities of classes")
+    lead = f"A margin of 1 is full certainty of the true label, below 0 the answer is wrong. {judged.words}"
+    return Section("margins", TITLE, lead, figures=(honest,))
+
+
+def _over_rounds(found: Evidence, axis: str, honest: Figure | None) -> Section:
+    rows = found.sample(MOST_ROWS)
+    rows = rows[found.codes[rows] >= 0]
+    staged = list(_chosen(_staged(found, rows, axis), _n_rounds(found)))
+    steps = [_steps(t, values) for t, values in staged]
+    first, last = staged[0], staged[-1]
+    spec = charts.margin_slider(steps, last[0], axis)
+    where = "training rows" if found.is_training else "rows it had not seen"
+    sampled = f" (a sample of {count(rows.size, 'row')})" if rows.size < found.n_rows else ""
+    lead = (
+        f"A margin of 1 is a vote that is all for the true label, below 0 the answer is wrong. After {last[0]} rounds "
+        f"{percent(share_below(last[1], 0.0))} of the {where}{sampled} have a margin of at most 0, and half of them at "
+        f"least {number(float(np.median(last[1])))}."
+    )
+    shown = [staged[i] for i in np.unique(np.linspace(0, len(staged) - 1, min(10, len(staged))).round().astype(int))]
+    numbers = table(
+        "Margins after some rounds", "#round|#smallest|#a tenth below|#half below|#share at most 0",
+        [(str(t), *(number(v) for v in (m.min(), *np.quantile(m, (0.1, 0.5)))), percent(share_below(m, 0.0)))
+         for t, m in shown],
+    )  # fmt: skip
+    alt = (
+        f"The share of {where} with at most a given margin, after the round that the slider chooses. The smallest "
+        f"margin goes from {number(first[1].min())} after {first[0]} to {number(last[1].min())} after {last[0]} rounds."
+    )
+    legend = (Key("after the round chosen", "blue"), Key("first and last round", "grey"))
+    figure = Figure("chart-margins", spec, "How sure the vote is: move the slider", alt, numbers, legend)
+    notes = (
+        "The further the curve lies to the right the surer the vote. Rounds often go on to push small margins up after "
+        "the training error has come to rest; that is one reason why boosting may go on to improve.",
+    )
+    figures = (figure,) if honest is None or not found.is_training else (figure, honest)
+    return Section("margins", TITLE, lead, figures=figures, notes=notes)
+
+
+def _n_rounds(found: Evidence) -> int:
+    core = found.core
+    n = getattr(core, "n_estimators_", None)
+    return int(n) if isinstance(n, int | np.integer) else len(getattr(core, "members_", core.history_["round"]))
+
+
+def _staged(found: Evidence, rows: NDArray[np.int64], axis: str) -> Iterator[Floats]:
+    core: Any = found.core
+    table, codes = found.take_core(rows), found.codes[rows]
+    if axis == VOTES:
+        yield from core.staged_margins(table, found.y[rows])
+        return
+    for shares in core.staged_predict_proba(table):
+        yield class_margins(shares, codes)
+
+
+def _chosen(staged: Iterator[Floats], n_rounds: int) -> Iterator[tuple[int, Floats]]:
+    """Some rounds: the first ones densely, since they change most, and the last one."""
+    wanted = {int(t) + 1 for t in charts.thin(np.empty(n_rounds), MOST_ROUNDS)}
+    t, values = 0, np.empty(0)
+    for t, values in enumerate(staged, start=1):
+        if t in wanted:
+            yield t, values
+    if t not in wanted:
+        yield t, values
+
+
+def _steps(t: int, values: Floats) -> Steps:
+    """The step function from -1 to 1, at most so many steps of it."""
+    found = margin_distribution(np.clip(values, -1.0, 1.0))
+    kept = np.unique(np.linspace(0, found.value.size - 1, min(MOST_POINTS, found.value.size)).round().astype(np.int64))
+    value, share = found.value[kept], found.share[kept]
+    return Steps(t, np.concatenate([[value[0]], value, [1.0]]), np.concatenate([[0.0], share, [1.0]]))
+
+
+def _of_answers(judged: Judged, shares: Floats) -> Figure:
+    values = class_margins(shares, judged.truth)
+    step = _steps(0, values)
+    levels = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
+    numbers = table(
+        "Quantiles of the margins", "#share of rows|#margin at most",
+        [(percent(level), number(float(np.quantile(values, level)))) for level in levels],
+    )  # fmt: skip
+    wrong, doubtful = share_below(values, 0.0), share_below(values, 0.2)
+    alt = (
+        f"The share of rows with at most a given margin: {percent(wrong)} of the rows have one of at most 0, "
+        f"{percent(doubtful)} of at most 0.2."
+    )
+    spec = charts.steps_chart(step.margin, step.share, SHARES)
+    return Figure(
+        "chart-honest-margins", spec, f"How sure the answers are: {judged.source}", alt, numbers, width="narrow"
+    )

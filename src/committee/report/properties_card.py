@@ -1,0 +1,20 @@
+"""The properties card of the method (J-3)."""
+
+from __future__ import annotations
+
+from committee.data.properties import CARDS, PROPERTIES, QUESTIONS
+from committee.report.evidence import Evidence
+from committee.report.section import LeftOut, Section, table
+
+TITLE = "Properties of the method"
+
+
+def properties_card(found: Evidence) -> Section | LeftOut:
+    """Seven questions about the method as such, not about this fit."""
+    card = CARDS.get(found.method)
+    if card is None:
+        return LeftOut(TITLE, f"there is no card of {found.method}")
+    rows = [(QUESTIONS[name], getattr(card, name).value, getattr(card, name).why) for name in PROPERTIES]
+    lead = f"What is known of {found.method} in general, whatever the table."
+    notes = () if card.measured is None else (f"Measured: {card.measured.time} on one thread ({card.measured.task}).",)
+    return Section("properties", TITLE, lead, tables=(table("Properties", "question|answer|why", rows),), notes=notes)

@@ -1,0 +1,14 @@
+"""Models in files, safely and without pickle."""
+
+from committee.storage.errors import ModelFileError, PredictionOnlyError, UnstorableError
+from committee.storage.model_file import ModelInfo, inspect_model, load_model, save_model
+
+__all__ = [
+    "ModelFileError",
+    "ModelInfo",
+    "PredictionOnlyError",
+    "UnstorableError",
+    "inspect_model",
+    "load_model",
+    "save_model",
+]

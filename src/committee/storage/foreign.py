@@ -1,0 +1,45 @@
+"""Members of classes that model files do not know, by way of skops: on request only, and only of classes named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from committee.storage.errors import ModelFileError, UnstorableError
+
+
+def dump_foreign(thing: Any, path: str) -> tuple[bytes, list[str]]:
+    """The thing in the format of skops, and the types in it that a reader must trust."""
+    sio = _skops()
+    try:
+        data = sio.dumps(thing)
+        return data, list(sio.get_untrusted_types(data=data))
+    except Exception as error:  # skops raises whatever the object does
+        raise UnstorableError(f"{path or 'The model'} cannot be stored by skops either: {error}") from error
+
+
+def load_foreign(data: bytes, name: str, trusted: Sequence[str]) -> Any:
+    """The thing again, if every type in it is known to skops or trusted by the user."""
+    if name not in trusted:
+        raise ModelFileError(
+            f"The file holds a {name:.120} in the format of skops, which may run code of that class: if you know where "
+            f"the file comes from, pass trusted=[{name!r:.120}]."
+        )
+    sio = _skops()
+    try:
+        unknown = [each for each in sio.get_untrusted_types(data=data) if each not in trusted]
+        if not unknown:
+            return sio.loads(data, trusted=sorted(set(sio.get_untrusted_types(data=data))))
+    except Exception as error:
+        raise ModelFileError(f"The {name:.120} in the file cannot be read by skops: {error!r:.200}.") from error
+    raise ModelFileError(f"The {name:.120} in the file holds {unknown}, which are not among the trusted types.")
+
+
+def _skops() -> Any:
+    try:
+        import skops.io as sio
+    except ImportError as error:
+        raise ImportError(
+            "Members of foreign classes go through skops: install it, as in `pip install committee[foreign]`."
+        ) from error
+    return sio

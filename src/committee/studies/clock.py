@@ -1,0 +1,70 @@
+"""Work within a budget of time: what a fit will take, told from fits on fewer rows, and a bell that ends it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+FEW_ROWS = 2000
+"""A fit on fewer rows is not worth a prediction."""
+
+COMPILE_ROWS = 100
+"""Rows of a first fit, which loads or compiles the kernels and tells nothing."""
+
+STEEPEST = 2.0
+"""Largest power of the number of rows that a fit is taken to cost."""
+
+SHORTEST = 0.05
+"""Seconds: of two fits that are shorter, the ratio says nothing."""
+
+
+class OutOfTime(BaseException):
+    """The bell rang. No `Exception`: nothing on the way may take it for a failure of its own and go on."""
+
+
+@contextmanager
+def stop_after(seconds: float) -> Generator[None]:
+    """Raise `OutOfTime` in the block after so many seconds; where there are no timers, the block runs to its end.
+
+    Timers reach the main thread of a process only, as Ctrl-C does.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not np.isfinite(seconds) or not is_main or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(*_: Any) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def foreseen_seconds(fit: Callable[[int], object], n_rows: int) -> float:
+    """Seconds that `fit(n_rows)` will take, from fits on a 32nd and an eighth of the rows; 0 for few rows.
+
+    t(n) = t(n / 8) 8^p,    p = log_4 (t(n / 8) / t(n / 32)), kept within 1 .. 2
+    """
+    if n_rows < FEW_ROWS:
+        return 0.0
+    fit(COMPILE_ROWS)
+    small, large = (_seconds(lambda part=part: fit(n_rows // part)) for part in (32, 8))
+    power = 1.0 if large < SHORTEST else float(np.clip(np.log(large / small) / np.log(4.0), 1.0, STEEPEST))
+    return large * 8.0**power
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return max(time.perf_counter() - start, 1e-6)

@@ -1,0 +1,146 @@
+"""The family with sensible settings: what `compare` runs on a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from committee.bagging.bagging_estimators import BaggingClassifier, BaggingRegressor
+from committee.boosting.adaboost import AdaBoostClassifier
+from committee.boosting.adaboost_r2 import AdaBoostRegressor
+from committee.boosting.gradient_boosting_estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
+from committee.forests.estimators import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from committee.parts.on_numbers import OnNumbersClassifier, OnNumbersRegressor
+from committee.svm.landmark_svm import LandmarkSVC, LandmarkSVR
+from committee.svm.svc import SVC
+from committee.svm.svr import SVR
+from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+Task = Literal["classification", "regression"]
+
+MANY_ROWS = 5000
+"""Rows beyond which a kernel machine works with landmarks, and a mixture starts less often."""
+
+NEVER = 2**60
+"""Rows that a node must have to be split, where none is to be."""
+
+
+class Size(NamedTuple):
+    """What the settings of a method may depend on."""
+
+    task: Task
+    n_rows: int
+    n_columns: int
+
+
+class Method(NamedTuple):
+    """One member of the family."""
+
+    name: str
+    make: Callable[[Size], Any]  # an unfitted estimator for a table of this size
+    word: str  # what it is, in a few words
+
+
+def family(task: Task, n_rows: int, n_columns: int = 1) -> dict[str, Any]:
+    """The methods by their names, unfitted, in the order in which they are run.
+
+    >>> list(family("classification", 100))[:4]
+    ['constant', 'linear model', 'pruned tree', 'gradient boosting']
+    """
+    size = Size(task, n_rows, n_columns)
+    return {method.name: method.make(size) for method in METHODS}
+
+
+def _constant(size: Size) -> Any:
+    """A tree of one leaf: the shares of the classes, or the mean."""
+    if size.task == "classification":
+        return DecisionTreeClassifier(min_samples_split=NEVER)
+    return DecisionTreeRegressor(min_samples_split=NEVER)
+
+
+def _linear(size: Size) -> Any:
+    """A mixture of one expert is logistic or ridge regression."""
+    if size.task == "classification":
+        return OnNumbersClassifier(MixtureOfExpertsClassifier(n_experts=1))
+    return OnNumbersRegressor(MixtureOfExpertsRegressor(n_experts=1))
+
+
+def _pruned_tree(size: Size) -> Any:
+    if size.task == "classification":
+        return DecisionTreeClassifier(ccp_alpha="cv", cv=5)
+    return DecisionTreeRegressor(ccp_alpha="cv", cv=5)
+
+
+def _adaboost_stumps(size: Size) -> Any:
+    """Stumps; for regression by least squares, since AdaBoost.R2 stops early on learners as weak as these."""
+    if size.task == "classification":
+        return AdaBoostClassifier(n_estimators=200)
+    return GradientBoostingRegressor(max_leaf_nodes=2, n_estimators=400, learning_rate=0.1, early_stopping=False)
+
+
+def _adaboost_trees(size: Size) -> Any:
+    if size.task == "classification":
+        return AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=16), n_estimators=200)
+    return AdaBoostRegressor(DecisionTreeRegressor(max_leaf_nodes=64), n_estimators=100)
+
+
+def _gradient_boosting(size: Size) -> Any:
+    return GradientBoostingClassifier() if size.task == "classification" else GradientBoostingRegressor()
+
+
+def _bagging(size: Size) -> Any:
+    if size.task == "classification":
+        return BaggingClassifier(n_estimators=100)
+    return BaggingRegressor(n_estimators=100)
+
+
+def _random_forest(size: Size) -> Any:
+    if size.task == "classification":
+        return RandomForestClassifier(n_estimators=300)
+    return RandomForestRegressor(n_estimators=300, max_features=1 / 3, min_samples_split=5)
+
+
+def _extra_trees(size: Size) -> Any:
+    if size.task == "classification":
+        return ExtraTreesClassifier(n_estimators=300, min_samples_leaf=2)
+    return ExtraTreesRegressor(n_estimators=300, min_samples_leaf=2)
+
+
+def _support_vectors(size: Size) -> Any:
+    if size.task == "classification":
+        is_large = size.n_rows > MANY_ROWS
+        return OnNumbersClassifier(LandmarkSVC() if is_large else SVC(probability=True))
+    return OnNumbersRegressor(LandmarkSVR() if size.n_rows > MANY_ROWS else SVR())
+
+
+def _mixture(size: Size) -> Any:
+    """On many rows one start and few rounds of EM: what it gains afterwards is little, and each costs seconds."""
+    is_large = size.n_rows > MANY_ROWS
+    n_restarts, max_iter, tol = (1, 40, 1e-3) if is_large else (3, 200, 1e-5)
+    if size.task == "classification":
+        classifier = MixtureOfExpertsClassifier(n_experts=3, n_restarts=n_restarts, max_iter=max_iter, tol=tol)
+        return OnNumbersClassifier(classifier)
+    regressor = MixtureOfExpertsRegressor(n_experts=3, n_restarts=n_restarts, max_iter=max_iter, tol=tol)
+    return OnNumbersRegressor(regressor)
+
+
+METHODS = (
+    Method("constant", _constant, "no model: class shares or mean of the target, what everything else must beat"),
+    Method("linear model", _linear, "logistic or ridge regression"),
+    Method("pruned tree", _pruned_tree, "one CART tree, pruned by cross-validation"),
+    Method("gradient boosting", _gradient_boosting, "trees fitted to the gradient of the loss, stopped in time"),
+    Method("random forest", _random_forest, "300 trees on bootstrap samples, few columns at each node"),
+    Method("extra trees", _extra_trees, "300 trees with random cuts"),
+    Method("AdaBoost stumps", _adaboost_stumps, "boosted trees of one split; for regression by least squares"),
+    Method("SVM", _support_vectors, "support vector machine, gaussian kernel; landmarks for many rows"),
+    Method("bagging", _bagging, "100 full trees on bootstrap samples"),
+    Method("AdaBoost trees", _adaboost_trees, "AdaBoost of trees of 16 leaves; AdaBoost.R2 for regression"),
+    Method("mixture of experts", _mixture, "three linear models and a gate that shares the table between them"),
+)
+"""In the order of what they promise for their time, so that a tight budget leaves out the least."""

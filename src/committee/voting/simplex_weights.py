@@ -1,0 +1,68 @@
+"""Weights of members that are >= 0 and sum to one, chosen on answers to rows that the members did not see.
+
+    minimise  sum_i v_i || y_i - sum_m w_m a_m(x_i) ||^2        over w_m >= 0, sum_m w_m = 1
+
+with v the weights of the rows, and y and a numbers, or class distributions: then it is the score of Brier (1950). Since
+the weights sum to one, the error of the mixture is that mixture of the errors e_m = y - a_m, and the problem is to find
+the shortest vector E w in the hull of the members' errors. Without the constraint on the sum
+
+    minimise  || E w ||^2 + (1 - sum w)^2   over w >= 0
+
+has, along each direction w = t u with u in the simplex, the minimum g / (1 + g), g = || E u ||^2: it grows with g, so
+the direction of its solution is the u that is wanted, and one non-negative least squares problem gives it exactly.
+
+Breiman, Stacked regressions, 1996 (weights >= 0); Wolpert, Stacked generalization, 1992.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+Floats = NDArray[np.float64]
+
+
+def simplex_weights(answers: Floats, truth: Floats, weight: Floats | None = None) -> Floats:
+    """One weight per member, >= 0 and 1 in all, with the smallest squared error of the weighted mean.
+
+    `answers` [members, n] or [members, n, k], `truth` [n] or [n, k], `weight` [n].
+
+    >>> truth = np.array([1.0, 2.0, 3.0])
+    >>> simplex_weights(np.array([truth + 1.0, truth - 3.0, truth + 9.0]), truth).round(6)
+    array([0.75, 0.25, 0.  ])
+    """
+    a, y = np.asarray(answers, np.float64), np.asarray(truth, np.float64)
+    if a.shape[1:] != y.shape or len(a) == 0 or not (np.all(np.isfinite(a)) and np.all(np.isfinite(y))):
+        raise ValueError(f"answers [members, n, ...] must be finite and like truth; got {a.shape} and {y.shape}.")
+    errors = (y - a).reshape(len(a), -1).T
+    if weight is not None:
+        errors = errors * np.sqrt(np.repeat(np.asarray(weight, np.float64), errors.shape[0] // len(y)))[:, np.newaxis]
+    errors = errors / (np.abs(errors).max() or 1.0)  # squares stay within float64
+    length = np.sqrt(np.sum(errors * errors, axis=0))
+    if length.min() == 0.0:  # a member without fault
+        return np.eye(len(a))[int(length.argmin())]
+    triangle = np.linalg.qr(errors / length.min(), mode="r")
+    system = np.vstack([triangle, np.ones(len(a))])
+    solution, _ = nnls(system, np.append(np.zeros(len(triangle)), 1.0))
+    return solution / solution.sum()
+
+
+class SimplexCombination(NamedTuple):
+    """A weighted mean in the place of a final estimator: it reads the columns that stacking makes of its members."""
+
+    weights: Floats
+    n_classes: int  # 0 for numbers
+
+    def predict_proba(self, columns: Floats) -> Floats:
+        """Mean class distributions; of two classes the columns are the shares of the second."""
+        mean = np.einsum("nmk,m->nk", columns.reshape(len(columns), len(self.weights), -1), self.weights)
+        return np.column_stack([1.0 - mean, mean]) if self.n_classes == 2 else mean
+
+    def predict(self, columns: Floats) -> NDArray[np.int64] | Floats:
+        """The mean number, or the code of the largest mean share."""
+        if not self.n_classes:
+            return columns @ self.weights
+        return self.predict_proba(columns).argmax(axis=1)

@@ -1,0 +1,263 @@
+"""The commands as a user runs them: from a table to a model, its answers and its page."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from committee.cli import main
+from committee.cli.comparing import Request, all_methods, split_names
+from committee.cli.demo import write_sample
+from committee.cli.models import read_model, thinned
+from committee.cli.predicting import Wish, interval_ends, predict_frame
+from committee.storage import load_model
+from committee.studies.methods import METHODS
+
+RNG = np.random.default_rng(0)
+FEW = ("--budget", "none", "--methods", "constant,pruned tree", "--folds", "3")
+
+
+def run(*arguments: object, **more: Any) -> Result:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(main, [str(each) for each in arguments], **more)
+
+
+def table_of_classes() -> pl.DataFrame:
+    n = 240
+    x, colour = RNG.normal(size=n), RNG.choice(["red", "green", "blue"], n)
+    score = x + (colour == "red") + 0.3 * RNG.normal(size=n)
+    return pl.DataFrame({
+        "id": [f"K{i:04d}" for i in range(n)], "x": [None if i % 17 == 0 else v for i, v in enumerate(x)],
+        "colour": colour, "day": [f"2021-01-{i % 28 + 1:02d}" for i in range(n)],
+        "bought": np.where(score > 0.3, "yes", "no"),
+    })  # fmt: skip
+
+
+class Made:
+    """A folder with a table, and what compare made of it."""
+
+    def __init__(self, folder: Path, target: str, frame: pl.DataFrame, *options: str) -> None:
+        self.folder, self.table, self.target = folder, folder / "table.csv", target
+        frame.write_csv(self.table)
+        self.result = run("compare", self.table, "--target", target, "-o", folder / "out", "--no-report", *options)
+        self.model = folder / "out" / "model.committee"
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return Made(tmp_path_factory.mktemp("classes"), "bought", table_of_classes(), *FEW)
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    x = RNG.normal(size=300)
+    frame = pl.DataFrame({"x": x, "z": RNG.normal(size=300), "y": 3.0 * x + RNG.normal(size=300)})
+    return Made(tmp_path_factory.mktemp("numbers"), "y", frame, "--methods", "linear-model", "--budget", "none")
+
+
+def test_compare_says_what_it_did(classes: Made):
+    assert classes.result.exit_code == 0, classes.result.output
+    output = classes.result.output
+    for part in ("240 rows, 4 columns", "'id' has another value", "is a date", "chosen", "rows that chose nothing"):
+        assert part in output
+    assert sorted(path.name for path in (classes.folder / "out").iterdir()) == ["model.committee", "results.json"]
+
+
+def test_results_are_those_of_the_comparison(classes: Made):
+    results = json.loads((classes.folder / "out" / "results.json").read_text())
+    assert [method["name"] for method in results["methods"]] == ["constant", "pruned tree"]
+    best = min(results["methods"], key=lambda method: method["error"])
+    assert results["winner"]["method"] == best["name"]
+    assert len(results["held_out_rows"]) == results["winner"]["held_out_rows"] == 48
+    assert results["table"]["task"] == "classification"
+
+
+def test_the_reported_error_is_that_of_the_held_out_rows(classes: Made):
+    """An independent re-evaluation: the winner refitted without these rows, from the file alone."""
+    from sklearn.base import clone
+
+    from committee.cli.files import read_frame
+    from committee.cli.tables import read_training_table
+
+    results = json.loads((classes.folder / "out" / "results.json").read_text())
+    reading = read_training_table(read_frame(str(classes.table)), "bought")
+    apart = np.array(results["held_out_rows"])
+    learned = np.setdiff1d(np.arange(240), apart)
+    model: Any = clone(load_model(classes.model)).fit(reading.X[learned], reading.y[learned])
+    error = np.mean(model.predict(reading.X[apart]) != reading.y[apart])
+    assert results["winner"]["held_out"]["error"] == pytest.approx(error)
+
+
+def test_predict_streams_to_stdout_and_files(classes: Made, tmp_path: Path):
+    known = read_model(str(classes.model))
+    whole = predict_frame(known, pl.read_csv(classes.table), Wish(probabilities=True, keep=("id",)))
+    printed = run("predict", classes.model, classes.table, "-p", "--keep", "id", "-q", "--batch-rows", "7")
+    assert printed.exit_code == 0
+    assert pl.read_csv(printed.stdout.encode())["prediction"].to_list() == whole["prediction"].to_list()
+    assert printed.stdout.splitlines()[0] == "id,prediction,probability no,probability yes"
+    for name, read in (("p.parquet", pl.read_parquet), ("p.arrow", pl.read_ipc), ("p.ndjson", pl.read_ndjson)):
+        assert run("predict", classes.model, classes.table, "-p", "--keep", "id", "-o", tmp_path / name).exit_code == 0
+        assert read(tmp_path / name).equals(whole)
+
+
+def test_predict_reads_stdin_and_needs_no_target(classes: Made):
+    text = pl.read_csv(classes.table).drop("bought", "id").write_csv()
+    result = run("predict", classes.model, "-q", input=text)
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == 241
+
+
+def test_votes_of_members(classes: Made):
+    result = run(
+        "fit", classes.table, "-t", "bought", "-m", "AdaBoost stumps", "-o", classes.folder / "boost", *FEW[:2]
+    )
+    assert result.exit_code == 0, result.output
+    known = read_model(str(classes.folder / "boost"))
+    votes = predict_frame(known, pl.read_csv(classes.table), Wish(votes=True)).drop("prediction")
+    assert votes.width == len(known.model.estimators_)
+    assert set(votes["vote 1"]) == {"yes", "no"}
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say(numbers: Made):
+    known = read_model(str(numbers.model))
+    x = RNG.normal(size=2000)
+    fresh = pl.DataFrame({"x": x, "z": RNG.normal(size=2000)})
+    low, high = interval_ends(known, fresh, known.model.predict(fresh), 0.8)
+    y = 3.0 * x + RNG.normal(size=2000)
+    assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.8, abs=0.06)
+    result = run("predict", numbers.model, numbers.table, "--interval", "80%", "-q")
+    assert result.stdout.splitlines()[0] == "prediction,low,high"
+
+
+def test_explain_columns_and_rows(classes: Made, numbers: Made):
+    permuted = json.loads(run("explain", classes.model, classes.table, "--json").stdout)
+    assert {each["column"] for each in permuted[:2]} == {"x", "colour"}
+    assert permuted[0]["value"] == 100.0
+    by_splits = json.loads(run("explain", classes.model, "--json").stdout)
+    assert by_splits[0]["kind"] == "gain"
+    shown = run("explain", numbers.model, numbers.table, "--rows", "0,2-3", "--json")
+    assert shown.exit_code == 0, shown.output
+    rows = json.loads(shown.stdout)
+    assert [row["row"] for row in rows] == [0, 2, 3]
+    known = read_model(str(numbers.model))
+    first = pl.read_csv(numbers.table)[:1]
+    total = rows[0]["base"] + sum(share["share"] for share in rows[0]["shares"])
+    assert total == pytest.approx(float(known.model.predict(first.drop("y"))[0]), rel=1e-6)
+    tree_rows = json.loads(run("explain", classes.model, classes.table, "--rows", "5", "--json").stdout)
+    assert tree_rows[0]["shares"][0]["column"] in ("x", "colour")
+
+
+def test_inspect_tells_the_method_and_its_error(classes: Made):
+    found = json.loads(run("inspect", classes.model, "--json").stdout)
+    assert found["target"] == "bought"
+    assert found["columns_left_out"] == ["id"]
+    assert "error" in found["held_out"]
+    assert "bought" in run("inspect", classes.model).stdout
+
+
+def test_report_of_a_model_file(classes: Made, tmp_path: Path):
+    page = tmp_path / "page.html"
+    result = run("report", classes.model, classes.table, "-o", page)
+    assert result.exit_code == 0, result.output
+    assert "the rows it was fitted on" in result.output
+    assert "<html" in page.read_text()
+    fewer = tmp_path / "new.csv"
+    pl.read_csv(classes.table)[:100].write_csv(fewer)
+    assert "rows that it was not fitted on" in run("report", classes.model, fewer, "-o", page).output
+
+
+def test_compare_writes_the_page_and_prints_json(numbers: Made, tmp_path: Path):
+    result = run("compare", numbers.table, "--target", "Y", "-o", tmp_path, "-m", "constant", "--json", "-q")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["winner"]["method"] == "constant"
+    assert "rmse" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("compare", "TABLE", "--target", "bougth"), "No such column: 'bougth'. Did you mean 'bought'"),
+        (("compare", "TABLE", "--target", "bought", "-m", "forest"), "Did you mean 'random forest'"),
+        (("compare", "TABLE", "--target", "bought", "--metric", "rmse"), "No metric 'rmse'"),
+        (("compare", "TABLE", "--target", "bought", "--budget", "soon"), "is no time"),
+        (("compare", "TABLE", "--target", "bought", "--held-out", "2"), "is no share"),
+        (("compare", "TABLE"), "Missing option '--target'"),
+        (("compare", "nothing.csv", "--target", "y"), "There is no file nothing.csv"),
+        (("predict", "nothing.committee", "TABLE"), "nothing.committee"),
+        (("predict", "TABLE", "TABLE"), "Error"),
+        (("predict", "MODEL", "OTHER"), "The table has no column"),
+        (("predict", "MODEL", "TABLE", "--interval", "0.9"), "ask a classifier for --probabilities"),
+        (("predict", "MODEL", "TABLE", "--keep", "nope"), "No such column: 'nope'"),
+        (("explain", "MODEL", "TABLE", "--rows", "999"), "There is no row 999"),
+        (("explain", "MODEL", "--rows", "1"), "--rows needs the TABLE"),
+        (("explain", "MODEL", "TABLE", "--rows", "a-b"), "are no row numbers"),
+        (("methods", "adabost"), "Did you mean"),
+        (("reproduce", "Z-99"), "no reproduction 'Z-99'"),
+    ],
+)
+def test_wrong_requests_end_with_2_and_a_word(classes: Made, tmp_path: Path, arguments: tuple[str, ...], message: str):
+    other = tmp_path / "other.csv"
+    other.write_text("a,b\n1,2\n")
+    places = {"TABLE": str(classes.table), "MODEL": str(classes.model), "OTHER": str(other)}
+    result = run(*(places.get(each, each) for each in arguments))
+    assert result.exit_code == 2, result.output
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+def test_methods_lists_the_family_and_the_properties():
+    found = json.loads(run("methods", "--json").stdout)
+    assert [each["name"] for each in found["compare"]] == [*(method.name for method in METHODS), "committee"]
+    assert "Breiman, Random forests, 2001" in run("methods").stdout
+    assert "critique" in run("methods", "random forest").stdout
+
+
+def test_the_committee_takes_part():
+    for task in ("classification", "regression"):
+        assert type(all_methods(task, 100, 3)["committee"]).__name__.startswith("Committee")
+
+
+def test_reproductions_are_listed_and_run(tmp_path: Path):
+    listed = json.loads(run("reproduce", "--json").stdout)
+    assert {"E-13", "F-6", "I-5"} <= {each["id"] for each in listed}
+    result = run("reproduce", "xor", "--quick", "-o", tmp_path, "-q", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "I-5.json").read_text())["verdict"] == json.loads(result.stdout)["verdict"]
+    assert (tmp_path / "I-5.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str):
+    assert "_COMMITTEE_COMPLETE" in run("completion", shell).stdout
+
+
+def test_interrupting_leaves_no_file(tmp_path: Path):
+    table, out = tmp_path / "t.csv", tmp_path / "out"
+    target = write_sample("vehicle", table)
+    program = "import sys; from committee.cli import main; main(sys.argv[1:])"
+    arguments = ["compare", str(table), "--target", target, "-o", str(out), "--budget", "none", "-m", "committee"]
+    with subprocess.Popen([sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "846 rows" in process.stderr.readline()
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130, rest
+    assert "Interrupted" in rest
+    assert not out.exists()
+
+
+def test_small_parts():
+    assert split_names(["a, b", "c"]) == ("a", "b", "c")
+    assert thinned(np.array([3.0, np.nan, 1.0])) == [1.0, 3.0]
+    assert len(thinned(RNG.normal(size=5000))) == 1000
+    assert Request("t.csv", "y").methods == ()

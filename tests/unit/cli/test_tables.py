@@ -1,0 +1,260 @@
+"""What is odd about a table is noticed, said and handled, and new tables are read by the same recipe."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from committee.cli.column_kinds import as_numbers, recipe_for
+from committee.cli.files import TableError, iterate_frames, kind_of, read_frame, whole_file
+from committee.cli.tables import TableReading, TableRecipe, apply_recipe, read_training_table
+
+N = 60
+RNG = np.random.default_rng(0)
+
+
+def frame(**columns: object) -> pl.DataFrame:
+    """A table with a number, a target and more."""
+    x = RNG.normal(size=N)
+    return pl.DataFrame({"x": x, **columns, "y": np.where(x + RNG.normal(size=N) > 0, "yes", "no")})
+
+
+def said(reading: TableReading, name: str) -> str:
+    return next((warning for warning in reading.warnings if warning.startswith(repr(name))), "")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "word"),
+    [
+        ([1.5, 2.5] * 30, "number", ""),
+        (["a", "b"] * 30, "category", ""),
+        ([True, False] * 30, "number", ""),
+        ([7] * N, "dropped", "is 7 in every row"),
+        (["only"] * N, "dropped", "is 'only' in every row"),
+        ([None] * N, "dropped", "has no value at all"),
+        (list(range(N)), "dropped", "numbers the rows"),
+        ([f"K{i:05d}" for i in range(N)], "dropped", "as an identifier has"),
+        ([f"the {i} of a story told" for i in range(N)], "text", "is text"),
+        ([date(2020, 1, 1) + timedelta(days=i) for i in range(N)], "date", "is a date"),
+        ([f"{i % 28 + 1:02d}.03.2021" for i in range(N)], "date", "is a date"),
+        (["1.5", "2", "unknown"] + ["3"] * 57, "number", "'unknown', which count as missing"),
+        (["$1,234.50", "12 %", "0,5"] * 20, "number", ""),
+        ([[1, 2]] * N, "dropped", "neither number nor text"),
+        ([float("inf"), 1.0] * 30, "number", "infinite values"),
+    ],
+)
+def test_what_a_column_is(values: list[object], kind: str, word: str):
+    found = recipe_for(pl.Series("c", values))
+    assert found.kind == kind
+    assert word in found.word
+
+
+def test_numbers_with_signs():
+    text = pl.Series(["$1,234.50", "12 %", "0,5", "-7", "1e3", "TRUE", "n.k.", None, "1,234,567", "inf"])
+    assert as_numbers(text).to_list() == [1234.5, 12.0, 0.5, -7.0, 1000.0, 1.0, None, None, 1234567.0, None]
+
+
+def test_an_identifier_is_known_by_its_name():
+    shuffled = RNG.permutation(N) + 1000
+    assert recipe_for(pl.Series("customer_id", shuffled)).kind == "dropped"
+    assert recipe_for(pl.Series("PassengerId", shuffled)).kind == "dropped"
+    assert recipe_for(pl.Series("income", shuffled)).kind == "number"
+    assert recipe_for(pl.Series("paid", shuffled)).kind == "number"
+
+
+def test_rare_categories_are_put_together():
+    values = ["a"] * 200 + ["b"] * 200 + [f"rare{i % 140}" for i in range(200)]
+    reading = read_training_table(pl.DataFrame({"c": values, "y": RNG.normal(size=600)}), "y")
+    assert set(reading.X["c"].cast(str)) == {"a", "b", "(other)"}
+    assert "142 values; 140 that fewer than 5 rows have are put together" in said(reading, "c")
+
+
+def test_dates_become_numbers_from_text_and_from_typed_columns():
+    days = [datetime(2021, 3, 1, 6) + timedelta(days=i, hours=i % 2) for i in range(N)]
+    typed = read_training_table(frame(when=days), "y")
+    assert typed.X.columns == ["x", "when.month", "when.weekday", "when.hour", "when.days"]
+    assert typed.X["when.days"][2] == 2.0
+    assert typed.X["when.weekday"][0] == 1.0
+    text = pl.DataFrame({"x": ["0"], "when": ["2021-03-02T06:00:00.000000"]})
+    assert apply_recipe(typed.recipe, text)["when.days"].to_list() == [1.0]
+    assert apply_recipe(typed.recipe, text)["when.hour"].to_list() == [6.0]
+
+
+def test_the_target_under_another_name_is_left_out():
+    table = frame()
+    reading = read_training_table(table.with_columns(alive=pl.col("y").replace({"yes": "1", "no": "0"})), "y")
+    assert reading.X.columns == ["x"]
+    assert "is the target under another name" in said(reading, "alive")
+    kept = read_training_table(table.with_columns(alive=pl.col("y")), "y", keep=["alive"])
+    assert kept.X.columns == ["x", "alive"]
+    numbers = pl.DataFrame({"x": RNG.normal(size=N), "y": RNG.normal(size=N)}).with_columns(euro=1.1 * pl.col("y") + 3)
+    assert read_training_table(numbers, "y").X.columns == ["x"]
+
+
+def test_a_column_that_nearly_tells_the_target_is_named_and_kept():
+    n = 2000
+    y = RNG.random(n) > 0.5
+    leak = np.where(RNG.random(n) < 0.001, RNG.random(n), y + 0.3 * RNG.random(n))
+    reading = read_training_table(pl.DataFrame({"x": RNG.normal(size=n), "leak": leak, "y": y}), "y")
+    assert "leak" in reading.X.columns
+    assert "it leaks: leave it out (--drop 'leak')" in said(reading, "leak")
+
+
+def test_copies_of_columns_and_rows():
+    table = frame()
+    reading = read_training_table(table.with_columns(again=pl.col("x")), "y")
+    assert "is a copy of 'x'" in said(reading, "again")
+    twice = pl.concat([table, table[:5]])
+    assert any("5 rows are copies" in warning for warning in read_training_table(twice, "y").warnings)
+    assert read_training_table(twice, "y", drop_duplicates=True).X.height == N
+
+
+def test_rows_without_a_target_and_classes_of_one_row_are_left_out():
+    table = frame()
+    labels = table["y"].to_list()
+    labels[3], labels[7], labels[9:11] = None, "once", ["few", "few"]
+    reading = read_training_table(table.with_columns(y=pl.Series(labels)), "y")
+    assert reading.rows.tolist() == [i for i in range(N) if i not in (3, 7)]
+    joined = " ".join(reading.warnings)
+    assert "1 rows have no 'y'" in joined
+    assert "one row only and are left out" in joined
+    assert "few (2)" in joined
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "kind"),
+    [
+        ([0, 1] * 30, "classification", "int"),
+        (np.arange(N), "regression", "float"),
+        ([0.5, 1.5] * 30, "regression", "float"),
+        (["1", "2"] * 30, "classification", "str"),
+        ([True, False] * 30, "classification", "bool"),
+    ],
+)
+def test_what_the_target_is(values: list[object], task: str, kind: str):
+    recipe = read_training_table(pl.DataFrame({"x": RNG.normal(size=N), "y": values}), "y").recipe
+    assert (recipe.task, recipe.labels) == (task, kind)
+
+
+def test_weights_groups_and_times_are_no_features():
+    table = frame(w=[1.0, 2.0] * 30, shop=["a", "b", "c"] * 20, day=[date(2020, 1, 1 + i % 28) for i in range(N)])
+    reading = read_training_table(table, "y", weights="w", group="shop", time="day")
+    assert reading.X.columns == ["x"]
+    assert reading.weights is not None
+    assert reading.groups is not None
+    assert reading.times is not None
+    assert reading.weights[1] == 2.0
+    assert reading.groups[1] == "b"
+    assert np.argmin(reading.times) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": "yy"}, "No such column: 'yy'. Did you mean 'y'"),
+        ({"target": "y", "weights": "x"}, "must be numbers >= 0"),
+        ({"target": "y", "time": "c"}, "neither dates nor numbers"),
+        ({"target": "y", "drop": ["x", "c"]}, "No column is left"),
+        ({"target": "y", "task": "regression"}, "regression is impossible"),
+        ({"target": "x", "task": "classification"}, "Every value of 'x' stands once"),
+    ],
+)
+def test_wrong_requests_are_refused_with_a_word(arguments: dict[str, object], message: str):
+    with pytest.raises(TableError, match=message):
+        read_training_table(frame(c=["u", "v"] * 30), **arguments)
+
+
+def test_a_new_table_is_read_as_the_training_table_was(tmp_path: Path):
+    table = frame(
+        c=["red ", " blue", "NA"] * 20, b=[True, False, None] * 20,
+        when=[f"{i % 28 + 1:02d}/01/2021" for i in range(N)], note=[f"some words here {i}" for i in range(N)],
+    )  # fmt: skip
+    path = tmp_path / "t.csv"
+    table.write_csv(path)
+    reading = read_training_table(read_frame(str(path)), "y")
+    recipe = TableRecipe.from_json(reading.recipe.to_json())
+    assert recipe == reading.recipe
+    batches = [apply_recipe(recipe, batch) for batch in iterate_frames(str(path), batch_bytes=200)]
+    assert len(batches) > 3
+    again = pl.concat([batch.with_columns(pl.col("c").cast(str)) for batch in batches])
+    assert again.equals(reading.X.with_columns(pl.col("c").cast(str)))
+    assert again["c"].to_list()[:3] == ["red", "blue", None]
+    with pytest.raises(TableError, match="no column 'when', which the model needs"):
+        apply_recipe(recipe, table.drop("when"))
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+PLAIN = pl.DataFrame({"a": [1, 2, 3], "b": ["x", "y, z", 'line\nbreak "quoted"']})
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.tsv", "t.parquet", "t.arrow", "t.ndjson"])
+def test_every_format_whole_and_in_batches(tmp_path: Path, name: str):
+    path = tmp_path / name
+    if name.endswith(".gz"):
+        path.write_bytes(gzip.compress(PLAIN.write_csv().encode()))
+    elif kind_of(name) == "csv":
+        PLAIN.write_csv(path, separator="\t" if name.endswith("tsv") else ",")
+    else:
+        {"parquet": PLAIN.write_parquet, "arrow": PLAIN.write_ipc, "ndjson": PLAIN.write_ndjson}[kind_of(name)](path)
+    assert read_frame(str(path)).equals(PLAIN)
+    batches = list(iterate_frames(str(path), batch_rows=1, batch_bytes=4))
+    assert len(batches) >= 3
+    assert pl.concat(batches).with_columns(pl.col("a").cast(pl.Int64)).equals(PLAIN)
+
+
+@pytest.mark.parametrize("write", ["write_csv", "write_parquet", "write_ipc", "write_ipc_stream", "write_ndjson"])
+def test_stdin_in_every_format(monkeypatch: pytest.MonkeyPatch, write: str):
+    stream = io.BytesIO()
+    getattr(PLAIN, write)(stream)
+    for read in (read_frame, lambda source: pl.concat(iterate_frames(source))):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stream.getvalue())))
+        assert read("-").with_columns(pl.col("a").cast(pl.Int64)).equals(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"a,b\n1,2,3,4\n5\n1,2,3\n", "cannot be read as a table"),
+        (b"PAR1 no parquet", "cannot be read as a table"),
+    ],
+)
+def test_files_that_are_no_tables(tmp_path: Path, content: bytes, message: str):
+    path = tmp_path / ("t.parquet" if content.startswith(b"PAR1") else "t.csv")
+    path.write_bytes(content)
+    with pytest.raises(TableError, match=message):
+        read_frame(str(path))
+
+
+def test_a_missing_file_gets_a_hint(tmp_path: Path):
+    (tmp_path / "sales.csv").write_text("a\n1\n")
+    with pytest.raises(TableError, match=r"Did you mean sales\.csv"):
+        read_frame(str(tmp_path / "sale.csv"))
+    with pytest.raises(TableError, match="is a directory"):
+        read_frame(str(tmp_path))
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path):
+    path = tmp_path / "deep" / "out.txt"
+    with whole_file(path) as draft:
+        draft.write_text("new")
+        assert not path.exists()
+    assert path.read_text() == "new"
+
+    def interrupted() -> None:
+        with whole_file(path) as draft:
+            draft.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_text() == "new"
+    assert list(path.parent.iterdir()) == [path]

@@ -1,0 +1,402 @@
+"""CommitteeClassifier and CommitteeRegressor: what they promise, and what they do with bad input."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+
+from committee.committees import committee as module
+from committee.committees.algorithms import ALGORITHMS, Algorithm
+from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
+from committee.committees.plan import Facts, Member, Plan, candidates, choose_plan
+from tests.bad_input import (
+    BAD_LABELS,
+    BAD_TABLES,
+    BAD_TARGETS,
+    BAD_VALUES,
+    BAD_WEIGHTS,
+    LABEL_KINDS,
+    LABELS,
+    OTHER_TABLES,
+    VALUES,
+    N,
+    X,
+    target_of,
+)
+
+BOTH: list[type[Any]] = [CommitteeClassifier, CommitteeRegressor]
+each = pytest.mark.parametrize("cls", BOTH, ids=lambda cls: cls.__name__)
+
+FEW = (
+    Member("boosting", "gradient boosting", {"n_estimators": 5}),
+    Member("trees", "extra trees", {"n_estimators": 10}),
+    Member("line", "linear model", {}, "scaled"),
+)
+RNG = np.random.default_rng(1)
+TABLE = np.round(RNG.normal(size=(150, 4)), 2)
+NUMBERS = TABLE[:, 0] + np.sin(2.0 * TABLE[:, 1]) + 0.3 * RNG.normal(size=150)
+CODES = np.digitize(NUMBERS, [-0.6, 0.6])
+
+
+def make(cls: type[Any], **more: Any) -> Any:
+    return cls(**{"members": list(FEW), "n_folds": 3, "random_state": 0, **more})
+
+
+def target(cls: type[Any]) -> Any:
+    return CODES if is_classifier(cls()) else NUMBERS
+
+
+@cache
+def fitted(cls: type[Any]) -> Any:
+    """For reading only: fitted once."""
+    return make(cls).fit(TABLE, target(cls))
+
+
+@cache
+def fitted_line(cls: type[Any]) -> Any:
+    """Of the common rows of bad input."""
+    return make(cls, members=FEW[2:]).fit(X, target_of(cls))
+
+
+def answers_of(model: Any, rows: Any = TABLE) -> Any:
+    return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
+
+
+# --- the same committee ----------------------------------------------------------------------------------------------
+
+
+@each
+def test_plan_and_seed_give_the_same_committee(cls: type[Any]) -> None:
+    model = fitted(cls)
+    plan = Plan.from_json(model.plan_.to_json())
+    assert plan == model.plan_
+    order = np.random.default_rng(0).permutation(len(TABLE))
+    again = make(cls, members=plan, n_jobs=2).fit(TABLE[order], target(cls)[order])
+    np.testing.assert_array_equal(answers_of(again), answers_of(model))
+    assert again.weights_ == model.weights_
+    assert again.seconds_ == model.seconds_  # the members, not the times
+    other = make(cls, random_state=1).fit(TABLE, target(cls))
+    assert not np.array_equal(answers_of(other), answers_of(model))
+
+
+@each
+def test_a_member_is_the_same_whoever_stands_beside_it(cls: type[Any]) -> None:
+    alone = make(cls, members=FEW[1:2]).fit(TABLE, target(cls))
+    np.testing.assert_array_equal(answers_of(alone), fitted(cls).fitted_members_["trees"].answers(TABLE))
+
+
+@each
+def test_a_whole_weight_counts_as_so_many_rows(cls: type[Any]) -> None:
+    weight = RNG.integers(0, 3, len(TABLE))
+    weighed = make(cls).fit(TABLE, target(cls), sample_weight=weight)
+    copied = make(cls).fit(np.repeat(TABLE, weight, axis=0), np.repeat(target(cls), weight))
+    np.testing.assert_array_equal(answers_of(weighed), answers_of(copied))
+
+
+def test_clones_keep_members_and_plans() -> None:
+    """A named tuple among the parameters would be taken apart."""
+    model = make(CommitteeClassifier, members=Plan(FEW, n_folds=2))
+    assert clone(model).members == model.members
+    assert clone(make(CommitteeClassifier)).members == list(FEW)
+
+
+@each
+def test_copies_answer_alike_and_a_refit_leaves_no_trace(cls: type[Any], tmp_path: Path) -> None:
+    model = fitted(cls)
+    joblib.dump(model, tmp_path / "model.joblib")
+    for other in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib", mmap_mode="r")):
+        np.testing.assert_array_equal(answers_of(other), answers_of(model))
+        assert other.members_["weight"].tolist() == model.members_["weight"].tolist()
+    again = make(cls).fit(frame(), target(cls)).fit(TABLE, target(cls))
+    assert vars(again).keys() == vars(model).keys()
+    np.testing.assert_array_equal(answers_of(again), answers_of(model))
+
+
+def test_one_fold_is_a_part_held_out() -> None:
+    model = make(CommitteeClassifier, n_folds=1).fit(TABLE, CODES)
+    assert model.plan_.n_folds == 1
+    assert len(model.fitted_members_[next(iter(model.weights_))].models) == 1
+    assert model.score(TABLE, CODES) > 0.6
+
+
+# --- combining -------------------------------------------------------------------------------------------------------
+
+
+@each
+def test_the_answer_is_the_weighted_mean_of_the_members(cls: type[Any]) -> None:
+    model = fitted(cls)
+    parts = model.member_answers(TABLE)
+    assert parts.keys() == model.weights_.keys()
+    assert sum(model.weights_.values()) == pytest.approx(1.0)
+    mean = sum(weight * parts[name] for name, weight in model.weights_.items())
+    np.testing.assert_allclose(answers_of(model), mean, rtol=1e-9)
+
+
+def test_vote_median_mean_and_stack() -> None:
+    vote = make(CommitteeClassifier, combine="vote").fit(TABLE, CODES)
+    codes = np.stack([share.argmax(axis=1) for share in vote.member_answers(TABLE).values()])
+    counts = np.stack([(codes == k).mean(axis=0) for k in range(3)], axis=1)
+    np.testing.assert_allclose(vote.predict_proba(TABLE), counts)
+    median = make(CommitteeRegressor, combine="median").fit(TABLE, NUMBERS)
+    parts = np.stack(list(median.member_answers(TABLE).values()))
+    np.testing.assert_allclose(median.predict(TABLE), np.median(parts, axis=0))
+    mean = make(CommitteeRegressor, combine="mean").fit(TABLE, NUMBERS)
+    assert list(mean.weights_.values()) == pytest.approx([1 / 3] * 3)
+    stack = make(CommitteeRegressor, combine="stack").fit(TABLE, NUMBERS)
+    assert stack.loss_ <= min(mean.loss_, fitted(CommitteeRegressor).loss_) + 1e-12
+
+
+@each
+def test_a_member_that_adds_nothing_is_dropped(cls: type[Any]) -> None:
+    constant = Member("constant", "linear model", {"C": 1e-12} if is_classifier(cls()) else {"alpha": 1e12}, "scaled")
+    model = make(cls, members=[*FEW, constant]).fit(TABLE, target(cls))
+    assert "constant" not in model.weights_
+    assert "constant" not in model.member_answers(TABLE)
+    kept = make(cls, members=[*FEW, constant], keep_dropped=True).fit(TABLE, target(cls))
+    assert "constant" in kept.member_answers(TABLE)
+    np.testing.assert_array_equal(answers_of(kept), answers_of(model))
+
+
+@each
+def test_the_evidence(cls: type[Any]) -> None:
+    model = fitted(cls)
+    table = model.members_
+    assert table["name"].tolist() == model.plan_.names
+    assert np.all(table["seconds"] > 0.0)
+    np.testing.assert_allclose([model.weights_.get(name, 0.0) for name in table["name"]], table["weight"])
+    assert model.loss_ < table["loss"].min() + 1e-12  # on these rows no member alone is better
+    assert np.all((table["diversity"] > 0.0) & (table["diversity"] < 1.0))
+    assert list(table.to_frame()["status"]) == ["done"] * 3
+    assert model.history_.member[0] == table["name"][int(np.argmin(table["loss"]))]
+    assert model.history_.loss[0] == pytest.approx(table["loss"].min())
+    assert model.contributions_.keys() == model.weights_.keys()
+    assert len(model) == len(model.weights_)
+
+
+def test_errors_out_of_fold_are_near_those_on_new_rows() -> None:
+    rng = np.random.default_rng(2)
+    new = rng.normal(size=(2000, 4))
+    y = np.digitize(new[:, 0] + np.sin(2.0 * new[:, 1]) + 0.3 * rng.normal(size=2000), [-0.6, 0.6])
+    model = fitted(CommitteeClassifier)
+    error = float(np.mean(model.predict(new) != y))
+    assert abs(model.error_ - error) < 3.0 * np.sqrt(error / 150)  # three standard errors of 150 rows
+
+
+# --- members that do not make it -------------------------------------------------------------------------------------
+
+
+@each
+def test_a_member_that_fails_is_left_out_with_a_warning(cls: type[Any]) -> None:
+    bad = Member("bad", "extra trees", {"n_estimators": -1})
+    with pytest.warns(UserWarning, match="goes on without 'bad': InvalidParameterError"):
+        model = make(cls, members=[bad, *FEW]).fit(TABLE, target(cls))
+    np.testing.assert_array_equal(answers_of(model), answers_of(fitted(cls)))
+    assert model.members_["status"][0].startswith("failed: ")
+    with pytest.raises(ValueError, match=r"No member could be fitted. bad failed"):
+        make(cls, members=[bad]).fit(TABLE, target(cls))
+
+
+def test_members_after_the_time_are_left_out_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRACE", 0.0)
+    with pytest.warns(UserWarning, match=r"time was over before trees, line .* more than time_budget=1e-06"):
+        model = make(CommitteeRegressor, time_budget=1e-6).fit(TABLE, NUMBERS)
+    assert model.members_["status"].tolist() == ["done", "out of time", "out of time"]
+    assert model.plan_.names == ["boosting"]  # what was run, so that it can be run again
+    again = make(CommitteeRegressor, members=model.plan_).fit(TABLE, NUMBERS)
+    np.testing.assert_array_equal(again.predict(TABLE), model.predict(TABLE))
+
+
+def test_ctrl_c_is_no_failure_of_a_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "judge", interrupt)
+    model = make(CommitteeRegressor)
+    before = dict(vars(model))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(TABLE, NUMBERS)
+    assert vars(model) == before
+
+
+# --- plans -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_fits_its_budget_and_grows_with_it() -> None:
+    facts = Facts(n=3000, d=20, n_classes=2, n_categorical=0, has_missing=False)
+    before: list[str] = []
+    for budget in (0.01, 1.0, 5.0, 100.0):
+        plan = choose_plan(facts, budget, "auto")
+        assert plan.cost <= budget or len(plan.members) == 1
+        assert len(plan.members) >= len(before)
+        before = plan.names
+    assert before == [member.name for member in candidates(facts)]
+    assert choose_plan(facts._replace(n=60_000), None, "auto").n_folds == 1
+    assert choose_plan(facts._replace(n=3), None, "auto").n_folds == 3
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 5])
+def test_costs_rise_with_the_table(n_classes: int) -> None:
+    small, large = (Facts(n, 10, n_classes, 0, False) for n in (500, 50_000))
+    for one, other in zip(candidates(small), candidates(large), strict=True):
+        assert 0.0 < one.cost < other.cost
+
+
+def test_a_plan_is_json_of_plain_values() -> None:
+    plan = Plan((Member("a", "linear model", {"alpha": 2.0}, "ranked", (0, 2), 0.5, 1.5),), 4, 2)
+    found = json.loads(plan.to_json())
+    assert found["members"][0]["columns"] == [0, 2]
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_every_candidate_is_fitted_by_the_default() -> None:
+    model = CommitteeRegressor(members=[m.name for m in candidates(Facts(150, 4, 0, 0, False))], random_state=0)
+    model.fit(TABLE, NUMBERS)
+    assert {status.split(";")[0] for status in model.members_["status"]} == {"done"}
+
+
+BAD_MEMBERS = [
+    ([], "members is empty"),
+    (["nobody"], "got 'nobody'. There are gradient boosting"),
+    ([3], "got 3"),
+    ([FEW[0], FEW[0]], "boosting stands there more than once"),
+    ([Member("a", "magic")], "No algorithm is named 'magic'"),
+    ([Member("a", "linear model", {}, "pictures")], "No representation is named 'pictures'"),  # type: ignore[arg-type]
+    ([Member("a", "linear model", columns=(4,))], r"columns of 'a' must lie in 0 .. 3"),
+    ([Member("a", "linear model", sample=0.0)], "share of the rows, above 0"),
+]
+
+
+@pytest.mark.parametrize(("members", "text"), BAD_MEMBERS)
+def test_bad_members_are_refused(members: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        CommitteeRegressor(members=members).fit(TABLE, NUMBERS)
+
+
+# --- tables as they come ---------------------------------------------------------------------------------------------
+
+
+def frame(rows: slice = slice(None)) -> Any:
+    columns = {f"x{j}": column for j, column in enumerate(TABLE.T)}
+    colour = np.where(TABLE[:, 2] > 0.0, "red", np.where(TABLE[:, 3] > 0.0, "blue", "green"))
+    found = pd.DataFrame({**columns, "colour": pd.Categorical(colour)})
+    found.loc[::7, "x1"] = np.nan
+    found.loc[::5, "colour"] = None
+    return found.iloc[rows]
+
+
+@each
+def test_categories_and_missing_values_in_every_kind_of_frame(cls: type[Any]) -> None:
+    wide = [*FEW, Member("machine", "support vector machine", {}, "ranked")]
+    y = target(cls) + (3 if is_classifier(cls()) else 0.0)
+    model = make(cls, members=wide).fit(frame(), y)
+    expected = answers_of(model, frame())
+    assert list(model.feature_names_in_) == ["x0", "x1", "x2", "x3", "colour"]
+    numbers = pl.DataFrame({name: frame()[name].to_numpy() for name in ("x0", "x1", "x2", "x3")}, nan_to_null=True)
+    colour = [None if pd.isna(value) else str(value) for value in frame()["colour"]]
+    polars = numbers.with_columns(pl.Series("colour", colour, dtype=pl.Categorical))
+    columns = {name: numbers[name].to_arrow() for name in numbers.columns}
+    arrow = pa.table({**columns, "colour": pa.array(colour).dictionary_encode()})
+    for other in (polars, arrow):
+        again = make(cls, members=wide).fit(other, y)
+        np.testing.assert_array_equal(answers_of(again, other), expected)
+
+
+@each
+def test_texts_are_refused_with_a_word_on_what_to_do(cls: type[Any]) -> None:
+    texts = frame().assign(colour=frame()["colour"].astype(object).fillna("none"))
+    with pytest.raises(ValueError, match=r"'colour' holds strings such as '.*categor"):
+        make(cls).fit(texts, target(cls))
+
+
+def test_one_class_is_answered_and_one_row_refused() -> None:
+    for members in (FEW[:2], "auto"):
+        model = CommitteeClassifier(members=members).fit(TABLE, np.full(150, "a"))
+        assert set(model.predict(TABLE[:5])) == {"a"}
+        np.testing.assert_array_equal(model.predict_proba(TABLE[:5]), np.ones((5, 1)))
+    for cls in BOTH:
+        with pytest.raises(ValueError, match="n_samples = 1"):
+            make(cls).fit(TABLE[:1], target(cls)[:1])
+
+
+# --- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
+@each
+def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
+    n_rows = len(bad) if isinstance(bad, list) and bad else N
+    model = make(cls)
+    before = dict(vars(model))
+    with pytest.raises(error, match=text):
+        model.fit(bad, np.resize(target_of(cls), n_rows))
+    assert vars(model) == before
+    with pytest.raises(error, match=text):
+        fitted_line(cls).predict(bad)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
+def test_another_table_than_in_fit_is_refused(other: Any, text: str) -> None:
+    model = make(CommitteeRegressor, members=FEW[2:]).fit(pd.DataFrame(X, columns=list("abc")), VALUES)
+    with pytest.raises(ValueError, match=text):
+        model.predict(other)
+
+
+@pytest.mark.parametrize(("y", "text"), BAD_TARGETS)
+@each
+def test_a_bad_target_is_refused(cls: type[Any], y: Any, text: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=text):
+        make(cls).fit(X, y)
+
+
+@pytest.mark.parametrize(("y", "text"), BAD_LABELS)
+def test_bad_labels_are_refused(y: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        make(CommitteeClassifier).fit(X, y)
+
+
+@pytest.mark.parametrize(("y", "text"), BAD_VALUES)
+def test_bad_values_are_refused(y: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        make(CommitteeRegressor).fit(X, y)
+
+
+@pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
+@each
+def test_bad_weights_are_refused(cls: type[Any], weight: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        make(cls).fit(X, target_of(cls), sample_weight=weight)
+
+
+@pytest.mark.parametrize("labels", LABEL_KINDS)
+def test_labels_of_every_kind_come_back(labels: Any) -> None:
+    model = make(CommitteeClassifier, members=FEW[2:]).fit(X, labels[LABELS])
+    assert model.classes_.tolist() == labels.tolist()
+    assert set(model.predict(X).tolist()) <= set(labels.tolist())
+
+
+@each
+def test_not_fitted(cls: type[Any]) -> None:
+    looks = [lambda m: m.predict(X), lambda m: m.member_answers(X), lambda m: m.members_, len]
+    for look in looks:
+        with pytest.raises(NotFittedError, match="Call 'fit'"):
+            look(make(cls))
+
+
+def test_every_algorithm_has_a_law_of_its_cost() -> None:
+    from committee.committees.plan import LAWS
+
+    assert LAWS.keys() == ALGORITHMS.keys()
+    assert all(isinstance(kind, Algorithm) for kind in ALGORITHMS.values())

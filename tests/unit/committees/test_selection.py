@@ -1,0 +1,117 @@
+"""Weights of members: against brute force and against what the formulas promise."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import pytest
+
+from committee.committees.selection import (
+    Judged,
+    accumulate,
+    bagged_selection,
+    contributions,
+    greedy_selection,
+    loss_of,
+    make_judged,
+    stacked_weights,
+    without_idle,
+)
+
+
+def random_errors(n_members: int = 5, n: int = 60, columns: int = 1, seed: int = 0) -> Any:
+    """Errors with a common part, so that no mean of members is perfect."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(1, n, columns))
+    return common + rng.normal(size=(n_members, n, columns)) * np.linspace(0.5, 2.0, n_members)[:, None, None]
+
+
+def judged(**more: Any) -> Judged:
+    errors = random_errors(**more)
+    return Judged(errors, np.full(errors.shape[1], 1.0 / errors.shape[1]))
+
+
+def test_the_loss_of_weights_is_that_of_the_weighted_mean() -> None:
+    found = judged(columns=3)
+    w = np.array([0.1, 0.2, 0.3, 0.4, 0.0])
+    direct = np.mean(np.sum(np.einsum("m,mnc->nc", w, found.errors) ** 2, axis=1))
+    assert loss_of(w, found.gram()) == pytest.approx(direct, rel=1e-12)
+
+
+def test_every_greedy_step_adds_the_best_member() -> None:
+    """Naive twin: all means computed from the answers themselves."""
+    errors = random_errors()[:, :, 0]
+    found = greedy_selection(errors @ errors.T / errors.shape[1], 8)
+    chosen: list[int] = []
+    for step in found.steps:
+        losses = [np.mean(np.mean(errors[[*chosen, m]], axis=0) ** 2) for m in range(len(errors))]
+        assert step.member == int(np.argmin(losses))
+        assert step.loss == pytest.approx(min(losses), rel=1e-12)
+        chosen.append(step.member)
+    best = int(np.argmin([step.loss for step in found.steps])) + 1
+    np.testing.assert_allclose(found.weights, np.bincount(chosen[:best], minlength=len(errors)) / best)
+
+
+def test_stacked_weights_beat_every_other_point_of_the_simplex() -> None:
+    gram = judged().gram()
+    w = stacked_weights(gram)
+    assert w.sum() == pytest.approx(1.0)
+    assert np.all(w >= 0.0)
+    grid = [np.bincount(some, minlength=5) / 8 for some in combinations_with_replacement(range(5), 8)]
+    assert loss_of(w, gram) <= min(loss_of(point, gram) for point in grid) + 1e-9
+
+
+def test_stacking_is_at_least_as_good_as_greedy_and_greedy_as_the_best_member() -> None:
+    gram = judged(seed=3).gram()
+    greedy = greedy_selection(gram)
+    assert loss_of(stacked_weights(gram), gram) <= loss_of(greedy.weights, gram) + 1e-9
+    assert loss_of(greedy.weights, gram) <= np.diag(gram).min() + 1e-12
+
+
+def test_bagged_selection_is_a_mean_of_selections_and_repeats_itself() -> None:
+    found = judged(n_members=6)
+    first, again, other = (bagged_selection(found, seed) for seed in (1, 1, 2))
+    assert first.weights.sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(first.weights, again.weights)
+    assert not np.array_equal(first.weights, other.weights)
+    assert first.steps == greedy_selection(found.gram()).steps
+
+
+@pytest.mark.parametrize("n_members", [1, 2])
+def test_few_members_are_selected_too(n_members: int) -> None:
+    found = bagged_selection(judged(n_members=n_members), 0)
+    assert found.weights.shape == (n_members,)
+    assert found.weights.sum() == pytest.approx(1.0)
+
+
+def test_errors_of_classes_are_those_of_their_shares() -> None:
+    answers = np.array([[[0.7, 0.3], [0.2, 0.8], [np.nan, np.nan]], [[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]]])
+    found = make_judged(answers, np.array([0, 1, 1]), np.array([1.0, 3.0, 5.0]))
+    np.testing.assert_allclose(found.weight, [0.25, 0.75])  # the row without an answer is left out
+    np.testing.assert_allclose(found.errors[0], [[-0.3, 0.3], [0.2, -0.2]])
+    with pytest.raises(ValueError, match="No row was left out by every member"):
+        make_judged(np.full((2, 3), np.nan), np.zeros(3), np.ones(3))
+
+
+def test_contributions_are_the_rise_without_the_member() -> None:
+    gram = judged().gram()
+    w = np.array([0.5, 0.3, 0.2, 0.0, 0.0])
+    rise = contributions(gram, w)
+    assert rise[0] == pytest.approx(loss_of(np.array([0.0, 0.6, 0.4, 0.0, 0.0]), gram) - loss_of(w, gram))
+    assert rise[3] == 0.0
+    assert np.isnan(contributions(gram, np.eye(5)[0])[0])
+
+
+def test_members_join_the_heaviest_first() -> None:
+    gram = judged().gram()
+    w = np.array([0.2, 0.5, 0.0, 0.3, 0.0])
+    steps = accumulate(gram, w)
+    assert [step.member for step in steps] == [1, 3, 0]
+    assert steps[0].loss == pytest.approx(gram[1, 1])
+    assert steps[-1].loss == pytest.approx(loss_of(w, gram))
+
+
+def test_somebody_always_stays() -> None:
+    np.testing.assert_allclose(without_idle(np.full(4, 0.25), 0.5), np.full(4, 0.25))

@@ -1,0 +1,91 @@
+"""The documentation: the site builds without a warning, pages of algorithms are whole, and every block runs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from committee.catalog import CATALOG
+from committee.studies.reproduction_page import reproductions_page
+from committee.studies.reproductions import REPRODUCTIONS
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs"
+TUTORIALS = ("index", "tutorial_practitioner", "tutorial_researcher", "tutorial_teacher", "adding_an_algorithm")
+LARGEST_PICTURE = 60_000
+NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
+
+pytestmark = pytest.mark.skipif(not (ROOT / "mkdocs.yml").exists(), reason="the documentation is not in the package")
+
+
+@pytest.fixture(autouse=True)
+def _hooks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS / "hooks"))
+
+
+@pytest.mark.parametrize("page", TUTORIALS)
+def test_blocks_run_and_print_what_the_page_says(page: str) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    from run_blocks import run_blocks
+
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    found = run_blocks(text)
+    assert NUMBER.sub("#", found) == NUMBER.sub("#", text)
+    # Machines differ in the last digits of their mathematical functions, and a fold or a tree may then differ.
+    numbers = [float(number) for number in NUMBER.findall(found)]
+    assert numbers == pytest.approx([float(number) for number in NUMBER.findall(text)], rel=0.05, abs=0.02)
+    sys.modules.pop("page")
+
+
+def test_every_estimator_is_on_a_page_with_steps_reference_and_example() -> None:
+    from algorithm_pages import FIGURES, algorithms, index, page, pseudo_code
+
+    pages = algorithms()
+    assert sorted(entry.name for one in pages for entry in one.entries) == sorted(entry.name for entry in CATALOG)
+    assert len({one.slug for one in pages}) == len(pages)
+    contents = index(pages)
+    for one in pages:
+        text = page(one, DOCS / "figures")
+        assert f"({one.slug}.md)" in contents
+        assert one.entries[0].paper.split("; ")[0] in text
+        assert all(f"## {entry.name}" in text for entry in one.entries)
+        assert ">>> " in text
+    steps = pseudo_code()
+    assert set(steps) <= {one.slug for one in pages}
+    assert set(FIGURES) <= {one.slug for one in pages}
+    assert all(max(map(len, text.splitlines())) <= 120 for text in steps.values())
+
+
+def test_site_builds_without_a_warning_and_without_the_network(tmp_path: Path) -> None:
+    mkdocs = pytest.importorskip("mkdocs.config")
+    from mkdocs.commands.build import build
+
+    config = mkdocs.load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path))
+    build(config)  # strict: a dead link or a page outside the menu raises
+    made = list(tmp_path.rglob("*.html"))
+    assert {"adaboost.html", "RESULTS.html", "index.html", "reproductions.html"} <= {path.name for path in made}
+    for path in made:
+        fetched = re.findall(
+            r'<(?:script|link|img)[^>]+(?:src|href)="(https?://[^"]+)"', path.read_text(encoding="utf-8")
+        )
+        assert not fetched, path
+
+
+def test_pictures_are_small() -> None:
+    pictures = list((DOCS / "figures").glob("*.png"))
+    assert pictures
+    assert [path.name for path in pictures if path.stat().st_size > LARGEST_PICTURE] == []
+
+
+def test_page_of_reproductions_is_what_was_recorded() -> None:
+    from record_reproductions import read_records
+
+    records = read_records()
+    assert set(records) == set(REPRODUCTIONS)
+    assert not any(record["is_quick"] for record in records.values())
+    assert {f"{name}.png" for name in REPRODUCTIONS} <= {path.name for path in (DOCS / "figures").iterdir()}
+    text = (DOCS / "reproductions.md").read_text(encoding="utf-8")
+    assert text == reproductions_page(records[name] for name in REPRODUCTIONS)

@@ -1,0 +1,417 @@
+"""Every section says what the evidence says, and is left out with a reason where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score, confusion_matrix
+
+from committee import SVC, AdaBoostClassifier, DecisionTreeClassifier, RandomForestRegressor, svm_geometry
+from committee.explain.forest_importances import KINDS, forest_importances
+from committee.explain.suspicious_rows import suspicious_rows
+from committee.parts.on_numbers import OnNumbersClassifier
+from committee.report.bias_variance import bias_variance
+from committee.report.calibration import bin_promises, calibration
+from committee.report.comparison import comparison
+from committee.report.confusion import confusion
+from committee.report.data_warnings import data_warnings
+from committee.report.diversity import diversity, pairs_of_members
+from committee.report.error_curves import error_curves
+from committee.report.evidence import Evidence, TableNotes
+from committee.report.importances import importances
+from committee.report.intervals import crossed_coverage, intervals
+from committee.report.margins import margins
+from committee.report.provenance import provenance
+from committee.report.residuals import residuals
+from committee.report.section import Figure, LeftOut, Section
+from committee.report.support_vectors import support_vectors
+from committee.report.suspicious import suspicious
+from committee.report.verdict import verdict
+from committee.theory.decomposition import decompose_squared_error
+from committee.theory.margins import share_below
+from committee.voting.voting import VotingClassifier
+from tests.unit.report.pages import (
+    booster,
+    forest,
+    glass_comparison,
+    gradient,
+    of_booster,
+    of_forest,
+    of_numbers,
+    ozone_comparison,
+    result,
+    sample,
+)
+
+
+def made(found: Any) -> Section:
+    assert isinstance(found, Section), found
+    return found
+
+
+def left_out(found: Any) -> str:
+    assert isinstance(found, LeftOut), found
+    return found.why
+
+
+def rows_of(figure: Figure) -> list[dict[str, Any]]:
+    return figure.spec["datasets"]["rows"]
+
+
+def figure(section: Section, key: str) -> Figure:
+    return next(one for one in section.figures if one.key == key)
+
+
+# --- verdict and comparison ------------------------------------------------------------------------------------------
+
+
+def test_the_verdict_is_of_rows_that_did_not_choose() -> None:
+    found = made(verdict(of_forest(comparison=glass_comparison())))
+    assert "the one to use is random forest" in found.lead
+    assert "on 42 rows" in found.lead
+    assert "25" in found.lead
+    assert "20\u202f%" not in found.lead  # the error that chose it
+    assert [tile.value.replace("\xa0", " ") for tile in found.tiles[:2]] == [
+        "25\u202f% ± 5\u202f%",
+        "22\u202f% ± 3\u202f%",
+    ]
+    assert any("slow method" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("best", "words"), [(0.2, "more than twice"), (0.399, "within what chance gives")])
+def test_a_lead_within_chance_is_called_so(best: float, words: str) -> None:
+    found = made(verdict(of_forest(comparison=glass_comparison(best))))
+    assert words in found.notes[0]
+
+
+def test_a_winner_that_is_no_better_than_no_model_is_called_so() -> None:
+    bad = glass_comparison()._replace(held_out_scores={"error": 0.6})
+    assert any("not clearly better" in note for note in made(verdict(of_forest(comparison=bad))).notes)
+    assert not any(
+        "not clearly better" in note for note in made(verdict(of_forest(comparison=glass_comparison()))).notes
+    )
+    nothing = bad.results[0]._replace(name="constant")
+    none = bad._replace(winner="constant", results=(nothing, *bad.results[1:]))
+    assert made(verdict(of_forest(comparison=none))).lead.startswith("None of the 2 methods")
+
+
+def test_a_model_alone_is_judged_out_of_bag_or_not_at_all() -> None:
+    bagged = made(verdict(of_forest()))
+    assert "out of bag" in bagged.lead
+    assert f"{100 * forest().oob_error_:.1f}" in bagged.lead
+    learned = made(verdict(of_booster()))
+    assert "cannot be said" in learned.lead
+    assert "flatters" in learned.tiles[0].label
+    new = made(verdict(of_booster(is_training=False)))
+    assert "it had not seen" in new.lead
+
+
+def test_methods_stand_in_the_order_of_their_errors() -> None:
+    found = made(comparison(of_forest(comparison=glass_comparison())))
+    assert [row["name"] for row in rows_of(found.figures[0])] == ["random forest", "pruned tree"]
+    assert rows_of(found.figures[0])[0]["value"] == pytest.approx(0.2)
+    assert found.tables[0].rows[-1][0] == "slow method"
+    assert found.tables[0].rows[-1][-2:] == ("out of time", "it would take too long")
+    assert "comparison" in found.notes[0] or "flatters" in found.notes[0]
+    assert "one model" in left_out(comparison(of_forest()))
+
+
+def test_a_method_far_off_does_not_press_the_others_together() -> None:
+    base = glass_comparison()
+    answers = base.results[0].out_of_fold
+    more = tuple(result(f"m{i}", [0.3 + 0.01 * i] * 4, answers) for i in range(3))
+    far = result("constant", [1.2] * 4, answers)
+    found = made(comparison(of_forest(comparison=base._replace(results=(*base.results, *more, far)))))
+    assert "constant" not in [row["name"] for row in rows_of(found.figures[0])]
+    assert "constant (120" in found.lead
+    assert "constant" in [row[0] for row in found.tables[0].rows]
+
+
+# --- rounds ----------------------------------------------------------------------------------------------------------
+
+
+def test_curves_are_the_history() -> None:
+    found = made(error_curves(of_booster()))
+    rows = rows_of(found.figures[0])
+    train = [row["y"] for row in rows if row["s"] == "training error"]
+    np.testing.assert_allclose(train, booster().history_.train_error, rtol=1e-4)
+    bound = [row["y"] for row in rows if row["s"] == "bound of the training error"]
+    np.testing.assert_allclose(bound, booster().history_.exponential_risk, rtol=1e-4)
+    assert any("vacuous" in note for note in found.notes)  # 208 rows are too few for any bound on new ones
+
+
+def test_out_of_bag_and_validation_curves() -> None:
+    of_trees = made(error_curves(of_forest()))
+    np.testing.assert_allclose(
+        [row["y"] for row in rows_of(of_trees.figures[0])], forest().history_.oob_error, rtol=1e-4
+    )
+    ozone = sample("ozone")
+    of_rounds = made(error_curves(Evidence(gradient(), ozone.X, ozone.y)))
+    assert {row["s"] for row in rows_of(of_rounds.figures[0])} == {"training loss", "validation loss"}
+    new = made(error_curves(of_booster(is_training=False)))
+    last = [row["y"] for row in rows_of(new.figures[0]) if row["s"] == "error on rows it had not seen"][-1]
+    assert last == pytest.approx(1.0 - booster().score(sample("sonar").X, sample("sonar").y), abs=1e-4)
+
+
+def test_a_tree_has_no_rounds() -> None:
+    glass = sample("glass")
+    tree = DecisionTreeClassifier(max_depth=3).fit(glass.X, glass.y)
+    assert "not learned in rounds" in left_out(error_curves(Evidence(tree, glass.X, glass.y)))
+
+
+def test_the_slider_has_the_margins_of_every_round() -> None:
+    found = made(margins(of_booster()))
+    rows = rows_of(found.figures[0])
+    staged = list(booster().staged_margins(sample("sonar").X, sample("sonar").y))
+    assert {row["t"] for row in rows} == set(range(1, len(staged) + 1))
+    for t, values in enumerate(staged, start=1):
+        steps = [(row["m"], row["s"]) for row in rows if row["t"] == t]
+        assert steps[0][0] == pytest.approx(values.min(), abs=1e-4)
+        for margin, share in steps[1:-1]:
+            assert share == pytest.approx(share_below(values, margin + 1e-4), abs=0.03)
+    assert found.figures[0].spec["params"][0]["bind"]["max"] == len(staged)
+
+
+def test_margins_of_forests_are_those_out_of_bag() -> None:
+    found = made(margins(of_forest()))
+    assert [one.key for one in found.figures] == ["chart-honest-margins"]
+    assert "did not learn from it" in found.lead
+    assert "between classes" in left_out(margins(of_numbers()))
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_forest_shows_all_six_kinds_in_one_order() -> None:
+    found = made(importances(of_forest()))
+    assert [one.key.removeprefix("chart-importance-").replace("-", "_") for one in found.figures] == list(KINDS)
+    glass = sample("glass")
+    truth = forest_importances(forest(), glass.X, glass.y, random_state=0)
+    names = [[row["name"] for row in rows_of(one)] for one in found.figures]
+    assert all(order == names[0] for order in names)
+    for one, kind in zip(found.figures, KINDS, strict=True):
+        expected = dict(zip(truth.names, truth.of(kind).values, strict=True))
+        for row in rows_of(one):
+            assert row["value"] == pytest.approx(expected[row["name"]], rel=1e-4)
+
+
+def test_other_models_have_splits_exchanges_and_shap() -> None:
+    found = made(importances(of_booster()))
+    assert [one.key for one in found.figures] == [
+        "chart-importance-exchange", "chart-importance-gain", "chart-importance-frequency", "chart-importance-shap"
+    ]  # fmt: skip
+    assert max(row["value"] for row in rows_of(found.figures[1])) == pytest.approx(100.0)
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def test_calibration_bins_say_what_came_true() -> None:
+    rng = np.random.default_rng(0)
+    said = rng.random(20_000)
+    bins = bin_promises(said, rng.random(20_000) < said)
+    assert bins.n.sum() == 20_000
+    assert np.all(np.abs(bins.said - bins.seen) < 4.0 * bins.error)
+    off = bin_promises(said, rng.random(20_000) < said**2)
+    assert np.max(np.abs(off.said - off.seen) / off.error) > 10.0
+
+
+def test_calibration_tells_chance_from_fault() -> None:
+    base = glass_comparison()
+    rng = np.random.default_rng(3)
+    shares = rng.dirichlet(np.ones(6), base.rows.size)
+    told = [calibration_of(base, shares, _drawn(shares**power, rng)) for power in (1.0, 4.0)]
+    assert "not larger than chance" in told[0]
+    assert "too small: more than chance gives" in told[1]  # the likeliest class comes true more often than it says
+
+
+def _drawn(shares: Any, rng: np.random.Generator) -> Any:
+    """A class for each row by these chances."""
+    edges = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)
+    return (rng.random((len(shares), 1)) > edges).sum(axis=1).clip(0, shares.shape[1] - 1)
+
+
+def calibration_of(base: Any, shares: Any, codes: Any) -> str:
+    """The lead of the section for these probabilities and outcomes."""
+    labels = np.asarray(sample("glass").y).copy()
+    labels[base.rows] = np.array(base.classes)[codes]
+    results = tuple(one._replace(out_of_fold=shares) for one in base.results)
+    evidence = Evidence(forest(), sample("glass").X, labels, comparison=base._replace(results=results))
+    return made(calibration(evidence)).lead
+
+
+def test_calibration_is_of_honest_answers_only() -> None:
+    assert "surer than they are" in left_out(calibration(of_booster()))
+    found = made(calibration(of_forest()))
+    assert "did not learn from it" in found.lead
+    assert sum(row["n"] for row in rows_of(found.figures[0])) == 214
+
+
+def test_confusion_counts_rows() -> None:
+    evidence = of_forest(comparison=glass_comparison())
+    found = made(confusion(evidence))
+    judged = evidence.judged
+    truth = confusion_matrix(judged.truth, judged.answer, labels=np.arange(len(evidence.classes)))
+    np.testing.assert_array_equal([row["n"] for row in rows_of(found.figures[0])], truth.ravel())
+    assert "same folds chose the winner" in found.lead
+    assert "residuals" in left_out(confusion(of_numbers()))
+
+
+def test_residuals_and_intervals_of_known_noise() -> None:
+    evidence = of_numbers(comparison=ozone_comparison())
+    found = made(residuals(evidence))
+    assert float(found.tiles[0].value) == pytest.approx(2.0, rel=0.15)
+    held = made(intervals(evidence))
+    inside = {row["x"]: row["y"] for row in rows_of(figure(held, "chart-coverage"))}
+    for level, share in inside.items():
+        assert share == pytest.approx(level, abs=4.0 * np.sqrt(level * (1 - level) / 289))
+    assert float(held.tiles[1].value) == pytest.approx(2.0 * 1.645 * 2.0, rel=0.2)  # 90 % of a normal error
+    assert "is a class" in left_out(intervals(of_forest()))
+    assert "is a class" in left_out(residuals(of_forest()))
+
+
+def test_intervals_of_the_model_itself_are_judged_on_new_rows() -> None:
+    ozone = sample("ozone")
+    X, y = ozone.X.iloc[::2], np.asarray(ozone.y, np.float64)[::2]
+    half = RandomForestRegressor(n_estimators=25, random_state=0).fit(X, y)
+    new, truth = ozone.X.iloc[1::2], np.asarray(ozone.y, np.float64)[1::2]
+    found = made(intervals(Evidence(half, new, truth, is_training=False)))
+    low, high = half.predict_interval(new).T
+    share = 100.0 * np.mean((low <= truth) & (truth <= high))
+    assert f"promise 90\u202f% and hold {share:.1f}".removesuffix(".0") in found.notes[-1]
+
+
+def test_crossed_coverage_does_not_judge_by_its_own_rows() -> None:
+    error = np.concatenate([np.zeros(50), np.full(50, 100.0)])
+    apart = crossed_coverage(error, np.repeat([0, 1], 50), 0.8)
+    assert apart.inside == 0.0  # the ends of one group hold no row of the other
+
+
+# --- members ---------------------------------------------------------------------------------------------------------
+
+
+def test_kappa_of_pairs_is_cohens() -> None:
+    rng = np.random.default_rng(0)
+    right = rng.random((60, 4)) < 0.7
+    kappa, error = pairs_of_members(right)
+    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    for (i, j), value, mean in zip(pairs, kappa, error, strict=True):
+        assert value == pytest.approx(cohen_kappa_score(right[:, i], right[:, j]))
+        assert mean == pytest.approx(1.0 - 0.5 * (right[:, i].mean() + right[:, j].mean()))
+
+
+def test_members_of_forests_and_boosters() -> None:
+    of_trees = made(diversity(of_forest()))
+    assert [one.key for one in of_trees.figures] == ["chart-trees"]
+    expected = rows_of(of_trees.figures[0])
+    assert expected[0]["y"] > expected[10]["y"]  # averaging removes variance
+    votes = made(diversity(of_booster()))
+    assert len(rows_of(figure(votes, "chart-kappa"))) == 25 * 24 // 2
+
+
+def test_committees_of_models_show_their_weights() -> None:
+    glass = sample("glass")
+    members = [("tree", DecisionTreeClassifier(max_depth=3)), ("stump", DecisionTreeClassifier(max_depth=1))]
+    vote = VotingClassifier(members, weights=[3.0, 1.0]).fit(glass.X, glass.y)
+    found = made(diversity(Evidence(vote, glass.X, glass.y)))
+    assert [(row["name"], row["value"]) for row in rows_of(found.figures[0])] == [("tree", 0.75), ("stump", 0.25)]
+
+
+def test_a_support_vector_machine_shows_its_plane() -> None:
+    sonar = sample("sonar")
+    machine = OnNumbersClassifier(SVC()).fit(sonar.X, sonar.y)
+    found = made(support_vectors(Evidence(machine, sonar.X, sonar.y)))
+    truth = svm_geometry(machine.estimator_, machine.as_numbers(sonar.X), sonar.y)
+    assert [row[1] for row in found.tables[0].rows] == [
+        str(truth.count(kind)) for kind in ("free", "bounded", "outside")
+    ]
+    assert sum(row["n"] for row in rows_of(found.figures[0])) == 208
+    assert "no support vector machine" in left_out(support_vectors(of_forest()))
+
+
+def test_bias_and_variance_are_the_parts_given() -> None:
+    rng = np.random.default_rng(0)
+    answers, truth = rng.normal(1.0, 0.5, (30, 40)), np.zeros(40)
+    study = {"tree": decompose_squared_error(answers, truth, 0.25), "line": decompose_squared_error(answers / 2, truth)}
+    found = made(bias_variance(of_forest(bias_variance=study)))
+    parts = {(row["name"], row["part"]): row["value"] for row in rows_of(found.figures[0])}
+    assert parts["tree", "bias"] == pytest.approx(1.0, abs=0.1)
+    assert parts["tree", "variance"] == pytest.approx(0.25, abs=0.1)
+    assert parts["tree", "noise"] == 0.25
+    assert "line has the smallest bias" in found.lead
+    assert "not asked for" in left_out(bias_variance(of_forest()))
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+
+def test_odd_things_in_a_table_are_told() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"a": rng.normal(size=60), "b": 1.0, "c": np.where(np.arange(60) < 15, np.nan, 2.0 * np.arange(60))}
+    )
+    X.loc[1] = X.loc[0]
+    y = np.where(np.arange(60) < 55, "x", "y")
+    y[0], y[1] = "x", "y"
+    model = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    notes = made(data_warnings(Evidence(model, X, y, table=TableNotes("t.csv", "y", ("a date was dropped",))))).notes
+    assert notes[0] == "a date was dropped"
+    text = "\n".join(notes)
+    assert "1 column has missing values (c), at most 25" in text
+    assert "1 column is constant and tells nothing: b" in text
+    assert "1 row repeats another one" in text
+    assert "1 pair of them differ in the target" in text
+    assert "fewer than 10 rows (y)" in text
+    assert "90\u202f% of the rows are x" in text
+    assert made(data_warnings(of_numbers())).tiles[0].value == "361"
+
+
+def test_suspicious_rows_are_those_of_explain() -> None:
+    found = made(suspicious(of_booster()))
+    truth = suspicious_rows(booster(), sample("sonar").X, sample("sonar").y, n=15)
+    assert [row[0] for row in found.tables[0].rows] == [str(row) for row in truth.rows]
+    evidence = of_forest(comparison=glass_comparison())
+    by_answer = made(suspicious(evidence))
+    judged = evidence.judged
+    assert judged.shares is not None
+    own = judged.shares[np.arange(judged.rows.size), judged.truth]
+    assert by_answer.tables[0].rows[0][0] == str(judged.rows[own.argmin()])
+    of_number = made(suspicious(of_numbers()))
+    worst = np.abs(number_residuals()).argmax()
+    assert of_number.tables[0].rows[0][0] == str(worst)
+
+
+def number_residuals() -> Any:
+    evidence = of_numbers()
+    return evidence.judged.truth - evidence.judged.answer
+
+
+def test_a_model_that_knows_its_rows_by_heart_suspects_none() -> None:
+    glass = sample("glass")
+    tree = DecisionTreeClassifier().fit(glass.X, glass.y)
+    assert "by heart" in left_out(suspicious(Evidence(tree, glass.X, glass.y)))
+
+
+# --- what was run ----------------------------------------------------------------------------------------------------
+
+
+def test_the_lines_to_repeat_make_the_same_model() -> None:
+    found = made(provenance(of_booster(seed=7)))
+    sonar = sample("sonar")
+    scope: dict[str, Any] = {"X": sonar.X, "y": sonar.y}
+    exec(found.code, scope)  # our own lines
+    assert isinstance(scope["model"], AdaBoostClassifier)
+    np.testing.assert_array_equal(scope["model"].decision_function(sonar.X), booster().decision_function(sonar.X))
+    assert "seed 7" in found.lead
+    told = made(provenance(of_booster(table=TableNotes("t.csv", "y", (), "committee compare t.csv --target y"))))
+    assert told.code == "committee compare t.csv --target y"
+    packages = next(one for one in found.folded if one.caption == "Versions")
+    assert packages.rows[0][0] == "committee"
+
+
+def test_rows_and_targets_must_be_as_many() -> None:
+    with pytest.raises(ValueError, match="one target for each row"):
+        Evidence(forest(), sample("glass").X, sample("glass").y[:10])
