@@ -45,9 +45,11 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from committee.parts.on_numbers import OnNumbersClassifier, OnNumbersRegressor
     from committee.parts.perceptron import PocketPerceptron
     from committee.parts.restarts import BestOfRestarts
     from committee.report.page import write_report
+    from committee.storage.errors import ModelFileError
     from committee.storage.model_file import inspect_model, load_model, save_model
     from committee.studies.bagging_simulation import bagging_simulation
     from committee.studies.bias_variance import bias_variance
@@ -76,6 +78,9 @@ if TYPE_CHECKING:
 
 # What `from committee import ...` finds, and where: nothing is imported before it is asked for.
 _HOME = {
+    "ModelFileError": "committee.storage.errors",
+    "OnNumbersRegressor": "committee.parts.on_numbers",
+    "OnNumbersClassifier": "committee.parts.on_numbers",
     "majority_vote_error": "committee.theory.majority_vote",
     "ensemble_diversity": "committee.explain.diversity",
     "write_report": "committee.report.page",
@@ -191,8 +196,11 @@ __all__ = [
     "MixtureOfExpertsClassifier",
     "MixtureOfExpertsDensity",
     "MixtureOfExpertsRegressor",
+    "ModelFileError",
     "NuSVC",
     "NuSVR",
+    "OnNumbersClassifier",
+    "OnNumbersRegressor",
     "OneClassSVM",
     "OnlineBaggingClassifier",
     "OnlineBaggingRegressor",

@@ -40,6 +40,11 @@ SPARSE_GATES = (
 )
 STACKING = "Wolpert, Stacked generalization, 1992; Breiman, Stacked regressions, 1996"
 VOTING = "Kuncheva, Combining Pattern Classifiers, 2004"
+COMMITTEE = (
+    "Caruana, Niculescu-Mizil, Crew and Ksikes, Ensemble selection from libraries of models, 2004; "
+    "Breiman, Stacked regressions, 1996"
+)
+PREPARATION = "Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009"
 EXTRA_TREES = "Geurts, Ernst and Wehenkel, Extremely randomized trees, 2006"
 
 CATALOG: tuple[Entry, ...] = (
@@ -64,6 +69,10 @@ CATALOG: tuple[Entry, ...] = (
           ("C-3", "C-4", "C-5", "C-6", "C-7", "B-6")),
     Entry("BestOfRestarts", ("restarts", "multi-start"), "committee.parts.restarts",
           "Dietterich, Ensemble methods in machine learning, 2000", ("B-7",)),
+    Entry("CommitteeClassifier", ("committee", "ensemble selection", "stacked committee"),
+          "committee.committees.committee", COMMITTEE, ("B-4", "B-5", "B-6", "B-8")),
+    Entry("CommitteeRegressor", ("committee", "ensemble selection", "stacked committee"),
+          "committee.committees.committee", COMMITTEE, ("B-4", "B-5", "B-6", "B-8")),
     Entry("ConfidenceRatedAdaBoostClassifier", ("Real AdaBoost", "confidence-rated AdaBoost"),
           "committee.boosting.confidence_rated",
           "Schapire and Singer, Improved boosting algorithms using confidence-rated predictions, 1999", ("E-5",)),
@@ -103,6 +112,10 @@ CATALOG: tuple[Entry, ...] = (
           "committee.experts.mixture_of_experts", EXPERTS, ("H-1", "H-2", "H-3", "H-5")),
     Entry("NuSVC", ("nu-SVM",), "committee.svm.nu_svm", NU, ("I-2", "I-3", "I-6")),
     Entry("NuSVR", ("nu-SVM for regression",), "committee.svm.nu_svm", NU, ("I-3", "I-6")),
+    Entry("OnNumbersClassifier", ("one-hot and scaling", "any table for methods of numbers"),
+          "committee.parts.on_numbers", PREPARATION, ("B-4",)),
+    Entry("OnNumbersRegressor", ("one-hot and scaling", "any table for methods of numbers"),
+          "committee.parts.on_numbers", PREPARATION, ("B-4",)),
     Entry("OneClassSVM", ("one-class SVM", "novelty detection"), "committee.svm.one_class",
           "Schoelkopf, Platt, Shawe-Taylor, Smola and Williamson, Estimating the support of a high-dimensional "
           "distribution, 2001", ("I-3", "I-6")),

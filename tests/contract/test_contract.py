@@ -48,6 +48,8 @@ from committee import (
     BaggingClassifier,
     BaggingRegressor,
     BestOfRestarts,
+    CommitteeClassifier,
+    CommitteeRegressor,
     ConfidenceRatedAdaBoostClassifier,
     DecisionStump,
     DecisionTreeClassifier,
@@ -72,6 +74,8 @@ from committee import (
     OnlineBaggingClassifier,
     OnlineBaggingRegressor,
     OnlineBoostingClassifier,
+    OnNumbersClassifier,
+    OnNumbersRegressor,
     PocketPerceptron,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -86,7 +90,9 @@ from committee import (
 )
 from committee.base import threads
 from committee.catalog import CATALOG, Entry
+from committee.committees.plan import Member
 from committee.data.tree import Tree
+from committee.parts.on_numbers import BaseOnNumbers
 
 ESTIMATORS: list[type[Any]] = [getattr(committee, entry.name) for entry in CATALOG]
 SCORED = [cls for cls in ESTIMATORS if hasattr(cls, "score")]
@@ -159,7 +165,15 @@ SETTINGS: list[Any] = [
     ExtraTreesClassifier(8, random_state=0),
     ExtraTreesRegressor(8, bootstrap=True, criterion="friedman_mse", min_samples_leaf=2, n_jobs=2, random_state=0),
 ]
+FEW = [
+    Member("boosting", "gradient boosting", {"n_estimators": 10}),
+    Member("trees", "extra trees", {"n_estimators": 8}),
+    Member("machine", "support vector machine", {}, "ranked"),
+    Member("line", "linear model", {}, "scaled"),
+]
 LINEAR: list[Any] = [
+    CommitteeClassifier(members=FEW, n_folds=3, random_state=0),
+    CommitteeRegressor(members=FEW, n_folds=3, combine="stack", random_state=0),
     VotingClassifier(),
     VotingClassifier(voting="soft", cv=3),
     VotingRegressor(),
@@ -169,6 +183,10 @@ LINEAR: list[Any] = [
     StackingClassifier(stack_method="predict", passthrough=True, cv=3),
     StackingRegressor(),
     StackingRegressor(final_estimator="simplex", cv=3, n_jobs=2),
+    OnNumbersClassifier(),
+    OnNumbersClassifier(SVC()),
+    OnNumbersRegressor(),
+    OnNumbersRegressor(SVR()),
     PocketPerceptron(max_iter=30, random_state=0),
     BestOfRestarts(PocketPerceptron(max_iter=10), n_restarts=3, random_state=0),
     OnlineBaggingClassifier(random_state=0),
@@ -205,7 +223,7 @@ LINEAR: list[Any] = [
     SparselyGatedMixtureClassifier(n_experts=4, hidden_units=8, max_iter=60, random_state=0),
     SparselyGatedMixtureRegressor(n_experts=4, hidden_units=8, max_iter=60, random_state=0),
 ]
-"""None of them takes missing values or categories."""
+"""No trees to compare node by node; most of them take neither missing values nor categories."""
 
 every_setting = pytest.mark.parametrize("estimator", SETTINGS, ids=repr)
 
@@ -615,13 +633,17 @@ def test_unseen_categories_count_as_missing(estimator: Any) -> None:
 # --- inside scikit-learn's tools -------------------------------------------------------------------------------------
 
 
-def _one_parameter(model: Any) -> tuple[str, list[int], int]:
+def _one_parameter(model: Any) -> tuple[str, list[Any], int]:
     """A parameter to search over, and a value that must lose, if there is one."""
     if "estimators" in model.get_params():
         return "n_jobs", [1, 2], -1
+    if isinstance(model, BaseOnNumbers):
+        return "categorical_features", [None, "from_dtype"], -1
     if "min_samples_leaf" in model.get_params():
         return "min_samples_leaf", [1, 10, 150], 150  # no split is left to take
-    name = next(name for name in ("n_estimators", "depth", "max_iter", "n_restarts") if name in model.get_params())
+    name = next(
+        name for name in ("n_estimators", "n_folds", "depth", "max_iter", "n_restarts") if name in model.get_params()
+    )
     return name, [1, 3], -1
 
 

@@ -106,6 +106,8 @@ class Fitted(NamedTuple):
 
     def answers(self, X: Floats) -> Floats:
         """Class shares [n, K] or numbers [n] for a table of numbers and codes."""
+        if self.n_classes == 1:
+            return np.ones((len(X), 1))
         table = self.representation(X if self.columns is None else X[:, self.columns])
         total: Any = 0.0
         with one_blas_thread():
@@ -156,6 +158,8 @@ class Task(NamedTuple):
 
 def judge(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]]) -> JudgedMember:
     """Fit a member and judge it, on one or more divisions of the rows into folds."""
+    if rows.n_classes == 1:  # nothing to learn, and most algorithms refuse
+        return JudgedMember(_fitted(task, rows, []), np.ones((len(rows.y), 1)))
     seen = rows.X if task.columns is None else np.ascontiguousarray(rows.X[:, task.columns])
     is_categorical = rows.is_categorical if task.columns is None else rows.is_categorical[task.columns]
     rows = rows._replace(X=np.ascontiguousarray(task.representation(seen)), is_categorical=is_categorical)

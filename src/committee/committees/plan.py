@@ -200,8 +200,8 @@ def cost(member: Member, facts: Facts) -> float:
 def choose_plan(facts: Facts, budget: float | None, n_folds: int | Literal["auto"]) -> Plan:
     """The candidates that fit the budget one after the other, the first in any case."""
     listed = candidates(facts)
-    if facts.n_classes == 1:  # which most algorithms refuse
-        listed = [member for member in listed if member.algorithm == "extra trees"][:1]
+    if facts.n_classes == 1:
+        listed = listed[:1]
     most = max(USUAL_SECONDS, USUAL_TIMES * listed[0].cost) if budget is None else budget
     chosen: list[Member] = []
     spent = 0.0

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -112,18 +113,19 @@ def _weighted_median(values: Floats, weight: Floats) -> float:
 
 
 def _has(name: str) -> Any:
-    return lambda self: hasattr(getattr(self, "estimator_", self.estimator), name)
+    """Has the estimator, fitted or not, a method of this name?"""
+    return lambda self: hasattr(getattr(self, "estimator_", self.estimator) or self._usual_estimator(), name)
 
 
 class BaseOnNumbers(MetaEstimatorMixin, BaseEstimator):
     """An estimator that reads numbers, on a table of any columns."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"])],
+        "estimator": [HasMethods(["fit", "predict"]), None],
         "categorical_features": ["array-like", str, None],
     }
 
-    def __init__(self, estimator: Any, *, categorical_features: Any = "from_dtype") -> None:
+    def __init__(self, estimator: Any = None, *, categorical_features: Any = "from_dtype") -> None:
         self.estimator = estimator
         self.categorical_features = categorical_features
 
@@ -132,6 +134,9 @@ class BaseOnNumbers(MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = False
         return tags
+
+    def _usual_estimator(self) -> Any:
+        raise NotImplementedError
 
     def _fit(self, X: Any, sample_weight: ArrayLike | None, targets: Any) -> Self:
         """`targets(n)` reads the n targets."""
@@ -148,7 +153,7 @@ class BaseOnNumbers(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _fitted(self, numbers: Floats, y: NDArray[Any], weight: Floats | None) -> Any:
-        fresh: Any = clone(self.estimator)
+        fresh: Any = self._usual_estimator() if self.estimator is None else clone(self.estimator)
         if weight is None:
             return fresh.fit(numbers, y)
         if not has_fit_parameter(fresh, "sample_weight"):
@@ -171,7 +176,7 @@ class OnNumbersClassifier(ClassifierMixin, BaseOnNumbers):
 
     Parameters
     ----------
-    estimator : a classifier such as `SVC` or `MixtureOfExpertsClassifier`
+    estimator : a classifier such as `SVC` or `MixtureOfExpertsClassifier`; None takes logistic regression
     categorical_features : as of the trees of this library
 
     ``numbers_`` says what the columns become (``numbers_.names``), ``estimator_`` is the fitted classifier.
@@ -186,6 +191,9 @@ class OnNumbersClassifier(ClassifierMixin, BaseOnNumbers):
     >>> round(model.score(sample.X, sample.y), 3)
     0.963
     """
+
+    def _usual_estimator(self) -> Any:
+        return LogisticRegression()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from X [n, d] and labels y, rows counted by `sample_weight`."""
@@ -216,7 +224,9 @@ class OnNumbersClassifier(ClassifierMixin, BaseOnNumbers):
 
 
 class OnNumbersRegressor(RegressorMixin, BaseOnNumbers):
-    """A regressor that reads numbers, on a table of any columns; `OnNumbersClassifier` describes the parameters.
+    """A regressor that reads numbers, on a table of any columns (by default ridge regression).
+
+    `OnNumbersClassifier` describes the parameters.
 
     Examples
     --------
@@ -228,6 +238,9 @@ class OnNumbersRegressor(RegressorMixin, BaseOnNumbers):
     >>> round(model.score(ozone.X, ozone.y), 3)
     0.887
     """
+
+    def _usual_estimator(self) -> Any:
+        return Ridge()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from X [n, d] and numbers y, rows counted by `sample_weight`."""

@@ -83,10 +83,16 @@ def _results(what: Comparison, done: list[MethodResult]) -> Table:
         )
         rows.append((
             result.name, plus_minus(shown(what.metric, _mean(result)), shown(what.metric, _error(result))), own,
-            *(shown(m, float(np.nanmean(result.scores[m]))) for m in metrics),
+            *(_mean_score(result, m) for m in metrics),
         ))  # fmt: skip
     header = f"method|#{what.metric} ± standard error|#above the winner, fold by fold"
     return table("Means over folds", header, rows, metrics)
+
+
+def _mean_score(result: MethodResult, metric: str) -> str:
+    """The mean over folds; a dash for a method that has no such score (a class machine without probabilities)."""
+    known = result.scores[metric][~np.isnan(result.scores[metric])] if metric in result.scores else np.empty(0)
+    return shown(metric, float(known.mean())) if known.size else "—"
 
 
 def _times(what: Comparison) -> Table:
