@@ -28,12 +28,17 @@ from committee.cli.showing import (
 )
 from committee.cli.tables import TableReading, read_training_table
 from committee.storage import UnstorableError
+from committee.studies.compare_bias_variance import compare_bias_variance
 from committee.studies.comparison import Comparison, compare, pick
 from committee.studies.judging import metric_names
 from committee.studies.methods import family
+from committee.theory.decomposition import Decomposition
 
 COMMITTEE = "committee"
 """The name of the committee of all methods among them."""
+
+BIAS_VARIANCE_ROWS, BIAS_VARIANCE_SETS, BIAS_VARIANCE_MEMBERS = 1000, 20, 30
+"""For a picture: rows drawn from a larger table, training sets, members of the ensembles."""
 
 
 class Request(NamedTuple):
@@ -55,6 +60,7 @@ class Request(NamedTuple):
     drop_duplicates: bool = False
     seed: int = 0
     n_jobs: int = -1
+    bias_variance: bool = True  # on the page
 
 
 class Outcome(NamedTuple):
@@ -168,11 +174,28 @@ def write_page(outcome: Outcome, request: Request, path: Path, out: Console) -> 
 
     name = "stdin" if request.source == "-" else Path(request.source).name
     notes = TableNotes(name, outcome.table.recipe.target, outcome.table.warnings, command_line())
+    parts = bias_and_variance(outcome, request, out) if request.bias_variance else {}
     with out.status("writing the page"):
         write_report(
             path, outcome.model, outcome.table.X, outcome.table.y, comparison=outcome.found, table=notes,
-            seed=request.seed,
+            bias_variance=parts, seed=request.seed,
         )  # fmt: skip
+
+
+def bias_and_variance(outcome: Outcome, request: Request, out: Console) -> dict[str, Decomposition]:
+    """Which ensemble reduces bias and which variance on this table, or on a sample of it (J-4)."""
+    X, y = outcome.table.X, np.asarray(outcome.table.y)
+    rows = np.sort(np.random.default_rng(request.seed).permutation(len(y))[:BIAS_VARIANCE_ROWS])
+    with out.status("measuring bias and variance"):
+        try:
+            found = compare_bias_variance(
+                X[rows], y[rows], task=outcome.found.task, n_sets=BIAS_VARIANCE_SETS,
+                n_estimators=BIAS_VARIANCE_MEMBERS, random_state=request.seed, n_jobs=request.n_jobs,
+            )  # fmt: skip
+        except ValueError as error:  # a class of one row, say: the rest of the page does not need it
+            print_warnings(out, [f"Bias and variance could not be measured: {error}"])
+            return {}
+    return {name: result.decomposition for name, result in found.results.items()}
 
 
 def command_line() -> str:

@@ -32,8 +32,8 @@ def bias_variance(found: Evidence) -> Section | LeftOut:
     numbers = table("Parts with their standard errors", "method", rows, [name for name, _ in parts])
     least = {part: min(methods, key=lambda name: methods[name].parts[part].value) for part in ("bias", "variance")}
     lead = (
-        f"Fitted on {decompositions[0].n_sets} other training sets, {least['bias']} has the smallest bias and "
-        f"{least['variance']} the smallest variance."
+        f"Fitted on {decompositions[0].n_sets} other training sets and judged on {decompositions[0].rows.size} rows "
+        f"outside them, {least['bias']} has the smallest bias and {least['variance']} the smallest variance."
     )
     alt = f"Stacked bars of the parts of the error of {len(methods)} methods. {lead}"
     legend = tuple(Key(name, c) for name, c in parts)
