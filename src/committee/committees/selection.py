@@ -15,7 +15,8 @@ of models, 2004):
     3. the weight of a member is how often it was chosen, at the step at which the loss was smallest
 
 Bagged selection takes the mean of the weights over selections from a random part of the members, each judged on a
-bootstrap sample of the rows: a member that is chosen by luck in one of them does little harm. Stacked weights are those
+bootstrap sample of the rows: a member that is chosen by luck in one of them does little harm. Where one member is far
+ahead of the others, the bags choose from all members instead. Stacked weights are those
 of smallest loss on the simplex (Breiman, Stacked regressions, 1996).
 """
 
@@ -49,6 +50,10 @@ class Judged(NamedTuple):
         v = self.weight if weight is None else weight
         flat = (self.errors * np.sqrt(v)[:, np.newaxis]).reshape(len(self.errors), -1)
         return flat @ flat.T
+
+    def row_losses(self, weights: Floats) -> Floats:
+        """The loss of a weighted mean on every row."""
+        return np.sum(np.einsum("m,mnc->nc", weights, self.errors) ** 2, axis=1)
 
 
 def make_judged(answers: Floats, y: NDArray[np.generic], weight: Floats) -> Judged:
@@ -107,19 +112,35 @@ def greedy_selection(gram: Floats, n_steps: int = N_STEPS) -> Selection:
 
 
 def bagged_selection(judged: Judged, seed: int, n_bags: int = N_BAGS) -> Selection:
-    """The mean weights of many selections; the steps are those of one from all members and rows."""
-    n_members, n = judged.errors.shape[:2]
+    """The mean weights of many selections; the steps are those of one from all members and rows.
+
+    Where one member is far ahead, the bags that lack it do harm: if bags of all members are better by more than a
+    standard error of the difference, row by row, theirs are the weights.
+    """
     whole = greedy_selection(judged.gram())
+    some = _mean_of_bags(judged, PART, seed, n_bags)
+    every = _mean_of_bags(judged, 1.0, seed, n_bags)
+    if some is None or every is None:
+        return whole
+    gain = judged.row_losses(some) - judged.row_losses(every)
+    mean = float(judged.weight @ gain)
+    error = float(np.sqrt(np.sum((judged.weight * (gain - mean)) ** 2)))
+    return Selection(every if mean > error else some, whole.steps)
+
+
+def _mean_of_bags(judged: Judged, part: float, seed: int, n_bags: int) -> Floats | None:
+    """Mean weights of selections from a part of the members, each on a bootstrap sample of the rows."""
+    n_members, n = judged.errors.shape[:2]
     rng = np.random.default_rng(seed)
     weights = np.zeros(n_members)
-    n_some = max(min(2, n_members), round(PART * n_members))
+    n_some = max(min(2, n_members), round(part * n_members))
     for _ in range(n_bags):
         some = np.sort(rng.choice(n_members, n_some, replace=False))
         copies = judged.weight * np.bincount(rng.integers(0, n, n), minlength=n)
         if copies.any():
             gram = judged.gram(copies / copies.sum())
             weights[some] += greedy_selection(gram[np.ix_(some, some)]).weights
-    return Selection(weights / weights.sum(), whole.steps) if weights.any() else whole
+    return weights / weights.sum() if weights.any() else None
 
 
 def stacked_weights(gram: Floats) -> Floats:

@@ -115,3 +115,14 @@ def test_members_join_the_heaviest_first() -> None:
 
 def test_somebody_always_stays() -> None:
     np.testing.assert_allclose(without_idle(np.full(4, 0.25), 0.5), np.full(4, 0.25))
+
+
+def test_a_member_far_ahead_is_not_missed_in_any_bag() -> None:
+    """With parts of the members alone, about a third of the weight would go to those that are no use."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=400)
+    answers = np.stack([y + spread * rng.normal(size=400) for spread in (0.1, 2.0, 2.0, 2.0, 2.0)])
+    judged = make_judged(answers, y, np.ones(400))
+    assert bagged_selection(judged, seed=0).weights[0] > 0.95
+    alike = make_judged(y + rng.normal(size=(5, 400)), y, np.ones(400))
+    assert bagged_selection(alike, seed=0).weights.min() > 0.1
