@@ -393,15 +393,6 @@ def demo(output_dir: Path, budget: float | None, quiet: bool) -> None:
 
 
 @main.command()
-def catalog() -> None:
-    """List every estimator of the library."""
-    from committee.catalog import CATALOG
-
-    entries = list(CATALOG)
-    _print_table(entries[0]._fields, entries)
-
-
-@main.command()
 def data() -> None:
     """List the built-in sample data."""
     from committee.data.samples import load_sample, sample_names

@@ -16,7 +16,7 @@ from committee.studies.comparison import pick
 from committee.studies.methods import family
 
 COMMANDS = (
-    "catalog", "compare", "completion", "data", "demo", "explain", "fit", "inspect", "methods", "predict", "report",
+    "compare", "completion", "data", "demo", "explain", "fit", "inspect", "methods", "predict", "report",
     "reproduce", "warmup",
 )  # fmt: skip
 
@@ -77,12 +77,6 @@ def test_data_lists_every_sample():
     for name in sample_names():
         assert any(f" {name} " in line for line in lines)
     assert any("spam" in line and "4601" in line and "57" in line for line in lines)
-
-
-def test_catalog_lists_every_estimator():
-    output = run("catalog").output
-    for name in ("DecisionTreeClassifier", "DecisionTreeRegressor", "DecisionStump"):
-        assert name in output
 
 
 def test_warmup_says_that_it_is_done():
