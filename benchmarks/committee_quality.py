@@ -339,13 +339,17 @@ def document(results: Sequence[SetResult], machine: str) -> str:
     names = [name for name in methods() if any(name in result.by_method for result in results)]
     members, against = member_table(results)
     own, paired = (np.array([getattr(a, key) for a in against]) for key in ("by_own_error", "by_difference"))
+    mean_ranks = rankdata(errors_of(results, names), axis=1).mean(axis=0)
+    ranks = dict(zip(names, mean_ranks, strict=True))
+    next_best = min((name for name in names if name != OURS), key=lambda name: ranks[name])
     ours, peer = (sum(r.by_method[name].seconds for r in results) for name in (OURS, PEER_IN_TIME))
     outcome = (
-        f"Over {len(results)} sets: total CPU time of ours {seconds_text(ours)}, of {PEER_IN_TIME} "
-        f"{seconds_text(peer)}. Worse than the best member in hindsight by more than one standard error of its own "
-        f"loss on {np.sum(own > 1.0)} of {np.isfinite(own).sum()} sets, by more than two on {np.sum(own > 2.0)}; by "
-        f"more than one standard error of the difference on {np.sum(paired > 1.0)} of {paired.size}, by more than two "
-        f"on {np.sum(paired > 2.0)}.{_not_judged(results)}"
+        f"Over {len(results)} sets: mean rank of ours {ranks[OURS]:.2f}, the next {next_best} {ranks[next_best]:.2f}; "
+        f"total CPU time of ours {seconds_text(ours)}, of {PEER_IN_TIME} {seconds_text(peer)}. Worse than the best "
+        f"member in hindsight by more than one standard error of its own loss on {np.sum(own > 1.0)} of "
+        f"{np.isfinite(own).sum()} sets, by more than two on {np.sum(own > 2.0)}; by more than one standard error of "
+        f"the difference on {np.sum(paired > 1.0)} of {paired.size}, by more than two on {np.sum(paired > 2.0)}."
+        f"{_not_judged(results)}"
     )
     return "\n\n".join(
         [

@@ -146,6 +146,7 @@ def markdown(
 HERE = Path(__file__).parent
 ON_PUBLIC_DATA = (
     ("QUALITY.md", "Mean ratio over", "Gradient boosting on public data, equal parameters"),
+    ("COMMITTEE.md", "Over ", "Committees on public data, every method as it comes"),
     ("EXPERTS.md", "Smallest loss of", "Mixtures of experts on public data"),
 )
 """Tables of their own, how the line begins that sums each up, and what it is about."""
