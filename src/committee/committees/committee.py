@@ -46,12 +46,12 @@ from committee.committees.selection import (
     contributions,
     loss_of,
     make_judged,
-    stacked_weights,
     without_idle,
 )
 from committee.data.history import History
 from committee.parts.combining import class_votes, mean, mean_distribution, weighted_median
 from committee.svm.blas_threads import one_blas_thread
+from committee.voting.simplex_weights import simplex_weights
 
 Floats = NDArray[np.float64]
 Combine = Literal["greedy", "stack", "mean", "vote", "median"]
@@ -319,7 +319,10 @@ def choose_weights(judged: Judged, combine: Combine, seed: int) -> Selection:
     if combine == "greedy":
         return bagged_selection(judged, derived_seed(seed, "selection"))
     n, gram = len(judged.errors), judged.gram()
-    weights = stacked_weights(gram) if combine == "stack" else np.full(n, 1.0 / n)
+    if combine == "stack":
+        weights = simplex_weights(judged.errors, np.zeros(judged.errors.shape[1:]), judged.weight)
+    else:
+        weights = np.full(n, 1.0 / n)
     return Selection(weights, accumulate(gram, weights))
 
 

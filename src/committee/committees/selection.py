@@ -16,8 +16,8 @@ of models, 2004):
 
 Bagged selection takes the mean of the weights over selections from a random part of the members, each judged on a
 bootstrap sample of the rows: a member that is chosen by luck in one of them does little harm. Where one member is far
-ahead of the others, the bags choose from all members instead. Stacked weights are those
-of smallest loss on the simplex (Breiman, Stacked regressions, 1996).
+ahead of the others, the bags choose from all members instead. Stacked weights are those of smallest loss on the simplex
+(`voting.simplex_weights`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 Floats = NDArray[np.float64]
 
@@ -34,9 +33,6 @@ N_STEPS = 30
 N_BAGS = 30
 PART = 0.7
 """Of the members that a selection of a bag may choose."""
-
-SUM_PENALTY = 1e3
-"""By which a sum of weights other than 1 counts in the least squares, in units of the members' mean loss."""
 
 
 class Judged(NamedTuple):
@@ -141,21 +137,6 @@ def _mean_of_bags(judged: Judged, part: float, seed: int, n_bags: int) -> Floats
             gram = judged.gram(copies / copies.sum())
             weights[some] += greedy_selection(gram[np.ix_(some, some)]).weights
     return weights / weights.sum() if weights.any() else None
-
-
-def stacked_weights(gram: Floats) -> Floats:
-    """The weights on the simplex of smallest loss: non-negative least squares with the sum held at 1.
-
-    >>> errors = np.array([[1.0, -1.0], [-1.0, 1.0], [2.0, 2.0]])
-    >>> stacked_weights(errors @ errors.T).round(3) + 0.0
-    array([0.5, 0.5, 0. ])
-    """
-    values, vectors = np.linalg.eigh(gram)
-    unit = float(np.sqrt(max(np.trace(gram) / len(gram), 1e-300)))
-    root = np.sqrt(np.maximum(values, 0.0))[:, np.newaxis] * vectors.T / unit  # root' root = G / unit^2
-    table = np.vstack([root, np.full((1, len(gram)), SUM_PENALTY)])
-    weights, _ = nnls(table, np.r_[np.zeros(len(gram)), SUM_PENALTY])
-    return weights / weights.sum()
 
 
 def accumulate(gram: Floats, weights: Floats) -> tuple[Step, ...]:
