@@ -16,6 +16,7 @@ from committee.report import charts
 from committee.report.evidence import Evidence
 from committee.report.section import Figure, Key, LeftOut, Section, Tile, table
 from committee.report.words import clip, count, number, percent
+from committee.theory.diversity import pairwise_diversity
 from committee.theory.forests import Strength
 
 Floats = NDArray[np.float64]
@@ -133,16 +134,10 @@ def pairs_of_members(is_right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     >>> kappa.tolist(), error.tolist()
     ([0.5], [0.375])
     """
-    right = is_right.astype(np.float64)
-    n, k = right.shape
-    i, j = np.triu_indices(k, 1)
-    both = (right.T @ right / n)[i, j]
-    p = right.mean(axis=0)
-    observed = 1.0 - p[i] - p[j] + 2.0 * both
-    chance = p[i] * p[j] + (1.0 - p[i]) * (1.0 - p[j])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        kappa = np.where(chance < 1.0, (observed - chance) / (1.0 - chance), 1.0)
-    return kappa, 1.0 - 0.5 * (p[i] + p[j])
+    pairs = pairwise_diversity(is_right.T.astype(np.int64), np.ones(len(is_right), np.int64))
+    upper = np.triu_indices(is_right.shape[1], 1)
+    kappa = pairs.kappa[upper]
+    return np.where(np.isnan(kappa), 1.0, kappa), pairs.pair_errors[upper]  # two that are always right agree
 
 
 def _of_experts(found: Evidence, mixture: BaseMixtureOfExperts, figures: tuple[Figure, ...]) -> Section:
