@@ -61,7 +61,9 @@ ESTIMATORS: list[type[Any]] = [
     getattr(committee, entry.name)
     for entry in CATALOG
     if entry.module.startswith(("committee.boosting", "committee.parts"))
-    and not entry.module.startswith(("committee.boosting.gradient_boosting", "committee.boosting.online"))
+    and not entry.module.startswith(
+        ("committee.boosting.gradient_boosting", "committee.boosting.online", "committee.parts.on_numbers")
+    )
 ]
 CLASSIFIERS = [cls for cls in ESTIMATORS if is_classifier(cls())]
 REGRESSORS = [cls for cls in ESTIMATORS if not is_classifier(cls())]

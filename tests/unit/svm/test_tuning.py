@@ -203,7 +203,7 @@ def test_what_is_refused() -> None:
         tune_svc(X, y, cv=[(np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0]))])
     with pytest.raises(ValueError, match="no rows that count"):
         tune_svc(X, y, cv=[(np.arange(0), np.arange(5))])
-    with pytest.raises(ValueError, match="tune them one by one"):
+    with pytest.raises(ValueError, match="2 outputs, SVR takes one"):
         tune_svr(X, np.c_[X[:, 0], X[:, 1]])
     with pytest.raises(ValueError, match="'tol' parameter"):
         tune_svc(X, y, estimator=SVC(tol=-1.0))
