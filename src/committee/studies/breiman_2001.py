@@ -24,11 +24,11 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.base.progress import progress
 from committee.base.rng import member_seeds
 from committee.boosting.adaboost import AdaBoostClassifier
-from committee.data.history import History
 from committee.data.samples import load_sample
 from committee.forests.estimators import RandomForestClassifier
 from committee.studies.bagging_simulation import mean_over_draws
 from committee.studies.folds import Mean, read_labels
+from committee.studies.published import errors_beside_published
 from committee.trees.decision_tree import DecisionTreeClassifier
 
 Floats = NDArray[np.float64]
@@ -64,15 +64,7 @@ class Breiman2001(NamedTuple):
 
     def to_frame(self) -> Any:
         """One line per set and method, as a pandas frame, or a polars frame where pandas is not installed."""
-        places = [(name, k) for name in self.errors for k in range(len(METHODS))]
-        found = [self.error(name, METHODS[k]) for name, k in places]
-        return History({
-            "set": [name for name, _ in places],
-            "method": [METHODS[k] for _, k in places],
-            "error": [mean.value for mean in found],
-            "error_stderr": [mean.stderr for mean in found],
-            "published": [TABLE[name][k] if name in TABLE else np.nan for name, k in places],
-        }).to_frame()  # fmt: skip
+        return errors_beside_published(self.errors, METHODS, TABLE, self.error).to_frame()
 
 
 def breiman_2001(

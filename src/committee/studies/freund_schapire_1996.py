@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from committee.bagging.bagging_estimators import BaggingClassifier
 from committee.base.progress import progress
 from committee.boosting.adaboost_m1 import AdaBoostM1Classifier
-from committee.data.history import History
 from committee.data.samples import load_sample
 from committee.studies.bagging_simulation import mean_over_draws
 from committee.studies.folds import Mean, draw_folds, read_labels, unfitted
+from committee.studies.published import errors_beside_published
 from committee.trees.decision_stump import DecisionStump
 
 Floats = NDArray[np.float64]
@@ -42,15 +42,7 @@ class FreundSchapire1996(NamedTuple):
 
     def to_frame(self) -> Any:
         """One line per set and method, as a pandas frame, or a polars frame where pandas is not installed."""
-        places = [(name, k) for name in self.errors for k in range(len(METHODS))]
-        found = [self.error(name, METHODS[k]) for name, k in places]
-        return History({
-            "set": [name for name, _ in places],
-            "method": [METHODS[k] for _, k in places],
-            "error": [mean.value for mean in found],
-            "error_stderr": [mean.stderr for mean in found],
-            "published": [TABLE[name][k] if name in TABLE else np.nan for name, k in places],
-        }).to_frame()  # fmt: skip
+        return errors_beside_published(self.errors, METHODS, TABLE, self.error).to_frame()
 
 
 def freund_schapire_1996(

@@ -10,7 +10,7 @@ A document that gives no standard error but says how it measured gets that of th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +88,24 @@ def is_above(difference: Mean) -> Holds:
 def is_not_below(difference: Mean) -> bool:
     """Is a difference that is claimed not to be negative nowhere below zero beyond chance?"""
     return is_above(difference) is not False
+
+
+def errors_beside_published(
+    names: Iterable[str],
+    methods: Sequence[str],
+    published: Mapping[str, Sequence[float]],
+    error: Callable[[str, str], Mean],
+) -> History:
+    """A line for every set and method: the error found, and that of the table where it has the set."""
+    places = [(name, k) for name in names for k in range(len(methods))]
+    found = [error(name, methods[k]) for name, k in places]
+    return History({
+        "set": [name for name, _ in places],
+        "method": [methods[k] for _, k in places],
+        "error": [mean.value for mean in found],
+        "error_stderr": [mean.stderr for mean in found],
+        "published": [published[name][k] if name in published else np.nan for name, k in places],
+    })  # fmt: skip
 
 
 def gather_curves(curves: Iterable[tuple[str, str, Any, Any, Any]]) -> History:
