@@ -4,6 +4,7 @@ PYTHON ?= python3
 JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
+APP := $(VENV)/.stamp-app
 DEV := $(VENV)/.stamp-dev
 BENCH := $(VENV)/.stamp-bench
 BOUNDS_CACHE := $(CURDIR)/.cache/boundscheck
@@ -36,7 +37,7 @@ help:
 	@echo 'make format     rewrite the code in the project style'
 	@echo 'make clean      remove caches and the virtual environment'
 
-demo: $(DEV)
+demo: $(APP)
 	$(BIN)/committee demo
 
 # The cache is warmed first: parallel workers would each compile the kernels.
@@ -75,10 +76,16 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "committee needs python >= 3.11, $(PYTHON) is " + sys.version)'
 	$(MAKE_VENV)
 
+# The product alone: the tools of its developers take longer to install than the demonstration takes to run.
+$(APP): pyproject.toml constraints.txt | $(BIN)/python
+	$(READY)
+	$(INSTALL) --editable '.[app]'
+	@touch $@
+
 $(DEV): pyproject.toml constraints.txt | $(BIN)/python
 	$(READY)
 	$(INSTALL) --editable '.[app]' --group dev
-	@touch $@
+	@touch $(APP) $@
 
 $(BENCH): $(DEV)
 	$(INSTALL) --group bench

@@ -73,11 +73,11 @@ class Outcome(NamedTuple):
 
 
 def all_methods(task: Any, n_rows: int, n_columns: int, budget: float | None = None) -> dict[str, Any]:
-    """The family and the committee made of it, which may take a tenth of the budget for a fit."""
+    """The family and the committee made of it; all its fits together may take about half the budget."""
     from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
 
     together = CommitteeClassifier if task == "classification" else CommitteeRegressor
-    share = None if budget is None else max(5.0, budget / 10.0)
+    share = None if budget is None else max(3.0, budget / 20.0)
     return {**family(task, n_rows, n_columns), COMMITTEE: together(time_budget=share)}
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import kernel, part
+from committee.kernels.forest_walk import LANES
 from committee.kernels.sampling import draw_below, draw_unit
 
 
@@ -21,7 +22,7 @@ from committee.kernels.sampling import draw_below, draw_unit
 def feature_of(node, nodes):
     """Packed nodes hold ~f where missing values go left."""
     f = nodes[node].feature
-    return np.int64(f ^ (f >> np.int32(31)))
+    return np.uintp(f ^ (f >> np.int32(31)))
 
 
 @part
@@ -34,64 +35,124 @@ def child_for(x, node, nodes, category_set, categories):
         if x >= 0.0 and x < 256.0:
             code = np.int64(x)
             left = (categories[category_set[node], code >> 6] >> np.uint64(code & 63)) & np.uint64(1) == np.uint64(1)
-    return np.int64(here.left) + np.int64(not left)
+    return np.uintp(here.left) + np.uintp(not left)
 
 
 @part
-def walk_with(X, row, node, f, x, nodes, category_set, categories):
-    """The leaf below `node` of a row that has x in the place of its feature f; f = -1 replaces nothing."""
+def walk(X, row, node, nodes, category_set, categories):
+    """The leaf below `node` that a row reaches."""
     while True:
-        g = feature_of(node, nodes)
-        value = x if g == f else X[row, g]
-        child = child_for(value, node, nodes, category_set, categories)
+        child = child_for(X[row, feature_of(node, nodes)], node, nodes, category_set, categories)
         if child == node:
             return node
         node = child
 
 
+@part
+def walk_tile(tile, path, nodes, category_set, categories):
+    """Lead eight rows, tile [8, d], from the nodes path[0] to their leaves, path[the level that is returned].
+
+    In lock step: each alone would wait for one node after the other.
+    """
+    level = 0
+    a, b, c, d = path[0, 0], path[0, 1], path[0, 2], path[0, 3]
+    e, f, g, h = path[0, 4], path[0, 5], path[0, 6], path[0, 7]
+    while True:
+        a1 = child_for(tile[0, feature_of(a, nodes)], a, nodes, category_set, categories)
+        b1 = child_for(tile[1, feature_of(b, nodes)], b, nodes, category_set, categories)
+        c1 = child_for(tile[2, feature_of(c, nodes)], c, nodes, category_set, categories)
+        d1 = child_for(tile[3, feature_of(d, nodes)], d, nodes, category_set, categories)
+        e1 = child_for(tile[4, feature_of(e, nodes)], e, nodes, category_set, categories)
+        f1 = child_for(tile[5, feature_of(f, nodes)], f, nodes, category_set, categories)
+        g1 = child_for(tile[6, feature_of(g, nodes)], g, nodes, category_set, categories)
+        h1 = child_for(tile[7, feature_of(h, nodes)], h, nodes, category_set, categories)
+        moved = (a ^ a1) | (b ^ b1) | (c ^ c1) | (d ^ d1) | (e ^ e1) | (f ^ f1) | (g ^ g1) | (h ^ h1)
+        if moved == np.uintp(0):
+            return level
+        a, b, c, d, e, f, g, h = a1, b1, c1, d1, e1, f1, g1, h1
+        level += 1
+        path[level, 0], path[level, 1], path[level, 2], path[level, 3] = a, b, c, d
+        path[level, 4], path[level, 5], path[level, 6], path[level, 7] = e, f, g, h
+
+
+@part
+def copy_row(X, row, tile, lane):
+    for f in range(X.shape[1]):
+        tile[lane, f] = X[row, f]
+
+
+@part
+def look_aside(
+    columns, k, place, givers, shift, path, lane, depth, nodes, category_set, categories, seen, n_found, taker_out,
+    feature_out, value_out, node_out,
+):  # fmt: skip
+    """Note where row k, whose path is known, would leave it for the first time with another value of a feature."""
+    size = np.uintp(givers.size)
+    for level in range(np.uintp(depth)):
+        node = path[level, lane]
+        if node == path[level + np.uintp(1), lane]:  # a leaf, above the deepest of the tile
+            break
+        f = feature_of(node, nodes)
+        giver = np.uintp(place[k] + shift[f])
+        giver = min(giver, giver - size)  # below 0 it is very large
+        x = columns[f, np.uintp(givers[giver])]
+        other = child_for(x, node, nodes, category_set, categories)
+        # Written in any case and counted if new: no branch that the processor would have to guess.
+        before = seen[f]
+        is_new = (other != path[level + np.uintp(1), lane]) & (before != k)
+        taker_out[n_found], feature_out[n_found] = k, f
+        value_out[n_found], node_out[n_found] = x, other
+        n_found += np.uintp(is_new)
+        seen[f] = k if is_new else before
+    return n_found
+
+
 @kernel
 def find_detours(
-    X, rows, place, givers, shift, root, nodes, category_set, categories, seen, leaf_out, taker_out, feature_out,
-    detour_out,
+    X, columns, rows, place, givers, shift, root, nodes, category_set, categories, answers, tile, path, seen, own_out,
+    taker_out, feature_out, value_out, node_out,
 ):  # fmt: skip
-    """Leaves of rows of X [n, d], as they are and with one value taken from another row; return the number of detours.
+    """Answers to rows of X [n, d], as they are and with one value taken from another row; return how many differ.
 
     rows[k] stands at place[k] of a ring; for feature f it takes the value of the row givers[place[k] + shift[f]].
-    leaf_out[k] is its own leaf. Detour number i is that of rows[taker_out[i]] under feature_out[i], to the leaf
-    detour_out[i]. seen [d] is overwritten.
+    own_out[k] is the answer to it. Number i is rows[taker_out[i]] under feature_out[i], which gets the answer of the
+    leaf node_out[i]. columns [d, n] is X again: where places and givers rise, columns are read from front to end.
+    tile [8, d], path [depth + 1, 8], seen [d] and value_out are overwritten.
     """
-    n_found = 0
+    n_found = np.uintp(0)
     seen[:] = -1
-    for k in range(rows.size):
-        row = rows[k]
-        node = np.int64(root)
-        while True:
-            f = feature_of(node, nodes)
-            child = child_for(X[row, f], node, nodes, category_set, categories)
-            if child == node:
-                break
-            if seen[f] != k:
-                giver = place[k] + shift[f]
-                if giver >= givers.size:
-                    giver -= givers.size
-                x = X[givers[giver], f]
-                other = child_for(x, node, nodes, category_set, categories)
-                if other != child:
-                    seen[f] = k
-                    taker_out[n_found] = k
-                    feature_out[n_found] = f
-                    detour_out[n_found] = walk_with(X, row, other, f, x, nodes, category_set, categories)
-                    n_found += 1
-            node = child
-        leaf_out[k] = node
-    return n_found
+    for first in range(0, rows.size, LANES):
+        n_lanes = min(LANES, rows.size - first)
+        for lane in range(LANES):  # lanes without a row repeat the last one
+            copy_row(X, rows[min(first + lane, rows.size - 1)], tile, lane)
+            path[0, lane] = root
+        depth = walk_tile(tile, path, nodes, category_set, categories)
+        for lane in range(n_lanes):
+            own_out[first + lane] = answers[path[depth, lane]]
+            n_found = look_aside(
+                columns, first + lane, place, givers, shift, path, lane, depth, nodes, category_set, categories, seen,
+                n_found, taker_out, feature_out, value_out, node_out,
+            )  # fmt: skip
+    n_found, n_kept = np.int64(n_found), 0
+    for first in range(0, n_found, LANES):
+        for lane in range(LANES):
+            i = min(first + lane, n_found - 1)
+            copy_row(X, rows[taker_out[i]], tile, lane)
+            tile[lane, feature_out[i]] = value_out[i]
+            path[0, lane] = node_out[i]
+        depth = walk_tile(tile, path, nodes, category_set, categories)
+        for i in range(first, min(first + LANES, n_found)):  # most end in the own answer
+            leaf = path[depth, i - first]
+            taker_out[n_kept], feature_out[n_kept], node_out[n_kept] = taker_out[i], feature_out[i], leaf
+            n_kept += np.int64(answers[leaf] != own_out[taker_out[n_kept]])
+    return n_kept
 
 
 @part
 def divide(X, rows, begin, end, node, nodes, category_set, categories, held):
     """Rows of the left child to the front, in their order (modified in place); return where the right child begins."""
     f = feature_of(node, nodes)
-    left = np.int64(nodes[node].left)
+    left = np.uintp(nodes[node].left)
     n_left, n_right = 0, 0
     for p in range(begin, end):
         row = rows[p]
@@ -122,10 +183,10 @@ def find_node_detours(
     bounds[:] = 0
     bounds[0, 1] = rows.size
     for at in range(n_nodes):
-        node = np.int64(root + at)
+        node = np.uintp(root + at)
         begin, end = bounds[at, 0], bounds[at, 1]
         left = np.int64(nodes[node].left)
-        if left == node or begin == end:
+        if left == root + at or begin == end:
             continue
         f = feature_of(node, nodes)
         total = 0.0
@@ -148,7 +209,7 @@ def find_node_detours(
             if other != child:
                 row_out[n_found] = row
                 node_out[n_found] = at
-                detour_out[n_found] = walk_with(X, row, other, -1, 0.0, nodes, category_set, categories)
+                detour_out[n_found] = walk(X, row, other, nodes, category_set, categories)
                 n_found += 1
         middle = divide(X, rows, begin, end, node, nodes, category_set, categories, held)
         bounds[left - root, 0], bounds[left - root, 1] = begin, middle

@@ -1,8 +1,9 @@
 """Importance 1: how much the answers to out-of-bag rows suffer when a feature's values are exchanged (D-3).
 
-The rows out of the bag of tree t stand in a random order on a ring, and for feature j the ring is turned by a random
-number of places: every row takes the value of another one. With h_t(i) the vote of tree t on row i, h_tj(i) that with
-the other value, and Q(i, k), Q_j(i, k) the shares of the votes for class k of the trees that did not see row i:
+The rows are shuffled. Those out of the bag of tree t stand in that order on a ring, and for feature j the ring is
+turned by a random number of places: every row takes the value of another one. With h_t(i) the vote of tree t on row i,
+h_tj(i) that with the other value, and Q(i, k), Q_j(i, k) the shares of the votes for class k of the trees that did not
+see row i:
 
     forest   mean_i (m(i) - m_j(i)),   m(i) = Q(i, y_i) - max_{k != y_i} Q(i, k)            fall of the margin
     tree     mean_t mean_{i unseen by t} ([h_t(i) = y_i] - [h_tj(i) = y_i])                 fall of the accuracy
@@ -31,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.threads import n_threads, run
+from committee.kernels.forest_walk import LANES
 from committee.kernels.permuting import find_detours
 from committee.parts.judged_forest import Answers, JudgedForest, depth_of, mean_of, standard_error
 
@@ -65,6 +67,16 @@ class OobPermutation(NamedTuple):
     local: Floats  # [n, d], of every row by the forest, nan where no tree is left to judge it; empty if not wanted
 
 
+class _Shared(NamedTuple):
+    """What all blocks read."""
+
+    forest: JudgedForest
+    columns: NDArray[np.floating]  # [d, n], the rows again
+    answers: Answers  # [nodes]
+    depths: Sequence[int]
+    groups: int
+
+
 class _Sums(NamedTuple):
     """What a block of rows adds: weighted falls and weights, by the forest without each group, and by every tree."""
 
@@ -90,24 +102,37 @@ def oob_permutation(
     n, d = forest.X.shape
     of_forest, of_tree, local = [], [], np.zeros((n, d) if keeps_local else (0, d))
     for of_repeat in seeds:
-        rings = _rings(forest, of_repeat, shares_ring)
-        sums, found = _over_blocks(forest, rings, keeps_local, n_jobs)
+        order = np.random.default_rng(of_repeat[0]).permutation(n)
+        shuffled = in_order(forest, order)
+        rings = make_rings(shuffled, of_repeat, shares_ring)
+        sums, found = _over_blocks(shuffled, rings, keeps_local, n_jobs)
         of_forest.append(_ratio(sums.forest, sums.forest_weight))
         of_tree.append(_ratio(sums.tree, sums.tree_weight))
-        local += found / len(seeds)
+        if keeps_local:
+            local[order] += found / len(seeds)
     by_forest, by_tree = np.mean(of_forest, axis=0), np.mean(of_tree, axis=0)
     return OobPermutation(
         by_forest[0], _jackknife(by_forest[1:]), mean_of(by_tree), standard_error(by_tree), local
     )  # fmt: skip
 
 
+def in_order(forest: JudgedForest, order: Codes) -> JudgedForest:
+    """The rows in another order."""
+    n = order.size
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    unseen: list[Codes] = []
+    for rows in forest.unseen:
+        is_unseen = np.zeros(n, np.bool_)
+        is_unseen[place[rows]] = True
+        unseen.append(np.flatnonzero(is_unseen))
+    return forest._replace(X=forest.X[order], target=forest.target[order], weight=forest.weight[order], unseen=unseen)
+
+
 def make_ring(unseen: Codes, weight: Floats, n_features: int, seed: int) -> Ring:
-    """A random order of rows and a random turn for every feature."""
+    """Rows in their order and a random turn for every feature."""
     rng, m = np.random.default_rng(seed), unseen.size
-    place = rng.permutation(m)
-    givers = np.empty(m, np.int64)
-    givers[place] = unseen
-    w = weight[givers]
+    place, givers, w = np.arange(m), unseen, weight[unseen]
     if m and np.any(w != w[0]):  # systematic draws: a row stands on the ring as often as its weight asks, on average
         ends = np.cumsum(w)
         at = (np.arange(m) + rng.random()) / m * ends[-1]
@@ -116,7 +141,8 @@ def make_ring(unseen: Codes, weight: Floats, n_features: int, seed: int) -> Ring
     return Ring(unseen, place, givers, shift)
 
 
-def _rings(forest: JudgedForest, seeds: Sequence[int], shares_ring: bool) -> list[Ring]:
+def make_rings(forest: JudgedForest, seeds: Sequence[int], shares_ring: bool) -> list[Ring]:
+    """One for each tree, or one of all rows on which every tree has its places."""
     if not shares_ring:
         pairs = zip(forest.unseen, seeds, strict=True)
         return [make_ring(unseen, forest.weight, forest.n_features, seed) for unseen, seed in pairs]
@@ -134,8 +160,8 @@ def _over_blocks(
     groups = min(GROUPS, forest.n_trees)
     size = max(1, BLOCK_NUMBERS // (d * forest.n_columns * (groups + 1)))
     depths = [depth_of(tree) for tree in forest.trees]
-    answers = forest.answers()
-    calls = [(forest, rings, answers, depths, groups, slice(i, min(i + size, n))) for i in range(0, n, size)]
+    shared = _Shared(forest, np.ascontiguousarray(forest.X.T), forest.answers(), depths, groups)
+    calls = [(shared, rings, slice(i, min(i + size, n))) for i in range(0, n, size)]
     threads = n_threads(n_jobs, n * d * forest.n_trees)
     total, local = _Sums(*[np.zeros(())] * 5), []
     for first in range(0, len(calls), 2 * threads):
@@ -146,15 +172,9 @@ def _over_blocks(
     return total, np.concatenate(local) if local else np.zeros((0, d))
 
 
-def _judge_block(
-    forest: JudgedForest,
-    rings: Sequence[Ring],
-    answers: Answers,
-    depths: Sequence[int],
-    groups: int,
-    block: slice,
-) -> _Sums:
+def _judge_block(shared: _Shared, rings: Sequence[Ring], block: slice) -> _Sums:
     """All trees on the rows of a block."""
+    forest, groups = shared.forest, shared.groups
     b, d, k = block.stop - block.start, forest.n_features, forest.n_columns
     kind: Any = np.int32 if forest.n_classes else np.float64
     answered = np.zeros((groups, b, k), kind)  # sums of the answers of each group
@@ -166,12 +186,9 @@ def _judge_block(
         g = t * groups // forest.n_trees
         begin, end = np.searchsorted(ring.rows, [block.start, block.stop])
         rows = ring.rows[begin:end]
-        leaf, taker, feature, detour = _detours(forest, ring, begin, end, t, depths[t])
-        old, new = answers[leaf], answers[detour]
+        old, taker, feature, new = _detours(shared, ring, begin, end, t)
         n_judges[g, rows - block.start] += 1
         _add(answered[g], (rows - block.start,), old, 1)
-        is_other = new != old[taker]  # many detours end in the same answer
-        taker, feature, new = taker[is_other], feature[is_other], new[is_other]
         at = (rows[taker] - block.start, feature)
         _add(moved[g], at, new, 1)
         _add(moved[g], at, old[taker], -1)
@@ -183,19 +200,20 @@ def _judge_block(
     return _Sums(sums, weights, of_tree, of_tree_weight, local)
 
 
-def _detours(
-    forest: JudgedForest, ring: Ring, begin: int, end: int, t: int, depth: int
-) -> tuple[Codes, Codes, Codes, Codes]:
-    """Leaves of the rows begin..end of a ring in tree t; takers, features and leaves of the detours."""
-    m, packed = end - begin, forest.packed
-    most = m * min(depth, forest.n_features)
-    leaf = np.empty(m, np.int64)
-    taker, feature, detour = (np.empty(most, np.int64) for _ in range(3))
+def _detours(shared: _Shared, ring: Ring, begin: int, end: int, t: int) -> tuple[Answers, Codes, Codes, Answers]:
+    """Answers of tree t to the rows begin..end of a ring; takers, features and answers where another one is given."""
+    forest, answers, depth = shared.forest, shared.answers, shared.depths[t]
+    d, packed = forest.n_features, forest.packed
+    most = (end - begin) * min(depth, d) + 1  # one place to write to beyond the last
+    own, value = np.empty(end - begin, answers.dtype), np.empty(most, forest.X.dtype)
+    taker, feature, node = (np.empty(most, np.int64) for _ in range(3))
+    tile, path = np.empty((LANES, d), forest.X.dtype), np.empty((depth + 1, LANES), np.uintp)
     n_found = find_detours(
-        forest.X, ring.rows[begin:end], ring.place[begin:end], ring.givers, ring.shift, packed.roots[t], packed.nodes,
-        packed.category_set, packed.categories, np.empty(forest.n_features, np.int64), leaf, taker, feature, detour,
+        forest.X, shared.columns, ring.rows[begin:end], ring.place[begin:end], ring.givers, ring.shift, packed.roots[t],
+        packed.nodes, packed.category_set, packed.categories, answers, tile, path, np.empty(d, np.int64), own, taker,
+        feature, value, node,
     )  # fmt: skip
-    return leaf, taker[:n_found], feature[:n_found], detour[:n_found]
+    return own, taker[:n_found], feature[:n_found], answers[node[:n_found]]
 
 
 def _add(to: Sums, at: tuple[Codes, ...], answers: Answers, sign: int) -> None:

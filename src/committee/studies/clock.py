@@ -54,11 +54,13 @@ def stop_after(seconds: float) -> Generator[None]:
 def foreseen_seconds(fit: Callable[[int], object], n_rows: int) -> float:
     """Seconds that `fit(n_rows)` will take, from fits on a 32nd and an eighth of the rows; 0 for few rows.
 
+    The first fit, on fewer still, is not timed: it compiles what is not compiled yet.
+
     t(n) = t(n / 8) 8^p,    p = log_4 (t(n / 8) / t(n / 32)), kept within 1 .. 2
     """
+    fit(COMPILE_ROWS)
     if n_rows < FEW_ROWS:
         return 0.0
-    fit(COMPILE_ROWS)
     small, large = (_seconds(lambda part=part: fit(n_rows // part)) for part in (32, 8))
     power = 1.0 if large < SHORTEST else float(np.clip(np.log(large / small) / np.log(4.0), 1.0, STEEPEST))
     return large * 8.0**power

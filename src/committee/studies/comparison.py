@@ -51,6 +51,9 @@ REFITS = 2.8
 DOUBT = 1.5
 """A method is not begun if it is foreseen to need so many times the time that is left: forecasts are rough."""
 
+OVERRUN = 1.5
+"""Times its own budget that an estimator which has one is taken to need."""
+
 LONGEST_NOTE = 300
 
 
@@ -445,7 +448,8 @@ def _foreseen(estimator: Any, problem: _Problem, clock: _Clock) -> float:
         per_fit = foreseen_seconds(fit, split.train_of(split.n_folds - 1).size)
     except Exception:  # a class may be missing among few rows; the folds will tell
         return 0.0
-    return (split.n_folds + REFITS) * per_fit
+    own = getattr(estimator, "time_budget", None)  # a committee takes as many members as its own budget allows
+    return (split.n_folds + REFITS) * (per_fit if own is None else min(per_fit, OVERRUN * own))
 
 
 def _fitted(estimator: Any, problem: _Problem, rows: Rows, seed: int) -> Any:

@@ -21,10 +21,9 @@ from committee.data.samples import load_sample
 from committee.explain.forest_importances import KINDS, forest_importances
 from committee.explain.forest_rows import judged_forest, training_rows
 from committee.explain.importances import tree_importances
-from committee.parts import oob_permutation as core
 from committee.parts.judged_forest import JudgedForest, depth_of, mean_of, standard_error
 from committee.parts.node_permutation import node_permutation
-from committee.parts.oob_permutation import Ring, make_ring, oob_permutation
+from committee.parts.oob_permutation import Ring, in_order, make_ring, make_rings, oob_permutation
 from committee.parts.split_importances import split_counts, split_frequency
 from tests.naive import forest_importances as naive
 
@@ -85,6 +84,12 @@ def donors_of(case: Case, rings: list[Ring]) -> list[NDArray[np.int64]]:
     return out
 
 
+def shuffled(case: Case, seeds: list[list[int]]) -> tuple[Case, NDArray[np.int64]]:
+    """The rows in the order of the first repeat, and that order."""
+    order = np.random.default_rng(seeds[0][0]).permutation(len(case.judged.X))
+    return case._replace(judged=in_order(case.judged, order)), order
+
+
 def seeds_for(case: Case, n_repeats: int = 1) -> list[list[int]]:
     n_trees = case.judged.n_trees
     return [[int(s) for s in line] for line in member_seeds(3, n_repeats * n_trees).reshape(-1, n_trees)]
@@ -115,18 +120,19 @@ def local_twin(case: Case, rings: list[Ring], trees: Any = None) -> Floats:
 @pytest.mark.parametrize("shares_ring", [False, True])
 def test_falls_of_the_forest_and_of_every_row_d3(case: Case, shares_ring: bool):
     seeds = seeds_for(case)
-    rings = core._rings(case.judged, seeds[0], shares_ring)
     found = oob_permutation(case.judged, seeds, shares_ring=shares_ring, keeps_local=True)
-    local = local_twin(case, rings)
-    np.testing.assert_allclose(found.local, local, rtol=1e-9, atol=1e-12)
+    case, order = shuffled(case, seeds)
+    local = local_twin(case, make_rings(case.judged, seeds[0], shares_ring))
+    np.testing.assert_allclose(found.local[order], local, rtol=1e-9, atol=1e-12)
     everyone = np.arange(len(local))
     np.testing.assert_allclose(found.forest, class_means(case, local, everyone), rtol=1e-9, atol=1e-12)
 
 
 def test_standard_error_of_the_forest_is_the_jackknife_over_groups_of_trees(case: Case):
     seeds, n_trees = seeds_for(case), case.judged.n_trees
-    rings = core._rings(case.judged, seeds[0], False)
     found = oob_permutation(case.judged, seeds)
+    case, _ = shuffled(case, seeds)
+    rings = make_rings(case.judged, seeds[0], False)
     groups = min(10, n_trees)
     left_out = []
     for g in range(groups):
@@ -138,8 +144,11 @@ def test_standard_error_of_the_forest_is_the_jackknife_over_groups_of_trees(case
 
 
 def test_falls_of_the_trees_are_those_of_breimans_program(case: Case):
-    seeds, judged = seeds_for(case), case.judged
-    donors = donors_of(case, core._rings(judged, seeds[0], False))
+    seeds = seeds_for(case)
+    found = oob_permutation(case.judged, seeds)
+    case, _ = shuffled(case, seeds)
+    judged = case.judged
+    donors = donors_of(case, make_rings(judged, seeds[0], False))
     X = np.asarray(judged.X, np.float64)
     columns = [judged.weight] + [judged.weight * (judged.target == k) for k in range(judged.n_classes)]
     per_tree = np.full((judged.n_trees, X.shape[1], len(columns)), np.nan)
@@ -149,7 +158,6 @@ def test_falls_of_the_trees_are_those_of_breimans_program(case: Case):
                 per_tree[t, :, c] = naive.tree_falls(
                     tree, judged.unseen[t], X, judged.target, weight, donors[t], judged.n_classes
                 )
-    found = oob_permutation(judged, seeds)
     np.testing.assert_allclose(found.tree, np.nanmean(per_tree, axis=0), rtol=1e-9, atol=1e-12)
     n = np.sum(~np.isnan(per_tree), axis=0)
     np.testing.assert_allclose(
@@ -267,6 +275,15 @@ def test_the_interface_gives_what_the_core_finds(case: Case):
 # ---- Rings ----------------------------------------------------------------------------------------------------------
 
 
+def test_rows_in_another_order_are_the_same_rows(case: Case):
+    order = np.random.default_rng(1).permutation(len(case.judged.X))
+    other = in_order(case.judged, order)
+    np.testing.assert_array_equal(other.X, case.judged.X[order])
+    for before, after in zip(case.judged.unseen, other.unseen, strict=True):
+        assert np.all(np.diff(after) > 0)
+        assert sorted(order[after]) == before.tolist()
+
+
 def test_a_ring_gives_every_row_the_value_of_another_one_and_every_value_once():
     rows = np.array([3, 5, 8, 11, 20])
     for seed in range(20):
@@ -350,7 +367,7 @@ def test_threads_blocks_and_seeds(case: Case, monkeypatch: pytest.MonkeyPatch):
     np.testing.assert_array_equal(first.local, threads.local)
     assert np.any(first.of("permutation").raw != other.of("permutation").raw)
     assert np.any(first.of("node_permutation").raw != other.of("node_permutation").raw)
-    monkeypatch.setattr(core, "BLOCK_NUMBERS", 900)
+    monkeypatch.setattr("committee.parts.oob_permutation.BLOCK_NUMBERS", 900)
     blocks = find(n_jobs=2)
     np.testing.assert_array_equal(first.local, blocks.local)
     for a, b in zip(first.kinds[:2], blocks.kinds[:2], strict=True):
