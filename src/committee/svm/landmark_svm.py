@@ -9,8 +9,8 @@ which three parts solve:
     1. Newton's method (`primal_newton`) on a sample of the rows, small enough to keep its features
     2. passes over all rows: P, its gradient and the answers f, k(x) computed anew and forgotten block by block
     3. steps s = -B g, where B begins as the inverse Hessian of the sample and learns from every pass (L-BFGS: Liu and
-       Nocedal 1989); one pass where the whole step makes P fall enough (Armijo), else a shorter one is found between
-       the old and the new answers, without another pass
+       Nocedal 1989); where the whole step does not make P fall enough (Armijo) B has learned why, and another one is
+       tried; after that a shorter one is found between the old and the new answers, without another pass
 
 so P falls from pass to pass. Several classes, one against the rest, share k(x) in every pass. A run ends when half the
 decrement g B g, about the distance to the minimum, is below tol times P.
@@ -52,7 +52,7 @@ from committee.svm.large_machine import (
     Rows,
     warn_of_no_convergence,
 )
-from committee.svm.linear_problem import LinearProblem, add_gram, excess
+from committee.svm.linear_problem import LinearProblem, add_gram, excess, flat_plane
 from committee.svm.nystroem import NystroemMap, Pieces, cut, lost_trace, nystroem_map, sweep
 from committee.svm.primal_newton import primal_newton
 
@@ -67,6 +67,9 @@ SAMPLE_CELLS, SAMPLE_ROWS = 40_000_000, 50_000
 
 SAMPLE_SHARE, MOST_CELLS = 20, 100_000_000
 """But not fewer rows than this many to a landmark, its Hessian would miss directions; unless they are too many."""
+
+CLOSE = 0.01
+"""Share of the objective that a sample is solved to: its minimum is farther than that from the one over all rows."""
 
 SETTLE_ROWS = 100_000
 """Rows that a kernel is settled on, at most."""
@@ -116,19 +119,28 @@ def descend(at: Descent, cost: float, gradient: Floats, f: Floats, n_support: in
     """Go to the candidate, whose cost, gradient and answers a pass has found, or prepare a shorter step."""
     value = cost + 0.5 * float(at.candidate[:-1] @ at.candidate[:-1])
     g = gradient + np.append(at.candidate[:-1], 0.0)
+    memory = _remember(at, g)
     if not value <= at.value - SUFFICIENT * at.t * at.fall:
-        return _shorten(at, f)
-    memory = at.memory
-    if at.place.size:
-        s, y = at.candidate - at.place, g - at.g
-        if float(s @ y) > 1e-12 * float(np.linalg.norm(s) * np.linalg.norm(y)):
-            memory = (*memory[1 - MEMORY :], (s, y))
-    s = -_two_loops(g, memory, at.inverse)
-    fall = -float(g @ s)
-    return at._replace(
-        candidate=at.candidate + s, place=at.candidate, value=value, g=g, f=f, s=s, fall=fall, t=1.0, memory=memory,
-        n_support=n_support, n_refused=0, is_done=0.5 * fall <= tol * value,
-    )  # fmt: skip
+        # What the pass told of the curvature is kept, and mostly gives the right length; else one is searched for.
+        return _aim(at._replace(memory=memory, n_refused=1)) if at.n_refused == 0 else _shorten(at, f)
+    here = at._replace(place=at.candidate, value=value, g=g, f=f, memory=memory, n_support=n_support, n_refused=0)
+    here = _aim(here)
+    return here._replace(is_done=0.5 * here.fall <= tol * value)
+
+
+def _remember(at: Descent, g: Floats) -> tuple[tuple[Floats, Floats], ...]:
+    """The last steps and what they did to the gradient, with the one to the candidate, where the gradient is g."""
+    if not at.place.size:
+        return at.memory
+    s, y = at.candidate - at.place, g - at.g
+    is_curved = float(s @ y) > 1e-12 * float(np.linalg.norm(s) * np.linalg.norm(y))
+    return (*at.memory[1 - MEMORY :], (s, y)) if is_curved else at.memory
+
+
+def _aim(at: Descent) -> Descent:
+    """The whole step from the place as the next candidate."""
+    s = -_two_loops(at.g, at.memory, at.inverse)
+    return at._replace(candidate=at.place + s, s=s, fall=-float(at.g @ s), t=1.0)
 
 
 def _two_loops(g: Floats, memory: tuple[tuple[Floats, Floats], ...], inverse: Callable[[Floats], Floats]) -> Floats:
@@ -197,9 +209,9 @@ def begin(features: Floats, costs: Costs, factor: float, epsilon: float, is_all:
     """The minimum over a sample, each row counted `factor` times, and the inverse Hessian there."""
     problem = LinearProblem(features, costs.y, factor * costs.up, factor * costs.down, epsilon, True, 0.0)
     place = np.zeros(features.shape[1] + 1)
-    for plane, record, _ in primal_newton(problem, tol=1e-4, max_iter=200):
+    for plane, record, _ in primal_newton(problem, tol=1e-4, max_iter=200, start=flat_plane(features.shape[1])):
         place = np.append(plane.w, plane.b)
-        if not is_all and record.excess <= 1e-3 * record.objective:  # closer than the sample is to the whole
+        if not is_all and record.excess <= CLOSE * record.objective:
             break
     low, high = excess(costs.y, features @ place[:-1] + place[-1], epsilon)
     H = np.eye(place.size)
