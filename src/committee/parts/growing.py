@@ -207,7 +207,7 @@ def class_statistics(
     """Shares of the classes, impurity and weight of every node."""
     by_class = np.empty((nodes.size, n_classes))
     statistics.class_weights(nodes, rows, target, weight, by_class)
-    total = by_class.sum(axis=1)
+    total = np.einsum("ij->i", by_class)  # as np.sum, without its price for short rows
     share = by_class / total[:, None]
     return share, class_impurity(share, criterion), total
 
@@ -215,7 +215,7 @@ def class_statistics(
 def class_impurity(share: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:
     """Impurity of nodes from the shares of their classes."""
     if criterion == "gini":
-        return np.maximum(1.0 - np.sum(share * share, axis=1), 0.0)
+        return np.maximum(1.0 - np.einsum("ij,ij->i", share, share), 0.0)
     if criterion == "entropy":
         logs = np.log2(np.where(share > 0, share, 1.0))
         return np.abs(np.sum(share * logs, axis=1))

@@ -27,32 +27,37 @@ def pack_forest(trees: Sequence[Tree]) -> PackedForest:
     """The prediction form of trees."""
     sizes = np.array([tree.n_nodes for tree in trees])
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    joined = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in ("feature", "left", "value")}
-    threshold = np.concatenate([tree.threshold for tree in trees])
-    missing_left = np.concatenate([tree.missing_left for tree in trees])
-    is_leaf = joined["feature"] == LEAF
+    feature, left, threshold, missing_left = (
+        np.concatenate([getattr(tree, name) for tree in trees])
+        for name in ("feature", "left", "threshold", "missing_left")
+    )
+    is_leaf = feature == LEAF
     m = is_leaf.size
     nodes = np.empty(m, PACKED)
     nodes["threshold"] = np.where(is_leaf, np.inf, threshold)
-    feature = np.where(is_leaf, 0, joined["feature"])
+    feature = np.where(is_leaf, 0, feature)
     nodes["feature"] = np.where(is_leaf | missing_left, ~feature, feature)
-    nodes["left"] = np.where(is_leaf, np.arange(m), joined["left"] + np.repeat(roots, sizes))
-    answer, values = _answers(is_leaf, joined["value"])
+    nodes["left"] = np.where(is_leaf, np.arange(m), left + np.repeat(roots, sizes))
+    answer, values = _answers(is_leaf, np.concatenate([tree.value[tree.feature == LEAF] for tree in trees]))
     return PackedForest(nodes, answer, roots, values, *_sets(trees))
 
 
-def _answers(is_leaf: NDArray[np.bool_], value: Floats) -> tuple[NDArray[np.int32], Floats]:
+def _answers(is_leaf: NDArray[np.bool_], of_leaf: Floats) -> tuple[NDArray[np.int32], Floats]:
     """Row numbers of answers and the answers: the pure class distributions first, then what the other leaves have."""
-    k = value.shape[1]
+    k = of_leaf.shape[1]
     leaf = np.flatnonzero(is_leaf)
-    of_leaf = value[leaf]
     answer = np.zeros(is_leaf.size, np.int32)
     if k == 1:
         answer[leaf] = np.arange(leaf.size)
         return answer, of_leaf
-    is_pure = (of_leaf.max(axis=1) == 1.0) & (np.count_nonzero(of_leaf, axis=1) == 1)
-    row = np.where(is_pure, of_leaf.argmax(axis=1), k + np.cumsum(~is_pure) - 1)
-    answer[leaf] = row
+    row, column = np.nonzero(of_leaf)  # one pass; a maximum, a place and a count of short rows take several times that
+    n_classes = np.bincount(row, minlength=leaf.size)
+    is_pure = n_classes == 1
+    of_pure = column[(np.cumsum(n_classes) - n_classes)[is_pure]]
+    is_pure[is_pure] = is_one = of_leaf[is_pure, of_pure] == 1.0
+    numbers = k + np.cumsum(~is_pure) - 1
+    numbers[is_pure] = of_pure[is_one]
+    answer[leaf] = numbers
     return answer, np.concatenate([np.eye(k), of_leaf[~is_pure]])
 
 
