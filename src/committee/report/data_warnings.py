@@ -19,7 +19,8 @@ MOST_NAMED, MOST_COLUMNS = 4, 60
 
 def data_warnings(found: Evidence) -> Section:
     """Warnings of whoever read the table, what can be seen in it, and a line about every column."""
-    notes = [*(() if found.notes is None else found.notes.warnings), *_seen(found)]
+    told = () if found.notes is None else found.notes.warnings
+    notes = [*told, *_seen(found, bool(told))]
     n, d = found.table.shape
     tiles = [Tile(f"{n:,}", "rows"), Tile(f"{d:,}", "columns")]
     if found.is_classifier:
@@ -32,10 +33,11 @@ def data_warnings(found: Evidence) -> Section:
     return Section("data", TITLE, lead, tuple(tiles), folded=(_columns(found),), notes=tuple(notes))
 
 
-def _seen(found: Evidence) -> list[str]:
-    notes = [*_missing(found), *_constant(found), *_twins(found)]
+def _seen(found: Evidence, is_told: bool) -> list[str]:
+    """What can be seen; who read the table has told of copies and rare classes already."""
+    notes = [*_missing(found), *_constant(found), *_twins(found, is_told)]
     if found.is_classifier:
-        notes += _rare_classes(found)
+        notes += _rare_classes(found, is_told)
     if found.n_rows < 200:
         notes.append(f"{count(found.n_rows, 'row')} are few: every figure on this page has a wide margin.")
     return notes
@@ -90,7 +92,7 @@ def _n_distinct(of: Table, f: int, enough: int) -> int:
     return len(set(values.tolist()))
 
 
-def _twins(found: Evidence) -> list[str]:
+def _twins(found: Evidence, is_told: bool) -> list[str]:
     """Rows that are the same in every column, and those among them with different targets."""
     keys = _row_keys(found)
     if keys is None:
@@ -99,16 +101,18 @@ def _twins(found: Evidence) -> list[str]:
     n_twins = int(n[n > 1].sum() - np.count_nonzero(n > 1))
     if not n_twins:
         return []
-    words = (
+    repeated = (
         f"{count(n_twins, 'row repeats', 'rows repeat')} another one in every column: copies may stand in both parts "
         "of a split."
     )
     order = np.lexsort((found.codes if found.is_classifier else found.y.astype(np.float64), place))
     target = (found.codes if found.is_classifier else found.y.astype(np.float64))[order]
-    differs = (np.diff(place[order]) == 0) & (np.diff(target) != 0)
-    if differs.any():
-        words += f" {count(int(differs.sum()), 'pair')} of them differ in the target: no model can be right about both."
-    return [words]
+    n_different = int(np.count_nonzero((np.diff(place[order]) == 0) & (np.diff(target) != 0)))
+    contrary = (
+        f"{count(n_different, 'pair')} of rows with the same features differ in the target: no model can be right "
+        "about both."
+    )
+    return [*([] if is_told else [repeated]), *([contrary] if n_different else [])]
 
 
 def _row_keys(found: Evidence, most: int = 200_000) -> NDArray[np.uint64] | None:
@@ -125,12 +129,12 @@ def _row_keys(found: Evidence, most: int = 200_000) -> NDArray[np.uint64] | None
     return keys
 
 
-def _rare_classes(found: Evidence) -> list[str]:
+def _rare_classes(found: Evidence, is_told: bool) -> list[str]:
     codes = found.codes[found.codes >= 0]
     n = np.bincount(codes, minlength=len(found.classes))
     notes = list[str]()
     rare = [str(found.classes[k]) for k in np.flatnonzero(n < 10)]
-    if rare:
+    if rare and not is_told:
         word = "class has" if len(rare) == 1 else "classes have"
         notes.append(f"{len(rare)} {word} fewer than 10 rows ({listing(rare[:MOST_NAMED])}): little can be said of it.")
     largest = float(n.max() / max(n.sum(), 1))

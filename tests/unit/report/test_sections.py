@@ -357,16 +357,18 @@ def test_odd_things_in_a_table_are_told() -> None:
     y = np.where(np.arange(60) < 55, "x", "y")
     y[0], y[1] = "x", "y"
     model = DecisionTreeClassifier(max_depth=2).fit(X, y)
-    notes = made(data_warnings(Evidence(model, X, y, table=TableNotes("t.csv", "y", ("a date was dropped",))))).notes
-    assert notes[0] == "a date was dropped"
-    text = "\n".join(notes)
+    text = "\n".join(made(data_warnings(Evidence(model, X, y))).notes)
     assert "1 column has missing values (c), at most 25" in text
     assert "1 column is constant and tells nothing: b" in text
     assert "1 row repeats another one" in text
-    assert "1 pair of them differ in the target" in text
+    assert "1 pair of rows with the same features differ in the target" in text
     assert "fewer than 10 rows (y)" in text
     assert "90\u202f% of the rows are x" in text
     assert made(data_warnings(of_numbers())).tiles[0].value == "361"
+    told = made(data_warnings(Evidence(model, X, y, table=TableNotes("t.csv", "y", ("1 row is a copy",))))).notes
+    assert told[0] == "1 row is a copy"
+    assert not any("repeats another" in note or "fewer than 10" in note for note in told)
+    assert any("differ in the target" in note for note in told)
 
 
 def test_suspicious_rows_are_those_of_explain() -> None:
