@@ -96,4 +96,5 @@ def unfitted(estimator: Any, **parameters: Any) -> Any:
     """A copy with those of the parameters that it has; verbose is off, for the study has a bar of its own."""
     copy: Any = clone(estimator)
     has = copy.get_params(deep=False)
-    return copy.set_params(**{name: value for name, value in {**parameters, "verbose": 0}.items() if name in has})
+    quiet = {"verbose": type(has["verbose"])(0)} if "verbose" in has else {}  # a pipeline's is a bool
+    return copy.set_params(**{name: value for name, value in parameters.items() if name in has}, **quiet)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from committee import AdaBoostClassifier, SchapireBoostClassifier
 from committee.studies.folds import draw_folds, mean_over_folds, read_labels, rows_of, stderr, unfitted
@@ -79,3 +81,4 @@ def test_a_copy_takes_only_the_parameters_it_has():
     copy = unfitted(model, n_estimators=9, depth=2)
     assert (copy.n_estimators, copy.verbose, model.n_estimators, model.verbose) == (9, 0, 3, 1)
     assert unfitted(SchapireBoostClassifier(depth=2), n_estimators=9).depth == 2
+    assert unfitted(make_pipeline(StandardScaler(), model, verbose=True)).verbose is False
