@@ -108,7 +108,7 @@ def _committee(folder: Path, *words: str) -> None:
     subprocess.run([sys.executable, "-m", "committee", *words, "--quiet"], cwd=folder, check=True)
 
 
-def report(results: Sequence[Judged]) -> str:
+def report(results: Sequence[Judged], budget: str) -> str:
     """The file: what was done, and a row for each set."""
     header = ("set", "rows", "winner", "reported", "on the other rows", "apart", "compared in")
     far = sum(abs(one.distance) > 2.0 for one in results)
@@ -118,9 +118,9 @@ def report(results: Sequence[Judged]) -> str:
             "Written by `python -m benchmarks.reported_errors`; do not edit. Measured with "
             + ", ".join(f"{key} {value}" for key, value in describe_machine().items())
             + ".",
-            "`committee compare` on two thirds of the rows of a public file (adult: its training file), `committee "
-            "predict` on the others. Errors in per cent, or root mean squared errors, each with its standard error; "
-            f"apart is their difference in standard errors: beyond two on {far} of {len(results)} sets.",
+            f"`committee compare --budget {budget}` on two thirds of the rows of a public file (adult: its training "
+            "file), `committee predict` on the others. Errors in per cent, or root mean squared errors, each with its "
+            f"standard error; apart is their difference in standard errors: beyond two on {far} of {len(results)} sets.",
             markdown_table(header, [_cells(one) for one in results]),
         ]
     ) + "\n"  # fmt: skip
@@ -155,7 +155,7 @@ def main(only: Sequence[str], budget: str, write: bool) -> None:
             continue
         click.echo("  ".join(_cells(results[-1])))
     if write and results:
-        REPORTED.write_text(report(results))
+        REPORTED.write_text(report(results, budget))
 
 
 if __name__ == "__main__":

@@ -56,6 +56,6 @@ def test_the_table_has_what_the_command_said_and_what_the_other_rows_say(monkeyp
     share = float(np.mean(test["y"] == "yes"))
     assert found.found == pytest.approx(share)
     assert found.distance == pytest.approx((0.3 - share) / np.hypot(0.1, np.sqrt(share * (1 - share) / 30)))
-    text = reported_errors.report([found])
+    text = reported_errors.report([found], "1m")
     assert "| toy | 60 + 30 | stump | 30.0 ± 10.0 % |" in " ".join(text.split())
     assert "beyond two on 0 of 1 sets" in text
