@@ -120,7 +120,8 @@ def report(results: Sequence[Judged], budget: str) -> str:
             + ".",
             f"`committee compare --budget {budget}` on two thirds of the rows of a public file (adult: its training "
             "file), `committee predict` on the others. Errors in per cent, or root mean squared errors, each with its "
-            f"standard error; apart is their difference in standard errors: beyond two on {far} of {len(results)} sets.",
+            "standard error; apart is their difference in standard errors: beyond two on "
+            f"{far} of {len(results)} sets.",
             markdown_table(header, [_cells(one) for one in results]),
         ]
     ) + "\n"  # fmt: skip
