@@ -126,7 +126,12 @@ def _mixture(size: Size) -> Any:
     """
     often: dict[str, Any] = {"n_restarts": 3, "max_iter": 200, "tol": 1e-5}
     seldom: dict[str, Any] = {"n_restarts": 1, "max_iter": 40, "tol": 1e-3}
-    settings = {"n_experts": 3, "l2": 1.0, "gate_l2": 1.0, **(seldom if size.n_rows > MANY_ROWS else often)}
+    settings: dict[str, Any] = {
+        "n_experts": 3,
+        "l2": 1.0,
+        "gate_l2": 1.0,
+        **(seldom if size.n_rows > MANY_ROWS else often),
+    }
     if size.task == "classification":
         return OnNumbersClassifier(MixtureOfExpertsClassifier(**settings))
     return OnNumbersRegressor(MixtureOfExpertsRegressor(**settings))
