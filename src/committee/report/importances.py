@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from committee.explain.forest_importances import KINDS, ForestImportance, forest_importances
 from committee.explain.importances import permutation_importances, scaled_to_100, tree_importances
-from committee.explain.shap import shap_values
+from committee.explain.shap import shap_values, tree_sum
 from committee.forests.forest import BaseForest
 from committee.report import charts
 from committee.report.evidence import Evidence, middle
@@ -37,6 +37,11 @@ MEANING = {
     "exchange": ("Values exchanged", "fall of the score when the column's values go to other rows"),
     "shap": ("Shares of single answers", "mean size of the column's SHAP value"),
 }
+
+
+SHAP_ROWS, FEWEST_SHAP_ROWS = 200, 10
+MOST_WALKED = 40_000_000
+"""Rows times nodes times outputs whose SHAP values are computed: some seconds."""
 
 
 class Kind(NamedTuple):
@@ -159,9 +164,13 @@ def _tree_kinds(found: Evidence) -> tuple[tuple[str, ...], list[Kind]]:
 
 
 def _shap(found: Evidence, nothing: Floats) -> Kind | None:
-    rows = found.sample(200)
+    """None for models that are no sum of trees, and where deep trees of many classes would take minutes."""
     try:
-        values = np.asarray(shap_values(found.core, found.take_core(rows)).values, np.float64)
+        trees = tree_sum(found.core).trees
+        n_rows = min(SHAP_ROWS, MOST_WALKED // max(sum(tree.value.size for tree in trees), 1))
+        if n_rows < FEWEST_SHAP_ROWS:
+            return None
+        values = np.asarray(shap_values(found.core, found.take_core(found.sample(n_rows))).values, np.float64)
     except (TypeError, ValueError):
         return None
     size = np.abs(values).mean(axis=0)

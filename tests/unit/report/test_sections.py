@@ -205,6 +205,11 @@ def test_other_models_have_splits_exchanges_and_shap() -> None:
     assert max(row["value"] for row in rows_of(found.figures[1])) == pytest.approx(100.0)
 
 
+def test_shap_values_that_would_take_minutes_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("committee.report.importances.MOST_WALKED", 10)
+    assert "chart-importance-shap" not in [one.key for one in made(importances(of_booster())).figures]
+
+
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
