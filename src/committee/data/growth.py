@@ -26,7 +26,8 @@ class Goal(NamedTuple):
     l2: float
     gain_unit: float  # impurity fall = gain_unit * (score of the children - score of the node) / total_weight
     total_weight: float
-    category_smoothing: float = 0.0  # categories are ordered by G / (H + this); splits of many have so much more l2
+    category_smoothing: float = 0.0  # boosting: categories are ordered by G / (H + this); splits of many have so much
+    # more l2. Exact growth: of many categories those of fewer rows in a node go right together.
     category_rows: float = 0.0  # rows that each side of a split of many categories needs, by their share of H
 
 

@@ -34,6 +34,10 @@ from committee.parts.traversing import apply_tree
 
 Floats = NDArray[np.float64]
 
+RARE_CATEGORY = 5.0
+"""Rows of a node that a category needs for a side of its own. Full trees end in nodes where every category is rare, and
+its mean is the noise of a row or two: the order by means then cuts anything (docs/forests.md)."""
+
 
 class Ground(NamedTuple):
     """What every tree grows on: the table, coded and as it is, the target, and how a tree is limited."""
@@ -72,13 +76,18 @@ def count_draws(limits: Limits) -> Limits:
     return limits._replace(whole_weights=True, min_samples_leaf=1, min_weight_leaf=least)
 
 
+def without_rare_categories(response: Response) -> Response:
+    """Of many categories those of few rows in a node go right together (kernels/split.py)."""
+    return response._replace(goal=response.goal._replace(category_smoothing=RARE_CATEGORY))
+
+
 def grow_member(ground: Ground, sampler: Sampler, seed: int, is_judged: bool) -> Member:
     """One tree of the forest."""
     # Step 1: a sample of the rows, as a weight for each
     sample = sampler.weights(seed)
     # Step 2: a tree
     weight = ground.reweigh(sample)
-    response = ground.respond(weight)
+    response = without_rare_categories(ground.respond(weight))
     limits = tree_limits(ground.params, response, ground.matrix.n_features, ground.constraints)
     if response.goal.h_unit == 1.0 and weight is sample:  # a class weight of 5 does not make 5 draws
         limits = count_draws(limits)

@@ -22,13 +22,16 @@ from committee.kernels.scores import (
     score_cuts,
 )
 
+FEW_CATEGORIES = 10
+"""So many keep a place each, however rare: most such columns are graded, and little can be ordered by chance."""
+
 
 @part
 def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, ranked_target, work):
     """Search feature f; the codes of the node's rows stand in work.column[:node.n], n_codes means missing.
 
     Categories are put in order first (Fisher) and then cut like numbers: by mean target, for which the best subset is
-    a prefix of the order; for K classes in K orders, by the share of each class in turn.
+    a prefix of the order; for K classes in K orders, by the share of each class in turn. Rare ones share a place.
     """
     if not is_categorical:
         search_column(f, n_codes, monotone, node, rules, stat, work)
@@ -38,13 +41,13 @@ def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, rank
     has_classes = rules.criterion >= FIRST_CLASS_CRITERION and rules.criterion != ABSOLUTE
     for k in range(rules.n_classes if has_classes else 1):
         before = node.score
-        n_places = order_categories(
+        n_common, n_seen = order_categories(
             k, n_codes, has_classes, node, rules, stat, ranked_target, work.spare_rows, work.by_category, work.order,
             work.gain, work.cuts[CODE], work.column,
         )  # fmt: skip
-        search_column(f, n_places, 0, node, rules, stat, work)
+        search_column(f, n_common + np.int64(n_seen > n_common), 0, node, rules, stat, work)
         if node.score > before:
-            write_set(node, work.order, work.by_category)
+            write_set(node, node.code + 1 if node.code < n_common else n_seen, work.order, work.by_category)
 
 
 @part
@@ -244,9 +247,11 @@ def search_classes(f, n_codes, node, rules, stat, keys, by_class):
 def order_categories(
     k, n_codes, has_classes, node, rules, stat, ranked_target, codes, by_category, order, value, place, column_out
 ):
-    """Places of the rows' categories in the order by mean target, or by the share of class k; return how many places.
+    """Places of the rows' categories in the order by mean target, or by the share of class k.
 
-    Missing rows get the number of places. Overwrites by_category (sum, weight and count by code), order, value, place.
+    Return how many categories have a place of their own, and how many there are: of many, those of fewer rows than
+    rules.category_smoothing share the place after the others, for their means say nothing. Missing rows get the place
+    after that. Overwrites by_category (sum, weight and count by code), order, value, place.
     """
     for c in range(by_category.shape[0]):
         for column in range(3):
@@ -263,27 +268,34 @@ def order_categories(
         by_category[c, 0] += amount
         by_category[c, 1] += h
         by_category[c, 2] += 1.0
-    n_places = 0
+    row_weight = 1.0 if rules.whole_weights == 1 else node.h / node.n
+    least = rules.category_smoothing * row_weight if n_codes > FEW_CATEGORIES else 0.0
+    n_common = 0
     for c in range(n_codes):
-        if by_category[c, 2] > 0.0:
+        if by_category[c, 2] > 0.0 and by_category[c, 1] >= least:
             value[c] = by_category[c, 0] / by_category[c, 1]
-            j = n_places - 1  # insertion sort: equal values keep the order of their codes
+            j = n_common - 1  # insertion sort: equal values keep the order of their codes
             while j >= 0 and value[order[j]] > value[c]:
                 order[j + 1] = order[j]
                 j -= 1
             order[j + 1] = c
-            n_places += 1
-    place[n_codes] = n_places
-    for j in range(n_places):
-        place[order[j]] = j
+            n_common += 1
+    n_seen = n_common
+    for c in range(n_codes):
+        if by_category[c, 2] > 0.0 and by_category[c, 1] < least:
+            order[n_seen] = c
+            n_seen += 1
+    for j in range(n_seen):
+        place[order[j]] = min(j, n_common)
+    place[n_codes] = min(n_common + 1, n_seen)
     for i in range(node.n):
         column_out[i] = np.uint32(place[codes[i]])
-    return n_places
+    return n_common, n_seen
 
 
 @part
-def write_set(node, order, by_category):
-    """The first node.code + 1 categories in order as a bitset; one that the node never saw goes where missing goes."""
+def write_set(node, n_left, order, by_category):
+    """The first n_left categories in order as a bitset; one that the node never saw goes where missing goes."""
     bits = node.set
     for word in range(4):
         bits[word] = np.uint64(0)
@@ -291,7 +303,7 @@ def write_set(node, order, by_category):
         for c in range(256):
             if by_category[c, 2] == 0.0:
                 bits[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
-    for j in range(node.code + 1):
+    for j in range(n_left):
         c = order[j]
         bits[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
     node.is_set = 1
