@@ -15,8 +15,8 @@ and all variables are judged: those frozen too early go on (Joachims, Making lar
 Fan, Chen and Lin, Working set selection using second order information for training support vector machines, 2005). A
 part may shrink again.
 
-The sum costs as much as the rows that it spares where each is computed only once. So a problem shrinks where the cache
-is too small for the rows of its free variables, which take part in step after step.
+The sum costs as much as the shorter rows spare where each row is computed only once. So a problem shrinks early where
+the cache is too small for the rows of its free variables, which take part in step after step, and late where it is not.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from committee.svm.smo import Frozen, Judgement, OnStep, Problem, Progress, Step
 
 Rows = NDArray[np.int64]
 
+FEW, VERY_FEW = 0.5, 0.15
+"""Share of active rows below which a problem shrinks where the cache is too small, and where it is not: shorter rows
+are summed faster, too."""
+
+ROOM = 2
+"""Rows the cache should hold for each free variable; with fewer, rows are computed again and again."""
+
 
 class Descend(Protocol):
     """Outer steps until a run is optimal, or ends without."""
 
     def __call__(self, run: Progress, *, on_step: OnStep | None) -> bool: ...
-
-
-FEW = 0.5
-"""Share of active rows below which a problem shrinks."""
-
-ROOM = 2
-"""Rows the cache should hold for each free variable; with fewer, rows are computed again and again."""
 
 
 def active_rows(run: Progress, judged: Judgement) -> Rows | None:
@@ -52,13 +52,12 @@ def active_rows(run: Progress, judged: Judgement) -> Rows | None:
     if rows.is_exact or rows.capacity == rows.n or isinstance(rows.kernel, Precomputed):
         return None
     n_free = np.count_nonzero((run.alpha > 0.0) & (run.alpha < problem.upper))
-    if ROOM * n_free <= rows.capacity:
-        return None
+    few = FEW if ROOM * n_free > rows.capacity else VERY_FEW
     lowest, highest = judged.ends(problem)
     is_active = np.zeros(rows.n, np.bool_)
     is_active[problem.row[(judged.up <= highest) | (judged.low >= lowest)]] = True
     active = np.flatnonzero(is_active)
-    return active if active.size <= FEW * rows.n else None
+    return active if active.size <= few * rows.n else None
 
 
 def descend_among(run: Progress, active: Rows, descend: Descend, on_step: OnStep | None) -> bool:
@@ -102,5 +101,6 @@ def _freeze(run: Progress, rows: KernelRows, active: Rows, variables: Rows, plac
     position = np.full(y.size, -1)
     position[variables] = np.arange(variables.size)
     block = position[run.block]
-    part.block, part.n_steps, part.records = block[block >= 0], run.n_steps, run.records
+    part.block, part.block_size = block[block >= 0], run.block_size
+    part.n_steps, part.records = run.n_steps, run.records
     return part

@@ -144,6 +144,7 @@ class Progress:
             self._add(self.coefficients())
         self.frozen: Frozen | None = None
         self.block: Rows = np.empty(0, np.int64)
+        self.block_size = BLOCK if rows.n >= MANY_ROWS else SMALL_BLOCK
         self.n_steps = 0
         self.records: list[Step] = []
 
@@ -304,7 +305,7 @@ def _rounding(rows: KernelRows, asked: Rows, support: Rows, coef: Floats) -> flo
 def _choose(run: Progress, judged: Judgement) -> Rows:
     """The newer half of the last block, filled up with the variables that violate most on either side."""
     n = run.problem.y.size
-    size = min(BLOCK if run.rows.n >= MANY_ROWS else SMALL_BLOCK, run.rows.capacity)
+    size = min(run.block_size, run.rows.capacity)
     if n <= size:
         return np.arange(n)
     size = min(size, FIRST_BLOCK << min(len(run.records), 10))

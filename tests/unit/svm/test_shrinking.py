@@ -74,6 +74,7 @@ def rows_of(kernel: Kernel = KERNEL, X: Any = None, **settings: Any) -> KernelRo
 def solve_whole(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> Solution:
     with monkeypatch.context() as patched:
         patched.setattr(shrinking, "FEW", 0.0)
+        patched.setattr(shrinking, "VERY_FEW", 0.0)
         return solve(problem, rows_of(cache_size=200.0), tol=TOL)
 
 
@@ -125,7 +126,7 @@ def test_variables_frozen_too_early_go_on(monkeypatch: pytest.MonkeyPatch) -> No
     assert true_gap(problem, found, gram()) <= 1.001 * TOL
 
 
-def test_a_problem_whose_rows_fit_does_not_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_fit_or_are_given_or_exact_do_not_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log(monkeypatch)
     solve(ALL["soft margin, C=1"], rows_of(cache_size=200.0))
     monkeypatch.setattr(shrinking, "ROOM", 100)
