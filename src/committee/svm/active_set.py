@@ -94,8 +94,7 @@ def _direction(run: Progress, chosen: NDArray[np.int64], f: Floats) -> Floats | 
     """The Newton step of the chosen variables; None where the kernel is not positive semi-definite on them."""
     problem = run.problem
     y = problem.y[chosen]
-    slots = run.rows.fetch(problem.row[chosen])
-    q = run.rows.block(problem.row[chosen], slots) * np.outer(y, y)
+    q = run.rows.block(problem.row[chosen]) * np.outer(y, y)
     sums = np.array([y > 0.0, y < 0.0], np.float64) if problem.is_by_class else y[np.newaxis]
     sums = sums[np.any(sums != 0.0, axis=1)]
     steepest = -f[chosen] * y

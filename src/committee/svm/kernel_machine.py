@@ -50,7 +50,7 @@ class Record(NamedTuple):
     machine: int
     step: int  # pairs moved so far
     objective: float
-    gap: float  # of the KKT conditions
+    gap: float  # of the KKT conditions; among the active variables, while the problem is shrunk (`shrinking.py`)
     n_support: int
 
 

@@ -8,6 +8,8 @@ C, one class against the rest) share one object.
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -53,7 +55,7 @@ class KernelRows:
         self, kernel: Kernel, X: Floats, *, cache_size: float = 200.0, n_jobs: int | None = None,
         place: Rows | None = None,
     ) -> None:  # fmt: skip
-        self.kernel, self.cache_size, self.n_jobs = kernel, cache_size, n_jobs
+        self.kernel, self.cache_size, self.n_jobs, self._is_guest = kernel, cache_size, n_jobs, False
         self.exact_points = kernel.points(X, np.float64, place)
         self.n = self.exact_points.n
         self.diagonal = kernel.diagonal(self.exact_points)
@@ -73,29 +75,32 @@ class KernelRows:
 
     def _clear(self) -> None:
         size = np.dtype(self.dtype).itemsize
-        self.capacity = min(self.n, max(FEWEST, int(self.cache_size * MEGABYTE / (size * self.n))))
-        self._memory = _take_memory(self.capacity * self.n * size)
-        used = self._memory[: self.capacity * self.n * size]
-        self._cache: Array = used.view(self.dtype).reshape(self.capacity, self.n)
+        capacity = min(self.n, max(FEWEST, int(self.cache_size * MEGABYTE / (size * self.n))))
+        self._memory = _take_memory(capacity * self.n * size)
+        self._lay_out(capacity)
+
+    def _lay_out(self, capacity: int) -> None:
+        """The memory as `capacity` empty rows."""
+        used = self._memory[: capacity * self.n * np.dtype(self.dtype).itemsize]
+        self.capacity = capacity
+        self._cache: Array = used.view(self.dtype).reshape(capacity, self.n)
         self._slot = np.full(self.n, -1, np.int64)  # of each row, -1 where it is not there
-        self._row = np.full(self.capacity, -1, np.int64)  # in each slot
-        self._stamp = np.zeros(self.capacity, np.int64)
+        self._row = np.full(capacity, -1, np.int64)  # in each slot
+        self._stamp = np.zeros(capacity, np.int64)
         self._mark = np.empty(self.n, np.int64)
         self._clock = self._n_used = self.n_computed = 0
         starts = range(0, self.n, TILE_COLUMNS)
         self._tiles = [(self.points.take(slice(start, start + TILE_COLUMNS)), start) for start in starts]
 
     def __del__(self) -> None:
-        if hasattr(self, "_memory"):
+        if hasattr(self, "_memory") and not self._is_guest:
             _give_back(self._memory)
 
     def subset(self, rows: Rows) -> KernelRows:
         """The Gram matrix of some of the rows; kernel values that are all there already are copied."""
-        part = KernelRows.__new__(KernelRows)
-        part.kernel, part.cache_size, part.n_jobs, part.dtype = self.kernel, self.cache_size, self.n_jobs, self.dtype
-        part.exact_points = self.exact_points.take(rows)
-        part.points = part.exact_points if self.points is self.exact_points else self.points.take(rows)
-        part.n, part.diagonal = len(rows), self.diagonal[rows]
+        part = self._part(rows)
+        if self.points is not self.exact_points:
+            part.exact_points = self.exact_points.take(rows)
         part._clear()
         if self.is_exact and self.capacity == self.n:
             slots = self.fetch(np.arange(self.n))
@@ -103,6 +108,38 @@ class KernelRows:
             part._slot[:] = part._row[:] = np.arange(part.n)
             part._n_used = part.n
         return part
+
+    def _part(self, rows: Rows) -> KernelRows:
+        part = KernelRows.__new__(KernelRows)
+        part.kernel, part.cache_size, part.n_jobs, part.dtype = self.kernel, self.cache_size, self.n_jobs, self.dtype
+        part.points = part.exact_points = self.points.take(rows)
+        part.n, part.diagonal, part._is_guest = len(rows), self.diagonal[rows], False
+        return part
+
+    @contextmanager
+    def narrowed(self, rows: Rows) -> Generator[KernelRows]:
+        """The Gram matrix of some of the rows, in the memory of all, who have none of it meanwhile and start empty
+        afterwards. Sums in float64 are not to be asked of it."""
+        part = self._part(rows)
+        part._memory, part._is_guest = self._memory, True
+        part._lay_out(min(part.n, self._cache.nbytes // (self._cache.itemsize * part.n)))
+        part._move_in(self, rows)
+        try:
+            yield part
+        finally:
+            self._lay_out(self.capacity)
+
+    def _move_in(self, whole: KernelRows, rows: Rows) -> None:
+        """Keep what `whole` has of these rows and columns. It lies in the same memory, but never before its new place:
+        this must go from the first slot to the last."""
+        here = np.flatnonzero(whole._slot[rows] >= 0)
+        here = here[np.argsort(whole._slot[rows[here]])]
+        slots = whole._slot[rows[here]]
+        for new, old in enumerate(slots):
+            self._cache[new] = whole._cache[old, rows]
+        n = self._n_used = here.size
+        self._row[:n], self._slot[here] = here, np.arange(n)
+        self._stamp[:n], self._clock = whole._stamp[slots], whole._clock
 
     # --- the cache ----------------------------------------------------------------------------------------------------
 
@@ -161,9 +198,10 @@ class KernelRows:
 
     # --- what the solver asks -----------------------------------------------------------------------------------------
 
-    def block(self, rows: Rows, slots: Rows) -> Array:
-        """The Gram matrix of some rows among themselves, at `slots`; it holds until the next call in this thread."""
+    def block(self, rows: Rows) -> Array:
+        """The Gram matrix of some rows among themselves; it holds until the next call in this thread."""
         if self.is_exact or isinstance(self.kernel, GramFunction | RowFunction):
+            slots = self.fetch(rows)
             return np.ascontiguousarray(self._cache[slots[:, np.newaxis], rows])
         # Two copies: a table times itself goes to a BLAS routine for half the matrix, and NumPy mirrors it slowly
         some, others = self.points.take(rows), self.points.take(rows)

@@ -10,7 +10,8 @@ where y_i = 1, a_i > 0 where y_i = -1) has an f below that of one that may fall:
 (Keerthi et al., Improvements to Platt's SMO algorithm, 2001). Every outer step takes the variables that violate most
 into a block of 512, half of which stays from the step before, and runs SMO with second-order selection inside it
 (Platt 1998; Fan, Chen and Lin 2005; block and kept half: Wen et al., ThunderSVM, 2018). The nu-machines fix the sum of
-each class, so that pairs are taken and the gap is measured within a class.
+each class, so that pairs are taken and the gap is measured within a class. Where most variables are settled and the
+cache is small, steps go on among the others alone (`shrinking.py`).
 
 Kernel rows are float32 in large problems, so the gradient drifts: when it says "optimal", all rows that decide are
 computed anew in float64, and the run goes on if they do not agree. In small problems everything is float64, and an
@@ -20,7 +21,8 @@ active-set method (`active_set.py`) makes the last digits right.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +45,9 @@ FIRST_BLOCK = 128
 INNER_TOL, FINAL_TOL = 0.1, 0.5
 """A block is solved until its gap is this share of the gap of all, the next block needs no better one; and never to
 less than that share of tol."""
+
+PART_TOL = 0.9
+"""A problem that shrank is solved to this share of the tolerance: the gradient in float64 then seldom disagrees."""
 
 SAMPLE, LITTLE_NOISE = 64, 0.1
 """Rows on which float32 kernel values are compared with float64 ones, and the share of tol they may be wrong by."""
@@ -73,7 +78,7 @@ class Step(NamedTuple):
 
     step: int  # pairs moved so far
     objective: float
-    gap: float
+    gap: float  # among the active variables, while the problem is shrunk
     n_support: int
 
 
@@ -106,22 +111,40 @@ class Judgement(NamedTuple):
         ends = ends[np.abs(ends) < FAR]
         return float(ends.mean()) if ends.size else 0.0
 
+    def ends(self, problem: Problem) -> tuple[Any, Any]:
+        """The smallest f that may rise and the largest that may fall, for every variable among those it pairs with."""
+        if not problem.is_by_class:
+            return self.lowest.min(), self.highest.max()
+        side = (problem.y < 0.0).astype(np.int64)
+        return self.lowest[side], self.highest[side]
+
     def gap(self, is_by_class: bool) -> float:
         if is_by_class:
             return float(max(self.highest - self.lowest))
         return float(self.highest.max() - self.lowest.min())
 
 
+class Frozen(NamedTuple):
+    """What a part of a problem keeps of the whole at its start (`shrinking.py`)."""
+
+    objective: float  # of the whole
+    f: Floats  # [v] of the variables of the part
+    n_support: int  # among the others
+
+
 class Progress:
     """The variables of a run and the gradient they have; everything in place."""
 
-    def __init__(self, problem: Problem, rows: KernelRows) -> None:
+    def __init__(self, problem: Problem, rows: KernelRows, g: Floats | None = None) -> None:
         self.problem, self.rows = problem, rows
         self.alpha = problem.start.copy()
         self.shift = problem.y * problem.p
-        self.g = np.zeros(rows.n)
-        self._add(self.coefficients())
+        self.g = np.zeros(rows.n) if g is None else g
+        if g is None:
+            self._add(self.coefficients())
+        self.frozen: Frozen | None = None
         self.block: Rows = np.empty(0, np.int64)
+        self.block_size = BLOCK if rows.n >= MANY_ROWS else SMALL_BLOCK
         self.n_steps = 0
         self.records: list[Step] = []
 
@@ -131,9 +154,18 @@ class Progress:
 
     @property
     def objective(self) -> float:
-        """1/2 a'Qa + p'a, from g = K (a y)."""
+        """1/2 a'Qa + p'a, from g = K (a y); of the whole, also where this is a part."""
+        if self.frozen is not None:
+            # The change is quadratic: the step times the mean of the gradients before and after
+            by = (self.alpha - self.problem.start) * self.problem.y
+            return self.frozen.objective + float(0.5 * (by @ (self.frozen.f + self.f)))
         by = self.alpha * self.problem.y
         return float(0.5 * (by @ self.g[self.problem.row]) + self.problem.p @ self.alpha)
+
+    @property
+    def n_support(self) -> int:
+        """Variables that are not zero, of the whole."""
+        return int(np.count_nonzero(self.alpha)) + (0 if self.frozen is None else self.frozen.n_support)
 
     def coefficients(self) -> Floats:
         """sum a y of every row."""
@@ -191,14 +223,16 @@ def solve(
 
 
 def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> bool:
-    """Outer steps until the gap is at most tol (true) or the limit is reached (false)."""
-    target = tol
+    """Outer steps until the gap is at most tol (true) or no step or none within the limit is left (false)."""
+    from committee.svm.shrinking import active_rows, descend_among
+
+    target, may_shrink = tol, True
     while True:
         # Step 1: how far from optimal?
         judged = run.judge()
         gap = judged.gap(run.problem.is_by_class)
         if gap <= target:
-            if run.rows.is_exact:
+            if run.rows.is_exact or run.frozen is not None:
                 return True
             # Step 2: the float32 gradient says so; is it true?
             gap = _check_gradient(run, judged, tol)
@@ -208,9 +242,15 @@ def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> b
             judged = run.judge()
         if run.n_steps >= limit:
             return False
-        # Step 3: the variables that violate most
+        # Step 3: where most variables are settled, the others alone
+        active = active_rows(run, judged) if may_shrink else None
+        if active is not None:
+            aim = target if run.frozen is not None else PART_TOL * target
+            may_shrink = descend_among(run, active, partial(_descend, tol=aim, limit=limit), on_step)
+            continue
+        # Step 4: the variables that violate most
         run.block = _choose(run, judged)
-        # Step 4: SMO among them, then the gradient of all rows
+        # Step 5: SMO among them, then the gradient of all rows
         moved = _solve_block(run, judged, gap, min(target, tol), limit - run.n_steps)
         if not moved and gap <= 10.0 * tol and not run.rows.is_exact:
             return False  # float32 sees no better step
@@ -220,7 +260,7 @@ def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> b
 
 
 def _record(run: Progress, gap: float) -> Step:
-    step = Step(run.n_steps, run.objective, gap, int(np.count_nonzero(run.alpha)))
+    step = Step(run.n_steps, run.objective, gap, run.n_support)
     run.records.append(step)
     return step
 
@@ -234,9 +274,7 @@ def _check_gradient(run: Progress, judged: Judgement, tol: float) -> float:
     problem = run.problem
     coef = run.coefficients()
     support = np.flatnonzero(coef)
-    side = (problem.y < 0.0).astype(np.int64)
-    lowest = judged.lowest[side] if problem.is_by_class else judged.lowest.min()
-    highest = judged.highest[side] if problem.is_by_class else judged.highest.max()
+    lowest, highest = judged.ends(problem)
     width, noise = 10.0 * tol, np.inf
     while True:
         near = (judged.up <= lowest + width) | (judged.low >= highest - width)
@@ -267,7 +305,7 @@ def _rounding(rows: KernelRows, asked: Rows, support: Rows, coef: Floats) -> flo
 def _choose(run: Progress, judged: Judgement) -> Rows:
     """The newer half of the last block, filled up with the variables that violate most on either side."""
     n = run.problem.y.size
-    size = min(BLOCK if run.rows.n >= MANY_ROWS else SMALL_BLOCK, run.rows.capacity)
+    size = min(run.block_size, run.rows.capacity)
     if n <= size:
         return np.arange(n)
     size = min(size, FIRST_BLOCK << min(len(run.records), 10))
@@ -302,8 +340,7 @@ def _solve_block(run: Progress, judged: Judgement, gap: float, tol: float, limit
         block = block[np.argsort(problem.y[block] < 0.0, kind="stable")]
     q = len(block)
     n_first = int(np.count_nonzero(problem.y[block] > 0.0)) if problem.is_by_class else q
-    slots = rows.fetch(problem.row[block])
-    gram = rows.block(problem.row[block], slots)
+    gram = rows.block(problem.row[block])
     f = run.g[problem.row[block]] + run.shift[block]
     f -= judged.middle  # only differences count, and those of small numbers have more digits
     alpha = run.alpha[block]
@@ -317,5 +354,6 @@ def _solve_block(run: Progress, judged: Judgement, gap: float, tol: float, limit
     run.alpha[block] = alpha
     run.n_steps += int(n_steps)
     if moved.size:
-        rows.add(run.g, slots[moved], by[moved] * problem.y[block[moved]])
+        slots = rows.fetch(problem.row[block[moved]])
+        rows.add(run.g, slots, by[moved] * problem.y[block[moved]])
     return bool(moved.size)
