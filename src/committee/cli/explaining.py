@@ -60,13 +60,18 @@ def column_importances(known: KnownModel, frame: pl.DataFrame | None, seed: int)
 def _permuted(known: KnownModel, frame: pl.DataFrame, seed: int) -> list[Importance]:
     from committee.cli.tables import find_column
     from committee.explain.importances import permutation_importances, scaled_to_100
+    from committee.report.importances import log_likelihood
 
     recipe = known.facts.recipe
     frame = frame.filter(pl.col(find_column(frame, recipe.target)).is_not_null())
     if frame.height > MOST_ROWS:
         frame = frame.sample(MOST_ROWS, seed=seed)
-    X, y = apply_recipe(recipe, frame), known_target(known, frame)
-    found = permutation_importances(known.model, X, y, random_state=seed)
+    table, y, scoring = apply_recipe(recipe, frame), known_target(known, frame), None
+    if hasattr(known.model, "predict_proba"):  # on rows that it has seen a forest makes no error, whatever is exchanged
+        place = {label: code for code, label in enumerate(known.model.classes_.tolist())}
+        codes = np.array([place.get(label, -1) for label in y.tolist()])
+        table, y, scoring = table.filter(codes >= 0), codes[codes >= 0], log_likelihood
+    found = permutation_importances(known.model, table, y, scoring=scoring, random_state=seed)
     values = scaled_to_100(np.maximum(np.asarray(found.mean, np.float64), 0.0))
     return _sorted(found.names, values, "permutation")
 

@@ -98,7 +98,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--task", type=click.Choice(["auto", "classification", "regression"]), default="auto",
                      show_default=True, help="What the target is; auto looks at its values."),
         click.option("--metric", default="auto", metavar="NAME",
-                     help="What chooses: error, 'log loss', 'balanced error', 'brier score', '1 - auc', rmse, mae."),
+                     help="What chooses: error, 'log loss', 'balanced error', 'brier score', '1 - auc', rmse, mae, "
+                          "'1 - r2'."),
         click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Number of folds."),
         click.option("--held-out", type=Percentage(), default="0.2", show_default=True,
                      help="Share of the rows kept apart for the winner's error."),

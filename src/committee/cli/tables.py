@@ -38,6 +38,7 @@ TOO_GOOD = 0.01
 """A column alone that leaves less than this share of the error is suspicious."""
 
 MOST_NAMED = 6
+MOST_LISTED = 20
 
 
 class TableRecipe(NamedTuple):
@@ -150,7 +151,9 @@ def find_column(frame: pl.DataFrame, name: str) -> str:
     if name.strip().lower() in plain:
         return plain[name.strip().lower()]
     near = [plain[match] for match in get_close_matches(name.strip().lower(), list(plain), n=3, cutoff=0.5)]
-    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(frame.columns[:20])}."
+    more = f", and {frame.width - MOST_LISTED} more" if frame.width > MOST_LISTED else ""
+    there = f"There are: {', '.join(frame.columns[:MOST_LISTED])}{more}."
+    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else there
     raise TableError(f"No such column: {name!r}. {advice}")
 
 

@@ -183,7 +183,7 @@ def _less_squared_error(model: Any, X: Any, y: Any) -> float:
     return -float(np.mean((np.asarray(y, np.float64) - middle(np.asarray(model.predict(X), np.float64))) ** 2))
 
 
-def _log_likelihood(model: Any, X: Any, codes: NDArray[np.int64]) -> float:
+def log_likelihood(model: Any, X: Any, codes: NDArray[np.int64]) -> float:
     """Mean logarithm of the probability of the truth: it moves before answers do."""
     shares = np.asarray(model.predict_proba(X), np.float64)
     return float(np.mean(np.log(np.maximum(shares[np.arange(codes.size), codes], 1e-15))))
@@ -204,7 +204,7 @@ def _exchanged(found: Evidence, n_repeats: int = 3) -> Kind | None:
     if not found.is_classifier:
         scoring = _less_squared_error
     elif hasattr(found.model, "predict_proba"):
-        target, scoring = found.codes[rows], _log_likelihood
+        target, scoring = found.codes[rows], log_likelihood
     exchanged = permutation_importances(
         found.model, table, target, n_repeats=n_repeats, scoring=scoring, random_state=found.seed
     )

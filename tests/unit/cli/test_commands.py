@@ -138,6 +138,15 @@ def test_intervals_hold_the_truth_as_often_as_they_say(numbers: Made):
     assert result.stdout.splitlines()[0] == "prediction,low,high"
 
 
+def test_a_forest_is_explained_on_its_own_rows_too(classes: Made, tmp_path: Path):
+    """It makes no error there; but its probabilities suffer."""
+    fitted = run("fit", classes.table, "-t", "bought", "-m", "random forest", "-o", tmp_path / "forest")
+    assert fitted.exit_code == 0, fitted.output
+    (model,) = [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".json"]
+    said = json.loads(run("explain", model, classes.table, "--json").stdout)
+    assert said[0]["value"] == 100.0
+
+
 def test_explain_columns_and_rows(classes: Made, numbers: Made):
     permuted = json.loads(run("explain", classes.model, classes.table, "--json").stdout)
     assert {each["column"] for each in permuted[:2]} == {"x", "colour"}
