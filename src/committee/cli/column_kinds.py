@@ -37,9 +37,25 @@ FEWEST_FOR_IDENTIFIER = 20
 WORDS_OF_TEXT = 2.5
 """Mean number of words from which distinct strings are text rather than names of rows."""
 
-DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%b-%Y", "%b %d, %Y", "%Y%m%d")
-TIME_FORMATS = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M",
-                "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f")  # fmt: skip
+DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d-%b-%Y",
+                "%d %b %Y", "%b %d, %Y", "%Y%m%d")  # fmt: skip
+TIME_FORMATS = tuple(
+    f"{day}{between}{clock}"
+    for day in ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
+    for between in (" ", "T")
+    for clock in ("%H:%M:%S", "%H:%M", "%H:%M:%S%.f")
+)
+
+ZONE = r"(:\d{2}(?:\.\d+)?)\s*(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})$"
+"""The zone behind a time of day; moments are taken in UTC."""
+
+TIME_OF_DAY = r"^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?$"
+
+COMMA_DECIMALS, COMMA_THOUSANDS = "decimal comma", "comma between thousands"
+"""What a comma in the numbers of a column means; "" where there was none."""
+
+LOOKED_AT = 200
+"""Rows that tell which formats of dates to try on all."""
 
 IDENTIFIER_NAME = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|index|rownames?|rownumber|row)$|[a-z]Id$|^(Id|ID)")
 
@@ -53,7 +69,7 @@ class ColumnRecipe(NamedTuple):
     kind: Kind
     word: str  # why, for people; empty where there is nothing to say
     values: tuple[str, ...] = ()  # of a category whose rare values are put together: those that are kept
-    format: str = ""  # of dates that are text
+    format: str = ""  # of dates that are text; what a comma means in numbers that are text
     origin: float = 0.0  # of dates: the first day, as days since 1970
     parts: tuple[str, ...] = ()  # of dates: what varies
 
@@ -116,25 +132,41 @@ def _of_text(series: pl.Series) -> ColumnRecipe:
 
 
 def _number_in_text(name: str, present: pl.Series, numbers: pl.Series) -> ColumnRecipe:
+    comma = comma_in(present)
     others = present.filter(numbers.is_null()).unique(maintain_order=True)[:3].to_list()
-    word = f"holds numbers and {', '.join(map(repr, others))}, which count as missing" if others else ""
-    return ColumnRecipe(name, "number", word)
+    words = [f"holds numbers and {', '.join(map(repr, others))}, which count as missing"] if others else []
+    if comma:
+        words.append(f"has a {comma}" if comma == COMMA_DECIMALS else "has commas, which are taken to part thousands")
+    if bool(present.str.contains(TIME_OF_DAY).all()):
+        words.append("is a time of day, taken as seconds")
+    return ColumnRecipe(name, "number", "; ".join(words), format=comma)
 
 
 def _dates_in_text(name: str, present: pl.Series) -> ColumnRecipe | None:
     if present.str.contains(r"\d").mean() < NEARLY_ALL:  # pyright: ignore[reportOperatorIssue, reportOptionalOperand]
         return None
+    pattern = date_format(present)
+    return _date(parse_dates(present, pattern).alias(name), pattern) if pattern else None
+
+
+def date_format(present: pl.Series) -> str:
+    """The first format that nearly all of the texts have, "" if there is none."""
+    some = present[:LOOKED_AT]
     for pattern in (*TIME_FORMATS, *DATE_FORMATS):
-        parsed = parse_dates(present, pattern)
-        if parsed.is_not_null().mean() >= NEARLY_ALL:  # pyright: ignore[reportOperatorIssue, reportOptionalOperand]
-            return _date(parsed.alias(name), pattern)
-    return None
+        if _share(parse_dates(some, pattern)) >= NEARLY_ALL and _share(parse_dates(present, pattern)) >= NEARLY_ALL:
+            return pattern
+    return ""
+
+
+def _share(series: pl.Series) -> float:
+    """Of the values that are there."""
+    return 1.0 - series.null_count() / max(series.len(), 1)
 
 
 def _date(series: pl.Series, pattern: str) -> ColumnRecipe:
     if series.dtype == pl.Time or series.dtype == pl.Duration:
         return ColumnRecipe(series.name, "number", "is a time, taken as seconds")
-    moments = series.cast(pl.Datetime("us"))
+    moments = moments_of(series)
     parts = tuple(name for name, values in _all_parts(moments).items() if values.drop_nulls().n_unique() > 1)
     if not parts:
         return ColumnRecipe(series.name, "dropped", "is the same date wherever there is one")
@@ -181,7 +213,7 @@ def _shown(value: Any) -> str:
 def columns_from(recipe: ColumnRecipe, series: pl.Series) -> list[pl.Series]:
     """The columns that the recipe makes of this one: Float64 or Categorical."""
     if recipe.kind == "number":
-        return [as_numbers(series)]
+        return [as_numbers(series, recipe.format)]
     if recipe.kind == "date":
         return _date_parts(recipe, series)
     if recipe.kind == "text":
@@ -201,13 +233,19 @@ def columns_from(recipe: ColumnRecipe, series: pl.Series) -> list[pl.Series]:
     return []
 
 
-def as_numbers(series: pl.Series) -> pl.Series:
-    """As Float64, with null for what is no finite number. Text may have signs: $1,234.50, 12 %, 0,5, true."""
+def as_numbers(series: pl.Series, comma: str = "") -> pl.Series:
+    """As Float64, with null for what is no finite number. Text may have signs: $1,234.50, 12 %, 0,5, true, 12:30.
+
+    `comma` is what a comma means; without it the column tells.
+    """
     if is_textual(series):
         text = clean_text(series)
+        comma = comma or comma_in(text.drop_nulls())
         numbers = text.cast(pl.Float64, strict=False)
-        if numbers.null_count() > text.null_count():
-            numbers = numbers.fill_null(_signed_numbers(text))  # pyright: ignore[reportArgumentType]
+        if comma == COMMA_DECIMALS:
+            numbers = _signed_numbers(text, comma)
+        elif numbers.null_count() > text.null_count():
+            numbers = numbers.fill_null(_signed_numbers(text, comma))  # pyright: ignore[reportArgumentType]
     elif series.dtype == pl.Time or series.dtype == pl.Duration:
         numbers = series.to_physical() / (1e9 if series.dtype == pl.Time else 1e6)
     else:
@@ -215,20 +253,36 @@ def as_numbers(series: pl.Series) -> pl.Series:
     return numbers.to_frame().select(pl.when(pl.first().is_finite()).then(pl.first())).to_series().alias(series.name)
 
 
-def _signed_numbers(text: pl.Series) -> pl.Series:
-    """Currencies, percentages, commas between thousands or before decimals, true and false."""
-    plain = text.str.replace_all(r"^[\s$€£¥]+|[\s%$€£¥]+$", "").str.to_lowercase()
+def comma_in(present: pl.Series) -> str:
+    """What commas mean in a column of texts: 0,5 and 1234,5 and 1.234,56 have decimals; 1,234 may part thousands."""
+    plain = _without_signs(present)
+    decimals = plain.str.contains(r"^[-+]?(\d+|\d{1,3}(\.\d{3})+),\d+$")
+    grouped = plain.str.contains(r"^[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$")
+    if bool((decimals & ~grouped).any()):
+        return COMMA_DECIMALS
+    return COMMA_THOUSANDS if bool(grouped.any()) else ""
+
+
+def _without_signs(text: pl.Series) -> pl.Series:
+    return text.str.replace_all(r"^[\s$€£¥]+|[\s%$€£¥]+$", "").str.to_lowercase()
+
+
+def _signed_numbers(text: pl.Series, comma: str) -> pl.Series:
+    """Currencies, percentages, commas between thousands or before decimals, true and false, times of day as seconds."""
+    plain = _without_signs(text)
+    if comma == COMMA_DECIMALS:
+        plain = plain.str.replace_all(r"\.(\d{3})", "$1").str.replace(",", ".", literal=True)
     is_grouped = plain.str.contains(r"^[-+]?\d{1,3}(,\d{3})+(\.\d*)?$")
-    has_comma = plain.str.contains(r"^[-+]?\d+,\d+$")
-    table = pl.DataFrame({"plain": plain, "is_grouped": is_grouped, "has_comma": has_comma})
+    parts = [plain.str.extract(TIME_OF_DAY, k).cast(pl.Float64, strict=False) for k in (1, 2, 3)]
+    seconds = 3600.0 * parts[0] + 60.0 * parts[1] + parts[2].fill_null(0.0)
+    table = pl.DataFrame({"plain": plain, "is_grouped": is_grouped, "seconds": seconds})
     chosen = (
         pl.when("is_grouped").then(pl.col("plain").str.replace_all(",", ""))
-        .when("has_comma").then(pl.col("plain").str.replace(",", "."))
         .when(pl.col("plain") == "true").then(pl.lit("1"))
         .when(pl.col("plain") == "false").then(pl.lit("0"))
         .otherwise("plain")
     )  # fmt: skip
-    return table.select(chosen.cast(pl.Float64, strict=False)).to_series()
+    return table.select(chosen.cast(pl.Float64, strict=False).fill_null(pl.col("seconds"))).to_series()
 
 
 def is_textual(series: pl.Series) -> bool:
@@ -243,32 +297,40 @@ def clean_text(series: pl.Series) -> pl.Series:
 
 
 def parse_dates(text: pl.Series, pattern: str) -> pl.Series:
-    """Text as moments, null where it is none."""
+    """Text as moments in UTC, null where it is none."""
     if pattern in DATE_FORMATS:
         return text.str.strptime(pl.Date, pattern, strict=False).cast(pl.Datetime("us"))
-    return text.str.strptime(pl.Datetime("us"), pattern, strict=False)
+    local = text.str.replace(ZONE, "$1")
+    moments = local.str.strptime(pl.Datetime("us"), pattern, strict=False)
+    zone = text.str.extract(r":\d{2}(?:\.\d+)?\s*([+-]\d{2}:?\d{2})$", 1).str.replace(":", "", literal=True)
+    if zone.null_count() == zone.len():
+        return moments
+    hours, minutes = zone.str.slice(0, 3).cast(pl.Int64, strict=False), zone.str.slice(3).cast(pl.Int64, strict=False)
+    sign = pl.when(pl.col("zone").str.starts_with("-")).then(-1).otherwise(1)
+    table = pl.DataFrame({"moment": moments, "zone": zone, "hours": hours, "minutes": minutes})
+    ahead = pl.duration(minutes=(60 * pl.col("hours") + sign * pl.col("minutes")).fill_null(0))
+    return table.select(pl.col("moment") - ahead).to_series()
 
 
 def _date_parts(recipe: ColumnRecipe, series: pl.Series) -> list[pl.Series]:
-    if series.dtype == pl.String:
-        moments = _parse_any(clean_text(series), recipe.format)
+    if is_textual(series):
+        text = clean_text(series)
+        # Dates that were no text in training have no format: that of the texts is found.
+        moments = parse_dates(text, recipe.format or date_format(text.drop_nulls()) or DATE_FORMATS[0])
+    elif series.dtype.is_temporal() and series.dtype != pl.Time:
+        moments = moments_of(series)
     else:
-        moments = series.cast(pl.Datetime("us"), strict=False)
+        moments = pl.Series(series.name, [None] * series.len(), pl.Datetime("us"))
     found = _all_parts(moments)
     found["days"] = found["days"] - recipe.origin
     return [found[part].cast(pl.Float64).alias(f"{recipe.name}.{part}") for part in recipe.parts]
 
 
-def _parse_any(text: pl.Series, pattern: str) -> pl.Series:
-    """By the format of the recipe; dates that the file's reader understood by itself have none, so all are tried."""
-    moments = parse_dates(text, pattern or DATE_FORMATS[0])
-    if pattern:
-        return moments
-    for other in (*TIME_FORMATS, *DATE_FORMATS):
-        if moments.null_count() == text.null_count():
-            break
-        moments = moments.fill_null(parse_dates(text, other))  # pyright: ignore[reportArgumentType]
-    return moments
+def moments_of(series: pl.Series) -> pl.Series:
+    """Dates and moments of any zone as moments in UTC."""
+    if isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return series.cast(pl.Datetime("us"), strict=False)
 
 
 def _days(moments: pl.Series) -> pl.Series:

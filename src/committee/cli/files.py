@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Generator, Iterator
@@ -23,12 +24,19 @@ MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
 
 SEPARATORS = ",;\t|"
 
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+BLANK_LINE = re.compile(rb"\r?\n(?:[ \t]*\r?\n)+")
+
 ENDINGS: dict[str, Kind] = {
     ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".data": "csv",
     ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".ipc": "arrow", ".feather": "arrow",
-    ".ndjson": "ndjson", ".jsonl": "ndjson",
+    ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson",
 }  # fmt: skip
+
+DUPLICATED = "_duplicated_"
+"""Between the name that a column shares with an earlier one and a number."""
 
 BATCH_ROWS = 50_000
 BATCH_BYTES = 2**23
@@ -76,8 +84,15 @@ def _parse(data: bytes, kind: Kind, shown: str) -> pl.DataFrame:
     if kind == "arrow":
         return _reading(lambda: _read_arrow(data), shown)
     if kind == "ndjson":
-        return _reading(lambda: pl.read_ndjson(io.BytesIO(data), infer_schema_length=None), shown)
+        return _reading(lambda: _read_json(data), shown)
     return _reading(lambda: _read_csv(data, typed=True), shown)
+
+
+def _read_json(data: bytes) -> pl.DataFrame:
+    """An object in every line, or one array of objects."""
+    if data.lstrip()[:1] == b"[":
+        return pl.read_json(io.BytesIO(data), infer_schema_length=None)
+    return pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
 
 
 def _read_arrow(data: bytes) -> pl.DataFrame:
@@ -88,15 +103,43 @@ def _read_arrow(data: bytes) -> pl.DataFrame:
 
 
 def _read_csv(data: bytes, *, typed: bool) -> pl.DataFrame:
-    return pl.read_csv(
+    """Dates stay text: a recipe remembers their format, and batches are read as the whole was."""
+    data = _without_blank_lines(_decoded(data))
+    frame = pl.read_csv(
         io.BytesIO(data),
         separator=_separator(data),
         null_values=list(MISSING),
         infer_schema=typed,
         infer_schema_length=None,
-        try_parse_dates=typed,
-        encoding="utf8-lossy",
     )
+    return frame.rename({name: name.replace('""', '"') for name in frame.columns if '""' in name})
+
+
+def _decoded(data: bytes) -> bytes:
+    """As UTF-8 without a mark in front: files of spreadsheets come in UTF-16, older ones in Windows-1252."""
+    if data[:2] in UTF_16:
+        return data.decode("utf-16").encode()
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode("cp1252", errors="replace").encode()
+    return data
+
+
+def _without_blank_lines(data: bytes) -> bytes:
+    """Lines without a cell; those between quotes are part of one."""
+    data = data.lstrip(b"\r\n")
+    if not BLANK_LINE.search(data):
+        return data
+    if b'"' not in data:
+        return BLANK_LINE.sub(b"\n", data)
+    kept, is_open = list[bytes](), False
+    for line in data.splitlines(keepends=True):
+        if is_open or line.strip():
+            kept.append(line)
+        is_open ^= line.count(b'"') % 2 == 1
+    return b"".join(kept)
 
 
 def _reading(read: Any, shown: str) -> pl.DataFrame:
@@ -107,7 +150,18 @@ def _reading(read: Any, shown: str) -> pl.DataFrame:
         raise TableError(f"{shown} cannot be read as a table: {first}") from error
     if frame.width == 0:
         raise TableError(f"{shown} has no columns.")
-    return frame.rename({name: name.strip() for name in frame.columns if name != name.strip()})
+    frame.columns = _distinct_names([name.strip() for name in frame.columns])
+    return frame
+
+
+def _distinct_names(names: list[str]) -> list[str]:
+    """Names that are empty or there already get one of their own, as the reader of CSV files gives them."""
+    found = list[str]()
+    for place, name in enumerate(names, start=1):
+        wanted = name or f"column {place}"
+        taken = (other for number in range(len(names)) if (other := f"{wanted}{DUPLICATED}{number}") not in found)
+        found.append(next(taken) if wanted in found else wanted)
+    return found
 
 
 def _existing(source: str) -> Path:
@@ -144,8 +198,8 @@ def _sniff_kind(data: bytes) -> Kind:
 
 
 def _separator(data: bytes) -> str:
-    """The separator that stands most often in the first line."""
-    first = data.split(b"\n", 1)[0]
+    """The separator that stands most often in the first line, outside of quotes."""
+    first = re.sub(rb'"[^"]*"', b"", data.split(b"\n", 1)[0])
     return max(SEPARATORS, key=lambda each: first.count(each.encode()))
 
 
@@ -193,14 +247,20 @@ def _iterate_csv(stream: IO[bytes], shown: str, batch_bytes: int, head: bytes = 
     header = b""
     rest, is_first = head, True
     while True:
-        block = stream.read(batch_bytes)
-        data = rest + block
+        try:
+            block = stream.read(batch_bytes)
+        except (OSError, EOFError) as error:
+            raise TableError(f"{shown} cannot be read: {error}") from error
+        data = (rest + block).lstrip(b"\r\n") if is_first else rest + block
+        if is_first and data[:2] in UTF_16:  # a line break has two bytes there
+            data, block = _decoded(data + stream.read()), b""
         cut = len(data) if not block else _last_whole_line(data)
         lines, rest = data[:cut], data[cut:]
         if is_first and lines:
-            header, _, lines = lines.partition(b"\n")
+            end = _first_whole_line(lines)
+            header, lines = lines[:end].rstrip(b"\r\n") + b"\n", lines[end:]
         if (lines.strip() or is_first) and header:
-            yield _reading(lambda text=header + b"\n" + lines: _read_csv(text, typed=False), shown)
+            yield _reading(lambda text=header + lines: _read_csv(text, typed=False), shown)
             is_first = False
         if not block:
             if is_first:
@@ -211,12 +271,37 @@ def _iterate_csv(stream: IO[bytes], shown: str, batch_bytes: int, head: bytes = 
 def _last_whole_line(data: bytes) -> int:
     """Where the last whole line ends: a line break between quotes is part of a cell."""
     cut = data.rfind(b"\n") + 1
-    while cut > 0 and data.count(b'"', 0, cut) % 2:
-        cut = data.rfind(b"\n", 0, cut - 1) + 1
+    n_quotes = data.count(b'"', 0, cut)
+    while cut > 0 and n_quotes % 2:
+        before = data.rfind(b"\n", 0, cut - 1) + 1
+        n_quotes -= data.count(b'"', before, cut)
+        cut = before
     return cut
 
 
+def _first_whole_line(data: bytes) -> int:
+    """Where the first line ends, its break included."""
+    cut = data.find(b"\n") + 1
+    while cut > 0 and data.count(b'"', 0, cut) % 2:
+        cut = data.find(b"\n", cut) + 1
+    return cut or len(data)
+
+
 # --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def require_writable(folder: Path) -> None:
+    """Raise before the work, not after it, where nothing can be written to a folder that may not exist yet."""
+    place = folder.absolute()
+    while not place.exists():
+        place = place.parent
+    try:
+        with tempfile.TemporaryDirectory(dir=place, prefix=".committee."):
+            pass
+    except OSError as error:
+        raise TableError(
+            f"Nothing can be written to {folder}: {error.strerror}. Name another place with -o."
+        ) from error
 
 
 @contextmanager

@@ -150,10 +150,12 @@ def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet:
     """
     with helpful_errors():
         from committee.cli.comparing import print_outcome, results, run, split_names, write_outputs
+        from committee.cli.files import require_writable
         from committee.cli.showing import console
 
         out = console(quiet)
         request = _request(table, split_names(asked.pop("methods")), asked)
+        require_writable(output_dir)
         outcome = run(request, out)
         written = write_outputs(outcome, request, output_dir, out, page=not no_report)
         print_outcome(outcome, written, out)
@@ -177,11 +179,13 @@ def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **ask
     """
     with helpful_errors():
         from committee.cli.comparing import print_outcome, results, run
+        from committee.cli.files import require_writable
         from committee.cli.models import write_model
         from committee.cli.showing import console
 
         out = console(quiet)
         request = _request(table, (method,), asked)
+        require_writable(output.parent)
         outcome = run(request, out)
         output.parent.mkdir(parents=True, exist_ok=True)
         write_model(output, outcome.model, outcome.facts)

@@ -12,11 +12,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from committee.cli.files import STDIN, TableError, iterate_frames, kind_of, whole_file
+from committee.cli.files import ENDINGS, STDIN, TableError, iterate_frames, kind_of, whole_file
 from committee.cli.models import KnownModel, inner_model
 from committee.cli.tables import apply_recipe
 
 Floats = NDArray[np.float64]
+
+
+ANSWER = "prediction"
 
 
 class Wish(NamedTuple):
@@ -31,9 +34,12 @@ class Wish(NamedTuple):
 
 def predict_batches(known: KnownModel, source: str, wish: Wish) -> Iterator[pl.DataFrame]:
     """The answers, batch by batch, in the order of the rows."""
-    for frame in iterate_frames(source, batch_rows=wish.batch_rows):
+    for number, frame in enumerate(iterate_frames(source, batch_rows=wish.batch_rows)):
         if frame.height:
             yield predict_frame(known, frame, wish)
+        elif number == 0:  # a table without rows gets an answer without rows
+            apply_recipe(known.facts.recipe, frame)
+            yield pl.DataFrame([*_handed_through(frame, wish.keep), pl.Series(ANSWER, [], pl.String)])
 
 
 def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.DataFrame:
@@ -41,8 +47,8 @@ def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.Data
     recipe, model = known.facts.recipe, known.model
     X = apply_recipe(recipe, frame)
     answer = model.predict(X)
-    columns = [frame[name] for name in _kept(frame, wish.keep)]
-    columns.append(pl.Series("prediction", answer.tolist()))
+    columns = _handed_through(frame, wish.keep)
+    columns.append(pl.Series(ANSWER, answer.tolist()))
     if wish.probabilities:
         columns += _probabilities(model, X)
     if wish.interval is not None:
@@ -50,6 +56,11 @@ def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.Data
     if wish.votes:
         columns += member_votes(model, X)
     return pl.DataFrame(columns)
+
+
+def _handed_through(frame: pl.DataFrame, keep: tuple[str, ...]) -> list[pl.Series]:
+    """Columns of the table under their names, but for one that is called as the answers are."""
+    return [frame[name].alias(f"{name} of the table" if name == ANSWER else name) for name in _kept(frame, keep)]
 
 
 def _kept(frame: pl.DataFrame, keep: tuple[str, ...]) -> list[str]:
@@ -126,6 +137,10 @@ def write_predictions(batches: Iterator[pl.DataFrame], output: str) -> int:
     if output == STDIN:
         return _write_csv(batches, sys.stdout.buffer, flush=True)
     path, kind = Path(output), kind_of(output)
+    if path.suffix and path.suffix.lower() not in (*ENDINGS, ".gz"):
+        raise TableError(f"Answers cannot be written as {path.suffix}: take {', '.join(ENDINGS)}.")
+    if path.is_dir():
+        raise TableError(f"{output} is a directory: name a file in it.")
     with whole_file(path) as draft:
         if kind in ("csv", "ndjson"):
             with draft.open("wb") as stream:
@@ -158,8 +173,6 @@ def _write_columnar(batches: Iterator[pl.DataFrame], draft: Path, kind: str) -> 
         for number, batch in enumerate(batches):
             batch.write_ipc(Path(folder) / f"{number:08d}.arrow")
             n_rows += batch.height
-        if n_rows == 0:
-            raise TableError("The table has no rows.")
         parts = pl.scan_ipc(Path(folder) / "*.arrow")
         if kind == "parquet":
             parts.sink_parquet(draft)

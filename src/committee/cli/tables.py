@@ -16,8 +16,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from committee.cli.column_kinds import ColumnRecipe, as_numbers, clean_text, columns_from, is_textual, recipe_for
-from committee.cli.files import TableError
+from committee.cli.column_kinds import (
+    MOST_EXACT,
+    NEARLY_ALL,
+    ColumnRecipe,
+    as_numbers,
+    clean_text,
+    columns_from,
+    date_format,
+    is_textual,
+    recipe_for,
+)
+from committee.cli.files import DUPLICATED, TableError
 
 Task = Literal["classification", "regression"]
 Floats = NDArray[np.float64]
@@ -36,6 +46,11 @@ LOOKED_AT = 5000
 
 TOO_GOOD = 0.01
 """A column alone that leaves less than this share of the error is suspicious."""
+
+ROW_NUMBER = "\0row number of the file"
+"""No column of a file is called so."""
+
+LARGEST_TARGET = 1e150
 
 MOST_NAMED = 6
 MOST_LISTED = 20
@@ -106,17 +121,21 @@ def read_training_table(
     """Features and target of a table, with what is odd about it."""
     target, weights, group, time = (find_column(frame, name) if name else "" for name in (target, weights, group, time))
     dropped, kept = ([find_column(frame, name) for name in names] for names in (drop, keep))
-    frame, notes = _usable_rows(frame.with_row_index("row number of the file"), target, drop_duplicates)
+    if target in dropped:
+        raise TableError(f"{target!r} is the target: it cannot be dropped.")
+    doubles = _shared_names(frame, target)
+    frame, notes = _usable_rows(frame.with_row_index(ROW_NUMBER), target, drop_duplicates)
     chosen: Task = _guess_task(frame[target]) if task == "auto" else task
     frame, more = _usable_targets(frame, target, chosen)
     y, labels = _read_target(frame[target], chosen)
-    special = {target, weights, group, time, "row number of the file"}
+    of_target = _target_warnings(y, chosen)
+    special = {name for name in (target, weights, group, time, ROW_NUMBER) if name}
     recipes = [_recipe(frame[name], dropped, kept) for name in frame.columns if name not in special]
     recipes, leaks = _without_leaks(_without_twins(recipes, frame, kept), frame, y, chosen, kept)
     recipe = TableRecipe(target, chosen, tuple(recipes), labels, weights, group, time)
     if not recipe.kept:
         raise TableError("No column is left to learn from: " + "; ".join(f"{r.name} {r.word}" for r in recipes[:8]))
-    warnings = (*notes, *more, *_target_warnings(y, chosen), *_column_words(recipes), *leaks)
+    warnings = (*doubles, *notes, *more, *of_target, *_column_words(recipes), *leaks)
     return TableReading(
         X=apply_recipe(recipe, frame),
         y=y,
@@ -125,7 +144,7 @@ def read_training_table(
         weights=_weights(frame, weights),
         groups=clean_text(frame[group]).fill_null("").to_numpy() if group else None,
         times=_times(frame[time]) if time else None,
-        rows=frame["row number of the file"].to_numpy().astype(np.int64),
+        rows=frame[ROW_NUMBER].to_numpy().astype(np.int64),
     )
 
 
@@ -140,7 +159,15 @@ def apply_recipe(recipe: TableRecipe, frame: pl.DataFrame) -> pl.DataFrame:
             f"The table has no column {', '.join(map(repr, missing[:MOST_NAMED]))}, which the model needs.{advice} "
             f"It has: {', '.join(frame.columns[:20])}."
         )
-    return pl.DataFrame([made for column in recipe.kept for made in columns_from(column, frame[column.name])])
+    made = [one for column in recipe.kept for one in columns_from(column, frame[column.name])]
+    taken = set[str]()
+    for place, one in enumerate(made):
+        name = one.name
+        while name in taken:  # a date "d" makes "d.year", and the table may have one
+            name += "'"
+        taken.add(name)
+        made[place] = one.alias(name)
+    return pl.DataFrame(made)
 
 
 def find_column(frame: pl.DataFrame, name: str) -> str:
@@ -157,6 +184,19 @@ def find_column(frame: pl.DataFrame, name: str) -> str:
     raise TableError(f"No such column: {name!r}. {advice}")
 
 
+def _shared_names(frame: pl.DataFrame, target: str) -> list[str]:
+    """Columns that had the name of an earlier one; of two targets the right one cannot be known."""
+    notes: list[str] = []
+    for name in frame.columns:
+        shared, mark, number = name.rpartition(DUPLICATED)
+        if not mark or not number.isdigit() or shared not in frame.columns:
+            continue
+        if shared == target:
+            raise TableError(f"More than one column is called {target!r}: rename those that are not the target.")
+        notes.append(f"More than one column is called {shared!r}; another one is taken as {name!r}.")
+    return notes
+
+
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
@@ -170,7 +210,7 @@ def _usable_rows(frame: pl.DataFrame, target: str, drop_duplicates: bool) -> tup
         frame = frame.filter(~is_missing)
     if frame.height == 0:
         raise TableError(f"No row has a value of {target!r}.")
-    columns = [name for name in frame.columns if name != "row number of the file"]
+    columns = [name for name in frame.columns if name != ROW_NUMBER]
     if n_copies := frame.height - frame.select(columns).n_unique():
         if drop_duplicates:
             frame = frame.unique(subset=columns, maintain_order=True)
@@ -189,7 +229,9 @@ def _usable_targets(frame: pl.DataFrame, target: str, task: Task) -> tuple[pl.Da
         numbers = as_numbers(frame[target])
         if n_bad := numbers.null_count():
             if n_bad > 0.5 * frame.height:
-                raise TableError(f"{target!r} holds text, no numbers: regression is impossible, take --task class.")
+                raise TableError(
+                    f"{target!r} holds text, no numbers: regression is impossible, take --task classification."
+                )
             return frame.filter(numbers.is_not_null()), [f"{n_bad} rows whose {target!r} is no number are left out."]
         return frame, []
     labels = clean_text(frame[target])
@@ -215,11 +257,17 @@ def _guess_task(target: pl.Series) -> Task:
             return "classification"
         text = clean_text(target).drop_nulls()
         numbers = as_numbers(text)
-        if numbers.null_count() or bool(text.str.to_lowercase().is_in(["true", "false"]).all()):
+        if date_format(text):
+            raise TableError(f"{target.name!r} holds dates: turn it into a number, such as days, or into classes.")
+        if numbers.null_count() > (1.0 - NEARLY_ALL) * text.len():
+            return "classification"
+        if bool(text.str.to_lowercase().is_in(["true", "false"]).all()):
+            return "classification"
+        if numbers.null_count() and numbers.n_unique() <= MANY_VALUES:  # codes and a few words: all are classes
             return "classification"
         target = numbers
     numbers = target.drop_nulls().cast(pl.Float64)
-    is_whole = bool((numbers == numbers.floor()).all())
+    is_whole = bool((numbers == numbers.floor()).all()) and float(numbers.abs().max() or 0.0) <= MOST_EXACT  # pyright: ignore[reportArgumentType]
     return "classification" if is_whole and numbers.n_unique() <= MANY_VALUES else "regression"
 
 
@@ -230,7 +278,7 @@ def _read_target(target: pl.Series, task: Task) -> tuple[NDArray[Any], Literal["
         return target.to_numpy(), "bool"
     if target.dtype.is_numeric():
         numbers = target.cast(pl.Float64)
-        if bool((numbers == numbers.floor()).all()):
+        if bool((numbers == numbers.floor()).all()) and float(numbers.abs().max() or 0.0) <= MOST_EXACT:  # pyright: ignore[reportArgumentType]
             return target.cast(pl.Int64).to_numpy(), "int"
     return np.array(clean_text(target).to_list(), dtype=object), "str"
 
@@ -239,6 +287,8 @@ def _target_warnings(y: NDArray[Any], task: Task) -> list[str]:
     if task == "regression":
         if np.ptp(y) == 0:
             raise TableError(f"The target is {y[0]:g} in every row: there is nothing to learn.")
+        if np.abs(y).max() > LARGEST_TARGET:
+            raise TableError(f"The target goes beyond {LARGEST_TARGET:g}, whose squares are no numbers: divide it.")
         return []
     classes, counts = np.unique(y, return_counts=True)
     if classes.size < 2:
@@ -335,7 +385,8 @@ def _is_target(recipe: ColumnRecipe, series: pl.Series, y: NDArray[Any], task: T
         return series.n_unique() == n_classes == pl.DataFrame({"x": series, "y": y}).n_unique()
     if recipe.kind != "number":
         return False
-    x = as_numbers(series).to_numpy()
+    x = as_numbers(series, recipe.format).to_numpy()
+    x = x / max(float(np.abs(x).max()), 1e-300)  # squares of huge numbers are none
     spread = float(np.std(x)) * float(np.std(y))
     if spread == 0.0 or x.size < 10:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 import subprocess
@@ -270,3 +271,44 @@ def test_small_parts():
     assert thinned(np.array([3.0, np.nan, 1.0])) == [1.0, 3.0]
     assert len(thinned(RNG.normal(size=5000))) == 1000
     assert Request("t.csv", "y").methods == ()
+
+
+# --- what a new user met ----------------------------------------------------------------------------------------------
+
+
+def test_answers_have_a_row_for_every_row_and_a_header_without_any(classes: Made, tmp_path: Path):
+    lines = classes.table.read_text().splitlines()
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join([*lines[:3], "", *lines[3:6], "", ""]))
+    assert len(run("predict", classes.model, table, "-q").stdout.splitlines()) == 1 + 5
+    table.write_text(lines[0] + "\n")
+    for name in ("o.csv", "o.parquet"):
+        assert run("predict", classes.model, table, "-o", tmp_path / name).exit_code == 0
+    assert (tmp_path / "o.csv").read_text().splitlines() == ["prediction"]
+    assert pl.read_parquet(tmp_path / "o.parquet").columns == ["prediction"]
+
+
+def test_answers_can_be_predicted_on_again(classes: Made, tmp_path: Path):
+    first = tmp_path / "o.csv"
+    assert run("predict", classes.model, classes.table, "--keep", "all", "-o", first).exit_code == 0
+    again = run("predict", classes.model, first, "--keep", "all", "-q")
+    assert again.exit_code == 0, again.output
+    assert {"prediction", "prediction of the table"} <= set(again.stdout.splitlines()[0].split(","))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("predict", "MODEL", "TABLE", "-o", "answers.xlsx"), "cannot be written as .xlsx"),
+        (("predict", "MODEL", "BROKEN"), "cannot be read"),
+        (("compare", "TABLE", "-t", "bought", "-o", "/proc/nothing"), "Nothing can be written to"),
+        (("compare", "TABLE", "-t", "bought", "--drop", "bought"), "cannot be dropped"),
+    ],
+)
+def test_more_requests_that_cannot_be_met(words: tuple[str, ...], message: str, classes: Made, tmp_path: Path):
+    broken = tmp_path / "broken.csv.gz"
+    broken.write_bytes(gzip.compress(classes.table.read_bytes())[:-20])
+    places = {"MODEL": classes.model, "TABLE": classes.table, "BROKEN": broken}
+    result = run(*(places.get(word, word) for word in words))
+    assert result.exit_code == 2
+    assert message in result.output

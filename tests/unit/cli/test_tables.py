@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from committee.cli.column_kinds import as_numbers, recipe_for
+from committee.cli.column_kinds import as_numbers, columns_from, parse_dates, recipe_for
 from committee.cli.files import TableError, iterate_frames, kind_of, read_frame, whole_file
 from committee.cli.tables import TableReading, TableRecipe, apply_recipe, read_training_table
 
@@ -45,7 +45,10 @@ def said(reading: TableReading, name: str) -> str:
         ([date(2020, 1, 1) + timedelta(days=i) for i in range(N)], "date", "is a date"),
         ([f"{i % 28 + 1:02d}.03.2021" for i in range(N)], "date", "is a date"),
         (["1.5", "2", "unknown"] + ["3"] * 57, "number", "'unknown', which count as missing"),
-        (["$1,234.50", "12 %", "0,5"] * 20, "number", ""),
+        (["$1,234.50", "12 %", "7"] * 20, "number", "taken to part thousands"),
+        (["0,5", "0,257", "1.234,5 €", "7"] * 15, "number", "has a decimal comma"),
+        (["12:30:15", "7:05", "23:59"] * 20, "number", "is a time of day"),
+        (["2021-03-04T10:00:00Z", "2021-03-05T11:00:00+02:00", "2021-04-05 11:00:00.25 UTC"] * 20, "category", ""),
         ([[1, 2]] * N, "dropped", "neither number nor text"),
         ([float("inf"), 1.0] * 30, "number", "infinite values"),
     ],
@@ -57,7 +60,7 @@ def test_what_a_column_is(values: list[object], kind: str, word: str):
 
 
 def test_numbers_with_signs():
-    text = pl.Series(["$1,234.50", "12 %", "0,5", "-7", "1e3", "TRUE", "n.k.", None, "1,234,567", "inf"])
+    text = pl.Series(["$1,234.50", "12 %", "0.5", "-7", "1e3", "TRUE", "n.k.", None, "1,234,567", "inf"])
     assert as_numbers(text).to_list() == [1234.5, 12.0, 0.5, -7.0, 1000.0, 1.0, None, None, 1234567.0, None]
 
 
@@ -258,3 +261,117 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path):
         interrupted()
     assert path.read_text() == "new"
     assert list(path.parent.iterdir()) == [path]
+
+
+# --- texts that are numbers and dates ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["0,257", "0,71", "12,5", "-3"], [0.257, 0.71, 12.5, -3.0]),
+        (["40.942,86", "1.234", "0,5"], [40942.86, 1234.0, 0.5]),
+        (["1,234", "12,345.5", "7"], [1234.0, 12345.5, 7.0]),
+        (["1.5", "2e3", "true"], [1.5, 2000.0, 1.0]),
+        (["€ 1.234,50", "5 %", "0,1"], [1234.5, 5.0, 0.1]),
+        (["12:30", "00:00:10.5", "1:00"], [45000.0, 10.5, 3600.0]),
+    ],
+)
+def test_the_column_tells_what_a_comma_means(texts: list[str], numbers: list[float]):
+    assert as_numbers(pl.Series("c", texts)).to_list() == numbers
+
+
+def test_a_batch_without_a_hint_is_read_as_the_table_was():
+    table = pl.Series("c", ["0,257", "0,71", "1,234"] * 20)
+    recipe = recipe_for(table)
+    batch = pl.Series("c", ["1,234", "2,000"])
+    assert columns_from(recipe, batch)[0].to_list() == [1.234, 2.0]
+    assert as_numbers(batch).to_list() == [1234.0, 2000.0]
+
+
+STAMPS = [
+    "%Y-%m-%d", "%d.%m.%Y", "%d-%m-%Y", "%d/%m/%Y", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S+02:00",
+    "%d/%m/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S+0000", "%d.%m.%Y %H:%M", "%Y-%m-%dT%H:%M",
+    "%Y-%m-%dT%H:%M:%S.%fZ", "%d %b %Y",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("stamp", STAMPS)
+def test_dates_of_a_file_are_read_in_batches_as_in_training(stamp: str, tmp_path: Path):
+    days = [datetime(2021, 1, 3, 9, 30) + timedelta(days=5 * i, hours=i % 11) for i in range(N)]
+    file = tmp_path / "t.csv"
+    file.write_text("\n".join(["d,x,y", *(f"{day.strftime(stamp)},{i},{i * 1.5}" for i, day in enumerate(days))]))
+    reading = read_training_table(read_frame(str(file)), "y")
+    days_column = reading.X["d.days"].to_numpy()
+    assert days_column[0] == 0.0
+    assert days_column[10] - days_column[0] == pytest.approx(50.0, abs=1.0)
+    batches = [apply_recipe(reading.recipe, frame) for frame in iterate_frames(str(file), batch_bytes=700)]
+    assert len(batches) > 1
+    np.testing.assert_array_equal(pl.concat(batches)["d.days"].to_numpy(), days_column)
+
+
+def test_zones_of_moments_are_taken_off():
+    text = pl.Series("d", ["2021-03-04T10:00:00Z", "2021-03-04T12:00:00+02:00", "2021-03-04T05:30:00-04:30"])
+    assert parse_dates(text, "%Y-%m-%dT%H:%M:%S").n_unique() == 1
+
+
+def test_a_target_of_numbers_with_a_few_words_is_a_regression():
+    y = [str(value) for value in RNG.normal(size=N)]
+    y[3] = "n.a."
+    reading = read_training_table(pl.DataFrame({"x": RNG.normal(size=N), "y": y}), "y")
+    assert reading.recipe.task == "regression"
+    assert reading.y.size == N - 1
+    assert any("1 rows whose 'y' is no number" in warning for warning in reading.warnings)
+
+
+def test_names_that_are_shared_or_empty(tmp_path: Path):
+    file = tmp_path / "t.csv"
+    file.write_text("\n".join(["x, x,,y", *(f"{i % 7},{i % 5},{i % 3},{i % 2}" for i in range(60))]))
+    frame = read_frame(str(file))
+    assert frame.columns == ["x", "x_duplicated_0", "column 3", "y"]
+    reading = read_training_table(frame, "y")
+    assert any("More than one column is called 'x'" in warning for warning in reading.warnings)
+    assert "column 3" in reading.X.columns
+    file.write_text("\n".join(["x,y,y", *(f"{i % 7},{i % 5},{i % 3}" for i in range(60))]))
+    with pytest.raises(TableError, match="More than one column is called 'y'"):
+        read_training_table(read_frame(str(file)), "y")
+
+
+def test_huge_targets_and_made_names_and_dropped_targets():
+    frame = pl.DataFrame({"x": RNG.normal(size=N), "y": [1e17, 2e17] * (N // 2)})
+    assert read_training_table(frame, "y").recipe.task == "regression"
+    with pytest.raises(TableError, match="divide it"):
+        read_training_table(frame.with_columns(pl.col("y") * 1e283), "y")
+    huge = frame.with_columns(z=pl.col("x") * 1e300)
+    assert "z" in read_training_table(huge, "y").X.columns
+    days = [date(2019, 1, 1) + timedelta(days=40 * i) for i in range(N)]
+    both = pl.DataFrame({"d": days, "d.year": RNG.normal(size=N), "y": RNG.normal(size=N)})
+    assert {"d.year", "d.year'"} <= set(read_training_table(both, "y").X.columns)
+    with pytest.raises(TableError, match="cannot be dropped"):
+        read_training_table(both, "y", drop=["y"])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\n\nx,y\n1,2\n\n3,4\n\n", b"x;y\n1;2\n   \n3;4", b'x,y\n"1",2\n\n3,4\n', "x,y\n1,2\n3,4\n".encode("utf-16"),
+        b"\xef\xbb\xbfx,y\r\n1,2\r\n\r\n3,4\r\n", b'[{"x": 1, "y": 2}, {"x": 3, "y": 4}]',
+        b'{"x": 1, "y": 2}\n{"x": 3, "y": 4}',
+    ],
+)  # fmt: skip
+def test_files_as_they_come(data: bytes, tmp_path: Path):
+    file = tmp_path / ("t.json" if b"{" in data else "t.csv")
+    file.write_bytes(data)
+    whole = read_frame(str(file))
+    assert whole.rows() == [(1, 2), (3, 4)]
+    assert whole.columns == ["x", "y"]
+    batches = pl.concat(list(iterate_frames(str(file))))
+    assert batches.select(pl.all().cast(pl.Int64)).rows() == whole.rows()
+
+
+def test_letters_of_old_files_stay_apart(tmp_path: Path):
+    file = tmp_path / "t.csv"
+    file.write_bytes('x,"a ""b"", c"\nMünchen,1\nKöln,2\n'.encode("latin-1"))
+    frame = read_frame(str(file))
+    assert frame.columns == ["x", 'a "b", c']
+    assert frame["x"].to_list() == ["München", "Köln"]
