@@ -511,7 +511,11 @@ def _held_out_scores(estimator: Any, problem: _Problem, groups: Any) -> tuple[di
     scores = {metric: loss_of(metric, truth, said, weight) for metric in problem.metrics}
     labels = np.arange(apart.size) if groups is None else np.asarray(groups)[apart]
     codes = np.unique(labels, return_inverse=True)[1].ravel()
-    return scores, standard_error(problem.metric, truth, said, weight, codes, problem.seed)
+    error = standard_error(problem.metric, truth, said, weight, codes, problem.seed)
+    if problem.metric == "error" and error == 0.0:  # none is wrong, or all: few rows do not prove it (Laplace)
+        share = 1.0 / (codes.max() + 3.0)
+        error = float(np.sqrt(share * (1.0 - share) / (codes.max() + 1.0)))
+    return scores, error
 
 
 def _nested_errors(results: Sequence[MethodResult], forward: bool) -> Floats:

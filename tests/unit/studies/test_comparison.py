@@ -308,3 +308,11 @@ def test_foreign_estimators_take_part():
     comparison, model = compare(SONAR.X, SONAR.y, methods={"dummy": DummyClassifier(strategy="stratified")}, cv=2)
     assert comparison.result("dummy").parameters == {"strategy": "stratified"}
     assert isinstance(model, DummyClassifier)
+
+
+def test_no_error_among_few_rows_is_no_certainty():
+    x = np.linspace(-1.0, 1.0, 40)[:, np.newaxis]
+    found, _ = compare(x, np.where(x[:, 0] > 0, "a", "b"), methods=["pruned tree"], cv=2, seed=0)
+    n = found.held_out.size
+    assert found.held_out_scores["error"] == 0.0
+    assert found.held_out_error_se == pytest.approx(np.sqrt((n + 1.0) / (n + 2.0) ** 2 / n))
