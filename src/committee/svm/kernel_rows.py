@@ -40,8 +40,9 @@ PIECE = 1024
 LARGEST_SINGLE = 1e15
 """Kernel values beyond it are kept in float64: sums of squares of float32 would overflow."""
 
-SPARE = 128 * MEGABYTE
-"""The largest memory that stays for the next problem: touching fresh memory costs as much as filling it."""
+SPARE = 200 * MEGABYTE
+"""The largest memory that stays for the next problem, the cache as it comes: touching fresh memory costs as much as
+filling it."""
 
 _local = threading.local()
 _lock = threading.Lock()
