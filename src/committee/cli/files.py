@@ -95,6 +95,12 @@ def _read_json(data: bytes) -> pl.DataFrame:
     return pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
 
 
+def _is_arrow_file(path: Path) -> bool:
+    """Rather than Arrow's streaming format, which has no footer."""
+    with path.open("rb") as stream:
+        return stream.read(6) == b"ARROW1"
+
+
 def _read_arrow(data: bytes) -> pl.DataFrame:
     """Arrow's file format, or its streaming format."""
     if data[:6] == b"ARROW1":
@@ -215,7 +221,7 @@ def iterate_frames(source: str, batch_rows: int = BATCH_ROWS, batch_bytes: int =
     if kind == "csv":
         with _open(path) as stream:
             yield from _iterate_csv(stream, source, batch_bytes)
-    elif kind == "ndjson":
+    elif kind == "ndjson" or (kind == "arrow" and not _is_arrow_file(path)):
         yield from read_frame(source).iter_slices(batch_rows)
     else:
         scan = pl.scan_parquet(path) if kind == "parquet" else pl.scan_ipc(path)

@@ -369,6 +369,17 @@ def test_files_as_they_come(data: bytes, tmp_path: Path):
     assert batches.select(pl.all().cast(pl.Int64)).rows() == whole.rows()
 
 
+def test_arrow_comes_as_a_file_or_as_a_stream(tmp_path: Path):
+    made = pl.DataFrame({"x": [1, 2, 3], "k": ["a", "b", None]})
+    made.write_ipc(tmp_path / "file.arrow")
+    made.write_ipc_stream(tmp_path / "stream.arrow")
+    for name in ("file.arrow", "stream.arrow"):
+        assert read_frame(str(tmp_path / name)).equals(made)
+        batches = list(iterate_frames(str(tmp_path / name), batch_rows=2))
+        assert [batch.height for batch in batches] == [2, 1]
+        assert pl.concat(batches).equals(made)
+
+
 def test_letters_of_old_files_stay_apart(tmp_path: Path):
     file = tmp_path / "t.csv"
     file.write_bytes('x,"a ""b"", c"\nMünchen,1\nKöln,2\n'.encode("latin-1"))
