@@ -28,6 +28,8 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 
+from committee.base.signals import signals_held
+
 PACKAGE = Path(__file__).resolve().parents[1]
 
 _njit: Any = numba.njit
@@ -189,6 +191,22 @@ def kernel(function: Callable[..., Any]) -> Any:
         nogil=True, error_model="numpy", no_cfunc_wrapper=True, _nrt=False, pipeline_class=_KernelCompiler
     )(function)
     dispatcher._cache = KernelCache(function)
+    return compiled_whole(dispatcher)
+
+
+def compiled_whole(dispatcher: Any) -> Any:
+    """A function of numba's whose compilation no signal cuts in two.
+
+    LLVM calls back into Python for stored code. An exception there cannot pass: it is lost, so that Ctrl-C or the end
+    of a budget would go unheard, and LLVM goes on with nothing, which crashes the process.
+    """
+    compile_now = dispatcher.compile
+
+    def compile_whole(signature: Any) -> Any:
+        with signals_held():
+            return compile_now(signature)
+
+    dispatcher.compile = compile_whole
     return dispatcher
 
 

@@ -17,7 +17,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.base.jit import part
+from committee.base.jit import compiled_whole, part
 from committee.kernels.derivatives import BLOCK, total_of, total_sizes
 from committee.kernels.exponential import exp_of_any, log1p_of_any, log_of_any
 
@@ -92,7 +92,7 @@ def _compile(function: Any) -> ArrayLoop:
         for i in range(values.size):
             out[i] = one(values[i])
 
-    compiled = _njit(nogil=True, error_model="numpy")(loop)
+    compiled = compiled_whole(_njit(nogil=True, error_model="numpy")(loop))
     try:
         compiled.compile(_SIGNATURE)
     except Exception as error:  # numba refuses code with exceptions of many kinds; the user's code does not run here
@@ -220,7 +220,7 @@ def _compile_loss(value: Any, gradient: Any, hessian: Any) -> tuple[Any, ...]:
         f"void({', '.join([floats] * 6)}, float64[:, ::1])",
         f"float64({floats}, {floats}, {floats}, uint32[::1], float64)",
     )
-    loops = tuple(_njit(nogil=True, error_model="numpy")(loop) for loop in (values, fill, total))
+    loops = tuple(compiled_whole(_njit(nogil=True, error_model="numpy")(loop)) for loop in (values, fill, total))
     try:
         for loop, signature in zip(loops, signatures, strict=True):
             loop.compile(signature)

@@ -24,6 +24,10 @@ SHORTEST = 0.05
 """Seconds: of two fits that are shorter, the ratio says nothing."""
 
 
+AGAIN = 5.0
+"""Seconds between two strokes of the bell: a stroke in a destructor or a call from C is lost."""
+
+
 class OutOfTime(BaseException):
     """The bell rang. No `Exception`: nothing on the way may take it for a failure of its own and go on."""
 
@@ -43,7 +47,7 @@ def stop_after(seconds: float) -> Generator[None]:
         raise OutOfTime
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), AGAIN)
     try:
         yield
     finally:

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 
 from committee.data.samples import load_sample
-from committee.studies.clock import OutOfTime, foreseen_seconds, stop_after
 from committee.studies.comparison import Comparison, Step, compare, find_name, guess_task, pick
 from committee.studies.judging import Answers, loss_of, metric_names, standard_error
 from committee.studies.methods import METHODS, family
@@ -283,25 +282,6 @@ def test_names_are_found_whatever_their_case():
     assert list(pick({"a b": 1, "c": 2}, "all")) == ["a b", "c"]
     with pytest.raises(ValueError, match="There are: tree"):
         find_name("zzz", ["tree"], "method")
-
-
-def test_time_of_a_fit_is_foreseen(monkeypatch: pytest.MonkeyPatch):
-    now = [0.0]
-    monkeypatch.setattr("committee.studies.clock.time.perf_counter", lambda: now[0])
-
-    def fit(n_rows: int) -> None:
-        now[0] += 1e-6 * n_rows**1.5
-
-    assert foreseen_seconds(fit, 32_000) == pytest.approx(1e-6 * 32_000**1.5)
-    assert foreseen_seconds(fit, 100) == 0.0
-
-
-def test_the_bell_ends_a_block_and_is_silent_afterwards():
-    with pytest.raises(OutOfTime), stop_after(0.05):
-        time.sleep(5.0)
-    with stop_after(0.05):
-        pass
-    time.sleep(0.1)
 
 
 def test_foreign_estimators_take_part():

@@ -1,0 +1,108 @@
+"""Ctrl-C and the end of a budget in the middle of a compilation: handled behind it, neither lost nor a crash."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from committee.base.signals import signals_held
+
+
+def test_a_signal_is_handled_at_the_end_of_the_block():
+    steps: list[str] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def work() -> None:
+        with signals_held():
+            with signals_held():
+                signal.raise_signal(signal.SIGINT)
+                steps.append("inner")
+            steps.append("outer")
+        steps.append("behind")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert steps == ["inner", "outer"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_handlers_return_when_the_block_fails():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(ZeroDivisionError), signals_held():
+        _ = 1 / 0
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_was_ignored_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with signals_held():
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_hold_nothing():
+    handlers: list[object] = []
+
+    def look() -> None:
+        with signals_held():
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.getsignal(signal.SIGINT)]
+
+
+# Interrupts itself inside the call that LLVM makes for stored code, where no exception can pass.
+INTERRUPTED_COMPILATION = """
+    import signal
+    import sys
+    import numpy as np
+    from llvmlite.binding.executionengine import ExecutionEngine
+    from committee.kernels.user_functions import compile_elementwise
+    from committee.base.jit import kernel
+
+    find, calls = ExecutionEngine._find_module_ptr, []
+
+    def find_interrupted(engine, pointer):
+        calls.append(pointer)
+        signal.raise_signal(signal.SIGINT)
+        return find(engine, pointer)
+
+    ExecutionEngine._find_module_ptr = find_interrupted
+
+    def twice(values):
+        for i in range(values.size):
+            values[i] *= 2.0
+
+    def third(x):
+        return x / 3.0
+
+    values = np.ones(3)
+    work = {"kernel": lambda: kernel(twice)(values), "user": lambda: compile_elementwise(third)}[sys.argv[1]]
+    try:
+        work()
+        print("unheard")
+    except KeyboardInterrupt:
+        ExecutionEngine._find_module_ptr = find
+        work()
+        print("heard", len(calls) > 0)
+"""
+
+
+@pytest.mark.parametrize("what", ["kernel", "user"])
+def test_an_interrupted_compilation_is_heard_and_can_be_done_again(what: str, tmp_path: Path):
+    environment = {**os.environ, "COMMITTEE_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(INTERRUPTED_COMPILATION), what],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == ["heard", "True"], done.stderr
+    assert "Exception ignored" not in done.stderr

@@ -1,0 +1,58 @@
+"""What a fit will take, and the bell that ends work when its time is up."""
+
+import signal
+import time
+
+import pytest
+
+from committee.studies import clock
+from committee.studies.clock import OutOfTime, foreseen_seconds, stop_after
+
+
+def spin(seconds: float) -> None:
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+def test_the_bell_ends_the_block_and_leaves_no_timer():
+    before = signal.getsignal(signal.SIGALRM)
+    start = time.perf_counter()
+    with pytest.raises(OutOfTime), stop_after(0.05):
+        spin(60.0)
+    assert time.perf_counter() - start < 30.0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_a_lost_stroke_is_followed_by_another(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(clock, "AGAIN", 0.05)
+
+    def deaf() -> None:
+        try:
+            spin(60.0)
+        except OutOfTime:  # as a destructor or a call from C does
+            strokes.append("lost")
+        spin(60.0)
+
+    strokes: list[str] = []
+    with pytest.raises(OutOfTime), stop_after(0.05):
+        deaf()
+    assert strokes == ["lost"]
+
+
+def test_a_block_in_time_hears_nothing():
+    with stop_after(60.0):
+        pass
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_time_of_a_fit_is_foreseen(monkeypatch: pytest.MonkeyPatch):
+    now = [0.0]
+    monkeypatch.setattr("committee.studies.clock.time.perf_counter", lambda: now[0])
+
+    def fit(n_rows: int) -> None:
+        now[0] += 1e-6 * n_rows**1.5
+
+    assert foreseen_seconds(fit, 32_000) == pytest.approx(1e-6 * 32_000**1.5)
+    assert foreseen_seconds(fit, 100) == 0.0
