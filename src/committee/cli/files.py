@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import os
@@ -108,17 +109,36 @@ def _read_arrow(data: bytes) -> pl.DataFrame:
     return pl.read_ipc_stream(io.BytesIO(data))
 
 
-def _read_csv(data: bytes, *, typed: bool) -> pl.DataFrame:
+def _read_csv(data: bytes, *, typed: bool, lines_before: int = 0) -> pl.DataFrame:
     """Dates stay text: a recipe remembers their format, and batches are read as the whole was."""
-    data = _without_blank_lines(_decoded(data))
-    frame = pl.read_csv(
-        io.BytesIO(data),
-        separator=_separator(data),
-        null_values=list(MISSING),
-        infer_schema=typed,
-        infer_schema_length=None,
-    )
+    text = _decoded(data)
+    data = _without_blank_lines(text)
+    try:
+        frame = pl.read_csv(
+            io.BytesIO(data),
+            separator=_separator(data),
+            null_values=list(MISSING),
+            infer_schema=typed,
+            infer_schema_length=None,
+        )
+    except pl.exceptions.PolarsError as error:
+        raise ValueError(_fault(text, lines_before) or str(error)) from error
     return frame.rename({name: name.replace('""', '"') for name in frame.columns if '""' in name})
+
+
+def _fault(data: bytes, lines_before: int) -> str:
+    """What is wrong with a CSV text that could not be read, and where; empty if nothing is found."""
+    reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=_separator(data.lstrip(b"\r\n")), strict=True)
+    n_cells, line = 0, 1
+    try:
+        for cells in reader:
+            n_cells = n_cells or len(cells)
+            if len(cells) > n_cells:
+                return f"line {line + lines_before} has {len(cells)} cells, the header has {n_cells}"
+            line = reader.line_num + 1
+    except csv.Error:
+        return f"a quote in line {line + lines_before} is not closed, or text follows where it is"
+    return ""
 
 
 def _decoded(data: bytes) -> bytes:
@@ -220,7 +240,7 @@ def iterate_frames(source: str, batch_rows: int = BATCH_ROWS, batch_bytes: int =
     path, kind = _existing(source), kind_of(source)
     if kind == "csv":
         with _open(path) as stream:
-            yield from _iterate_csv(stream, source, batch_bytes)
+            yield from _slices(_iterate_csv(stream, source, batch_bytes), batch_rows)
     elif kind == "ndjson" or (kind == "arrow" and not _is_arrow_file(path)):
         yield from read_frame(source).iter_slices(batch_rows)
     else:
@@ -244,13 +264,19 @@ def _iterate_stream(stream: IO[bytes], shown: str, batch_rows: int, batch_bytes:
     head = stream.read(8)
     kind = _sniff_kind(head)
     if kind == "csv":
-        yield from _iterate_csv(stream, shown, batch_bytes, head)
+        yield from _slices(_iterate_csv(stream, shown, batch_bytes, head), batch_rows)
     else:  # a footer at the end: these formats cannot be read as they come
         yield from _parse(head + stream.read(), kind, shown).iter_slices(batch_rows)
 
 
+def _slices(frames: Iterator[pl.DataFrame], batch_rows: int) -> Iterator[pl.DataFrame]:
+    """A frame without rows, which has a header, stays."""
+    for frame in frames:
+        yield from [frame] if frame.height <= batch_rows else frame.iter_slices(batch_rows)
+
+
 def _iterate_csv(stream: IO[bytes], shown: str, batch_bytes: int, head: bytes = b"") -> Iterator[pl.DataFrame]:
-    header = b""
+    header, n_lines = b"", 0
     rest, is_first = head, True
     while True:
         try:
@@ -266,8 +292,9 @@ def _iterate_csv(stream: IO[bytes], shown: str, batch_bytes: int, head: bytes = 
             end = _first_whole_line(lines)
             header, lines = lines[:end].rstrip(b"\r\n") + b"\n", lines[end:]
         if (lines.strip() or is_first) and header:
-            yield _reading(lambda text=header + lines: _read_csv(text, typed=False), shown)
+            yield _reading(lambda text=header + lines, at=n_lines: _read_csv(text, typed=False, lines_before=at), shown)
             is_first = False
+        n_lines += lines.count(b"\n")
         if not block:
             if is_first:
                 raise TableError(f"{shown} is empty.")

@@ -61,6 +61,21 @@ class Percentage(click.ParamType[Any]):
         return share
 
 
+class Threads(click.ParamType[Any]):
+    """A number of threads; below 0 it counts from all cores downwards."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        found = re.fullmatch(r"\s*(-?[1-9]\d*)\s*", str(value))
+        if found is None:
+            self.fail(f"{value!r} is no number of threads: write 1, 2, ... or -1 for all cores.", param, ctx)
+        return int(found[1])
+
+
+SEEDS = click.IntRange(0, 2**32 - 1)
+
+
 @contextmanager
 def helpful_errors() -> Generator[None]:
     """Errors of the work as one line (in full where COMMITTEE_TRACEBACK is set); Ctrl-C ends with 130."""
@@ -111,8 +126,9 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--drop", multiple=True, metavar="COLUMN", help="A column to leave out; may be repeated."),
         click.option("--keep", multiple=True, metavar="COLUMN", help="A column to keep that would be left out."),
         click.option("--drop-duplicates", is_flag=True, help="Leave out rows that are copies of others."),
-        click.option("--seed", type=int, default=0, show_default=True, help="Of everything that is drawn at random."),
-        click.option("--jobs", "-j", type=int, default=-1, show_default=True, help="Threads; -1 takes all cores."),
+        click.option("--seed", type=SEEDS, default=0, show_default=True, help="Of everything that is drawn at random."),
+        click.option("--jobs", "-j", type=Threads(), default=-1, show_default=True,
+                     help="Threads; -1 takes all cores."),
     )):  # fmt: skip
         command = option(command)
     return command
@@ -214,7 +230,8 @@ def _request(table: str, methods: tuple[str, ...], asked: dict[str, Any]) -> Any
               help="Columns low and high that hold the truth with this probability, such as 0.9.")  # fmt: skip
 @click.option("--votes", is_flag=True, help="A column for the answer of each member.")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="A column of TABLE to hand through, or all.")
-@click.option("--batch-rows", type=click.IntRange(1), default=50_000, show_default=True, help="Rows at a time.")
+@click.option("--batch-rows", type=click.IntRange(1), default=50_000, show_default=True,
+              help="Rows at a time, at most.")  # fmt: skip
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
 def predict(
     model: str, table: str, output: str, probabilities: bool, interval: float | None, votes: bool,
@@ -240,7 +257,7 @@ def predict(
 @click.argument("table", required=False)
 @click.option("--rows", default="", metavar="NUMBERS", help="Explain these rows by SHAP, such as 0,3,10-12.")
 @click.option("--top", type=click.IntRange(1), default=15, show_default=True, help="Columns to show.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the permutations.")
+@click.option("--seed", type=SEEDS, default=0, show_default=True, help="Of the permutations.")
 @talking
 def explain(model: str, table: str | None, rows: str, top: int, seed: int, as_json: bool, quiet: bool) -> None:
     """Which columns matter to MODEL; with --rows, what made it answer as it did.
@@ -275,7 +292,7 @@ def _row_numbers(text: str) -> list[int]:
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        if not first.isdigit() or (dash and not (last.isdigit() and int(first) <= int(last))):
             raise WrongInput(f"{text!r} are no row numbers: write 0,3,10-12.")
         found += range(int(first), int(last or first) + 1)
     return found

@@ -129,20 +129,22 @@ def read_training_table(
     frame, more = _usable_targets(frame, target, chosen)
     y, labels = _read_target(frame[target], chosen)
     of_target = _target_warnings(y, chosen)
+    row_weights, of_weights = _weights(frame, weights, y, chosen)
+    groups, of_groups = _groups(frame, group)
     special = {name for name in (target, weights, group, time, ROW_NUMBER) if name}
     recipes = [_recipe(frame[name], dropped, kept) for name in frame.columns if name not in special]
     recipes, leaks = _without_leaks(_without_twins(recipes, frame, kept), frame, y, chosen, kept)
     recipe = TableRecipe(target, chosen, tuple(recipes), labels, weights, group, time)
     if not recipe.kept:
         raise TableError("No column is left to learn from: " + "; ".join(f"{r.name} {r.word}" for r in recipes[:8]))
-    warnings = (*doubles, *notes, *more, *of_target, *_column_words(recipes), *leaks)
+    of_rows = (*notes, *more, *of_target, *of_weights, *of_groups)
     return TableReading(
         X=apply_recipe(recipe, frame),
         y=y,
         recipe=recipe,
-        warnings=warnings,
-        weights=_weights(frame, weights),
-        groups=clean_text(frame[group]).fill_null("").to_numpy() if group else None,
+        warnings=(*doubles, *of_rows, *_column_words(recipes), *leaks),
+        weights=row_weights,
+        groups=groups,
         times=_times(frame[time]) if time else None,
         rows=frame[ROW_NUMBER].to_numpy().astype(np.int64),
     )
@@ -418,13 +420,27 @@ def _column_words(recipes: Iterable[ColumnRecipe]) -> list[str]:
     ]
 
 
-def _weights(frame: pl.DataFrame, name: str) -> Floats | None:
+def _weights(frame: pl.DataFrame, name: str, y: NDArray[Any], task: Task) -> tuple[Floats | None, list[str]]:
     if not name:
-        return None
+        return None, []
     weights = as_numbers(frame[name])
     if weights.null_count() or bool((weights < 0).any()):
         raise TableError(f"The weights in {name!r} must be numbers >= 0, one in every row.")
-    return weights.to_numpy()
+    found = weights.to_numpy()
+    weightless = np.setdiff1d(y, y[found > 0]) if task == "classification" else y[:0]
+    notes = [f"All rows of {label} have the weight 0: it will hardly be answered." for label in weightless[:MOST_NAMED]]
+    return found, notes
+
+
+def _groups(frame: pl.DataFrame, name: str) -> tuple[NDArray[Any] | None, list[str]]:
+    """The group of each row. Nobody knows that rows without one belong together: each is taken for a group."""
+    if not name:
+        return None, []
+    text = clean_text(frame[name])
+    own = pl.Series([f"\0{row}" for row in range(len(text))])
+    n_missing = text.null_count()
+    notes = [f"{n_missing} rows have no {name!r}: each is taken for a group of its own."] if n_missing else []
+    return text.zip_with(text.is_not_null(), own.alias(name)).to_numpy(), notes
 
 
 def _times(series: pl.Series) -> NDArray[Any]:

@@ -386,3 +386,50 @@ def test_letters_of_old_files_stay_apart(tmp_path: Path):
     frame = read_frame(str(file))
     assert frame.columns == ["x", 'a "b", c']
     assert frame["x"].to_list() == ["München", "Köln"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n3,4,5\n", "line 3 has 3 cells, the header has 2"),
+        ("\n\na,b\n\n1,2\n3,4,5\n", "line 6 has 3 cells"),
+        ('a,b\n"1\n2",2\n3,4,5\n', "line 4 has 3 cells"),
+        ('a,b\n1,2\n3,"x\n5,y\n', "a quote in line 3 is not closed"),
+        ('a,b\n1,x\n3,"y"z\n', "a quote in line 3 is not closed, or text follows"),
+    ],
+)
+def test_what_is_wrong_with_a_file_and_where(text: str, message: str, tmp_path: Path):
+    file = tmp_path / "t.csv"
+    file.write_text(text)
+    with pytest.raises(TableError, match=message):
+        read_frame(str(file))
+
+
+def test_a_fault_in_a_later_batch_has_its_line_in_the_file(tmp_path: Path):
+    file = tmp_path / "t.csv"
+    file.write_text("a,b\n" + "1,2\n" * 99 + "3,4,5\n" + "1,2\n" * 20)
+    with pytest.raises(TableError, match="line 101 has 3 cells"):
+        list(iterate_frames(str(file), batch_bytes=64))
+
+
+def test_a_batch_of_text_has_no_more_rows_than_asked_for(tmp_path: Path):
+    file = tmp_path / "t.csv"
+    file.write_text("a,b\n" + "1,2\n" * 10)
+    assert [frame.height for frame in iterate_frames(str(file), batch_rows=4)] == [4, 4, 2]
+
+
+def test_rows_without_a_group_are_groups_of_their_own():
+    rng = np.random.default_rng(0)
+    columns = {"x": rng.normal(size=40), "site": ["a", "b", "", None] * 10, "y": ["yes", "no"] * 20}
+    reading = read_training_table(pl.DataFrame(columns), "y", group="site")
+    assert reading.groups is not None
+    assert len(set(reading.groups)) == 2 + 20
+    assert "20 rows have no 'site': each is taken for a group of its own." in reading.warnings
+
+
+def test_a_class_without_weight_is_named():
+    rng = np.random.default_rng(0)
+    columns = {"x": rng.normal(size=30), "w": [0.0, 1.0, 2.0] * 10, "y": ["p", "q", "r"] * 10}
+    reading = read_training_table(pl.DataFrame(columns), "y", weights="w")
+    assert "All rows of p have the weight 0: it will hardly be answered." in reading.warnings
+    assert len([text for text in reading.warnings if "weight 0" in text]) == 1
