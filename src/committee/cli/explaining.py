@@ -59,8 +59,7 @@ def column_importances(known: KnownModel, frame: pl.DataFrame | None, seed: int)
 
 def _permuted(known: KnownModel, frame: pl.DataFrame, seed: int) -> list[Importance]:
     from committee.cli.tables import find_column
-    from committee.explain.importances import permutation_importances, scaled_to_100
-    from committee.report.importances import log_likelihood
+    from committee.explain.importances import log_likelihood, permutation_importances, scaled_to_100
 
     recipe = known.facts.recipe
     frame = frame.filter(pl.col(find_column(frame, recipe.target)).is_not_null())

@@ -234,6 +234,12 @@ def _permuted_score(score: Callable[[Table], float], table: Table, group: list[i
     return score(replace_columns(table, dict.fromkeys(group, donors)))
 
 
+def log_likelihood(model: Any, X: Any, codes: NDArray[np.int64]) -> float:
+    """A score: the mean logarithm of the probability of the truth, which moves before answers do."""
+    shares = np.asarray(model.predict_proba(X), np.float64)
+    return float(np.mean(np.log(np.maximum(shares[np.arange(codes.size), codes], 1e-15))))
+
+
 def draw_donors(rng: np.random.Generator, n: int, weight: Floats | None) -> Rows:
     """The row that each row takes a value from: a permutation, or row k with the probability w_k / sum w.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.explain.forest_importances import KINDS, ForestImportance, forest_importances
-from committee.explain.importances import permutation_importances, scaled_to_100, tree_importances
+from committee.explain.importances import log_likelihood, permutation_importances, scaled_to_100, tree_importances
 from committee.explain.shap import shap_values, tree_sum
 from committee.forests.forest import BaseForest
 from committee.report import charts
@@ -181,12 +181,6 @@ def _shap(found: Evidence, nothing: Floats) -> Kind | None:
 def _less_squared_error(model: Any, X: Any, y: Any) -> float:
     """A score for any regressor, of one answer for each row or of several quantiles."""
     return -float(np.mean((np.asarray(y, np.float64) - middle(np.asarray(model.predict(X), np.float64))) ** 2))
-
-
-def log_likelihood(model: Any, X: Any, codes: NDArray[np.int64]) -> float:
-    """Mean logarithm of the probability of the truth: it moves before answers do."""
-    shares = np.asarray(model.predict_proba(X), np.float64)
-    return float(np.mean(np.log(np.maximum(shares[np.arange(codes.size), codes], 1e-15))))
 
 
 def _exchanged(found: Evidence, n_repeats: int = 3) -> Kind | None:

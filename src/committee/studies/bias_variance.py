@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import is_classifier, is_regressor
 
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -30,7 +30,7 @@ from committee.base.threads import n_threads, run
 from committee.base.validation import read_targets_classification, read_targets_regression
 from committee.data.generators import Simulation
 from committee.data.history import History
-from committee.studies.folds import Mean, rows_of
+from committee.studies.folds import Mean, rows_of, seeded
 from committee.svm.blas_threads import one_blas_thread
 from committee.theory.decomposition import Decomposition, Part, decompose_squared_error, decompose_zero_one
 
@@ -269,16 +269,6 @@ def task_of(estimator: Any) -> Task:
 
 def as_mean(part: Part) -> Mean:
     return Mean(part.value, part.stderr)
-
-
-def seeded(estimator: Any, seed: int, threads: int = 1) -> Any:
-    """An unfitted copy; everything in it that draws is seeded, and it is silent and alone on its thread if need be."""
-    copy: Any = clone(estimator)
-    changed = {name: seed for name in copy.get_params() if name.rsplit("__", 1)[-1] == "random_state"}
-    shallow = copy.get_params(deep=False)
-    changed |= {"verbose": type(shallow["verbose"])(0)} if "verbose" in shallow else {}  # a pipeline's is a bool
-    changed |= {"n_jobs": 1} if threads > 1 and "n_jobs" in shallow else {}
-    return copy.set_params(**changed)
 
 
 def draw_seeds(random_state: RandomState, n_sets: int) -> NDArray[np.uint64]:

@@ -44,8 +44,7 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
 from committee.base.validation import read_targets_regression
 from committee.data.history import History
-from committee.studies.bias_variance import seeded
-from committee.studies.folds import rows_of
+from committee.studies.folds import rows_of, seeded
 from committee.svm.blas_threads import one_blas_thread
 from committee.theory.intervals import Interval
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.validation import read_weights
-from committee.studies.bias_variance import seeded
-from committee.studies.folds import rows_of
+from committee.studies.folds import rows_of, seeded
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]

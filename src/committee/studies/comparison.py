@@ -25,14 +25,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.columns import open_table
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.parts.on_numbers import BaseOnNumbers
 from committee.studies.clock import OutOfTime, foreseen_seconds, stop_after
-from committee.studies.folds import rows_of, stderr
+from committee.studies.folds import rows_of, seeded, stderr
 from committee.studies.judging import Answers, answers_of, loss_of, metric_names, standard_error
 from committee.studies.methods import family
 from committee.studies.row_splits import RowSplit, split_rows
@@ -453,7 +452,7 @@ def _foreseen(estimator: Any, problem: _Problem, clock: _Clock) -> float:
 
 
 def _fitted(estimator: Any, problem: _Problem, rows: Rows, seed: int) -> Any:
-    model = _seeded(estimator, seed, problem.n_jobs)
+    model = _unfitted(estimator, seed, problem.n_jobs)
     X, y = rows_of(problem.X, rows), problem.y[rows]
     if problem.weight is None:
         return model.fit(X, y)
@@ -462,16 +461,11 @@ def _fitted(estimator: Any, problem: _Problem, rows: Rows, seed: int) -> Any:
     return model.fit(X, y, sample_weight=problem.weight[rows])
 
 
-def _seeded(estimator: Any, seed: int, n_jobs: int | None) -> Any:
+def _unfitted(estimator: Any, seed: int, n_jobs: int | None) -> Any:
     """A copy with this seed wherever it takes one, quiet, and with the threads it may use."""
-    model: Any = clone(estimator)
-    names = model.get_params()
-    chosen: dict[str, Any] = {name: seed for name in names if name.split("__")[-1] == "random_state"}
-    for name in ("n_jobs", "estimator__n_jobs"):
-        if name in names and n_jobs is not None:
-            chosen[name] = n_jobs
-            break
-    return model.set_params(**chosen)
+    model = seeded(estimator, seed)
+    names = [name for name in ("n_jobs", "estimator__n_jobs") if name in model.get_params()]
+    return model.set_params(**dict.fromkeys(names[:1], n_jobs)) if n_jobs is not None else model
 
 
 def _fold_seed(seed: int, k: int) -> int:

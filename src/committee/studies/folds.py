@@ -98,3 +98,9 @@ def unfitted(estimator: Any, **parameters: Any) -> Any:
     has = copy.get_params(deep=False)
     quiet = {"verbose": type(has["verbose"])(0)} if "verbose" in has else {}  # a pipeline's is a bool
     return copy.set_params(**{name: value for name, value in parameters.items() if name in has}, **quiet)
+
+
+def seeded(estimator: Any, seed: int, threads: int = 1) -> Any:
+    """Such a copy in which all that draws has this seed; beside others it keeps to its own thread."""
+    copy = unfitted(estimator, **({"n_jobs": 1} if threads > 1 else {}))
+    return copy.set_params(**{name: seed for name in copy.get_params() if name.rsplit("__", 1)[-1] == "random_state"})

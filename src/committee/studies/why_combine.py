@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -39,7 +39,7 @@ from committee.data.history import History
 from committee.data.samples import load_sample
 from committee.forests.estimators import RandomForestClassifier, RandomForestRegressor
 from committee.parts.restarts import BestOfRestarts
-from committee.studies.folds import Mean, draw_folds, mean_over_folds, rows_of
+from committee.studies.folds import Mean, draw_folds, mean_over_folds, rows_of, seeded
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
 from committee.trees.decision_stump import DecisionStump
@@ -335,7 +335,7 @@ def select_or_combine(
     with progress("select or combine", len(folds), verbose) as tick:
         for fold in folds:
             stack: Any = (StackingClassifier if is_class else StackingRegressor)(
-                _seeded(given, fold.seed), "simplex", cv=cv, random_state=fold.seed
+                [(name, seeded(member, fold.seed)) for name, member in given], "simplex", cv=cv, random_state=fold.seed
             )
             stack.fit(rows_of(X, fold.train), target[fold.train])
             found.append(_judge(stack, rows_of(X, fold.test), target[fold.test], is_class))
@@ -372,17 +372,6 @@ def _judge(stack: Any, X: Any, y: NDArray[Any], is_class: bool) -> tuple[Floats,
     errors = {"selected": float(own[k])} | {way: float(np.mean(code != truth)) for way, code in answers.items()}
     errors["simplex"] = float(np.mean(stack.predict(X) != y))
     return own, errors, str(history.member[k]), stack.weights_
-
-
-def _seeded(members: Members, seed: int) -> Members:
-    """Copies whose random states are the seed."""
-    copies: Members = []
-    for name, member in members:
-        copy: Any = clone(member)
-        copies.append(
-            (name, copy.set_params(**{key: seed for key in copy.get_params() if key.endswith("random_state")}))
-        )
-    return copies
 
 
 def _is_class(target: NDArray[Any], task: str) -> bool:
