@@ -203,7 +203,7 @@ def compiled_whole(dispatcher: Any) -> Any:
     compile_now = dispatcher.compile
 
     def compile_whole(signature: Any) -> Any:
-        with signals_held():
+        with signals_held("the compilation of a kernel"):
             return compile_now(signature)
 
     dispatcher.compile = compile_whole

@@ -18,8 +18,8 @@ def test_a_signal_is_handled_at_the_end_of_the_block():
     before = signal.getsignal(signal.SIGINT)
 
     def work() -> None:
-        with signals_held():
-            with signals_held():
+        with signals_held("the work"):
+            with signals_held("the work"):
                 signal.raise_signal(signal.SIGINT)
                 steps.append("inner")
             steps.append("outer")
@@ -33,7 +33,7 @@ def test_a_signal_is_handled_at_the_end_of_the_block():
 
 def test_handlers_return_when_the_block_fails():
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(ZeroDivisionError), signals_held():
+    with pytest.raises(ZeroDivisionError), signals_held("the work"):
         _ = 1 / 0
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -41,7 +41,7 @@ def test_handlers_return_when_the_block_fails():
 def test_what_was_ignored_stays_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with signals_held():
+        with signals_held("the work"):
             signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, before)
@@ -51,7 +51,7 @@ def test_other_threads_hold_nothing():
     handlers: list[object] = []
 
     def look() -> None:
-        with signals_held():
+        with signals_held("the work"):
             handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=look)
@@ -106,3 +106,4 @@ def test_an_interrupted_compilation_is_heard_and_can_be_done_again(what: str, tm
     )  # fmt: skip
     assert done.stdout.split() == ["heard", "True"], done.stderr
     assert "Exception ignored" not in done.stderr
+    assert done.stderr.splitlines()[0] == "Stopping after the compilation of a kernel."
