@@ -48,13 +48,14 @@ class Kind(NamedTuple):
     cls: str
     params: dict[str, Any]
     table: Literal["frame", "numbers"]
-    target: Literal["numbers", "classes", "two classes"]
+    target: Literal["numbers", "classes", "two classes", "many classes"]
     only: bool = False  # saved for prediction only
 
     def data(self) -> tuple[Any, NDArray[Any]]:
         """The rows and targets that it is fitted on."""
         frame, y = make_table()
-        target = {"numbers": y, "classes": np.digitize(y, [0.0, 1.5]), "two classes": y > 0.5}[self.target]
+        cuts = {"classes": [0.0, 1.5], "two classes": [0.5], "many classes": np.linspace(-1.0, 2.5, 11)}
+        target = y if self.target == "numbers" else np.digitize(y, cuts[self.target])
         return (frame if self.table == "frame" else frame[["size", "age"]].to_numpy()), target
 
     def fit(self) -> Any:
@@ -82,6 +83,7 @@ SHORT = {"n_restarts": 1, "max_iter": 10, "random_state": 0}
 KINDS = (
     Kind("tree with categories", "DecisionTreeClassifier", {"max_depth": 4}, "frame", "classes"),
     Kind("forest", "RandomForestClassifier", FEW, "numbers", "classes"),
+    Kind("forest of many classes", "RandomForestClassifier", FEW, "numbers", "many classes"),
     Kind("forest with categories", "RandomForestRegressor", FEW, "frame", "numbers"),
     Kind("forest, prediction only", "RandomForestRegressor", FEW, "frame", "numbers", True),
     Kind("AdaBoost", "AdaBoostClassifier", FEW, "numbers", "two classes"),

@@ -34,7 +34,7 @@ MOST_UNFOLDED, ALWAYS = 50, 10_000
 
 N_PARTS = {
     "list": 1, "tuple": 1, "set": 1, "frozenset": 1, "dict": 2, "bunch": 2, "type": 1, "range": 3, "slice": 3,
-    "named": 2, "object": 2, "array": 2, "constant": 3, "record": 3, "text": 5, "moments": 3, "objects": 3,
+    "named": 2, "object": 2, "array": 2, "constant": 3, "thin": 4, "record": 3, "text": 5, "moments": 3, "objects": 3,
     "scalar": 2, "sparse": 5, "random": 2, "routing": 2, "loss": 2, "function": 1, "own_loss": 1, "foreign": 2,
 }  # fmt: skip
 """The kinds of entries, and how many parts each has after its kind."""
@@ -216,6 +216,20 @@ class Decoder:
         kind = np.dtype(dtype)
         number = np.frombuffer(_bytes(digits, kind.itemsize), kind)[0]
         return np.broadcast_to(kind.newbyteorder("=").type(number), self._shape(shape))
+
+    def make_thin(self, shape: Any, bits: Any, numbers: Any, layout: Any) -> NDArray[Any]:
+        stored, number = self._tensor(bits, "|u1"), self._tensor(numbers, "<f8")
+        _need(stored.ndim == number.ndim == 1, "an array of few numbers is not what it must be")
+        is_shape = (
+            isinstance(shape, list) and len(shape) == 2 and all(is_count(length, 8 * stored.size) for length in shape)
+        )
+        _need(is_shape and -(-math.prod(shape) // 8) == stored.size, "an array of few numbers has another size")
+        is_number = np.unpackbits(stored).view(np.bool_)
+        _need(not is_number[math.prod(shape) :].any(), "an array of few numbers has too many")
+        _need(np.count_nonzero(is_number) == number.size, "an array of few numbers has others than it should")
+        whole = np.zeros(math.prod(shape))
+        whole[is_number[: whole.size]] = number
+        return _laid_out(whole.reshape(shape), layout)
 
     def _shape(self, shape: Any) -> tuple[int, ...]:
         """Of an array that has few bytes or none in the file."""

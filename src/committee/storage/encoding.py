@@ -14,6 +14,7 @@ is one thing again after reading. Entries:
     named, object                  [kind, place in classes, [value, ...]]      a named tuple; anything with attributes
     array                          [kind, tensor, layout]                      layout: C or F, and r if read-only
     constant                       [kind, dtype, hex digits of the number, shape]      the same number everywhere
+    thin                           [kind, shape, tensor of bits, tensor of numbers, layout]    few numbers among zeros
     record                         [kind, name of the dtype, tensor, layout]
     text                           [kind, width, shape, tensor of UTF-8, tensor of ends, layout]
     moments                        [kind, dtype, tensor, layout]               datetime64, timedelta64
@@ -60,6 +61,10 @@ SEQUENCES = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 ROUTED = ("fit", "partial_fit", "predict", "predict_proba", "predict_log_proba", "decision_function", "score",
           "split", "transform", "inverse_transform")  # fmt: skip
 """Methods whose metadata requests scikit-learn keeps."""
+
+
+SHORTEST_THIN, LARGEST_SHARE = 1024, 0.5
+"""Numbers of an array that is worth a look, and up to which share of them that are not 0 it is stored without zeros."""
 
 
 class Encoder:
@@ -184,7 +189,9 @@ class Encoder:
             if array.size > 1 and not any(array.strides):
                 return ["constant", native.str, np.asarray(array).flat[0].astype(native).tobytes().hex(),
                         list(array.shape)]  # fmt: skip
-            return ["array", self._tensor(plain.astype(native, copy=False), path), layout]
+            return self._thin(plain, path, layout) or [
+                "array", self._tensor(plain.astype(native, copy=False), path), layout
+            ]  # fmt: skip
         if array.dtype.names:
             return self._record(plain, path, layout)
         if array.dtype.kind == "U":
@@ -194,6 +201,16 @@ class Encoder:
         if array.dtype.kind == "O":
             return ["objects", list(array.shape), [self._key(item, path) for item in array.ravel()], layout]
         raise UnstorableError(f"{path} is an array of {array.dtype}, which a model file cannot hold.")
+
+    def _thin(self, array: NDArray[Any], path: str, layout: str) -> list[Any] | None:
+        """Class distributions of trees are mostly zeros; not in prediction-only files, whose arrays are mapped."""
+        if self._slim is not None or array.dtype != np.float64 or array.ndim != 2 or array.size < SHORTEST_THIN:
+            return None
+        is_number = np.ascontiguousarray(array).view(np.uint64) != 0  # the bits: -0.0 is kept
+        if np.count_nonzero(is_number) > LARGEST_SHARE * array.size:
+            return None
+        bits = self._tensor(np.packbits(is_number), f"{path}.bits")
+        return ["thin", list(array.shape), bits, self._tensor(array[is_number], f"{path}.numbers"), layout]
 
     def _tensor(self, array: NDArray[Any], path: str) -> str:
         name = path or "model"

@@ -18,7 +18,7 @@ from committee.storage.container import DTYPES
 WANTED = (
     "tree with categories", "forest", "forest, prediction only", "AdaBoost", "AdaBoost, prediction only", "bagging",
     "gradient boosting with categories", "SVC", "mixture of experts", "hierarchical mixture", "sparsely gated mixture",
-    "online boosting",
+    "online boosting", "forest of many classes",
 )  # fmt: skip
 
 
@@ -103,6 +103,40 @@ def set_field(cls: str, field: str, value: Any) -> Callable[[Pieces], None]:
         entry[2][state["classes"][at]["fields"].index(field)] = value
 
     return set_state(change)
+
+
+# --- arrays without zeros ---------------------------------------------------------------------------------------------
+
+
+def set_shape_of_thin(shape: Any) -> Callable[[Pieces], None]:
+    def change(state: Any) -> None:
+        next(entry for entry in state["table"] if entry[0] == "thin")[1] = shape
+
+    return set_state(change)
+
+
+def one_number_less(pieces: Pieces) -> None:
+    name = next(each for each in pieces.arrays if each.endswith(".value.numbers"))
+    dtype, [size], content = pieces.arrays[name]
+    pieces.arrays[name] = dtype, [size - 1], content[:-8]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (set_number(".value.bits", -2, 255), "others than it should"),
+        (set_number(".value.bits", 0, 0), "others than it should"),
+        (one_number_less, "others than it should"),
+        (set_shape_of_thin([2**40, 2**40]), "another size"),
+        (set_shape_of_thin([1, 8]), "another size"),
+        (set_shape_of_thin([-8, -8]), "another size"),
+        (set_shape_of_thin([True, 8]), "another size"),
+        (set_shape_of_thin("ab"), "another size"),
+        (set_number(".value.numbers", 0, np.nan), "value"),
+    ],
+)
+def test_an_array_without_its_zeros_is_what_it_says(refuses: Any, change: Callable[[Pieces], None], text: str) -> None:
+    refuses("forest of many classes", change, text)
 
 
 # --- trees ------------------------------------------------------------------------------------------------------------

@@ -246,3 +246,22 @@ def test_a_mapped_model_leaves_the_file_alone(tmp_path: Path) -> None:
     assert (tmp_path / "m").read_bytes() == before
     save_model(model, tmp_path / "m")  # replaces the file under the mapped model
     assert np.all(mapped.predict(X) == 0.0)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_of_few_numbers_are_stored_without_zeros(tmp_path: Path, order: Any) -> None:
+    X, _ = make_data(committee.RandomForestClassifier(), n=400)
+    model = committee.RandomForestClassifier(3, random_state=0).fit(X, np.arange(400) % 25)
+    thin = np.zeros((301, 7), order=order)
+    thin[5, 2], thin[300, 6], thin[0, 0] = 1.0, np.nan, -0.0
+    model.kept_ = thin
+    save_model(model, tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    assert again.kept_.tobytes("A") == thin.tobytes("A")
+    assert again.kept_.flags.f_contiguous == (order == "F")
+    for one, other in zip(model.trees_, again.trees_, strict=True):
+        assert np.array_equal(one.value, other.value)
+    dense = sum(tree.value.nbytes for tree in model.trees_)
+    assert (tmp_path / "m").stat().st_size < dense
+    save_model(again, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
