@@ -133,7 +133,9 @@ def results_table(found: Comparison) -> Table:
 
 def left_out(found: Comparison) -> list[str]:
     """A line for each method that was not judged, with the reason."""
-    return [f"{each.name}: {each.status}, {each.note}" for each in found.results if each.status != "done"]
+    lines = [f"{each.name}: {each.status}, {each.note}" for each in found.results if each.status != "done"]
+    is_short = any(each.status == "out of time" for each in found.results)
+    return [*lines, "A longer --budget judges those that were out of time."] if is_short else lines
 
 
 def verdict(found: Comparison) -> str:

@@ -92,7 +92,9 @@ def _doubts(found: Evidence, comparison: Comparison) -> list[str]:
     notes = _beside_no_model(found, comparison)
     failed = [r.name for r in comparison.results if r.status != "done"]
     if failed:
-        notes.append(f"Not judged to the end: {', '.join(failed)}. The winner is the best of the others.")
+        is_short = any(r.status == "out of time" for r in comparison.results)
+        advice = " More time (--budget) would judge them." if is_short else ""
+        notes.append(f"Not judged to the end: {', '.join(failed)}. The winner is the best of the others.{advice}")
     if 0 < comparison.held_out.size < 200:
         notes.append(
             f"{count(comparison.held_out.size, 'row')} held out are few: read the error with its standard error, "

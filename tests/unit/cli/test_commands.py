@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,9 @@ from committee.cli.comparing import Request, all_methods, split_names
 from committee.cli.demo import write_sample
 from committee.cli.models import read_model, thinned
 from committee.cli.predicting import Wish, interval_ends, predict_frame
+from committee.cli.showing import left_out
 from committee.storage import load_model
+from committee.studies.comparison import Comparison
 from committee.studies.methods import METHODS
 
 RNG = np.random.default_rng(0)
@@ -315,3 +318,12 @@ def test_more_requests_that_cannot_be_met(words: tuple[str, ...], message: str, 
     result = run(*(places.get(word, word) for word in words))
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_who_ran_out_of_time_is_told_what_to_do():
+    def listed(status: str) -> list[str]:
+        return left_out(cast(Comparison, SimpleNamespace(results=[SimpleNamespace(name="a", status=status, note="b")])))
+
+    assert listed("out of time") == ["a: out of time, b", "A longer --budget judges those that were out of time."]
+    assert listed("failed") == ["a: failed, b"]
+    assert listed("done") == []
