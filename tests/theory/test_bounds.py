@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from committee.theory.bounds import (
     star_rounds,
     stump_vc_dimension,
     training_error_bounds,
+    tree_vc_dimension,
     vc_bound,
 )
 from committee.theory.margins import edges, margins, minimum_margin, share_below
@@ -205,6 +207,7 @@ def test_margin_bound_by_hand() -> None:
     inside = (2 * math.log(5000) ** 2 / 0.25 + math.log(100)) / 10_000
     assert found.penalty == pytest.approx(math.sqrt(inside), abs=1e-12)
     assert found.value == pytest.approx(0.1 + found.penalty, abs=1e-15)
+    assert "trend" in found.note  # its constant is open: no probability is promised
 
 
 @pytest.mark.parametrize("bound", [vc_bound(0.0, 100, 100), vc_bound(1.0, 10**9, 1), margin_bound(0.0, 0.05, 500, 3)])
@@ -285,8 +288,33 @@ def test_beyond_the_stump_vc_dimension_nothing_is_shattered(d: int) -> None:
         (margin_bound, (0.1, 0.0, 100, 2)),
         (boosted_vc_dimension, (2, 0)),
         (stump_vc_dimension, (0,)),
+        (tree_vc_dimension, (0, 2)),
+        (tree_vc_dimension, (1, 1)),
     ],
 )
 def test_what_is_refused(call: Any, arguments: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError, match=r"must|Needs"):
         call(*arguments)
+
+
+@pytest.mark.parametrize(("n_features", "n_leaves"), [(1, 2), (1, 3), (2, 2), (2, 3)])
+def test_trees_shatter_no_more_points_than_their_dimension_says(n_features: int, n_leaves: int) -> None:
+    """Every labelling of some points by all trees: the largest number of points with all 2^n is within the bound."""
+    rng = np.random.default_rng(0)
+
+    def labellings(X: Any, rows: tuple[int, ...], leaves: int) -> set[tuple[tuple[int, int], ...]]:
+        found = {tuple((row, answer) for row in rows) for answer in (0, 1)}
+        for feature, cut in itertools.product(range(X.shape[1]), rows) if leaves > 1 else ():
+            left = tuple(row for row in rows if X[row, feature] <= X[cut, feature])
+            right = tuple(row for row in rows if row not in left)
+            for k in range(1, leaves):
+                both = itertools.product(labellings(X, left, k), labellings(X, right, leaves - k))
+                found |= {tuple(sorted((*a, *b))) for a, b in both}
+        return found
+
+    def is_shattered(n: int) -> bool:
+        return any(len(labellings(rng.random((n, n_features)), tuple(range(n)), n_leaves)) == 2**n for _ in range(5))
+
+    shattered = [n for n in range(1, 7) if is_shattered(n)]
+    assert max(shattered) <= tree_vc_dimension(n_features, n_leaves)
+    assert len(shattered) >= n_leaves

@@ -23,7 +23,7 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_table, read_training_table, read_weights
 from committee.boosting.automatic import automatic, automatic_rate
 from committee.boosting.dealing import Division, Line
-from committee.boosting.gradient_boosting import Plan, Problem, Turn, gradient_boosting
+from committee.boosting.gradient_boosting import Plan, Problem, Turn, bent_heads, gradient_boosting
 from committee.boosting.judging import (
     CrossValidated,
     Fold,
@@ -444,7 +444,16 @@ class BaseGradientBoosting(BaseEstimator):
             rows.X, rows.weight if rows.weight.size else None, self.columns_.is_categorical, self.n_jobs
         )
         constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
-        problem = Problem(matrix, rows.y, rows.weight, self._heads_, self._is_multinomial, constraints, rows.counts)
+        if rows.init_score is None:
+            base = self._baseline(self._heads_, rows.y, rows.weight)
+            first = base[:, np.newaxis]
+        else:
+            base = best_shift(self._heads_, rows.y, rows.weight, rows.init_score, self._is_multinomial)
+            first = start_scores(base, rows)
+        judged = bent_heads(self._heads_, rows.y, rows.weight, first)
+        problem = Problem(
+            matrix, rows.y, rows.weight, self._heads_, judged, self._is_multinomial, constraints, rows.counts
+        )
         tree = TreePlan(
             max_leaf_nodes=NO_DEPTH if self.max_leaf_nodes_ is None else int(self.max_leaf_nodes_),
             max_depth=NO_DEPTH if self.max_depth is None else int(self.max_depth),
@@ -459,10 +468,7 @@ class BaseGradientBoosting(BaseEstimator):
             second_order=bool(self.second_order),
         )
         shares = float(self.subsample), float(self.colsample_bytree), float(self.dropout)
-        plan = Plan(tree, self.learning_rate_, *shares, self.n_jobs)
-        if rows.init_score is not None:
-            return problem, plan, best_shift(self._heads_, rows.y, rows.weight, rows.init_score, self._is_multinomial)
-        return problem, plan, self._baseline(self._heads_, rows.y, rows.weight)
+        return problem, Plan(tree, self.learning_rate_, *shares, self.n_jobs), base
 
     def _max_nodes(self, plan: Plan, n: int) -> int:
         return 2 * max_leaves(plan.tree, n) - 1

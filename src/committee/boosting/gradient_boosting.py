@@ -11,7 +11,8 @@ Round t, at the scores s_i of the rows:
 In the first-order form (Friedman 2001) the tree is the least-squares fit to the negative gradients (h_i = 1 while it
 grows), in the second-order form (Chen and Guestrin 2016) the hessians take part in the splits too. A Newton step may
 overshoot: a step that would raise the loss of its leaf is halved until it does not, and with several scores per row a
-whole round is; so without sampling the training loss never rises.
+whole round is; so without sampling the training loss never rises, but for Huber's, whose bend moves with the residuals,
+and with dropout, which shrinks earlier trees.
 
 Friedman, Greedy function approximation: a gradient boosting machine, 2001. Chen and Guestrin, XGBoost, 2016.
 """
@@ -67,6 +68,7 @@ class Problem(NamedTuple):
     y: NDArray[Any]
     weight: Floats
     heads: tuple[Head, ...]
+    judged: tuple[Head, ...]  # the losses that rounds are compared by: those of the heads, with a bend that stays
     is_multinomial: bool
     constraints: Constraints
     counts: Floats = NO_WEIGHTS  # rows that each row is, where the weights hold those of classes too
@@ -104,6 +106,7 @@ def gradient_boosting(
     is_sampled = plan.subsample < 1.0 or memory is not None
     is_monotone = bool(np.any(problem.constraints.monotone))
     everyone = all_rows(n)
+    judge = Slope(problem.judged, problem.y, problem.weight, False) if problem.judged != problem.heads else None
     loss = _update(slope, problem, score, threads)
     for seed in seeds:
         rng = np.random.default_rng(seed) if is_sampled or plan.colsample < 1.0 else None
@@ -130,19 +133,19 @@ def gradient_boosting(
         if memory is not None:
             rescaled = _share_out(memory, dropped, grown, grower, stack, score)
         # Step 3: a step along the trees, halved as long as it raises the loss
-        _step(grown, score, grower, problem.matrix, n, 1.0)
+        _step(grown, score, grower, n, 1.0)
         new_loss = _update(slope, problem, score, threads)
         while problem.is_multinomial and not is_sampled and new_loss > loss * (1.0 + ROUNDING):
             if n_halved > MOST_HALVINGS:
                 break
             share = 0.5 if n_halved < MOST_HALVINGS else 1.0  # at last the whole step is taken back
-            _step(grown, score, grower, problem.matrix, n, -share)
+            _step(grown, score, grower, n, -share)
             for tree in grown:
                 tree.value[:] *= 1.0 - share
             n_halved += 1
             new_loss = _update(slope, problem, score, threads)
         loss = new_loss
-        yield Turn(tuple(grown), loss, n_halved, rescaled)
+        yield Turn(tuple(grown), loss if judge is None else judge.update(score, threads), n_halved, rescaled)
 
 
 def _share_out(
@@ -162,12 +165,24 @@ def _share_out(
 
 
 def _update(slope: Slope, problem: Problem, score: Floats, threads: int) -> float:
-    """Derivatives at the scores; Huber's bend is a quantile of the residuals' sizes, so it moves with them."""
-    for k, head in enumerate(problem.heads):
-        if head.code == d.HUBER and head.own is None:
-            size = np.abs(problem.y - score[k])
-            slope.heads[k] = head._replace(p=max(weighted_quantile(size, problem.weight, head.p), 1e-300))
+    """Derivatives at the scores; Huber's bend moves with them."""
+    slope.heads[:] = bent_heads(problem.heads, problem.y, problem.weight, score)
     return slope.update(score, threads)
+
+
+def bent_heads(heads: tuple[Head, ...], y: NDArray[Any], weight: Floats, score: Floats) -> tuple[Head, ...]:
+    """The losses at these scores: Huber's bend is a quantile of the residuals' sizes.
+
+    Rounds are compared at the bend of the first scores: a smaller bend makes every loss smaller, so that a bend which
+    moves would let the loss of new rows fall for as long as the residuals of the old ones do.
+    """
+
+    def bent(k: int, head: Head) -> Head:
+        if head.code != d.HUBER or head.own is not None:
+            return head
+        return head._replace(p=max(weighted_quantile(np.abs(y - score[k]), weight, head.p), 1e-300))
+
+    return tuple(bent(k, head) for k, head in enumerate(heads))
 
 
 def _sample_rows(rng: np.random.Generator | None, everyone: NDArray[np.uint32], share: float) -> NDArray[np.uint32]:
@@ -276,9 +291,7 @@ def _leaf_loss(head: Head, problem: Problem, score: Floats, rows: NDArray[np.uin
     return mean_loss(head, problem.y[rows], score[rows] + step, weight)
 
 
-def _step(
-    grown: Sequence[GrownTree], score: Floats, grower: TreeGrower, matrix: BinnedMatrix, n: int, share: float
-) -> None:
+def _step(grown: Sequence[GrownTree], score: Floats, grower: TreeGrower, n: int, share: float) -> None:
     """Move the scores of all rows by a share of the trees' values; rows outside the sample go down by their codes."""
     for k, tree in enumerate(grown):
         value = tree.value if share == 1.0 else share * tree.value

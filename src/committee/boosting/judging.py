@@ -79,11 +79,11 @@ class Judge:
     """Rows that judge every round, coded in the bins of the rows that the trees grow on."""
 
     def __init__(self, rows: Rows, problem: Problem, base: Floats, remembers: bool) -> None:
-        matrix, heads, is_multinomial = problem.matrix, problem.heads, problem.is_multinomial
+        matrix, judged, is_multinomial = problem.matrix, problem.judged, problem.is_multinomial
         self.tiles = make_tiles(code_table(rows.X, matrix, None))
         self.records = feature_records(matrix, Constraints.none(matrix.n_features))
         self.score = start_scores(base, rows)
-        self.slope = Slope(heads, rows.y, rows.weight, is_multinomial)
+        self.slope = Slope(judged, rows.y, rows.weight, is_multinomial)
         self.memory = Memory() if remembers else None
 
     def loss(self, turn: Turn) -> float:

@@ -5,22 +5,31 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.boosting.booster import BaseBooster
+from committee.parts.members import TreeMember
 from committee.theory.bounds import (
     GeneralisationBound,
     boosted_vc_dimension,
     margin_bound,
     rounds_to_zero_error,
     stump_vc_dimension,
+    tree_vc_dimension,
     vc_bound,
 )
 from committee.theory.margins import share_below
 from committee.theory.minmax import distance_to_optimum, largest_minimum_margin, minmax_over_stumps
 
+Floats = NDArray[np.float64]
+
 MOST_CELLS = 400 * 60
 """Rows times features up to which the linear program over all stumps is solved."""
+
+UNKNOWN = GeneralisationBound(
+    float("nan"), float("nan"), False, "the VC dimension of the members is not known: pass base_dimension"
+)
 
 THETAS = (0.02, 0.05, 0.1, 0.2, 0.5)
 
@@ -29,7 +38,7 @@ class BoostingEvidence(NamedTuple):
     """Figures of a booster on its training rows; nan where there is nothing to say. `str` puts them into words."""
 
     n_members: int
-    train_error: float
+    train_error: float  # of the rows and with the weights of the fit
     exponential_risk: float  # bounds the training error (E-7)
     rounds_to_zero: float  # rounds after which the training error must be zero, at the smallest edge seen (E-8)
     smallest_margin: float  # (E-9)
@@ -42,7 +51,8 @@ class BoostingEvidence(NamedTuple):
 
     def __str__(self) -> str:
         lines = [
-            f"{self.n_members} members, training error {self.train_error:.4f}, bounded by {self.exponential_risk:.4g}",
+            f"{self.n_members} members, training error {self.train_error:.4f}"
+            + ("" if np.isnan(self.exponential_risk) else f", bounded by {self.exponential_risk:.4g}"),
             f"smallest margin {self.smallest_margin:.4f}; at best {self.best_of_members:.4f} with these members"
             + ("" if np.isnan(self.best_of_stumps) else f", {self.best_of_stumps:.4f} with all stumps"),
             f"VC bound on the error of new rows: {_words(self.vc)}",
@@ -66,7 +76,8 @@ def boosting_evidence(
     ----------
     estimator : a fitted booster of two classes
     X, y : the rows it was fitted on
-    base_dimension : VC dimension of the weak learner; None takes that of stumps on as many features
+    base_dimension : VC dimension of the weak learner; None takes a bound of that of trees on as many numeric features
+        and with as many leaves as the largest member has. Other members have no such bound: then there is no other
     delta : the bounds hold with probability 1 - delta
 
     Examples
@@ -86,35 +97,58 @@ def boosting_evidence(
     if estimator.n_classes_ != 2:
         raise ValueError(f"The theory is that of two classes; the booster knows {estimator.n_classes_}.")
     margins, agreement = estimator.margins(X, y), estimator.agreements(X, y)
-    n, d = len(margins), estimator.columns_.n_features
-    base = float(stump_vc_dimension(d)) if base_dimension is None else base_dimension
+    n, n_members = len(margins), len(estimator.members_)
+    base = _member_dimension(estimator) if base_dimension is None else base_dimension
     of_members = largest_minimum_margin(agreement).value
     of_stumps = _over_stumps(estimator, X, y)
-    train_error = float(np.mean(estimator.predict(X) != np.asarray(y)))
-    candidates = {theta: margin_bound(share_below(margins, theta), theta, n, base, delta) for theta in THETAS}
-    theta = min(candidates, key=lambda t: candidates[t].value)
+    error = float(np.mean(estimator.predict(X) != np.asarray(y)))
+    theta, margin = _smallest_margin_bound(margins, base, delta)
     return BoostingEvidence(
-        n_members=len(estimator.members_),
-        train_error=train_error,
-        exponential_risk=_last(estimator, "exponential_risk"),
-        rounds_to_zero=_rounds(estimator, n),
+        n_members=n_members,
+        train_error=_kept(estimator, "train_error")[-1] if "exponential_risk" in estimator.history_ else error,
+        exponential_risk=_kept(estimator, "exponential_risk")[-1],
+        rounds_to_zero=_rounds(estimator),
         smallest_margin=float(margins.min()),
         best_of_members=of_members,
         best_of_stumps=of_stumps,
         distance=distance_to_optimum(margins, of_members if np.isnan(of_stumps) else of_stumps),
-        vc=vc_bound(train_error, n, boosted_vc_dimension(base, len(estimator.members_)), delta),
-        margin=candidates[theta],
+        vc=UNKNOWN if np.isnan(base) else vc_bound(error, n, boosted_vc_dimension(base, n_members), delta),
+        margin=margin,
         theta=theta,
     )
 
 
-def _last(estimator: BaseBooster, column: str) -> float:
-    return float(estimator.history_[column][-1]) if column in estimator.history_ else float("nan")
+def _smallest_margin_bound(margins: Floats, base: float, delta: float) -> tuple[float, GeneralisationBound]:
+    if np.isnan(base):
+        return THETAS[0], UNKNOWN
+    found = {theta: margin_bound(share_below(margins, theta), theta, margins.size, base, delta) for theta in THETAS}
+    best = min(found, key=lambda theta: found[theta].value)
+    return best, found[best]
 
 
-def _rounds(estimator: BaseBooster, n: int) -> float:
-    smallest = float(np.min(estimator.history_["edge"])) if "edge" in estimator.history_ else 0.0
-    return float(rounds_to_zero_error(0.5 * smallest, 1.0 / n)) if 0.0 < smallest < 1.0 else float("nan")
+def _kept(estimator: BaseBooster, column: str) -> list[float]:
+    """A column of the history in the rounds whose members were kept: early stopping goes back to one."""
+    if column not in estimator.history_:
+        return [float("nan")]
+    return estimator.history_[column][: max(len(estimator.members_), 1)].tolist()
+
+
+def _rounds(estimator: BaseBooster) -> float:
+    """Where every Z was at most sqrt(1 - r^2), as the theorem asks; shortened or shifted steps break that."""
+    edges, bounds = _kept(estimator, "edge"), _kept(estimator, "edge_bound")
+    if not np.all(np.isfinite(bounds)) or not 0.0 < min(edges) < 1.0:
+        return float("nan")
+    start = estimator._state.start
+    return float(rounds_to_zero_error(0.5 * min(edges), float(start[start > 0.0].min())))
+
+
+def _member_dimension(estimator: BaseBooster) -> float:
+    """A bound of the VC dimension of the members, nan if they are not all trees of the engine."""
+    if not all(isinstance(member, TreeMember) for member in estimator.members_):
+        return float("nan")
+    n_leaves = max(member.tree.n_leaves for member in estimator.members_)
+    d = estimator.columns_.n_features
+    return float(stump_vc_dimension(d) if n_leaves <= 2 else tree_vc_dimension(d, n_leaves))
 
 
 def _over_stumps(estimator: BaseBooster, X: Any, y: Any) -> float:

@@ -10,6 +10,7 @@ from committee.report.section import Figure, LeftOut, Section, Table, table
 from committee.report.verdict import paired_difference, shown
 from committee.report.words import clip, count, listing, plus_minus, seconds
 from committee.studies.comparison import Comparison, MethodResult
+from committee.studies.folds import stderr
 
 TITLE = "The methods compared"
 
@@ -42,7 +43,7 @@ def comparison(found: Evidence) -> Section | LeftOut:
     notes = (
         "The smallest of several means is too small by chance alone: that of the winner flatters it. The figures at "
         "the top come from rows or folds that did not choose it.",
-        "Folds share most of their training rows, so standard errors over folds are rough, and rather too small.",
+        "Folds share most of their training rows; the standard errors allow for it, roughly (Nadeau and Bengio 2003).",
     )
     return Section("comparison", TITLE, lead, figures=(figure,), tables=(_times(what),), notes=notes)
 
@@ -63,8 +64,8 @@ def _mean(result: MethodResult) -> float:
 
 
 def _error(result: MethodResult) -> float:
-    n = int(np.isfinite(result.errors).sum())
-    return float(np.nanstd(result.errors, ddof=1) / np.sqrt(n)) if n > 1 else 0.0
+    errors = result.errors[np.isfinite(result.errors)]
+    return float(stderr(errors[np.newaxis])) if errors.size > 1 else 0.0
 
 
 def _order_in_words(what: Comparison, done: list[MethodResult]) -> str:

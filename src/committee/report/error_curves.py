@@ -187,10 +187,10 @@ def _theory(found: Evidence) -> BoostingEvidence | None:
 def _evidence_words(evidence: BoostingEvidence) -> list[str]:
     bounds = (("VC bound", evidence.vc), (f"margin bound at theta = {evidence.theta:g}", evidence.margin))
     empty = [f"the {name} is {number(b.value)}" for name, b in bounds if b.value >= 1.0]
-    told = [f"the {name} says at most {percent(b.value)}" for name, b in bounds if b.value < 1.0]
+    told = [f"the {name} says at most {percent(b.value)}, {b.note}" for name, b in bounds if b.value < 1.0]
     words = list[str]()
     if told:
-        words.append(f"For new rows {listing(told)}, with probability 95 %.")
+        words.append(f"For new rows {listing(told)}.")
     if empty:
         words.append(
             f"For new rows {listing(empty)}, above 1 and so vacuous: theory alone promises nothing here, the measured "

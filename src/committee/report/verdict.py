@@ -8,6 +8,7 @@ from committee.report.evidence import Evidence, Judged
 from committee.report.section import Section, Tile
 from committee.report.words import count, number, percent, plus_minus
 from committee.studies.comparison import Comparison, MethodResult
+from committee.studies.folds import stderr
 
 ERROR_LIKE = ("error", "balanced error")
 """Metrics that are shares of rows; all others are shown as numbers."""
@@ -67,7 +68,7 @@ def paired_difference(one: MethodResult, other: MethodResult) -> tuple[float, fl
     difference = difference[np.isfinite(difference)]
     if difference.size < 2:
         return (float(difference.mean()) if difference.size else np.nan), np.nan
-    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(difference.size))
+    return float(difference.mean()), float(stderr(difference[np.newaxis]))
 
 
 def _lead(comparison: Comparison, rivals: list[MethodResult]) -> list[str]:

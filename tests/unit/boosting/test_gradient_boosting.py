@@ -104,6 +104,25 @@ def test_the_training_loss_never_rises(loss: str, second_order: bool) -> None:
         assert model.history_.train_loss[-1] < model.history_.train_loss[0]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@every_loss
+def test_rows_that_judge_are_judged_by_the_loss_that_is_learned(loss: str) -> None:
+    X, y = data(loss, n=120, seed=3)
+    model = make(loss, n_estimators=10).fit(X, y, X_val=X, y_val=y)
+    np.testing.assert_allclose(model.history_.validation_loss, model.history_.train_loss, rtol=1e-9)
+
+
+def test_the_bend_of_huber_that_judges_has_the_unit_of_the_target_and_stays() -> None:
+    X, y = data("huber", n=200, seed=4)
+    small, large = (make("huber", n_estimators=30).fit(X, y * unit).history_ for unit in (1.0, 1024.0))
+    np.testing.assert_allclose(large.train_loss, small.train_loss * 1024.0**2, rtol=1e-9)
+    model = make("huber", n_estimators=30).fit(X, y)
+    bend = np.quantile(np.abs(y - np.median(y)), 0.9, method="averaged_inverted_cdf")
+    size = np.abs(y - model.predict(X))
+    loss = np.where(size <= bend, 0.5 * size**2, bend * (size - 0.5 * bend))
+    assert model.history_.train_loss[-1] == pytest.approx(np.mean(loss), rel=1e-9)
+
+
 def test_a_plain_newton_leaf_raises_the_loss_and_ours_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves far out, where nearly all rows have the other class: a slope near one over a curvature of e^-8."""
     X, y = np.repeat([[0.0], [1.0]], 20, axis=0), np.repeat([0, 1], 20)

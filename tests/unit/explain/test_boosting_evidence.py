@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from committee import AdaBoostClassifier, DecisionTreeClassifier, LPBoostClassifier, boosting_evidence
+from committee import (
+    AdaBoostClassifier,
+    ArcGVClassifier,
+    DecisionTreeClassifier,
+    LPBoostClassifier,
+    boosting_evidence,
+)
 from committee.data.samples import load_sample
+from committee.theory.bounds import rounds_to_zero_error, tree_vc_dimension
 from committee.theory.minmax import minmax_over_stumps
 
 
@@ -48,3 +58,57 @@ def test_other_boosters_and_refusals():
     many = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=5).fit(glass.X, glass.y)
     with pytest.raises(ValueError, match="theory is that of two classes"):
         boosting_evidence(many, glass.X, glass.y)
+
+
+def test_early_stopping_reads_the_round_that_was_kept():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 4))
+    y = (X[:, 0] + X[:, 1] + 1.5 * rng.normal(size=300) > 0).astype(int)
+    model = AdaBoostClassifier(n_estimators=200, early_stopping="validation", random_state=0).fit(X, y)
+    n = len(model)
+    assert n < model.history_.n_rounds
+    found = boosting_evidence(model, X, y)
+    assert found.exponential_risk == model.history_.exponential_risk[n - 1]
+    assert found.train_error == model.history_.train_error[n - 1] <= found.exponential_risk
+
+
+def test_weights_of_the_fit_weigh_the_error_as_they_weigh_its_bound():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] > 0).astype(int)
+    y[:60] = rng.integers(0, 2, 60)
+    weight = np.where(np.arange(200) < 60, 1e-3, 1.0)
+    model = AdaBoostClassifier(n_estimators=20).fit(X, y, sample_weight=weight)
+    found = boosting_evidence(model, X, y)
+    wrong = model.predict(X) != y
+    assert found.train_error == pytest.approx(np.average(wrong, weights=weight), abs=1e-12)
+    assert found.train_error <= found.exponential_risk < np.mean(wrong)
+    smallest = rounds_to_zero_error(0.5 * model.history_.edge.min(), weight.min() / weight.sum())
+    assert found.rounds_to_zero == pytest.approx(smallest, abs=1)
+
+
+@pytest.mark.parametrize(
+    "model", [AdaBoostClassifier(n_estimators=30, learning_rate=0.01), ArcGVClassifier(n_estimators=30)]
+)
+def test_no_promise_where_the_theorem_does_not_apply(model: Any):
+    sonar = load_sample("sonar")
+    found = boosting_evidence(model.fit(sonar.X, sonar.y), sonar.X, sonar.y)
+    assert np.isnan(found.rounds_to_zero) == (not np.all(np.isfinite(model.history_.edge_bound)))
+    assert ("error is zero after" in str(found)) == np.isfinite(found.rounds_to_zero)
+
+
+def test_the_dimension_is_that_of_the_members():
+    rng = np.random.default_rng(0)
+    X = rng.random((20_000, 2))
+    y = ((X[:, 0] > 0.3) ^ (X[:, 1] > 0.6)).astype(int) ^ (rng.random(20_000) < 0.05)
+    stumps = boosting_evidence(AdaBoostClassifier(n_estimators=3).fit(X, y), X, y)
+    trees = AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=8), n_estimators=3).fit(X, y)
+    found = boosting_evidence(trees, X, y)
+    assert found.vc.penalty > stumps.vc.penalty
+    again = boosting_evidence(trees, X, y, base_dimension=tree_vc_dimension(2, 8))
+    assert found.vc == again.vc
+    few, sign = X[:200], y[:200] ^ (X[:200, 0] > 0.5)
+    foreign = AdaBoostClassifier(LogisticRegression(), n_estimators=3).fit(few, sign)
+    unknown = boosting_evidence(foreign, few, sign)
+    assert np.isnan(unknown.vc.value)
+    assert str(unknown).count("pass base_dimension") == 2

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -28,7 +29,8 @@ from committee.report.residuals import residuals
 from committee.report.section import Figure, LeftOut, Section
 from committee.report.support_vectors import support_vectors
 from committee.report.suspicious import suspicious
-from committee.report.verdict import verdict
+from committee.report.verdict import paired_difference, verdict
+from committee.studies.comparison import MethodResult
 from committee.theory.decomposition import decompose_squared_error
 from committee.theory.margins import share_below
 from committee.voting.voting import VotingClassifier
@@ -288,6 +290,19 @@ def test_intervals_of_the_model_itself_are_judged_on_new_rows() -> None:
     assert f"promise 90\u202f% and hold {share:.1f}".removesuffix(".0") in found.notes[-1]
 
 
+def test_intervals_of_few_rows_say_what_they_cannot_promise() -> None:
+    ozone = sample("ozone")
+    X, y = ozone.X, np.asarray(ozone.y, np.float64)
+    few = RandomForestRegressor(n_estimators=25, random_state=0).fit(X.iloc[:12], y[:12])
+    found = made(intervals(Evidence(few, X.iloc[12:57], y[12:57], is_training=False)))
+    assert "Some ends come from 36 residuals, and it takes 39 for 95\u202f%" in found.notes[-2]
+    assert "promise 94.6\u202f% only" in found.notes[-2]  # 35 / 37
+    assert "They promise 84.6\u202f% and hold" in found.notes[-1]  # 11 / 13
+    assert "90 % intervals need the errors of 19 rows, and there are 12" in found.notes[-1]
+    many = made(intervals(Evidence(few, X.iloc[12:100], y[12:100], is_training=False)))
+    assert "Some ends" not in " ".join(many.notes)
+
+
 def test_crossed_coverage_does_not_judge_by_its_own_rows() -> None:
     error = np.concatenate([np.zeros(50), np.full(50, 100.0)])
     apart = crossed_coverage(error, np.repeat([0, 1], 50), 0.8)
@@ -422,3 +437,12 @@ def test_the_lines_to_repeat_make_the_same_model() -> None:
 def test_rows_and_targets_must_be_as_many() -> None:
     with pytest.raises(ValueError, match="one target for each row"):
         Evidence(forest(), sample("glass").X, sample("glass").y[:10])
+
+
+def test_the_lead_of_the_winner_has_the_standard_error_of_folds_that_share_rows() -> None:
+    folds = [0.2, 0.3, 0.25, 0.35], [0.1, 0.25, 0.2, 0.2]
+    one, other = (cast(MethodResult, SimpleNamespace(errors=np.array(errors))) for errors in folds)
+    difference = np.array([0.1, 0.05, 0.05, 0.15])
+    lead, error = paired_difference(one, other)
+    assert lead == pytest.approx(difference.mean())
+    assert error == pytest.approx(np.sqrt((1 / 4 + 1 / 3) * difference.var(ddof=1)))
