@@ -95,6 +95,18 @@ def test_b2_zero_one_parts_are_those_of_the_paper(n_classes: int):
     assert found.gap < 1e-12
 
 
+@pytest.mark.parametrize("n_sets", [2, 3, 5, 7, 8])
+def test_b2_standard_errors_of_few_training_sets(n_sets: int):
+    """The error is a mean over the sets, and its standard error that of a mean: exactly, or nearly where halves differ
+    in size from each other."""
+    rng = np.random.default_rng(4)
+    answers, labels = rng.integers(0, 2, (n_sets, 50)), rng.integers(0, 2, 50)
+    parts = decompose_zero_one(answers, labels).parts
+    usual = np.mean(answers != labels, axis=1).std(ddof=1) / np.sqrt(n_sets)
+    assert parts["error"].stderr_of_sets == pytest.approx(usual, rel=1e-9 if n_sets in (2, 3, 7) else 0.1)
+    assert all(np.isfinite(part.stderr) for part in parts.values())
+
+
 def test_b3_the_variance_of_an_average_follows_the_formula():
     """rho s^2 + (1 - rho) s^2 / K from the first 10 trees of every bag foretells the average of 30 other trees.
 

@@ -9,6 +9,7 @@ import pytest
 
 from committee.theory.majority_vote import (
     DOCUMENT_ERRORS,
+    DOCUMENT_SLIPS,
     DOCUMENT_VOTERS,
     condorcet_limit,
     fit_voter_model,
@@ -20,9 +21,15 @@ from committee.theory.majority_vote import (
 
 def test_b1_the_table_of_the_document_to_its_printed_digits() -> None:
     errors = majority_vote_table().errors[0]
-    assert [float(f"{error:.3f}") for error in errors[:4]] == list(DOCUMENT_ERRORS[:4])
-    assert f"{errors[4]:.6f}" == "0.000003"
-    assert f"{errors[2]:.4f}"[:5] == "0.073"  # as it is cut there
+    assert DOCUMENT_ERRORS == (0.247, 0.174, 0.073, 0.021, 0.000003)  # as printed
+    digits = (3, 3, 3, 3, 6)
+    wrong = {
+        k: float(f"{error:.{n}f}")
+        for k, error, printed, n in zip(DOCUMENT_VOTERS, errors, DOCUMENT_ERRORS, digits, strict=True)
+        if float(f"{error:.{n}f}") != printed
+    }
+    assert wrong == DOCUMENT_SLIPS == {51: 0.074}
+    assert f"{errors[2]:.4f}" == "0.0735"  # it is cut there
     assert DOCUMENT_VOTERS == (11, 21, 51, 101, 501)
     np.testing.assert_allclose(majority_vote_error([1, 5, 51], 0.5), 0.5, rtol=1e-12)  # "p = 0.5, P = 0.5"
 

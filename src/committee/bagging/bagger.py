@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging.answering import all_answers, pack_members, sum_of_answers
@@ -39,7 +38,9 @@ from committee.base.validation import read_training_table, read_weights
 from committee.data.ensemble import TreeSum
 from committee.data.forest import PackedForest
 from committee.data.history import History
+from committee.data.prediction_only import kept_from_fit
 from committee.parts.answer_scores import score_answers
+from committee.parts.available import available_if
 from committee.parts.members import Member, TreeMember, check_learner
 from committee.parts.memory import refuse_too_many_trees
 from committee.parts.out_of_bag import Loss
@@ -280,7 +281,7 @@ class BaseBagging(BaseEnsemble):
         if not (self.warm_start and hasattr(self, "members_")):
             self._entropy = int(member_seeds(self.random_state, 1)[0])
             return []
-        if fingerprint != self._print:
+        if fingerprint != kept_from_fit(self, "_print"):
             raise ValueError(
                 "warm_start=True goes on with the same rows: X, y, the weights, or how samples are drawn and members "
                 "combined are others than in the earlier fit. Fit a new model, or set warm_start=False."

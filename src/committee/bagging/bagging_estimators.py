@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging.answering import side_by_side
@@ -19,6 +18,7 @@ from committee.bagging.base_learners import ClassifierMember
 from committee.bagging.judging import Rule
 from committee.base.rng import RandomState
 from committee.base.validation import read_one_target, read_targets_classification
+from committee.parts.available import available_if
 from committee.parts.combining import weighted_median
 from committee.parts.out_of_bag import Loss
 from committee.trees.decision_tree import (

@@ -44,7 +44,8 @@ class AdaBoostThetaClassifier(BaseBooster):
     ----------
     theta : the margin target in (-1, 1), or "validation"
         "validation" tries `thetas` on X_val, y_val or on `validation_fraction` of the rows and keeps the one with the
-        smallest error, the larger one of equals; ``theta_`` is the one used, ``theta_errors_`` what each reached.
+        smallest error, the larger one of equals; ``theta_`` is the one used, ``theta_errors_`` what each reached. A
+        warm start keeps both.
     thetas : the candidates of "validation"
     estimator, n_estimators, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
     warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
@@ -107,10 +108,11 @@ class AdaBoostThetaClassifier(BaseBooster):
         return self.theta == "validation" or super()._judges()
 
     def _run(self, task: Task, judge: Judge | None) -> None:
-        if self.theta == "validation":
-            self.theta_, self.theta_errors_ = self._choose(task, judge)
-        else:
+        if self.theta != "validation":
             self.theta_ = float(self.theta)
+            vars(self).pop("theta_errors_", None)
+        elif not (self.warm_start and hasattr(self, "members_") and hasattr(self, "theta_errors_")):
+            self.theta_, self.theta_errors_ = self._choose(task, judge)
         super()._run(task, judge)
 
     def _choose(self, task: Task, judge: Judge | None) -> tuple[float, NDArray[np.float64]]:

@@ -29,12 +29,14 @@ from committee.boosting.calibration import (
     shrinkage,
     vote_size,
 )
+from committee.boosting.fingerprint import refuse_other_rows
 from committee.boosting.loop import Rule, State, Turn, boost
 from committee.boosting.stopping import Stopper
 from committee.boosting.votes import ManyClasses, TwoClasses, make_votes, vote_probabilities
 from committee.boosting.weak_learners import AnswerKind, Task, make_learner
 from committee.data.ensemble import PackedTrees
 from committee.data.history import History
+from committee.data.prediction_only import kept_from_fit
 from committee.parts.members import Member, WeakLearner, check_learner
 from committee.parts.scoring import pack_members, score_members, score_packed
 from committee.trees.decision_stump import DecisionStump
@@ -302,17 +304,8 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         """From the first round, or on from the last one of an earlier fit."""
         fingerprint = task.fingerprint()
         if self.warm_start and hasattr(self, "members_"):
-            state = self._state
-            if state.weight.size != task.weight.size:
-                raise ValueError(
-                    f"warm_start=True goes on with the same rows: the earlier fit had {state.weight.size}, X and y "
-                    f"have {task.weight.size}."
-                )
-            if state.fingerprint != fingerprint:
-                raise ValueError(
-                    "warm_start=True goes on with the same rows: the columns, the labels or the weights are others "
-                    "than in the earlier fit. Fit a new model, or set warm_start=False."
-                )
+            state: State = kept_from_fit(self, "_state")
+            refuse_other_rows(state.weight.size, task.weight.size, state.fingerprint == fingerprint)
             return state._replace(weight=state.weight.copy())
         return State(task.weight.copy(), np.empty(0), task.weight, fingerprint, (), (), (), "")
 

@@ -30,19 +30,19 @@ def closed_form(this: Round) -> Step:
     """a = 1/2 ln((1 + r) / (1 - r)): minimises the bound sqrt(1 - r^2) on Z."""
     if this.error <= 0.0:
         return perfect(this)
-    if this.edge <= 0.0:
+    if this.edge <= CHANCE:
         return Step(0.0, stop=f"the edge {this.edge:.4f} is no better than chance")
     return Step(0.5 * math.log((1.0 - this.error) / this.error))
 
 
 def numeric(this: Round) -> Step:
     """The minimum of the convex Z(a), where Z'(a) = 0: there the hypothesis has edge 0 under the new weights."""
+    if this.edge <= CHANCE:  # first: no row speaks against answers that are all zero either
+        return Step(0.0, stop=f"the edge {this.edge:.4f} is no better than chance")
     u = np.asarray(this.agreement, np.float64)
     if not np.any((u < -CHANCE) & (this.weight > 0)):
         step = perfect(this)
         return step if np.all(u > 0) else Step(step.coefficient)  # rows it says nothing about go on
-    if this.edge <= 0.0:
-        return Step(0.0, stop=f"the edge {this.edge:.4f} is no better than chance")
 
     def slope(a: float) -> float:
         return -float(np.sum(this.weight * u * np.exp(-a * u)))

@@ -334,8 +334,8 @@ class BaseGradientBoosting(BaseEstimator):
     def _refuse_refit(self) -> None:
         if self.warm_start and hasattr(self, "n_estimators_") and not hasattr(self, "_state"):
             raise ValueError(
-                "The earlier fit kept the mean of the folds' models, which cannot be continued: fit a clone with "
-                "warm_start=True from the start."
+                "The earlier fit kept the mean of the folds' models, or was saved for prediction only, and cannot be "
+                "continued: fit a clone with warm_start=True from the start."
             )
         if self.refit is False and (self.warm_start or self.dropout > 0.0):
             raise ValueError(
@@ -588,6 +588,11 @@ class BaseGradientBoosting(BaseEstimator):
                 "The first tree has no split: min_samples_leaf or another limit is too large for these rows, or no "
                 "feature tells anything.", ConvergenceWarning, stacklevel=5,
             )  # fmt: skip
+        elif self._heads_[0].own is not None and _stands_still(records):
+            warnings.warn(
+                "No round made the loss smaller, so every step was taken back: the gradient of your loss must be its "
+                "derivative by the score, not the negative one.", ConvergenceWarning, stacklevel=5,
+            )  # fmt: skip
 
     # --- what a fitted model answers ----------------------------------------------------------------------------------
 
@@ -648,3 +653,9 @@ class BaseGradientBoosting(BaseEstimator):
             inner = self._trees.feature != LEAF
             np.add.at(falls, self._trees.feature[inner], self._trees.gain[inner])
         return falls / falls.sum() if falls.sum() > 0.0 else falls
+
+
+def _stands_still(records: Sequence[Record]) -> bool:
+    """No round got anywhere: what is left of steps that were halved to the last changes nothing."""
+    losses = np.array([record.train_loss for record in records])
+    return losses.size > 1 and bool(np.ptp(losses) <= 1e-6 * np.abs(losses[0]))

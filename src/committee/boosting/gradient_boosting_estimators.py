@@ -424,6 +424,16 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         for score in self._staged_raw(X):
             yield self._answers(score)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of `predict`; several quantiles side by side have none."""
+        check_is_fitted(self, "n_estimators_")
+        if len(self.baseline_) > 1:
+            raise ValueError(
+                f"score is for one prediction a row, this model has {len(self.baseline_)} quantiles: fit one of them "
+                "to score it, or judge the columns of predict one by one by sklearn.metrics.mean_pinball_loss."
+            )
+        return float(super().score(X, y, sample_weight))
+
     def _calibrate(self, rows: Rows, score: Floats) -> None:
         """How often the outer quantiles held rows that did not fit them, and the widening that makes up for it.
 

@@ -38,10 +38,12 @@ from committee.base.progress import progress
 from committee.base.rng import RandomState
 from committee.boosting.adaboost import adaboost
 from committee.boosting.booster import BaseBooster, Early, Judge
+from committee.boosting.fingerprint import refuse_other_rows
 from committee.boosting.loop import State, boost
 from committee.boosting.votes import TwoClasses, vote_shares
 from committee.boosting.weak_learners import Task, make_learner
 from committee.data.history import History
+from committee.data.prediction_only import kept_from_fit
 from committee.parts.members import Answers, Member, WeakLearner
 from committee.parts.scoring import pack_members
 
@@ -370,6 +372,7 @@ class LPBoostClassifier(BaseBooster):
         if self.nu_ != surest and self.early_stopping is None and found.records[-1].value <= self.tol:
             self.nu_ = surest
             found = self._boost(rows, judge, self._earlier(task, rows))
+        self._print = task.fingerprint()
         self._settle(found, rows, found.weight[place] * task.weight / rows.weight[place])
 
     def _boost(self, rows: Task, judge: Judge | None, found: Found) -> Found:
@@ -405,14 +408,11 @@ class LPBoostClassifier(BaseBooster):
 
     def _earlier(self, task: Task, rows: Task) -> Found:
         """Nothing yet, or what an earlier fit has found."""
-        if not (self.warm_start and hasattr(self, "_found")):
+        if not (self.warm_start and hasattr(self, "members_")):
             return Found([], [], [], rows.weight, ALL)
-        if self.weights_.size != task.weight.size:
-            raise ValueError(
-                f"warm_start=True goes on with the same rows: the earlier fit had {self.weights_.size}, X and y have "
-                f"{task.weight.size}."
-            )
-        old = self._found
+        old: Found = kept_from_fit(self, "_found")
+        is_same = getattr(self, "_print", None) == task.fingerprint()  # files of older versions have none
+        refuse_other_rows(self.weights_.size, task.weight.size, is_same)
         n = len(old.records if self._is_done(old) else old.members)  # a last round without a new member is run again
         return old._replace(members=[*old.members], stages=old.stages[:n], records=old.records[:n])
 

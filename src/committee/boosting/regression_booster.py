@@ -18,9 +18,11 @@ from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_one_target, read_training_table, read_weights
 from committee.boosting.combinations import Combination, root_mean_square
+from committee.boosting.fingerprint import refuse_other_rows
 from committee.boosting.weak_regressors import Floats, Task, Update, WeakRegressor, make_regressor
 from committee.data.ensemble import PackedTrees
 from committee.data.history import History
+from committee.data.prediction_only import kept_from_fit
 from committee.parts.members import Member, check_learner
 from committee.parts.scoring import pack_members
 from committee.trees.decision_tree import DecisionTreeRegressor
@@ -216,19 +218,10 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
 
     def _past(self, task: Task) -> Past:
         """From the first round, or on from the last one of an earlier fit."""
-        if not (self.warm_start and hasattr(self, "_state")):
+        if not (self.warm_start and hasattr(self, "members_")):
             return Past(task.weight.copy(), [], [], [], task.fingerprint())
-        past = self._state
-        if past.weight.size != task.weight.size:
-            raise ValueError(
-                f"warm_start=True goes on with the same rows: the earlier fit had {past.weight.size}, X and y have "
-                f"{task.weight.size}."
-            )
-        if past.fingerprint != task.fingerprint():
-            raise ValueError(
-                "warm_start=True goes on with the same rows: the targets or the weights are others than in the earlier "
-                "fit. Fit a new model, or set warm_start=False."
-            )
+        past: Past = kept_from_fit(self, "_state")
+        refuse_other_rows(past.weight.size, task.weight.size, past.fingerprint == task.fingerprint())
         return past._replace(
             weight=past.weight.copy(), members=past.members.copy(), coefficients=past.coefficients.copy(),
             records=past.records.copy(),

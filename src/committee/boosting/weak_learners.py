@@ -18,6 +18,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.columns import Columns
+from committee.boosting.fingerprint import table_checksum
 from committee.data.tree import Tree
 from committee.parts.class_weights import class_weights
 from committee.parts.members import Answers, EstimatorMember, Guess, TreeMember, WeakLearner
@@ -47,7 +48,8 @@ class Task:
 
     def fingerprint(self) -> tuple[Any, ...]:
         """What a warm start must find again."""
-        return (self.X.shape, tuple(self.classes.tolist()), crc32(self.codes.tobytes()), crc32(self.weight.tobytes()))
+        checksums = crc32(self.codes.tobytes()), crc32(self.weight.tobytes()), table_checksum(self.X)
+        return (self.X.shape, tuple(self.classes.tolist()), *checksums)
 
     @cached_property
     def y(self) -> NDArray[np.int8]:

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.columns import Columns
+from committee.boosting.fingerprint import table_checksum
 from committee.parts.members import Answers, Guess, TreeMember
 from committee.parts.memory import refuse_too_many_copies
 from committee.parts.resampling import are_whole, content_order, draw, number_of_draws
@@ -40,7 +41,7 @@ class Task:
 
     def fingerprint(self) -> tuple[Any, ...]:
         """What a warm start must find again."""
-        return (self.X.shape, crc32(self.y.tobytes()), crc32(self.counts.tobytes()))
+        return (self.X.shape, crc32(self.y.tobytes()), crc32(self.counts.tobytes()), table_checksum(self.X))
 
 
 class WeakRegressor(Protocol):

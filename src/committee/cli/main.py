@@ -16,8 +16,6 @@ from typing import Any
 
 import click
 
-TABLE_HELP = "TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin."
-
 HERE = Path("committee-out")
 """Where results are written unless another folder is named."""
 
@@ -244,12 +242,14 @@ def predict(
     """
     with helpful_errors():
         from committee.cli.models import read_model
-        from committee.cli.predicting import Wish, predict_batches, write_predictions
-        from committee.cli.showing import console
+        from committee.cli.predicting import Wish, interval_warnings, predict_batches, write_predictions
+        from committee.cli.showing import console, print_warnings
 
+        known, out = read_model(model), console(quiet)
+        print_warnings(out, interval_warnings(known, interval))
         wish = Wish(probabilities, interval, votes, keep, batch_rows)
-        n_rows = write_predictions(predict_batches(read_model(model), table, wish), output)
-        console(quiet).print(f"{n_rows} rows" + ("" if output == "-" else f" written to {output}"), markup=False)
+        n_rows = write_predictions(predict_batches(known, table, wish), output)
+        out.print(f"{n_rows} rows" + ("" if output == "-" else f" written to {output}"), markup=False)
 
 
 @main.command()

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from committee.cli.files import ENDINGS, STDIN, TableError, iterate_frames, kind_of, whole_file
 from committee.cli.models import KnownModel, inner_model
 from committee.cli.tables import apply_recipe
+
+if TYPE_CHECKING:
+    from committee.forests.intervals import Residuals
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +55,7 @@ def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.Data
     if wish.probabilities:
         columns += _probabilities(model, X)
     if wish.interval is not None:
-        columns += _interval(known, X, answer, wish.interval)
+        columns += _interval(known, answer, wish.interval)
     if wish.votes:
         columns += member_votes(model, X)
     return pl.DataFrame(columns)
@@ -79,26 +82,40 @@ def _probabilities(model: Any, X: pl.DataFrame) -> list[pl.Series]:
     return [pl.Series(f"probability {label}", shares[:, k]) for k, label in enumerate(model.classes_)]
 
 
-def _interval(known: KnownModel, X: pl.DataFrame, answer: NDArray[Any], coverage: float) -> list[pl.Series]:
+def _interval(known: KnownModel, answer: NDArray[Any], coverage: float) -> list[pl.Series]:
     if known.facts.recipe.task == "classification":
         raise TableError("Intervals are for numbers; ask a classifier for --probabilities.")
-    low, high = interval_ends(known, X, answer, coverage)
+    low, high = interval_ends(known, answer, coverage)
     return [pl.Series("low", low), pl.Series("high", high)]
 
 
-def interval_ends(known: KnownModel, X: pl.DataFrame, answer: Floats, coverage: float) -> tuple[Floats, Floats]:
-    """Ends of prediction intervals: the forest's own, or from the residuals of rows out of fold."""
-    from committee.forests.forest import BaseForest
+def interval_ends(known: KnownModel, answer: Floats, coverage: float) -> tuple[Floats, Floats]:
+    """Ends of prediction intervals: from residuals out of bag where a forest has them, else from those out of fold."""
+    if not 0.0 < coverage < 1.0:
+        raise TableError(f"An interval holds the truth with a probability between 0 and 1, not {coverage:g}.")
+    low, high = _residuals(known).ends(coverage)
+    return answer + low, answer + high
+
+
+def interval_warnings(known: KnownModel, coverage: float | None) -> list[str]:
+    """What intervals of this coverage cannot promise, for want of rows."""
+    if coverage is None or known.facts.recipe.task == "classification":
+        return []
+    words = _residuals(known).too_few(coverage)
+    return [words] if words else []
+
+
+def _residuals(known: KnownModel) -> Residuals:
+    from committee.forests.estimators import BaseForestRegressor
     from committee.forests.intervals import Residuals
 
-    if isinstance(known.model, BaseForest):
-        ends = known.model.predict_interval(X, coverage)  # pyright: ignore[reportAttributeAccessIssue]
-        return ends[:, 0], ends[:, 1]
+    own = known.model.oob_residuals() if isinstance(known.model, BaseForestRegressor) else None
+    if own is not None:
+        return own
     residuals = np.array(known.facts.residuals)
     if residuals.size < 2:
         raise TableError("The model file keeps no residuals to make intervals of.")
-    low, high = Residuals.of(residuals, np.ones(residuals.size)).ends(coverage)
-    return answer + low, answer + high
+    return Residuals.of(residuals, np.ones(residuals.size))
 
 
 # --- members ----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -23,6 +24,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.blas_threads import one_blas_thread
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
@@ -40,8 +42,10 @@ from committee.committees.plan import Facts, Member, Plan, choose_plan, read_pla
 from committee.committees.representations import Representation, fit_representation
 from committee.committees.selection import (
     Judged,
+    Loss,
     Selection,
     accumulate,
+    answered_rows,
     bagged_selection,
     contributions,
     loss_of,
@@ -50,7 +54,6 @@ from committee.committees.selection import (
 )
 from committee.data.history import History
 from committee.parts.combining import class_votes, mean, mean_distribution, weighted_median
-from committee.svm.blas_threads import one_blas_thread
 from committee.voting.simplex_weights import simplex_weights
 
 Floats = NDArray[np.float64]
@@ -87,8 +90,8 @@ class BaseCommittee(BaseEstimator):
     for every member of the plan: loss and error on rows it did not see, diversity, weight, seconds, status),
     ``weights_`` and ``contributions_`` (by name: the rise of the loss without the member), ``history_`` (loss of the
     selection step by step), ``fitted_members_``, ``loss_`` and ``error_`` of the committee on rows its members did not
-    see (the weights have seen them: a little too small). Losses are squared errors (for classes the Brier score),
-    errors shares of wrong classes or root mean squared errors.
+    see (the weights have seen them: a little too small). Losses are squared errors (for classes the Brier score, of the
+    shares of the votes where the committee votes), errors shares of wrong classes or root mean squared errors.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -173,12 +176,14 @@ class BaseCommittee(BaseEstimator):
         """Weights from the answers to rows that were left out; what is kept, and the evidence."""
         done = [candidate for candidate in found if candidate.fitted is not None]
         answers = np.stack([candidate.answers for candidate in done])
+        known = answered_rows(answers)
         judged = make_judged(answers, rows.y, rows.counts)
-        selection = choose_weights(judged, self.combine, self.seed_)
-        weights, gram = without_idle(selection.weights, IDLE), judged.gram()
+        loss = self._make_loss(judged, answers[:, known], rows.y[known])
+        selection = choose_weights(judged, self.combine, self.seed_, loss)
+        weights = without_idle(selection.weights, IDLE)
         names = [candidate.member.name for candidate in done]
         used = {name: float(w) for name, w in zip(names, weights, strict=True) if w > 0.0}
-        rises = contributions(gram, weights)
+        rises = contributions(loss, weights)
         self.weights_ = used
         self.contributions_ = {name: float(rises[names.index(name)]) for name in used}
         self.fitted_members_ = {
@@ -187,11 +192,9 @@ class BaseCommittee(BaseEstimator):
             if candidate.fitted is not None and (self.keep_dropped or candidate.member.name in used)
         }
         self.history_ = join_steps(selection.steps, names)
-        self.loss_ = loss_of(weights, gram)
-        kept = np.flatnonzero(weights)
-        together = self._join(answers[kept], weights[kept])
-        self.error_ = error_of(together, rows.y, rows.counts)
-        self._evidence = _evidence(found, gram, answers, rows, weights)
+        self.loss_ = loss(weights)
+        self.error_ = error_of(self._join_some(answers[:, known], weights), rows.y[known], rows.counts[known])
+        self._evidence = _evidence(found, answers, rows, np.diag(judged.gram()), weights, rises)
         self.seconds_ = Seconds({candidate.member.name: candidate.seconds for candidate in found})
 
     def _join(self, answers: Floats, weights: Floats) -> Floats:
@@ -202,6 +205,22 @@ class BaseCommittee(BaseEstimator):
                 return votes / votes.sum(axis=1, keepdims=True)
             return mean_distribution(answers, weights)
         return weighted_median(answers, weights) if self.combine == "median" else mean(answers, weights)
+
+    def _join_some(self, answers: Floats, weights: Floats) -> Floats:
+        """As the committee of the members that have a weight answers."""
+        some = np.flatnonzero(weights)
+        return self._join(answers[some], weights[some])
+
+    def _make_loss(self, judged: Judged, answers: Floats, y: NDArray[Any]) -> Loss:
+        """From the members' answers to the rows they are judged on."""
+        if self.combine not in ("vote", "median"):
+            return partial(loss_of, gram=judged.gram())
+
+        def loss(weights: Floats) -> float:
+            together = self._join_some(answers, weights)[np.newaxis]
+            return float(make_judged(together, y, judged.weight).gram()[0, 0])
+
+        return loss
 
     @property
     def members_(self) -> History:
@@ -314,19 +333,20 @@ def _warn_of_missing(found: Sequence[Candidate], budget: float | None) -> None:
         )  # fmt: skip
 
 
-def choose_weights(judged: Judged, combine: Combine, seed: int) -> Selection:
-    """Weights by the rule; equal ones for rules without a choice of members."""
+def choose_weights(judged: Judged, combine: Combine, seed: int, loss: Loss) -> Selection:
+    """Weights by the rule; equal ones for rules without a choice of members, whose steps show the loss."""
     if combine == "greedy":
         return bagged_selection(judged, derived_seed(seed, "selection"))
-    n, gram = len(judged.errors), judged.gram()
     if combine == "stack":
         weights = simplex_weights(judged.errors, np.zeros(judged.errors.shape[1:]), judged.weight)
     else:
-        weights = np.full(n, 1.0 / n)
-    return Selection(weights, accumulate(gram, weights))
+        weights = np.full(len(judged.errors), 1.0 / len(judged.errors))
+    return Selection(weights, accumulate(loss, weights))
 
 
-def _evidence(found: Sequence[Candidate], gram: Floats, answers: Floats, rows: Rows, weights: Floats) -> dict[str, Any]:
+def _evidence(
+    found: Sequence[Candidate], answers: Floats, rows: Rows, losses: Floats, weights: Floats, rises: Floats
+) -> dict[str, Any]:
     """Columns of `members_` but for the seconds."""
     is_done = np.array([candidate.fitted is not None for candidate in found])
 
@@ -340,11 +360,11 @@ def _evidence(found: Sequence[Candidate], gram: Floats, answers: Floats, rows: R
         "name": [candidate.member.name for candidate in found],
         "algorithm": [candidate.member.algorithm for candidate in found],
         "representation": [candidate.member.representation for candidate in found],
-        "loss": spread(np.diag(gram)),
+        "loss": spread(losses),
         "error": spread(errors),
         "diversity": spread(diversity(answers, rows.y, weights)),
         "weight": np.nan_to_num(spread(weights)),
-        "contribution": spread(contributions(gram, weights)),
+        "contribution": spread(rises),
         "status": [candidate.note for candidate in found],
     }
 

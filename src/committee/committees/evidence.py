@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.committees.selection import Step
+from committee.committees.selection import Step, answered_rows
 from committee.data.history import History
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ def diversity(answers: Floats, y: NDArray[np.generic], weights: Floats) -> Float
     For classes the mean share of rows on which the two answer different classes, for numbers 1 less the mean
     correlation of their errors.
     """
-    known = ~np.isnan(answers.reshape(*answers.shape[:2], -1)[:, :, 0]).any(axis=0)
+    known = answered_rows(answers)
     if answers.ndim == 3:
         codes = answers[:, known].argmax(axis=2)
         apart = np.array([(codes != code).mean(axis=1) for code in codes])

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from committee.base.blas_threads import one_blas_thread
 from committee.committees.algorithms import ALGORITHMS, make_estimator
 from committee.committees.representations import Representation
 from committee.parts.resampling import are_whole, content_groups
-from committee.svm.blas_threads import one_blas_thread
 from committee.svm.platt import fit_slope
 
 Floats = NDArray[np.float64]

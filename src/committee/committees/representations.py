@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from committee.svm.blas_threads import one_blas_thread
+from committee.base.blas_threads import one_blas_thread
 from committee.svm.kernel_functions import Gaussian
 from committee.svm.landmarks import candidates, choose_landmarks
 from committee.svm.nystroem import NystroemMap, nystroem_map

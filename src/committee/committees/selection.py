@@ -5,7 +5,8 @@ Everything is judged by the squared error: of numbers, and of class shares (the 
 
     loss(w) = sum_i v_i |sum_m w_m e_m(i)|^2 = w' G w,        G_ml = sum_i v_i e_m(i) . e_l(i),   v the rows' weights
 
-and the matrix G of members against members, computed once, judges any mean of them.
+and the matrix G of members against members, computed once, judges any mean of them. A vote or a median is judged by
+what it answers.
 
 Greedy ensemble selection with replacement (Caruana, Niculescu-Mizil, Crew and Ksikes, Ensemble selection from libraries
 of models, 2004):
@@ -22,12 +23,15 @@ ahead of the others, the bags choose from all members instead. Stacked weights a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Loss = Callable[[Floats], float]
+"""The loss of a committee by the weights [M] of its members, whose sum is 1."""
 
 N_STEPS = 30
 N_BAGS = 30
@@ -52,20 +56,26 @@ class Judged(NamedTuple):
         return np.sum(np.einsum("m,mnc->nc", weights, self.errors) ** 2, axis=1)
 
 
+def answered_rows(answers: Floats) -> NDArray[np.bool_]:
+    """[n]: the rows that every member has an answer to."""
+    first: Floats = answers.reshape(*answers.shape[:2], -1)[:, :, 0]
+    return np.all(~np.isnan(first), axis=0)
+
+
 def make_judged(answers: Floats, y: NDArray[np.generic], weight: Floats) -> Judged:
     """From class shares [M, n, K] or numbers [M, n]; rows that some member has no answer to are left out."""
     if answers.ndim == 3:
         errors = answers - np.eye(answers.shape[2])[np.asarray(y, np.int64)]
     else:
         errors = (answers - np.asarray(y, np.float64))[:, :, np.newaxis]
-    known = ~np.isnan(errors[:, :, 0]).any(axis=0)
+    known = answered_rows(answers)
     if not known.any():
         raise ValueError("No row was left out by every member: give more rows, or other members.")
     return Judged(errors[:, known], weight[known] / weight[known].sum())
 
 
 class Step(NamedTuple):
-    """A row of `history_`: who was added, and the loss of the mean then."""
+    """A row of `history_`: who was added, and the loss then."""
 
     step: int
     member: int
@@ -139,14 +149,14 @@ def _mean_of_bags(judged: Judged, part: float, seed: int, n_bags: int) -> Floats
     return weights / weights.sum() if weights.any() else None
 
 
-def accumulate(gram: Floats, weights: Floats) -> tuple[Step, ...]:
-    """Members with a weight, the heaviest first: the loss of their weighted mean as they join."""
+def accumulate(loss: Loss, weights: Floats) -> tuple[Step, ...]:
+    """Members with a weight, the heaviest first: the loss as they join."""
     order = [m for m in np.argsort(-weights, kind="stable").tolist() if weights[m] > 0.0]
     steps: list[Step] = []
     for t in range(1, len(order) + 1):
         some = np.zeros(len(weights))
         some[order[:t]] = weights[order[:t]]
-        steps.append(Step(t, order[t - 1], loss_of(some / some.sum(), gram)))
+        steps.append(Step(t, order[t - 1], loss(some / some.sum())))
     return tuple(steps)
 
 
@@ -160,11 +170,11 @@ def without_idle(weights: Floats, least: float) -> Floats:
     return kept / kept.sum()
 
 
-def contributions(gram: Floats, weights: Floats) -> Floats:
+def contributions(loss: Loss, weights: Floats) -> Floats:
     """Rise of the loss when a member is left out and the others share its weight; nan where it is alone."""
-    whole = loss_of(weights, gram)
+    whole = loss(weights)
     rises = np.zeros(len(weights))
     for m in np.flatnonzero(weights):
         others = np.where(np.arange(len(weights)) == m, 0.0, weights)
-        rises[m] = loss_of(others / others.sum(), gram) - whole if others.any() else np.nan
+        rises[m] = loss(others / others.sum()) - whole if others.any() else np.nan
     return rises

@@ -202,6 +202,7 @@ SCHAPIRE = ADABOOST._replace(
 )
 ADABOOST_R2 = ADABOOST._replace(
     interpretable=Property("no", "a weighted median of trees"),
+    online=OFFLINE,
     critique=Property("partly", "errors over rounds; the spread of the members is no interval"),
     consistent=Property("no", "no theorem is known; it does well in practice"),
     parameter_free=Property("partly", "the rounds, the member and its loss"),

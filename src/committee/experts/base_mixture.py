@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
+from committee.base.blas_threads import one_blas_thread
 from committee.base.columns import Columns
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -187,7 +187,7 @@ class BaseMixtureOfExperts(BaseEstimator):
         n_runs = (self.n_restarts + min(FINALISTS, self.n_restarts)) * (
             len(numbers) + (len(numbers) > 1 and self.criterion == "held_out")
         )
-        with threadpool_limits(1, user_api="blas"), progress(type(self).__name__, n_runs, self.verbose) as tick:
+        with one_blas_thread(), progress(type(self).__name__, n_runs, self.verbose) as tick:
             plan = self._plan(task, seeds[0] % (2**31 - 1))
             self._check_criterion(plan, numbers)
             n_experts, known = self._choose_number(task, plan, numbers, seeds, tick)

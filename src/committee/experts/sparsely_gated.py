@@ -27,8 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from threadpoolctl import threadpool_limits
 
+from committee.base.blas_threads import one_blas_thread
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
@@ -252,7 +252,7 @@ class BaseSparselyGatedMixture(BaseEstimator):
                 UserWarning,
                 stacklevel=2,
             )
-        with all_or_nothing(self), threadpool_limits(1, user_api="blas"):  # more threads would change bits
+        with all_or_nothing(self), one_blas_thread():  # more threads would change bits
             self._train(self._read(X, y, sample_weight))
         return self
 

@@ -21,7 +21,7 @@ from committee.explain.importances import (
 )
 from committee.explain.member_answers import MemberAnswers, member_answers
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
-from committee.explain.proximities import Neighbours, neighbours, outlier_measure, proximity_blocks
+from committee.explain.proximities import Neighbours, neighbours, outlier_measure, proximities, proximity_blocks
 from committee.explain.shap import ShapValues, shap_interaction_values, shap_values
 from committee.explain.suspicious_rows import SuspiciousRows, suspicious_rows
 
@@ -51,6 +51,7 @@ __all__ = [
     "outlier_measure",
     "partial_dependence",
     "permutation_importances",
+    "proximities",
     "proximity_blocks",
     "row_answers",
     "shap_interaction_values",

@@ -14,6 +14,7 @@ from committee.base.validation import (
     read_targets_regression,
     read_weights,
 )
+from committee.data.prediction_only import kept_from_fit
 from committee.forests.forest import BaseForest
 from committee.parts.judged_forest import Answers, JudgedForest
 from committee.parts.resampling import content_order
@@ -52,7 +53,7 @@ def training_rows(forest: BaseForest, X: Any, y: Any, sample_weight: Any = None)
         is_same = np.array_equal(classes, np.asarray(forest.classes_))  # type: ignore[attr-defined]
     else:
         target, is_same = read_targets_regression(y, len(table)), True
-    sampler: Any = vars(forest)["_sampler"]
+    sampler: Any = kept_from_fit(forest, "_sampler")
     is_same = is_same and len(table) == sampler.weight.size
     if is_same and sampler.order.size:  # an order by hashes of the values: other rows have another one
         is_same = np.array_equal(sampler.order, content_order(table, np.asarray(target, np.float64)))

@@ -140,7 +140,10 @@ def _weighted_trees(estimator: Any) -> tuple[Sequence[Tree], Floats]:
     try:
         model = tree_sum(estimator)
     except TypeError as error:
-        raise TypeError(f"Importances by splits are for fitted trees and sums of trees: {error}") from error
+        raise TypeError(
+            "Importances by splits are for fitted trees and sums of trees, permutation_importances (with X and y) for "
+            f"any model: {error}"
+        ) from error
     return model.trees, np.abs(model.weight)
 
 

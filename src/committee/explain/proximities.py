@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from committee.base.validation import read_table
+from committee.data.prediction_only import kept_from_fit
 from committee.explain.forest_rows import check_forest, training_rows
 from committee.forests.forest import BaseForest
 from committee.parts.traversing import apply_tree
@@ -111,7 +112,7 @@ def _leaves(forest: BaseForest, X: Any) -> NDArray[np.int32]:
 
 def _out_of_bag(forest: BaseForest, n_rows: int) -> NDArray[np.bool_]:
     """Whether row i was out of the bag of tree t [n, trees]."""
-    sampler: Any = vars(forest)["_sampler"]
+    sampler: Any = kept_from_fit(forest, "_sampler")
     if n_rows != sampler.weight.size:
         raise ValueError(
             f"The forest was fitted on {sampler.weight.size} rows, X has {n_rows}: pass the training rows."
@@ -176,7 +177,7 @@ def weight_blocks(forest: BaseForest, X_train: Any, X: Any, block: int = BLOCK) 
 
 def _bag_weights(forest: BaseForest, n_rows: int) -> Floats:
     """Weight of row i in the sample of tree t [n, trees]."""
-    sampler, seeds = vars(forest)["_sampler"], vars(forest)["_seeds_"]
+    sampler, seeds = kept_from_fit(forest, "_sampler"), kept_from_fit(forest, "_seeds_")
     if n_rows != sampler.weight.size:
         raise ValueError(
             f"The forest was fitted on {sampler.weight.size} rows, X_train has {n_rows}: pass the training rows."

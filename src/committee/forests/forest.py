@@ -23,6 +23,7 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_table, read_training_table, read_weights
 from committee.data.ensemble import TreeSum
 from committee.data.history import History
+from committee.data.prediction_only import kept_from_fit
 from committee.data.tree import LEAF, Tree
 from committee.forests.settling import MOST_TREES, has_settled
 from committee.parts.memory import refuse_too_many_trees
@@ -46,6 +47,10 @@ class Record(NamedTuple):
     tree: int
     n_leaves: int
     oob_error: float
+
+
+class SeveralTargetsError(ValueError, AttributeError):
+    """A forest per target has no trees of its own; `hasattr` and `dir` take the attribute for one that is not there."""
 
 
 class BaseForest(BaseEstimator):
@@ -261,10 +266,10 @@ class BaseForest(BaseEstimator):
         tally = self._tally(*rows.at(sampler.places)[1:])
         if not (self.warm_start and hasattr(self, "trees_")):
             return Past([], [], tally, [])
-        if self._sampler.weight.size != len(rows.X):
+        n_before = kept_from_fit(self, "_sampler").weight.size
+        if n_before != len(rows.X):
             raise ValueError(
-                f"warm_start=True goes on with the same rows: the earlier fit had {self._sampler.weight.size}, X has "
-                f"{len(rows.X)}."
+                f"warm_start=True goes on with the same rows: the earlier fit had {n_before}, X has {len(rows.X)}."
             )
         if self._fingerprint(rows) != self._print:
             raise ValueError(
@@ -336,6 +341,8 @@ class BaseForest(BaseEstimator):
         if hasattr(first, "classes_"):
             self.classes_ = [output.classes_ for output in self.outputs_]
             self.n_classes_ = [output.n_classes_ for output in self.outputs_]
+        if hasattr(first, "oob_score_"):
+            self.oob_score_ = float(np.mean([output.oob_score_ for output in self.outputs_]))
 
     def _copy(self, seed: int) -> Any:
         forest: Any = clone(self)
@@ -360,7 +367,9 @@ class BaseForest(BaseEstimator):
     def _need_trees(self) -> None:
         """Refuse what a forest not fitted cannot answer, and one with a forest per output."""
         if hasattr(self, "outputs_"):
-            raise ValueError("The forest has several targets, each with trees of its own: ask forest.outputs_[k].")
+            raise SeveralTargetsError(
+                "The forest has several targets, each with trees of its own: ask forest.outputs_[k]."
+            )
         check_is_fitted(self, "trees_")
 
     def _mean_answers(self, X: Any) -> Floats:
@@ -423,13 +432,14 @@ class BaseForest(BaseEstimator):
         self._need_trees()
         return [
             np.repeat(np.arange(sample.size), np.rint(np.maximum(sample, sample > 0.0)).astype(np.int64))
-            for sample in (self._sampler.weights(seed) for seed in self._seeds_)
+            for sample in map(kept_from_fit(self, "_sampler").weights, self._seeds_)
         ]
 
     def out_of_bag_(self, t: int) -> NDArray[np.int64]:
         """The rows that tree t did not learn from."""
         self._need_trees()
-        return self._sampler.out_of_bag(self._sampler.weights(self._seeds_[t]))
+        sampler = kept_from_fit(self, "_sampler")
+        return sampler.out_of_bag(sampler.weights(self._seeds_[t]))
 
     def tree_sum_(self) -> TreeSum:
         """The mean over the trees as a sum, for explanations: a column per class, or one; before any calibration."""
@@ -466,13 +476,14 @@ class BaseForest(BaseEstimator):
         return shares / shares.sum() if shares.sum() > 0.0 else shares
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the prediction form, which is made of the trees again."""
+        """Without the prediction form, which is made of the trees again, unless there is no other."""
         state: Mapping[str, Any] = super().__getstate__()  # type: ignore[misc]
-        return {name: value for name, value in state.items() if name != "packed_"}
+        is_whole = isinstance(state.get("trees_", []), list)
+        return {name: value for name, value in state.items() if name != "packed_" or not is_whole}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[misc]
-        if "trees_" in vars(self):
+        if "trees_" in vars(self) and "packed_" not in vars(self):
             self.packed_ = pack_forest(self.trees_)
 
 

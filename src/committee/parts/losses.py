@@ -199,7 +199,7 @@ def _log_odds(share: float) -> float:
 
 
 def start_score(head: Head, y: Floats, weight: Floats) -> float:
-    """The constant score of smallest loss."""
+    """The constant score of smallest loss; for Huber's loss the median, as its bend is known only from a score."""
     if head.own is None:
         if head.code == d.SQUARED:
             return exact_mean(y, weight)

@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from committee.base.columns import Columns
@@ -30,6 +29,7 @@ from committee.base.validation import (
     read_training_table,
     read_weights,
 )
+from committee.parts.available import available_if
 
 Floats = NDArray[np.float64]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,6 @@ from numpy.typing import NDArray
 from committee.base.dtypes import SUM
 from committee.data.growth import Goal
 from committee.kernels import scores
-
-Criterion = Literal[
-    "gini", "entropy", "log_loss", "squared_error", "friedman_mse", "absolute_error", "poisson", "edge", "z", "newton"
-]
 
 SUM_BITS = 61
 """Sums of |g| stay below 2**61: room for one subtraction without overflow."""
@@ -116,15 +112,3 @@ def value_response(target: NDArray[np.float64], weight: NDArray[np.float64], cri
     stat[:, 0], g_unit = fixed_point_targets(target - centre, weight, whole, unit)
     goal = Goal(code, 1, g_unit, unit, 0.0, 0.0, 1.0, total)
     return Response(criterion, goal, stat, target, weight, centre, np.empty(0), unit_weights)
-
-
-def newton_response(
-    gradient: NDArray[np.float64], hessian: NDArray[np.float64], weight: NDArray[np.float64], l1: float, l2: float
-) -> Response:
-    """Second-order boosting: the score G^2 / (H + l2) of negative gradients and hessians, both already weighted."""
-    whole, unit = fixed_point_weights(np.maximum(hessian, 0.0))
-    stat = np.empty((gradient.size, 2), SUM)
-    stat[:, 0], g_unit = fixed_point_targets(-gradient, np.ones_like(gradient), whole, 0.0)
-    stat[:, 1] = np.where(weight > 0, np.maximum(whole, 1), 0)
-    goal = Goal(scores.SQUARED, 1, g_unit, unit, float(l1), float(l2), 1.0, float(weight.sum()))
-    return Response("newton", goal, stat, -gradient, weight, 0.0, np.empty(0), False)

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from committee.base.columns import open_table
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_targets_classification, read_weights
+from committee.parts.available import available_if
 from committee.parts.members import check_learner, predicted_codes
 from committee.parts.perceptron import TIE, PocketPerceptron
 

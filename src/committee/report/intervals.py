@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.forests.intervals import Residuals
+from committee.forests.estimators import BaseForestRegressor
+from committee.forests.intervals import Residuals, n_errors_needed
 from committee.report import charts
 from committee.report.evidence import Evidence, Judged
 from committee.report.section import Figure, Key, LeftOut, Section, Tile, table
-from committee.report.words import count, number, percent
+from committee.report.words import count, listing, number, percent
 
 Floats = NDArray[np.float64]
 
@@ -61,26 +62,50 @@ def intervals(found: Evidence) -> Section | LeftOut:
     notes = (
         "The ends come from the residuals of other rows than those they are judged on. Coverage holds on average over "
         "all rows: the intervals are equally wide everywhere, too wide for easy rows and too narrow for hard ones.",
+        *_short_words(group),
         *_own_words(found),
     )
     figures = (_coverage_figure(coverages), _rows_figure(judged, error, group, found.seed))
     return Section("intervals", TITLE, lead, tiles, figures, notes=notes)
 
 
+def _short_words(group: NDArray[np.int64]) -> tuple[str, ...]:
+    """Levels that the residuals cannot promise where the ends come from the fewest of them."""
+    fewest = group.size - int(np.unique(group, return_counts=True)[1].max())
+    short = [level for level in LEVELS if fewest < n_errors_needed(level)]
+    if not short:
+        return ()
+    needed = listing(f"{n_errors_needed(level)} for {percent(level)}" for level in short)
+    return (
+        f"Some ends come from {count(fewest, 'residual')}, and it takes {needed}: there the ends are the extreme "
+        f"residuals, which promise {percent((fewest - 1) / (fewest + 1))} only.",
+    )
+
+
 def _own_words(found: Evidence) -> tuple[str, ...]:
     """Models that know intervals for new rows themselves."""
-    is_quantile = getattr(found.core, "loss", "") == "quantile"
-    if not (hasattr(found.core, "predict_interval") and (hasattr(found.core, "oob_prediction_") or is_quantile)):
+    core = found.core
+    residuals = core.oob_residuals() if isinstance(core, BaseForestRegressor) else None
+    if residuals is None and not (hasattr(core, "predict_interval") and getattr(core, "loss", "") == "quantile"):
         return ()
-    words = f"This {found.method} gives intervals of new rows itself: predict_interval(X)."
-    if found.is_training:
-        return (words,)
-    low, high = np.asarray(found.model.predict_interval(found.X), np.float64).T
+    words = [f"This {found.method} gives intervals of new rows itself: predict_interval(X)."]
+    if not found.is_training:
+        promised, share = _own_coverage(found, residuals)
+        words.append(f"They promise {percent(promised)} and hold {percent(share)} of these rows.")
+    if residuals is not None and (few := residuals.too_few(SHOWN_LEVEL)):
+        words.append(few)
+    return (" ".join(words),)
+
+
+def _own_coverage(found: Evidence, residuals: Residuals | None) -> tuple[float, float]:
+    """What the model's own intervals promise, and the share of these rows inside."""
+    if residuals is None:
+        promised, (low, high) = float(np.ptp(found.core.quantile)), found.model.predict_interval(found.X).T
+    else:
+        promised = residuals.promised(SHOWN_LEVEL)
+        low, high = found.model.predict(found.X) + residuals.ends(SHOWN_LEVEL)[:, np.newaxis]
     truth = found.y.astype(np.float64)
-    share = float(np.mean((low <= truth) & (truth <= high)))
-    quantiles = np.ravel(found.core.quantile) if is_quantile else np.array([0.05, 0.95])  # 90 % unless asked otherwise
-    promised = float(np.max(quantiles) - np.min(quantiles))
-    return (f"{words} They promise {percent(promised)} and hold {percent(share)} of these rows.",)
+    return promised, float(np.mean((low <= truth) & (truth <= high)))
 
 
 def _groups(judged: Judged, seed: int) -> NDArray[np.int64]:

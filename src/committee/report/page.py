@@ -23,6 +23,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from committee import __version__
+from committee.data.prediction_only import PredictionOnlyError
 from committee.report.bias_variance import bias_variance
 from committee.report.calibration import calibration
 from committee.report.comparison import comparison as compared
@@ -42,7 +43,6 @@ from committee.report.support_vectors import support_vectors
 from committee.report.suspicious import suspicious
 from committee.report.verdict import verdict
 from committee.report.words import count
-from committee.storage.errors import PredictionOnlyError
 from committee.studies.comparison import Comparison
 from committee.theory.decomposition import Decomposition
 

@@ -1,6 +1,7 @@
 """Models in files, safely and without pickle."""
 
-from committee.storage.errors import ModelFileError, PredictionOnlyError, UnstorableError
+from committee.data.prediction_only import PredictionOnlyError
+from committee.storage.errors import ModelFileError, UnstorableError
 from committee.storage.model_file import ModelInfo, inspect_model, load_model, save_model
 
 __all__ = [

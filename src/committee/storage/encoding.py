@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import Bunch
 
+from committee.base.columns import Categories
 from committee.storage.classes import class_name, is_named_tuple, loss_name, records
 from committee.storage.container import NAMES
 from committee.storage.errors import UnstorableError
@@ -143,6 +144,8 @@ class Encoder:
         if name is None:
             return self._foreign(thing, path)
         if is_named_tuple(kind):
+            if kind is Categories:
+                _refuse_rare_kinds(thing)
             return ["named", self._class(name, kind._fields), self._named(thing, path)]
         attributes = self._attributes(thing)
         if self._slim is not None:
@@ -280,6 +283,16 @@ class Encoder:
         name = f"{thing.__module__}.{thing.__qualname__}"
         self.functions.append(name)
         return ["function", name]
+
+
+def _refuse_rare_kinds(known: Categories) -> None:
+    """Intervals and times of pandas, say: they would be read back as nothing that a column could be compared with."""
+    for value in (*known.kept, *known.rare):
+        if value is not None and not isinstance(value, bool | int | float | str | np.generic):
+            raise UnstorableError(
+                f"A column has categories of the type {type(value).__name__}, such as {value!r:.60}: no model file "
+                "holds them. Make them texts or numbers before fitting, as column.astype(str) does."
+            )
 
 
 def _owner_name(owner: Any) -> str:

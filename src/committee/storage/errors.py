@@ -9,7 +9,3 @@ class ModelFileError(ValueError):
 
 class UnstorableError(TypeError):
     """The model holds something that a model file cannot hold."""
-
-
-class PredictionOnlyError(ValueError):
-    """The model was read from a prediction-only file, which has no answer to this."""

@@ -40,6 +40,9 @@ FORMAT_VERSION = 1
 MOST_SHOWN = 1000
 """Names and classes in the summary."""
 
+PACKED_ONLY = (".PackedTreeList", ".LostMembers")
+"""Classes that stand for members in prediction-only files."""
+
 LONGEST_SHOWN = 500
 """Letters of a parameter in the summary."""
 
@@ -113,12 +116,14 @@ def save_model(
     if not isinstance(model, BaseEstimator):
         raise UnstorableError(f"save_model takes a fitted estimator, not a {type(model).__name__}.")
     check_is_fitted(model)
+    _check_metadata(metadata or {})
     encoder = Encoder(foreign, keep_for_prediction if prediction_only else None)
     state = encoder.state(model)
     text = json.dumps(state, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     if not encoder.foreign and not encoder.functions:  # what could not be read must not be written
         Decoder(parse_json(text), encoder.tensors, Allowed({}, ())).model()
-    summary = _summary(model, encoder, prediction_only)
+    is_packed = any(name.endswith(PACKED_ONLY) for name, _ in encoder.classes)  # read from such a file, say
+    summary = _summary(model, encoder, prediction_only or is_packed)
     texts = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
@@ -128,6 +133,13 @@ def save_model(
     }
     write_container(path, encoder.tensors, texts)
     return inspect_model(path)
+
+
+def _check_metadata(metadata: Mapping[Any, Any]) -> None:
+    for name, text in metadata.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            kind = type(text).__name__
+            raise UnstorableError(f"metadata holds texts by name: {name!r:.60} has a {kind}, take str(...) of it.")
 
 
 def _summary(model: Any, encoder: Encoder, is_prediction_only: bool) -> dict[str, Any]:

@@ -14,9 +14,9 @@ import numpy as np
 
 from committee.data.ensemble import BoostedTrees, PackedTrees
 from committee.data.forest import PackedForest
+from committee.data.prediction_only import PredictionOnlyError
 from committee.data.tree import LEAF, Tree
 from committee.parts.tree_scores import PackedSum
-from committee.storage.errors import PredictionOnlyError
 from committee.storage.trial import answers_a_row
 
 GONE = (

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
+from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
@@ -31,7 +32,6 @@ from committee.base.validation import read_targets_classification, read_targets_
 from committee.data.generators import Simulation
 from committee.data.history import History
 from committee.studies.folds import Mean, rows_of, seeded
-from committee.svm.blas_threads import one_blas_thread
 from committee.theory.decomposition import Decomposition, Part, decompose_squared_error, decompose_zero_one
 
 Floats = NDArray[np.float64]

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
@@ -31,7 +32,6 @@ from committee.studies.bootstrap_samples import (
     learned,
     read_samples,
 )
-from committee.svm.blas_threads import one_blas_thread
 from committee.theory.intervals import (
     Interval,
     basic_interval,

@@ -39,13 +39,13 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
+from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
 from committee.base.validation import read_targets_regression
 from committee.data.history import History
 from committee.studies.folds import rows_of, seeded
-from committee.svm.blas_threads import one_blas_thread
 from committee.theory.intervals import Interval
 
 Floats = NDArray[np.float64]

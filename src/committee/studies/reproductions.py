@@ -95,7 +95,7 @@ REPRODUCTIONS = _register(
     Reproduction(
         "B-1", "majority-vote", "The error of a majority of independent voters", "S2",
         "Of K independent classifiers that are right with probability 0.6 the majority errs with probability 0.247, "
-        "0.174, 0.074, 0.021, 0.000003 for K = 11, 21, 51, 101, 501.",
+        "0.174, 0.073, 0.021, 0.000003 for K = 11, 21, 51, 101, 501.",
         "voting_outcomes:majority_vote_error_table", "majority_vote",
     ),
     Reproduction(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 
-from committee.svm.blas_threads import one_blas_thread
+from committee.base.blas_threads import one_blas_thread
 
 if TYPE_CHECKING:
     from committee.svm.smo import Progress

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.blas_threads import one_blas_thread
 from committee.base.threads import n_threads, run
-from committee.svm.blas_threads import one_blas_thread
 from committee.svm.kernel_functions import Kernel, Points
 
 Floats = NDArray[np.float64]

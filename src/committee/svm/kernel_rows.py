@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.blas_threads import one_blas_thread
 from committee.base.threads import n_threads, run
-from committee.svm.blas_threads import one_blas_thread
 from committee.svm.kernel_functions import GramFunction, Kernel, Points, RowFunction
 
 Array = NDArray[Any]

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.blas_threads import one_blas_thread
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.validation import (
@@ -24,7 +25,6 @@ from committee.base.validation import (
     read_weights,
 )
 from committee.parts.class_weights import class_weights
-from committee.svm.blas_threads import one_blas_thread
 from committee.svm.scaling import Scaling, fit_scaling, refuse_values, warn_of_scales
 
 Floats = NDArray[np.float64]

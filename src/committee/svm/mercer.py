@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.svm.blas_threads import one_blas_thread
+from committee.base.blas_threads import one_blas_thread
 from committee.svm.kernel_functions import Gamma, Kernel, Points, Precomputed, make_kernel
 
 Floats = NDArray[np.float64]

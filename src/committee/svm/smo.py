@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.svm.blas_threads import one_blas_thread
+from committee.base.blas_threads import one_blas_thread
 from committee.svm.kernel_rows import KernelRows
 
 Floats = NDArray[np.float64]

@@ -196,7 +196,8 @@ def _balanced_halves(n_sets: int) -> NDArray[np.bool_]:
     """
     order = min(2 ** int(np.ceil(np.log2(n_sets + 1))), HALVES)
     group = 1 + np.arange(n_sets) % (order - 1)
-    return hadamard(order)[1:, group] > 0
+    halves = hadamard(order)[1:, group] > 0
+    return halves[halves.any(axis=1) & ~halves.all(axis=1)]  # one of those of two sets is empty
 
 
 def _mean_change(change: Floats) -> Floats:

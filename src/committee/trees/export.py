@@ -9,11 +9,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from numbers import Integral
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from committee.data.tree import LEAF, Tree
 
@@ -319,11 +319,25 @@ def _arrays(estimator: FittedTree) -> Tree:
     if isinstance(estimator, type):
         raise TypeError(f"expected a fitted estimator, got the class {estimator.__name__}")
     if not hasattr(estimator, "tree_"):
-        raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet, call fit first")
+        _refuse_no_tree(estimator)
     arrays = getattr(estimator.tree_, "arrays", None)
     if not isinstance(arrays, Tree):
         raise TypeError(f"expected a tree estimator of committee, got {type(estimator).__name__}")
     return arrays
+
+
+def _refuse_no_tree(estimator: Any) -> NoReturn:
+    """Raise NotFittedError, or a TypeError that says where single trees are."""
+    check_is_fitted(estimator, msg="this %(name)s is not fitted yet, call fit first")
+    name, members = type(estimator).__name__, getattr(estimator, "estimators_", ())
+    if len(members) and hasattr(members[0], "tree_"):
+        raise TypeError(f"single trees are shown, {name} has many: take estimators_[0] or another of its estimators_")
+    if hasattr(estimator, "trees_"):
+        raise TypeError(
+            f"single trees are shown; those of {name} are steps of one sum, which tree_importances, shap_values and "
+            "partial_dependence of committee.explain describe as a whole"
+        )
+    raise TypeError(f"single trees are shown (DecisionTreeClassifier and the like), {name} has none")
 
 
 def _names(argument: str, given: Any, own: Sequence[object]) -> list[str]:

@@ -24,12 +24,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
 from committee.data.history import History
+from committee.parts.available import available_if
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting.evidence import class_scores, number_scores
 from committee.voting.member_fits import Method, NamedMember, answers_of, class_shares, fit_member

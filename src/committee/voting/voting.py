@@ -20,12 +20,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
 from committee.data.history import History
+from committee.parts.available import available_if
 from committee.parts.combining import class_votes, mean, mean_distribution, weighted_median
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting.evidence import class_scores, number_scores

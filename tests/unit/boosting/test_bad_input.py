@@ -681,6 +681,22 @@ def test_a_warm_start_refuses_other_columns_and_classes(cls: type[Any]) -> None:
     assert all(vars(model)[name] is value for name, value in before.items())
 
 
+@each([cls for cls in BOOSTERS if has_params(cls, warm_start=True)])
+def test_a_warm_start_refuses_other_values_and_takes_the_same_ones_in_another_form(cls: type[Any]) -> None:
+    y = target_of(cls)
+    model = make(cls, warm_start=True, n_estimators=5).fit(X, y)
+    before = dict(vars(model))
+    one_cell = X.copy()
+    one_cell[7, 1] += 1.0
+    weight = np.where(np.arange(N) == 7, 2.0, 1.0)
+    for arguments in ((one_cell, y), (X[:, ::-1], y), (X[::-1], y[::-1]), (X, np.roll(y, 1)), (X, y, weight)):
+        with pytest.raises(ValueError, match="goes on with the same rows: X, y or the weights are others"):
+            model.fit(*arguments)
+    assert all(vars(model)[name] is value for name, value in before.items())
+    for same in (np.asfortranarray(X), np.where(X == 0.0, -0.0, X), X.tolist()):
+        model.fit(same, y)
+
+
 @each(BOOSTERS)
 def test_another_learner_set_after_the_fit_changes_no_answer(cls: type[Any]) -> None:
     holes, y = changed(nan), target_of(cls)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 
@@ -21,6 +22,7 @@ from committee import (
     DecisionStump,
     DecisionTreeClassifier,
 )
+from committee.boosting.loop import ONLY_MEMBER
 from committee.data.samples import load_sample
 
 MODELS = {
@@ -262,6 +264,24 @@ def test_theta_by_validation(pima):
     assert held_out.weights_.size < len(y)
 
 
+def test_a_warm_start_keeps_the_theta_of_validation(pima):
+    """Five rounds choose another theta than forty: the rounds of one vote have one margin target."""
+    X, y = pima
+    rows, judged = (X[:500], y[:500]), {"X_val": X[500:], "y_val": y[500:]}
+    params = {"theta": "validation", "thetas": [0.0, 0.05, 0.2], "random_state": 0}
+    model = AdaBoostThetaClassifier(n_estimators=5, warm_start=True, **params).fit(*rows, **judged)
+    theta, errors = model.theta_, model.theta_errors_
+    assert AdaBoostThetaClassifier(n_estimators=40, **params).fit(*rows, **judged).theta_ != theta
+    model.set_params(n_estimators=40).fit(*rows, **judged)
+    whole = AdaBoostThetaClassifier(theta=theta, n_estimators=40, random_state=0).fit(*rows, **judged)
+    assert model.theta_ == theta
+    assert model.theta_errors_ is errors
+    np.testing.assert_array_equal(model.history_.theta, whole.history_.theta)
+    np.testing.assert_array_equal(model.decision_function(X), whole.decision_function(X))
+    model.set_params(theta=theta).fit(*rows)
+    assert not hasattr(model, "theta_errors_")  # none were measured for a theta that was given
+
+
 def test_the_margin_family_refuses_more_classes():
     glass = load_sample("glass")
     for model in (ArcGVClassifier(), AdaBoostStarClassifier(), AdaBoostThetaClassifier()):
@@ -317,6 +337,7 @@ def test_a_warm_start_goes_on_after_validation_cut_the_members(pima):
     ("what", "change"),
     [
         ("columns", lambda X, y: (X[:, :3], y)),
+        ("values", lambda X, y: (X + np.eye(*X.shape), y)),
         ("labels", lambda X, y: (X, np.where(y == y[0], "neg", "pos") if y[0] == "pos" else np.roll(y, 1))),
     ],
 )
@@ -325,8 +346,18 @@ def test_a_warm_start_refuses_other_data(what, change, pima):
     model = AdaBoostClassifier(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="goes on with the same"):
         model.set_params(n_estimators=8).fit(*change(X, y))
-    with pytest.raises(ValueError, match="columns, the labels or the weights are others"):
+    with pytest.raises(ValueError, match="X, y or the weights are others"):
         model.set_params(n_estimators=8).fit(X, y, sample_weight=np.arange(1.0, len(y) + 1))
+
+
+def test_a_warm_start_refuses_a_state_that_does_not_know_its_table(pima):
+    """As files of older versions hold it: nobody can say whether the rows are the same."""
+    X, y = pima
+    model = AdaBoostClassifier(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
+    model._state = model._state._replace(fingerprint=model._state.fingerprint[:-1])
+    with pytest.raises(ValueError, match="X, y or the weights are others"):
+        model.set_params(n_estimators=8).fit(X, y)
+    assert model.set_params(warm_start=False).fit(X, y).history_.n_rounds == 8
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -344,6 +375,19 @@ def test_a_warm_start_after_the_end_changes_nothing(pima):
         assert n_rounds < model.n_estimators
         model.fit(X, y)
         assert (len(model.members_), model.history_.n_rounds) == (n_members, n_rounds)
+
+
+@pytest.mark.parametrize("coefficient", ["closed", "numeric"])
+def test_answers_that_say_nothing_end_the_run(coefficient, pima):
+    """Probabilities of one half everywhere: no row speaks against them, but they have no edge."""
+    X, y = pima
+    learner = DummyClassifier(strategy="uniform")
+    model = ConfidenceRatedAdaBoostClassifier(learner, coefficient=coefficient, n_estimators=20)
+    weight = 1.0 + np.arange(len(y)) % 7  # as shares their sum is not exactly one, nor the edge exactly zero
+    with pytest.warns(ConvergenceWarning, match=r"after 1 member: the edge -?0\.0000 is no better than chance"):
+        model.fit(X, y, sample_weight=weight)
+    assert model.coefficients_.tolist() == [ONLY_MEMBER]
+    np.testing.assert_allclose(model.predict_proba(X), 0.5, atol=1e-8)
 
 
 def test_margin_targets_out_of_reach_end_the_run(pima):

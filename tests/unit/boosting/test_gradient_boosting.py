@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 
@@ -535,6 +536,13 @@ def test_an_own_loss_with_derivatives_gives_the_model_of_the_built_in(loss: str,
     np.testing.assert_allclose(model.history_.train_loss, expected.history_.train_loss, rtol=1e-9)
     copy = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(scores(copy, X), scores(model, X))
+
+
+def test_an_own_gradient_of_the_wrong_sign_is_noticed() -> None:
+    X, y = data("squared_error")
+    squared = (lambda y, s: 0.5 * (y - s) ** 2, lambda y, s: y - s, lambda y, s: 1.0)
+    with pytest.warns(ConvergenceWarning, match="not the negative one"):
+        GradientBoostingRegressor(loss=squared, n_estimators=5, random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize("loss", list(OWN))

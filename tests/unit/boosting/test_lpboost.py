@@ -212,6 +212,18 @@ def test_warm_start_goes_on_where_it_stopped(nu: float | None) -> None:
     )  # a refused fit changes nothing
 
 
+def test_a_warm_start_refuses_a_table_and_classes_of_the_same_size() -> None:
+    X, y = sonar()
+    model = LPBoostClassifier(nu=0.5, n_estimators=10, warm_start=True).fit(X, y)
+    rng = np.random.default_rng(0)
+    for table, classes in ((rng.normal(size=X.shape), rng.permutation(y)), (X, rng.permutation(y)), (X + 1.0, y)):
+        with pytest.raises(ValueError, match="the same rows: X, y or the weights are others"):
+            model.set_params(n_estimators=20).fit(table, classes)
+    del model._print  # as in files of older versions: nobody can say whether the rows are the same
+    with pytest.raises(ValueError, match="the same rows: X, y or the weights are others"):
+        model.fit(X, y)
+
+
 def test_a_closer_tolerance_goes_on_from_a_finished_fit() -> None:
     X, y = sonar()
     parts = LPBoostClassifier(nu=None, n_estimators=400, tol=0.05, warm_start=True).fit(X, y)

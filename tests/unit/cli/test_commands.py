@@ -135,11 +135,29 @@ def test_intervals_hold_the_truth_as_often_as_they_say(numbers: Made):
     known = read_model(str(numbers.model))
     x = RNG.normal(size=2000)
     fresh = pl.DataFrame({"x": x, "z": RNG.normal(size=2000)})
-    low, high = interval_ends(known, fresh, known.model.predict(fresh), 0.8)
+    low, high = interval_ends(known, known.model.predict(fresh), 0.8)
     y = 3.0 * x + RNG.normal(size=2000)
     assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.8, abs=0.06)
     result = run("predict", numbers.model, numbers.table, "--interval", "80%", "-q")
     assert result.stdout.splitlines()[0] == "prediction,low,high"
+
+
+@pytest.mark.parametrize("method", ["pruned tree", "random forest", "extra trees"])
+def test_intervals_of_few_rows_say_what_they_cannot_promise(tmp_path: Path, method: str):
+    """Residuals of rows out of fold, out of bag, and out of fold where a forest has none out of bag."""
+    table, model = tmp_path / "few.csv", tmp_path / "model"
+    pl.DataFrame({"x": np.linspace(0.0, 1.0, 30), "y": np.linspace(0.0, 3.0, 30) ** 2}).write_csv(table)
+    fitted = run("fit", table, "-t", "y", "-m", method, "-o", model, "--budget", "none", "--folds", "3")
+    assert fitted.exit_code == 0, fitted.output
+    enough = run("predict", model, table, "--interval", "0.5")
+    assert enough.exit_code == 0, enough.output
+    assert "promise" not in enough.stderr
+    few = run("predict", model, table, "--interval", "0.99", "--batch-rows", "7")
+    assert few.exit_code == 0, few.output
+    assert few.stderr.count("99 % intervals need the errors of 199 rows") == 1
+    assert few.stdout.splitlines()[0] == "prediction,low,high"
+    assert len(few.stdout.splitlines()) == 31
+    assert "promise" not in run("predict", model, table, "--interval", "0.99", "-q").stderr
 
 
 def test_a_forest_is_explained_on_its_own_rows_too(classes: Made, tmp_path: Path):
@@ -209,6 +227,7 @@ def test_compare_writes_the_page_and_prints_json(numbers: Made, tmp_path: Path):
         (("predict", "TABLE", "TABLE"), "Error"),
         (("predict", "MODEL", "OTHER"), "The table has no column"),
         (("predict", "MODEL", "TABLE", "--interval", "0.9"), "ask a classifier for --probabilities"),
+        (("predict", "NUMBERS", "NUMBERS TABLE", "--interval", "0"), "with a probability between 0 and 1, not 0"),
         (("predict", "MODEL", "TABLE", "--keep", "nope"), "No such column: 'nope'"),
         (("explain", "MODEL", "TABLE", "--rows", "999"), "There is no row 999"),
         (("explain", "MODEL", "--rows", "1"), "--rows needs the TABLE"),
@@ -220,10 +239,13 @@ def test_compare_writes_the_page_and_prints_json(numbers: Made, tmp_path: Path):
         (("reproduce", "Z-99"), "no reproduction 'Z-99'"),
     ],
 )
-def test_wrong_requests_end_with_2_and_a_word(classes: Made, tmp_path: Path, arguments: tuple[str, ...], message: str):
+def test_wrong_requests_end_with_2_and_a_word(
+    classes: Made, numbers: Made, tmp_path: Path, arguments: tuple[str, ...], message: str
+):
     other = tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
     places = {"TABLE": str(classes.table), "MODEL": str(classes.model), "OTHER": str(other)}
+    places |= {"NUMBERS": str(numbers.model), "NUMBERS TABLE": str(numbers.table)}
     result = run(*(places.get(each, each) for each in arguments))
     assert result.exit_code == 2, result.output
     assert message in result.output

@@ -158,6 +158,48 @@ def test_vote_median_mean_and_stack() -> None:
     assert stack.loss_ <= min(mean.loss_, fitted(CommitteeRegressor).loss_) + 1e-12
 
 
+def judged_on(model: Any, y: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """Fit; the members' answers to the rows left out by all of them, and these rows' targets."""
+    original, seen = module.judge_members, []
+
+    def recording(plan: Any, rows: Any, *rest: Any) -> Any:
+        found = original(plan, rows, *rest)
+        seen.append((np.stack([candidate.answers for candidate in found]), rows.y))
+        return found
+
+    monkeypatch.setattr(module, "judge_members", recording)
+    model.fit(TABLE, y)
+    (answers, truth) = seen[0]
+    known = ~np.isnan(answers).reshape(len(answers), len(truth), -1).any(axis=(0, 2))
+    return answers[:, known], truth[known]
+
+
+@pytest.mark.parametrize("n_folds", [1, 3])
+def test_the_loss_of_a_vote_is_that_of_its_shares(n_folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make(CommitteeClassifier, combine="vote", n_folds=n_folds)
+    answers, truth = judged_on(model, CODES, monkeypatch)
+    votes = np.eye(3)[answers.argmax(axis=2)]
+    losses = [np.sum((votes[:t].mean(axis=0) - np.eye(3)[truth]) ** 2, axis=1).mean() for t in (1, 2, 3)]
+    np.testing.assert_allclose(model.history_.loss, losses, rtol=1e-12)
+    assert model.loss_ == pytest.approx(losses[-1], rel=1e-12)
+    assert model.error_ == pytest.approx(np.mean(votes.mean(axis=0).argmax(axis=1) != truth))
+    without = np.sum((votes[1:].mean(axis=0) - np.eye(3)[truth]) ** 2, axis=1).mean()
+    assert model.contributions_["boosting"] == pytest.approx(without - losses[-1], rel=1e-9)
+    assert model.members_["contribution"][0] == model.contributions_["boosting"]
+
+
+@pytest.mark.parametrize("n_folds", [1, 3])
+def test_the_loss_of_a_median_is_that_of_the_median(n_folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make(CommitteeRegressor, combine="median", n_folds=n_folds)
+    answers, truth = judged_on(model, NUMBERS, monkeypatch)
+    losses = [np.mean((np.median(answers[:t], axis=0) - truth) ** 2) for t in (1, 2, 3)]
+    np.testing.assert_allclose(model.history_.loss, losses, rtol=1e-12)
+    assert model.loss_ == pytest.approx(losses[-1], rel=1e-12)
+    assert model.error_**2 == pytest.approx(model.loss_, rel=1e-12)
+    without = np.mean((np.median(answers[1:], axis=0) - truth) ** 2)
+    assert model.contributions_["boosting"] == pytest.approx(without - losses[-1], rel=1e-9)
+
+
 @each
 def test_a_member_that_adds_nothing_is_dropped(cls: type[Any]) -> None:
     constant = Member("constant", "linear model", {"C": 1e-12} if is_classifier(cls()) else {"alpha": 1e12}, "scaled")

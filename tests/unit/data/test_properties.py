@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,13 @@ def test_every_property_has_a_value_and_a_reason(name: str) -> None:
 def test_what_learns_online_says_so() -> None:
     online = {entry.name for entry in CATALOG if CARDS[entry.name].online.value == "yes"}
     assert online == {entry.name for entry in CATALOG if entry.name.startswith("Online")}
+
+
+@pytest.mark.parametrize("name", sorted(CARDS))
+def test_forms_for_streams_are_there_for_the_same_task(name: str) -> None:
+    task = "Regressor" if name.endswith("Regressor") else "Classifier"
+    for form in re.findall(r"Online\w+", CARDS[name].online.why):
+        assert form.removesuffix(task) + task in CARDS
 
 
 def test_times_are_those_of_the_benchmarks() -> None:

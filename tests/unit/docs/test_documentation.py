@@ -101,6 +101,25 @@ def test_site_builds_without_a_warning_and_without_the_network(tmp_path: Path) -
         assert not fetched, path
 
 
+def test_links_lead_somewhere_in_the_repository_too() -> None:
+    """Pages that are made at the build stand in docs/algorithms and nowhere else; the build itself is strict."""
+    dead = [
+        (path.name, link)
+        for path in WRITTEN
+        for link in re.findall(r"\]\(([^)\s#]+)", path.read_text(encoding="utf-8"))
+        if "://" not in link and not link.startswith("algorithms/") and not (path.parent / link).exists()
+    ]
+    assert dead == []
+
+
+def test_every_command_is_described() -> None:
+    pytest.importorskip("click")
+    from committee.cli import main
+
+    text = (DOCS / "command.md").read_text(encoding="utf-8")
+    assert [name for name in main.commands if f"committee {name}" not in text] == []
+
+
 def test_pictures_are_small() -> None:
     pictures = list((DOCS / "figures").glob("*.png"))
     assert pictures

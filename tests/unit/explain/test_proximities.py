@@ -9,8 +9,8 @@ import pytest
 
 from committee import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from committee.data.samples import load_sample
-from committee.explain import proximities as module
 from committee.explain.proximities import (
+    BLOCK,
     neighbours,
     outlier_measure,
     proximities,
@@ -136,7 +136,7 @@ def test_a_large_table_is_never_held_whole(monkeypatch):
     X = rng.normal(size=(3000, 2))
     forest = RandomForestRegressor(5, random_state=0).fit(X, X[:, 0])
     largest = max(block.shape[0] for _, block in proximity_blocks(forest, X, out_of_bag=True))
-    assert largest == module.BLOCK
+    assert largest == BLOCK
 
 
 def test_bad_arguments_are_refused(small):

@@ -113,6 +113,15 @@ def test_linear_machines_of_several_classes() -> None:
     assert found.duality_gap == pytest.approx(0.0, abs=1e-6 * found.primal)
 
 
+def test_the_offset_has_the_units_of_the_distances() -> None:
+    """That of LinearSVC was for the columns as they come."""
+    X, y = load_sample("sonar")[:2]
+    linear = svm_geometry(LinearSVC(loss="hinge", scale=True).fit(X, y), X, y)
+    assert linear.offset == pytest.approx(
+        svm_geometry(SVC(kernel="linear", scale=True).fit(X, y), X, y).offset, abs=1e-5
+    )
+
+
 def test_frames_and_words() -> None:
     X, y = load_sample("sonar")[:2]
     frame = pd.DataFrame(X, columns=[f"band {f}" for f in range(X.shape[1])])

@@ -713,3 +713,17 @@ def test_calibrated_forests_are_explained_before_their_calibration(cls: type[Any
     np.testing.assert_array_equal(shap_of(calibrated).values, shap_of(plain).values)
     assert partial_dependence(calibrated, X, 0).method == "brute"  # calibrated probabilities are no sum
     assert partial_dependence(plain, X, 0).method == "recursion"
+
+
+@pytest.mark.parametrize("cls", [RandomForestClassifier, RandomForestRegressor])
+def test_a_forest_of_several_targets_can_be_shown_and_has_an_out_of_bag_score(cls: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0]).astype(int)
+    forest = cls(20, oob_score=True, random_state=0).fit(X, y)
+    assert "predict" in dir(forest)
+    assert cls.__name__ in forest._repr_html_()
+    assert not hasattr(forest, "estimators_")
+    with pytest.raises(ValueError, match="several targets"):
+        _ = forest.estimators_
+    assert forest.oob_score_ == pytest.approx(np.mean([each.oob_score_ for each in forest.outputs_]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from committee.forests.calibration import calibrate
 from committee.forests.sampling import make_sampler
 from committee.forests.tuning import numbers_of_features
 from committee.parts import memory
+from committee.storage import load_model, save_model
 
 
 def classes(n: int = 300, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -360,6 +362,26 @@ def test_calibration_lowers_the_loss_and_keeps_the_classes():
         -np.mean(np.log(np.maximum(m.predict_proba(new)[np.arange(2000), labels], 1e-15))) for m in (plain, honest)
     ]
     assert losses[1] <= losses[0] + 0.002
+
+
+@pytest.mark.parametrize("calibration", [None, "oob"])
+@pytest.mark.parametrize("form", ["fitted", "loaded", "prediction only"])
+def test_the_last_stage_is_the_forest(tmp_path: Path, form: str, calibration: Any):
+    X, y = classes(200, k=3)
+    new = classes(300, k=3, seed=4)[0]
+    forest = RandomForestClassifier(12, calibration=calibration, random_state=0).fit(X, y)
+    if form != "fitted":
+        save_model(forest, tmp_path / "forest", prediction_only=form == "prediction only")
+        forest = load_model(tmp_path / "forest")
+    stages, labels = list(forest.staged_predict_proba(new)), list(forest.staged_predict(new))
+    assert len(stages) == len(labels) == 12
+    np.testing.assert_array_equal(stages[-1], forest.predict_proba(new))
+    np.testing.assert_array_equal(labels[-1], forest.predict(new))
+    for t in (0, 4):
+        means = forest.member_answers(new)[: t + 1].mean(axis=0)
+        expected = means if calibration is None else forest.calibration_.apply(means)
+        np.testing.assert_allclose(stages[t], expected, atol=1e-12)
+        np.testing.assert_array_equal(labels[t], forest.classes_[stages[t].argmax(axis=1)])
 
 
 # --- the rest ---------------------------------------------------------------------------------------------------------

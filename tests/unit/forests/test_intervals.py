@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from committee import ExtraTreesRegressor, RandomForestRegressor
-from committee.forests.intervals import Residuals
+from committee.forests.intervals import Residuals, n_errors_needed
 from committee.forests.quantiles import Calibrated, RankTally
 
 
@@ -54,6 +54,35 @@ def test_heavy_errors_decide():
     light, heavy = np.ones(100), np.concatenate([np.full(90, 0.01), np.full(10, 0.81)])
     assert Residuals.of(errors, light).ends(0.5)[1] == 0.1
     assert Residuals.of(errors, heavy).ends(0.5)[1] > 5.0
+
+
+def test_few_errors_promise_less_than_was_asked_for():
+    """The share of exchangeable errors between the ends, of all places where a new one may fall among them."""
+    for n in (2, 5, 12, 18, 19, 38, 39, 60):
+        for coverage in (0.5, 0.8, 0.9, 0.95):
+            inside = []
+            for new in range(n + 1):
+                residuals = Residuals.of(np.delete(np.arange(n + 1.0), new), np.ones(n))
+                low, high = residuals.ends(coverage)
+                inside.append(low <= new <= high)
+            residuals = Residuals.of(np.arange(float(n)), np.ones(n))
+            is_enough = n >= n_errors_needed(coverage)
+            assert (np.mean(inside) >= coverage - 1e-12) == is_enough
+            assert residuals.promised(coverage) == pytest.approx(coverage if is_enough else np.mean(inside))
+            assert (residuals.too_few(coverage) == "") == is_enough
+
+
+def test_few_rows_out_of_bag_are_said():
+    X, y = rows(12)
+    forest = RandomForestRegressor(50, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="95 % intervals need the errors of 39 rows, and there are 12: .* 84.6 % only"):
+        ends = forest.predict_interval(X, 0.95)
+    errors = y - forest.oob_prediction_
+    np.testing.assert_allclose(ends, forest.predict(X)[:, np.newaxis] + [errors.min(), errors.max()])
+    assert forest.predict_interval(X, 0.8).shape == (12, 2)  # without a word
+    counted = RandomForestRegressor(50, random_state=0).fit(X, y, np.full(12, 4))
+    assert counted.predict_interval(X, 0.95).shape == (12, 2)  # a weight of 4 is 4 rows: there are 48
+    assert ExtraTreesRegressor(5).fit(X, y).oob_residuals() is None
 
 
 # --- calibrated quantiles ---------------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from committee.data.binned import BinnedMatrix
-from committee.data.growth import Limits
+from committee.data.growth import Goal, Limits
 from committee.data.tree import LEAF, Tree, check_tree
+from committee.kernels.scores import SQUARED
 from committee.parts.binning import BinMapper
 from committee.parts.growing import NO_LIMIT, Constraints, free_limits, grow
-from committee.parts.response import Response, class_response, newton_response, value_response
+from committee.parts.response import Response, class_response, value_response
 from tests.naive.audit import STATS, AuditResult, audit_tree
 
 Floats = NDArray[np.float64]
@@ -23,6 +24,7 @@ CRITERIA = ["gini", "entropy", "edge", "z", "squared_error", "absolute_error", "
 CLASS_CRITERIA = ("gini", "entropy", "edge", "z")
 MANY_CLASSES = ("gini", "entropy", "edge")  # z is about two classes
 EPS = float(np.finfo(np.float64).eps)
+WHOLE_BITS = 50  # of sums of gradients and hessians in whole units
 
 
 class Problem(NamedTuple):
@@ -113,8 +115,19 @@ def make_response(problem: Problem) -> Response:
     if criterion in CLASS_CRITERIA:
         return class_response(y.astype(np.int64), problem.n_classes, w, criterion)
     if criterion == "newton":
-        return newton_response(y[:, 0] * w, y[:, 1] * w, w, problem.options["l1"], problem.options["l2"])
+        return newton_response(problem)
     return value_response(y, w, criterion)
+
+
+def newton_response(problem: Problem) -> Response:
+    """Second-order boosting: the score G^2 / (H + l2) of negative gradients and hessians, both in whole units."""
+    g, h = (problem.y * problem.w[:, np.newaxis]).T
+    g_unit, h_unit = (2.0 ** (np.ceil(np.log2(np.abs(part).sum())) - WHOLE_BITS) for part in (g, h))
+    h_whole = np.where(problem.w > 0.0, np.maximum(np.rint(h / h_unit), 1.0), 0.0)
+    stat = np.column_stack([np.rint(-g / g_unit), h_whole]).astype(np.int64)
+    l1, l2 = (float(problem.options[name]) for name in ("l1", "l2"))
+    goal = Goal(SQUARED, 1, float(g_unit), float(h_unit), l1, l2, 1.0, float(problem.w.sum()))
+    return Response("newton", goal, stat, -g, problem.w, 0.0, np.empty(0), False)
 
 
 def make_limits(problem: Problem, response: Response) -> Limits:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -22,7 +24,7 @@ from sklearn.utils import get_tags
 
 import committee
 from committee.catalog import CATALOG
-from committee.storage import PredictionOnlyError, inspect_model, load_model, save_model
+from committee.storage import PredictionOnlyError, UnstorableError, inspect_model, load_model, save_model
 from tests.contract.test_contract import LINEAR, SETTINGS, assert_same_fit, make_data, make_frames, same
 
 ANSWERS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
@@ -265,3 +267,60 @@ def test_arrays_of_few_numbers_are_stored_without_zeros(tmp_path: Path, order: A
     assert (tmp_path / "m").stat().st_size < dense
     save_model(again, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+
+
+SMALLER: list[Any] = [
+    committee.RandomForestClassifier(4, random_state=0), committee.ExtraTreesClassifier(4, random_state=0),
+    committee.BaggingClassifier(n_estimators=3, random_state=0), committee.AdaBoostClassifier(n_estimators=3),
+    committee.LPBoostClassifier(n_estimators=6, nu=0.7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("model", SMALLER, ids=lambda model: type(model).__name__)
+def test_a_prediction_only_model_is_shown_stored_and_pickled_again(tmp_path: Path, model: Any) -> None:
+    X, y = make_data(model)
+    y = y > np.median(y)
+    save_model(model.fit(X, y), tmp_path / "small", prediction_only=True)
+    small = load_model(tmp_path / "small")
+    assert "predict" in dir(small)
+    assert type(model).__name__ in small._repr_html_()
+    assert not hasattr(small, "feature_importances_")
+    assert save_model(small, tmp_path / "again").is_prediction_only
+    for other in (load_model(tmp_path / "again"), pickle.loads(pickle.dumps(small))):
+        assert same(other.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(PredictionOnlyError, match="cannot go on"):
+        small.set_params(warm_start=True, n_estimators=9).fit(X, y)
+
+
+def test_a_prediction_only_forest_says_what_it_cannot_tell(tmp_path: Path) -> None:
+    X, y = make_data(committee.RandomForestRegressor())
+    model = committee.RandomForestRegressor(4, random_state=0, keep_leaf_samples=True).fit(X, y)
+    save_model(model, tmp_path / "small", prediction_only=True)
+    small = load_model(tmp_path / "small")
+    asked: list[Callable[[], Any]] = [
+        lambda: small.predict_quantiles(X), lambda: small.leaf_samples_, lambda: small.estimators_samples_,
+        lambda: small.out_of_bag_(0), lambda: committee.forest_importances(small, X, y),
+        lambda: committee.forest_evidence(small, X, y),
+    ]  # fmt: skip
+    for ask in asked:
+        with pytest.raises(PredictionOnlyError, match="saved for prediction only"):
+            ask()
+
+
+def test_categories_that_no_file_can_hold_are_refused_when_saving(tmp_path: Path) -> None:
+    X, _ = make_data(committee.RandomForestClassifier())
+    times = pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01"]).repeat(len(X) // 2))
+    for column in (pd.cut(X[:, 0], 3), times):
+        frame = pd.DataFrame({"a": X[:, 0], "k": column})
+        model = committee.RandomForestClassifier(2, random_state=0).fit(frame, X[:, 1] > 0)
+        for foreign in (False, True):
+            with pytest.raises(UnstorableError, match="astype"):
+                save_model(model, tmp_path / "m", foreign=foreign)
+    assert not (tmp_path / "m").exists()
+
+
+def test_metadata_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    X, y = make_data(committee.DecisionTreeRegressor())
+    model = committee.DecisionTreeRegressor(max_depth=1).fit(X, y)
+    with pytest.raises(UnstorableError, match="'a' has a int"):
+        save_model(model, tmp_path / "m", metadata=cast(Any, {"a": 1}))

@@ -77,6 +77,15 @@ def test_numbers_agree_within_rounding_and_two_standard_errors(
     assert Row("a", obtained, stderr, 0.247, published_stderr, 3).agrees is agrees
 
 
+def test_a_slip_of_the_document_does_not_agree_and_is_said() -> None:
+    result = REPRODUCTIONS["B-1"].run()
+    wrong = [row for row in result.rows if not row.agrees]
+    assert [row.published for row in wrong] == [0.073]
+    assert "0.074 is right" in wrong[0].what
+    assert result.verdict.startswith("4 of 5 published numbers agree")
+    assert "slip" in result.verdict
+
+
 def test_what_is_not_published_is_not_judged() -> None:
     assert row("a", Mean(0.3, 0.1)).agrees is None
     assert sum_up([row("a", Mean(0.3, 0.1))], []) == "nothing is published to compare with"

@@ -18,6 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from committee.base.columns import fit_columns
 from committee.data.tree import LEAF, Tree, check_tree
+from committee.trees.decision_tree import DecisionTreeClassifier
 from committee.trees.export import (
     CLASS_COLORS,
     clip,
@@ -422,7 +423,7 @@ def test_graphviz_accepts_the_source():
 
 def test_errors_say_what_is_wrong():
     with pytest.raises(NotFittedError, match="call fit first"):
-        export_text(SimpleNamespace())  # pyright: ignore[reportArgumentType]
+        export_text(DecisionTreeClassifier())
     with pytest.raises(TypeError, match="tree estimator of committee"):
         export_text(SimpleNamespace(tree_=1, columns_=None))  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="feature_names has 1 names, the tree needs 2"):

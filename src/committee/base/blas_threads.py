@@ -23,15 +23,26 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+def _let_any_thread_decide() -> None:
+    """From version 3.8 on threadpoolctl obeys the thread that set a limit first, and no other as long as it lives."""
+    for library in _controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
+
+
 class one_blas_thread:  # noqa: N801 - used like a function
     """BLAS works on one thread inside; blocks may overlap, the last one to leave gives the threads back."""
 
     def __enter__(self) -> None:
         with _lock:
+            if not _open:
+                _let_any_thread_decide()
             _open.append(_open[0] if _open else _controller().limit(limits=1, user_api="blas"))
 
     def __exit__(self, *error: object) -> None:
         with _lock:
             limit = _open.pop()
             if not _open:
+                _let_any_thread_decide()
                 limit.restore_original_limits()
+                _let_any_thread_decide()

@@ -1,0 +1,65 @@
+"""Methods that an estimator has under some settings only, with an error that says under which.
+
+scikit-learn's `available_if` does the same, but keeps the reason from the user: its error names the method alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper, wraps
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Available(Generic[P, R]):
+    """A method that is there while `check` of its object is true; `hasattr` tells."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], R], check: Callable[[Any], bool]) -> None:
+        self.method, self.check = method, check
+        update_wrapper(self, method)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Callable[P, R]:
+        if instance is not None:
+            self._require(instance)
+            return MethodType(self.method, instance)
+
+        @wraps(self.method)
+        def unbound(instance: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+            self._require(instance)
+            return self.method(instance, *args, **kwargs)
+
+        return unbound  # type: ignore[return-value]
+
+    def _require(self, instance: Any) -> None:
+        lacking = f"This {type(instance).__name__!r} has no attribute {self.method.__name__!r}"
+        try:
+            is_there = self.check(instance)
+        except Exception as error:
+            raise AttributeError(f"{lacking}: {error}") from error
+        if not is_there:
+            raise AttributeError(lacking)
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Callable[Concatenate[Any, P], R]], Available[P, R]]:
+    """A method for objects whose `check` is true. The check may raise an AttributeError that says what is missing.
+
+    >>> def is_open(shop):
+    ...     if not shop.hours:
+    ...         raise AttributeError("it has no hours, set hours")
+    ...     return True
+    >>> class Shop:
+    ...     hours = 0
+    ...
+    ...     @available_if(is_open)
+    ...     def sell(self):
+    ...         return "sold"
+    >>> Shop().sell()
+    Traceback (most recent call last):
+    AttributeError: This 'Shop' has no attribute 'sell': it has no hours, set hours
+    >>> hasattr(Shop(), "sell")
+    False
+    """
+    return lambda method: Available(method, check)
