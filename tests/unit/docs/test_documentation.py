@@ -40,7 +40,7 @@ def test_blocks_run_and_print_what_the_page_says(page: str) -> None:
     assert _words(found) == _words(text)
     # Machines differ in the last digits of their mathematical functions, and a fold or a tree may then differ.
     numbers = [float(number) for number in NUMBER.findall(found)]
-    assert numbers == pytest.approx([float(number) for number in NUMBER.findall(text)], rel=0.05, abs=0.02)
+    assert numbers == pytest.approx([float(number) for number in NUMBER.findall(text)], rel=0.05, abs=0.005)
 
 
 def _words(text: str) -> str:
