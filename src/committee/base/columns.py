@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array
 
 from committee.base.dtypes import MAX_CATEGORIES
 from committee.base.reading import (
+    STRING_ADVICE,
     Factor,
     Factors,
     Float,
@@ -35,6 +36,9 @@ MAX_ROWS = 2**31 - 1
 
 MAX_CELLS = 2**40
 """A terabyte of one-byte codes: past every machine, and far below the overflow of any index."""
+
+LATER_ADVICE = "convert it to numbers, as it was no column of categories in fit."
+"""For strings in a table that comes after the fit."""
 
 ANY_DTYPE: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
 """For scikit-learn's `check_array`: look at the shape, leave the values to us."""
@@ -106,13 +110,16 @@ def fit_columns(
 
 
 def fit_encode(
-    X: Any, categorical_features: Any = "from_dtype", sample_weight: NDArray[np.float64] | None = None
+    X: Any,
+    categorical_features: Any = "from_dtype",
+    sample_weight: NDArray[np.float64] | None = None,
+    advice: str = STRING_ADVICE,
 ) -> tuple[Columns, Float]:
-    """`fit_columns` and `encode` of the same table, reading its categories once."""
+    """`fit_columns` and `encode` of the same table, reading its categories once; `advice` is for strings in it."""
     table = open_table(X)
     factors = read_factors(table, choose_categorical(table, categorical_features))
     columns = _describe(table, factors, sample_weight)
-    return columns, _encode(columns, table, factors)
+    return columns, _encode(columns, table, factors, advice)
 
 
 def encode(columns: Columns, X: Any) -> Float:
@@ -125,11 +132,11 @@ def encode(columns: Columns, X: Any) -> Float:
         raise ValueError(f"X has {table.shape[1]} columns, but {columns.n_features} were there in fit.")
     factors = read_factors(table, columns.is_categorical) if any(columns.categories) else {}
     _warn_of_foreign_values(columns, factors)
-    return _encode(columns, table, factors)
+    return _encode(columns, table, factors, LATER_ADVICE)
 
 
-def _encode(columns: Columns, table: Table, factors: Factors) -> Float:
-    out = read_numbers(table, factors)
+def _encode(columns: Columns, table: Table, factors: Factors, advice: str) -> Float:
+    out = read_numbers(table, factors, advice)
     for f, factor in factors.items():
         known = columns.categories[f]
         assert known is not None

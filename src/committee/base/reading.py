@@ -147,12 +147,21 @@ def _factorize_dense(values: NDArray[Any], smallest: Any) -> tuple[NDArray[np.in
 # --- reading numbers -------------------------------------------------------------------------------------------------
 
 
-def read_numbers(table: Table, factors: Factors) -> Float:
-    """The numeric columns of the table; what stands in those of `factors` means nothing yet."""
-    return _read_array(table, factors) if isinstance(table, np.ndarray) else _read_frame(table, factors)
+CAST_ADVICE = "convert it to numbers; or, to fit on it as categories, cast it to a categorical dtype"
+STRING_ADVICE = f"{CAST_ADVICE} or name it in categorical_features."
 
 
-def _read_array(X: NDArray[Any], factors: Factors) -> Float:
+def read_numbers(table: Table, factors: Factors, advice: str = STRING_ADVICE) -> Float:
+    """The numeric columns of the table; what stands in those of `factors` means nothing yet.
+
+    `advice` ends the text of an error about a column that holds no numbers.
+    """
+    if isinstance(table, np.ndarray):
+        return _read_array(table, factors, advice)
+    return _read_frame(table, factors, advice)
+
+
+def _read_array(X: NDArray[Any], factors: Factors, advice: str) -> Float:
     if X.dtype.kind in "fiub":
         _refuse_inexact_table(X, factors)
         is_single = X.dtype.kind == "f" and X.dtype.itemsize <= 4
@@ -161,11 +170,11 @@ def _read_array(X: NDArray[Any], factors: Factors) -> Float:
     for f in _numeric(X, factors):
         if X.dtype.kind in "Mm":
             _refuse_dates(shown_name(X, f))
-        out[:, f] = _read_column(X[:, f].tolist(), f"Column {shown_name(X, f)}")
+        out[:, f] = _read_column(X[:, f].tolist(), f"Column {shown_name(X, f)}", advice)
     return out
 
 
-def _read_frame(frame: nw.DataFrame[Any], factors: Factors) -> Float:
+def _read_frame(frame: nw.DataFrame[Any], factors: Factors, advice: str) -> Float:
     dtypes = frame.schema.dtypes()
     kinds = {str(dtypes[f]) for f in _numeric(frame, factors)}
     dtype = np.float32 if kinds and kinds <= {"Float32", "Float16"} else np.float64
@@ -175,7 +184,7 @@ def _read_frame(frame: nw.DataFrame[Any], factors: Factors) -> Float:
     out = np.empty(frame.shape, dtype=dtype, order="F")
     for f, series in enumerate(frame.iter_columns()):
         if f not in factors:
-            out[:, f] = _read_series(series)
+            out[:, f] = _read_series(series, advice)
     return out
 
 
@@ -183,18 +192,18 @@ def _numeric(table: Table, factors: Factors) -> list[int]:
     return [f for f in range(table.shape[1]) if f not in factors]
 
 
-def _read_series(series: Series) -> NDArray[Any]:
+def _read_series(series: Series, advice: str) -> NDArray[Any]:
     what, dtype = f"Column {series.name!r}", series.dtype
     if is_dictionary(dtype):  # numeric by the user's choice
         factor = _factor_of_dictionary(series)
-        return np.append(_read_column(factor.values, what), np.nan)[factor.codes]
+        return np.append(_read_column(factor.values, what, advice), np.nan)[factor.codes]
     if dtype.is_temporal():
         _refuse_dates(repr(series.name))
     if dtype.is_nested():
         raise ValueError(f"{what} holds lists or records ({dtype}): spread them over columns of their own.")
     if dtype in (nw.String, nw.Object, nw.Unknown, nw.Binary):
         values = series.to_numpy()
-        return values if values.dtype.kind in "fiub" else _read_column(series.to_list(), what)
+        return values if values.dtype.kind in "fiub" else _read_column(series.to_list(), what, advice)
     if dtype.is_integer():
         _refuse_inexact_series(series)
     if dtype == nw.Boolean or dtype.is_decimal():
@@ -202,14 +211,8 @@ def _read_series(series: Series) -> NDArray[Any]:
     return series.to_numpy()
 
 
-STRING_ADVICE = (
-    "convert it to numbers; or, to fit on it as categories, cast it to a categorical dtype or name it in "
-    "categorical_features."
-)
-
-
-def _read_column(values: list[Any], what: str) -> NDArray[np.float64]:
-    floats = read_objects(values, what, STRING_ADVICE)
+def _read_column(values: list[Any], what: str, advice: str) -> NDArray[np.float64]:
+    floats = read_objects(values, what, advice)
     _refuse_inexact([value for value in values if isinstance(value, int | np.integer)], what)
     return floats
 
@@ -306,6 +309,6 @@ def _refuse_inexact(integers: Iterable[Any], what: str) -> None:
         if int(value) != float(value):
             raise ValueError(
                 f"{what} holds the integer {value}, which float64 cannot tell from its neighbours (beyond 2**53): "
-                "subtract an offset, name the column in categorical_features, or cast it to float64 yourself if the "
-                "last digits do not matter."
+                "subtract an offset, pass it as categories if the estimator takes them, or cast it to float64 yourself "
+                "if the last digits do not matter."
             )

@@ -11,11 +11,21 @@ from typing import Any, NoReturn
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
 from committee.base.columns import ANY_DTYPE, Columns, encode, fit_encode, open_table
-from committee.base.reading import Float, Table, canonical, factorize, is_missing, read_objects
+from committee.base.reading import (
+    CAST_ADVICE,
+    STRING_ADVICE,
+    Float,
+    Table,
+    canonical,
+    factorize,
+    is_missing,
+    read_objects,
+)
 
 SMALLEST_TOTAL, LARGEST_TOTAL = 1e-100, 1e100
 """Of all weights: sums of weighted squares stay far from the ends of float64, whatever the target."""
@@ -33,7 +43,7 @@ def read_training_table(
     """
     table = open_table(X, estimator)
     weight = read_weights(sample_weight, table.shape[0])
-    columns, array = fit_encode(table, categorical_features, weight)
+    columns, array = fit_encode(table, categorical_features, weight, _string_advice(estimator, categorical_features))
     validate_data(estimator, _native(table), reset=True, skip_check_array=True)
     return columns, array
 
@@ -120,6 +130,20 @@ def read_targets_classification(y: Any, n: int) -> tuple[NDArray[Any], NDArray[n
             check_classification_targets(labels)
     codes, classes = factorize(labels)
     return classes, codes
+
+
+def _string_advice(estimator: Any, categorical_features: Any) -> str:
+    """What to do about a column of strings, by what the estimator takes."""
+    if hasattr(estimator, "categorical_features"):
+        return STRING_ADVICE
+    if categorical_features is not None:
+        return f"{CAST_ADVICE} (of pandas, polars or Arrow)."
+    name = type(estimator).__name__
+    advice = f"convert it to numbers, {name} takes no categories: encode them by OneHotEncoder or pandas.get_dummies"
+    if hasattr(estimator, "partial_fit") or not isinstance(estimator, ClassifierMixin | RegressorMixin):
+        return f"{advice}."
+    wrapper = "OnNumbersClassifier" if isinstance(estimator, ClassifierMixin) else "OnNumbersRegressor"
+    return f"{advice}, or fit {wrapper}({name}()) of this library, which does so."
 
 
 def _native(table: Table) -> Any:

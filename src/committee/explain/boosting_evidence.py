@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.boosting.booster import BaseBooster
+from committee.data.prediction_only import kept_from_fit
 from committee.parts.members import TreeMember
 from committee.theory.bounds import (
     GeneralisationBound,
@@ -138,15 +139,16 @@ def _rounds(estimator: BaseBooster) -> float:
     edges, bounds = _kept(estimator, "edge"), _kept(estimator, "edge_bound")
     if not np.all(np.isfinite(bounds)) or not 0.0 < min(edges) < 1.0:
         return float("nan")
-    start = estimator._state.start
+    start = kept_from_fit(estimator, "_state").start
     return float(rounds_to_zero_error(0.5 * min(edges), float(start[start > 0.0].min())))
 
 
 def _member_dimension(estimator: BaseBooster) -> float:
     """A bound of the VC dimension of the members, nan if they are not all trees of the engine."""
-    if not all(isinstance(member, TreeMember) for member in estimator.members_):
+    trees = [member.tree for member in estimator.members_ if isinstance(member, TreeMember)]
+    if len(trees) < len(estimator.members_):
         return float("nan")
-    n_leaves = max(member.tree.n_leaves for member in estimator.members_)
+    n_leaves = max(tree.n_leaves for tree in trees)
     d = estimator.columns_.n_features
     return float(stump_vc_dimension(d) if n_leaves <= 2 else tree_vc_dimension(d, n_leaves))
 

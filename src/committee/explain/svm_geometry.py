@@ -35,6 +35,9 @@ Kind = Literal["free", "bounded", "outside"]
 
 KINDS: tuple[Kind, ...] = ("free", "bounded", "outside")
 
+MACHINES = (SVC, NuSVC, LinearSVC)
+"""Whose rows can be described."""
+
 ON_MARGIN = 1e-6
 """|1 - y f| up to which a row of a linear machine counts as lying on its margin."""
 
@@ -59,7 +62,7 @@ class SvmGeometry(NamedTuple):
     positive: Any  # the class of y = +1
     negative: Any  # that of y = -1; None stands for all others
     norm: float  # |w|
-    offset: float  # b
+    offset: float  # b, of scaled columns where scale=True, as |w| and distances
     primal: float  # 1/2 |w|^2 + sum C xi (or C xi^2)
     dual: float  # sum a - 1/2 |w|^2 (less sum a^2 / 4C)
     kkt_violation: float  # largest amount by which a row contradicts its kind
@@ -121,6 +124,11 @@ def svm_geometry(
     1 against 0: margin 2 (|w| 1); rows: 2 free, 0 bounded, 2 outside
     slack 0 in all, 0 on the wrong side; duality gap 0 of 0.5, KKT violation 0
     """
+    if not isinstance(model, MACHINES):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            "svm_geometry and SvmPlaneDisplay are for machines that tell classes apart (SVC, NuSVC, LinearSVC), not "
+            f"for {type(model).__name__}."
+        )
     check_is_fitted(model, "classes_")
     weight = read_weights(sample_weight, len(y))
     weight = np.ones(len(y)) if weight is None else weight
@@ -248,13 +256,14 @@ def _linear(
         raise ValueError("The geometry is that of the documents' problem: fit with a free intercept.")
     table = np.asarray(read_table(model, X), np.float64)[place]
     w = np.atleast_2d(model.coef_)[machine]
+    offset = float(np.atleast_1d(model.intercept_)[machine])
     if model.scaling_ is not None:
+        offset += float(w @ model.scaling_.shift)
         w = w * np.where(np.isinf(model.scaling_.scale), 0.0, model.scaling_.scale)
         table = np.asarray(model.scaling_.apply(table), np.float64)
     fitted: Any = model
     factor = weight[place] * fitted._class_factors(codes[place], weight[place])[codes[place]]
     bound, norm = model.C * factor, float(np.linalg.norm(w))
-    offset = float(np.atleast_1d(model.intercept_)[machine])
     slack = np.maximum(1.0 - side * f, 0.0)
     if model.loss == "squared_hinge":
         return _Dual(2.0 * bound * slack, bound, np.full(f.size, False), norm, offset, is_squared=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper, wraps
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,9 +19,14 @@ class Available(Generic[P, R]):
 
     def __init__(self, method: Callable[Concatenate[Any, P], R], check: Callable[[Any], bool]) -> None:
         self.method, self.check = method, check
-        update_wrapper(self, method)
+        own: Any = self
+        update_wrapper(own, method)  # its name and what it says of itself
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Callable[P, R]:
+    @overload
+    def __get__(self, instance: None, owner: type) -> Callable[Concatenate[Any, P], R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[P, R]: ...
+    def __get__(self, instance: object | None, owner: type | None = None) -> Any:
         if instance is not None:
             self._require(instance)
             return MethodType(self.method, instance)
@@ -31,7 +36,7 @@ class Available(Generic[P, R]):
             self._require(instance)
             return self.method(instance, *args, **kwargs)
 
-        return unbound  # type: ignore[return-value]
+        return unbound
 
     def _require(self, instance: Any) -> None:
         lacking = f"This {type(instance).__name__!r} has no attribute {self.method.__name__!r}"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
 
 from committee.data.history import History
 from committee.parts.members import TreeMember
+from committee.plots.right_display import recorded
 from committee.plots.tree import pyplot
 from committee.trees.decision_stump import DecisionStump
 
@@ -82,7 +82,7 @@ class ErrorCurveDisplay:
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
         """
-        history = fitted_history(estimator)
+        history = recorded(estimator, "train_error", cls.__name__, "errors of rounds", "boosters")
         if (X is None) != (y is None):
             raise ValueError("A test error needs rows and labels: pass both X and y, or neither.")
         test = None if X is None else 1.0 - np.array(list(estimator.staged_score(X, y)))
@@ -179,7 +179,8 @@ class EdgeDisplay:
         ax : one or two matplotlib axes, optional
             Where to draw; one gets the edges, a second the coefficients. A new figure with both by default.
         """
-        return cls(fitted_history(estimator), encloses=_finds_largest_edge(estimator)).plot(ax, xscale=xscale)
+        history = recorded(estimator, "edge", cls.__name__, "edges of rounds", "boosted classifiers")
+        return cls(history, encloses=_finds_largest_edge(estimator)).plot(ax, xscale=xscale)
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None, *, xscale: Scale = "linear") -> Self:
         """Draw the curves; see `from_estimator`."""
@@ -234,14 +235,6 @@ class EdgeDisplay:
 
     def _add(self, ax: Any, name: str, values: Floats, label: str, **style: Any) -> None:
         self.lines_[name] = _curve(ax, values, label=label, **style)
-
-
-def fitted_history(estimator: BaseBooster) -> History:
-    """The history of a fitted booster; an error for anything else."""
-    history = getattr(estimator, "history_", None)
-    if history is None:
-        raise NotFittedError(f"no history of rounds: fit {type(estimator).__name__} first (boosters have one)")
-    return history
 
 
 def measured(history: History, name: str) -> Floats | None:

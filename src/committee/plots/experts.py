@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from committee.data.history import History
 from committee.experts.base_mixture import BaseMixtureOfExperts
 from committee.plots.boosting import BLUE, FEW_ROUNDS, GREEN, GREY, VERMILION
+from committee.plots.right_display import right_display
 from committee.plots.tree import pyplot
 from committee.trees.export import CLASS_COLORS
 
@@ -29,7 +30,10 @@ PALE = 0.45
 
 def _fitted(estimator: Any) -> Any:
     if not isinstance(estimator, BaseMixtureOfExperts):
-        raise TypeError(f"This is for mixtures of experts learned by EM, not for {type(estimator).__name__}.")
+        raise TypeError(
+            f"This is for mixtures of experts learned by EM, not for {type(estimator).__name__}. Take "
+            f"{right_display(estimator)}."
+        )
     if not hasattr(estimator, "history_"):
         raise NotFittedError(f"There is no history of iterations: fit {type(estimator).__name__} first.")
     return estimator

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
 
 from committee.plots.boosting import BLUE, FEW_ROUNDS, GREY, VERMILION, Scale
+from committee.plots.right_display import refuse
 from committee.plots.tree import pyplot
 
 if TYPE_CHECKING:
@@ -59,10 +59,8 @@ class OutOfBagDisplay:
             Where to draw; a new figure by default.
         """
         history = getattr(estimator, "history_", None)
-        if history is None:
-            raise NotFittedError(f"There is no history of trees: fit {type(estimator).__name__} first.")
-        if "oob_error" not in history:
-            raise TypeError(f"{type(estimator).__name__} records no out-of-bag error: this is for forests and bagging.")
+        if history is None or "oob_error" not in history:
+            refuse(estimator, cls.__name__, "out-of-bag error", "forests and bagging")
         is_class = hasattr(estimator, "classes_")
         test = None if X is None else _test_error(estimator, X, np.asarray(y), is_class)
         name = "share of wrong answers" if is_class else "mean squared error"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.plots.boosting import BLUE, FEW_ROUNDS, GREEN, GREY, VERMILION, fitted_history, measured
+from committee.plots.boosting import BLUE, FEW_ROUNDS, GREEN, GREY, VERMILION, measured
+from committee.plots.right_display import recorded
 from committee.plots.tree import pyplot
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class LossCurvesDisplay:
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
         """
-        history = fitted_history(estimator)
+        history = recorded(estimator, "train_loss", cls.__name__, "losses", "gradient boosting")
         found = {
             "train": measured(history, "train_loss"),
             "validation": measured(history, "validation_loss"),
@@ -75,8 +76,6 @@ class LossCurvesDisplay:
         curves = {name: np.asarray(values, np.float64) for name, values in found.items() if values is not None}
         if "cv" in curves and np.array_equal(curves.get("validation", ()), curves["cv"]):
             del curves["validation"]  # a mean of the folds' models keeps the curve in its history too
-        if "train" not in curves:
-            raise TypeError(f"{type(estimator).__name__} records no losses: take ErrorCurveDisplay for its errors.")
         loss = getattr(estimator, "loss", "")
         name = loss if isinstance(loss, str) else getattr(loss, "__name__", "own loss")
         display = cls(curves, int(estimator.n_estimators_), loss_name=name.replace("_", " "))

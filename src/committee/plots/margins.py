@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.base.validation import read_weights
-from committee.plots.boosting import GREY, VERMILION, fitted_history
+from committee.plots.boosting import GREY, VERMILION
+from committee.plots.right_display import recorded, refuse
 from committee.plots.tree import pyplot
 from committee.theory.margins import MarginDistribution, margin_distribution
 
@@ -74,7 +75,10 @@ class MarginDistributionDisplay:
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
         """
-        fitted_history(estimator)
+        what = cls.__name__, "margins of rounds", "boosted classifiers"
+        if not hasattr(estimator, "staged_margins"):
+            refuse(estimator, *what)
+        recorded(estimator, "error", *what)
         margins = _margins_after(estimator, X, y, rounds)
         weight = read_weights(sample_weight, next(iter(margins.values())).size)
         return cls({t: margin_distribution(m, weight) for t, m in margins.items()}, largest_margin).plot(ax)

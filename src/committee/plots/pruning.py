@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
+from committee.plots.right_display import refuse
 from committee.plots.tree import pyplot
 from committee.trees.export import plural
 
@@ -71,6 +72,8 @@ class PruningDisplay:
             What the vertical axis measures.
         """
         curve = getattr(estimator, "pruning_", None)
+        if curve is None and not hasattr(estimator, "tree_"):
+            refuse(estimator, cls.__name__, "pruning curve", 'single trees fitted with ccp_alpha="cv"')
         if curve is None:
             raise NotFittedError(f'no pruning curve: fit {type(estimator).__name__} with ccp_alpha="cv" first')
         return cls(curve, error_name).plot(ax)

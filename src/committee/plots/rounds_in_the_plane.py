@@ -12,7 +12,7 @@ from committee.base.validation import read_weights
 from committee.boosting.votes import make_votes
 from committee.parts.members import Member
 from committee.parts.scoring import score_members
-from committee.plots.boosting import fitted_history
+from committee.plots.right_display import recorded, refuse
 from committee.plots.tree import pyplot
 from committee.trees.export import CLASS_COLORS, clip
 
@@ -91,7 +91,10 @@ class RoundsInThePlaneDisplay:
         ax : `n_rounds` + 1 matplotlib axes, optional
             Where to draw; a new figure by default.
         """
-        history = fitted_history(estimator)
+        what = cls.__name__, "margins of rounds", "boosted classifiers"
+        if not hasattr(estimator, "margins"):
+            refuse(estimator, *what)
+        history = recorded(estimator, "error", *what)
         if n_rounds < 1:
             raise ValueError(f"n_rounds must be at least 1, got {n_rounds}.")
         table, codes = _read_plane(estimator, X, y)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.explain.suspicious_rows import SuspiciousRows, suspicious_rows
 from committee.forests.estimators import BaseForestClassifier
-from committee.plots.boosting import fitted_history
+from committee.plots.right_display import recorded
 from committee.plots.tree import pyplot
 from committee.trees.export import CLASS_COLORS, clip
 
@@ -84,7 +84,8 @@ class SuspiciousRowsDisplay:
             Where to draw; a new figure by default.
         """
         by_forest = isinstance(estimator, BaseForestClassifier)
-        by_last_weight = not by_forest and "z" not in fitted_history(estimator)
+        what = cls.__name__, "margins of rows", "boosted classifiers and forests of classes"
+        by_last_weight = not by_forest and "z" not in recorded(estimator, "edge", *what)
         found = suspicious_rows(estimator, X, y, None, sample_weight=sample_weight)
         return cls(found, n, by_last_weight=by_last_weight, by_forest=by_forest).plot(ax)
 

@@ -171,9 +171,8 @@ class BaseKernelMachine(BaseEstimator):
         self._keep([machine], [found], stacklevel)
         self.n_support_ = np.array([len(machine.support)], np.int32)
         self.dual_coef_ = machine.coef[np.newaxis]
-        self.intercept_ = np.array([machine.offset])
         self.n_iter_ = machine.n_steps
-        self._expand(task, rows, machine.support, machine.coef[:, np.newaxis], self.intercept_)
+        self._expand(task, rows, machine.support, machine.coef[:, np.newaxis], np.array([machine.offset]))
         return machine
 
     def _keep(self, machines: list[Machine], solutions: list[Solution], stacklevel: int = 4) -> None:
@@ -206,6 +205,7 @@ class BaseKernelMachine(BaseEstimator):
         if is_given:
             points = points._replace(values=np.empty((len(support), 0)))
         self._expansion = Expansion(task.kernel, points, coef, offset)
+        self.intercept_ = self._plane()[1] if isinstance(task.kernel, Linear) else offset
         self.shape_fit_ = (int(self.columns_.n_features) if is_given else len(task.kept), self.columns_.n_features)
 
     # --- answers ------------------------------------------------------------------------------------------------------
@@ -221,7 +221,21 @@ class BaseKernelMachine(BaseEstimator):
 
     @property
     def coef_(self) -> Floats:
-        """Weights of the columns, for the linear kernel; of standardised columns where scale=True."""
+        """Weights of the columns as they come, for the linear kernel: f(x) is X @ coef_.T + intercept_."""
         if not isinstance(getattr(self, "kernel_", None), Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return self._expansion.coef.T @ self.support_vectors_
+        w, b = self._plane()
+        if np.array_equal(self.intercept_, self._expansion.offset) and not np.allclose(self.intercept_, b):
+            raise AttributeError(
+                "The model is of an earlier version, whose intercept_ belongs to the scaled columns: fit it again for "
+                "coef_ and an intercept_ that fits it."
+            )
+        return w
+
+    def _plane(self) -> tuple[Floats, Floats]:
+        """w [M, d] and b [M] of a linear kernel, for the columns as they come."""
+        w, b = self._expansion.coef.T @ self.support_vectors_, self._expansion.offset
+        if self._scaling is None:
+            return w, b
+        w = w / self._scaling.scale
+        return w, b - w @ self._scaling.shift

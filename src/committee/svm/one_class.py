@@ -39,7 +39,8 @@ class OneClassSVM(OutlierMixin, BaseKernelMachine):
     """Outliers by a one-class support vector machine.
 
     Parameters have scikit-learn's names and meanings; `kernel`, `scale`, `max_iter` and `n_jobs` are those of `SVC`.
-    ``offset_`` is rho.
+    ``offset_`` is rho; -``intercept_`` is the same but for a linear kernel with scale=True, where ``coef_`` and
+    ``intercept_`` are for the columns as they come.
 
     Examples
     --------
@@ -90,7 +91,7 @@ class OneClassSVM(OutlierMixin, BaseKernelMachine):
             table, weight = self._read(X, sample_weight)
             task = self._prepare(table, weight)
             self._train(task, one_class_problem(task.weight, self.nu), stacklevel=4)
-            self.offset_ = -self.intercept_
+            self.offset_ = -self._expansion.offset
         return self
 
     def decision_function(self, X: Any) -> Floats:

@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 
 from committee.base.fitting import all_or_nothing
 from committee.base.validation import read_targets_classification, read_weights
+from committee.parts.available import available_if
 from committee.parts.class_weights import class_weights
 from committee.svm.kernel_functions import Gamma
 from committee.svm.kernel_machine import BaseKernelMachine, Task
@@ -72,7 +72,7 @@ def svc(y: Floats, upper: Floats, rows: KernelRows, *, tol: float = 1e-3, max_st
 
 def _has_probabilities(model: BaseSVC) -> bool:
     if not model.probability:
-        raise AttributeError("Probabilities need probability=True at fit: their slope is found by cross-validation.")
+        raise AttributeError("probabilities need probability=True at fit, which finds their slope by cross-validation.")
     return True
 
 
@@ -131,10 +131,9 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         joined = join(machines, places, codes, n_classes, self.multi_class)
         self.n_support_ = joined.n_support
         self.dual_coef_ = joined.dual_coef
-        self.intercept_ = np.array([machine.offset for machine in machines])
         n_iter = np.array([machine.n_steps for machine in machines], np.int32)
         self.n_iter_ = n_iter if n_classes > 2 else n_iter[:1]
-        self._expand(task, rows, joined.support, joined.coef, self.intercept_)
+        self._expand(task, rows, joined.support, joined.coef, np.array([machine.offset for machine in machines]))
 
     def _tell_apart(
         self, codes: Codes, weight: Floats, rows: KernelRows, sides: TwoSides, some: Codes, folds: Folds | None
@@ -225,7 +224,8 @@ class SVC(BaseSVC):
         Also "laplacian" and "gaussian", objects of `committee.svm.kernel_functions` with ``+``, ``*`` and ``**``, a
         function of two tables (their Gram matrix) or of two rows (a number).
     scale : bool
-        Standardise the columns first.
+        Standardise the columns first. ``support_vectors_``, ``dual_coef_`` and the margins of ``machines_`` are then
+        those of standardised columns; of a linear kernel ``coef_`` and ``intercept_`` are for the columns as they come.
     offset : {"free", "both"}
         The offset from all free support vectors, or as the mean over those of either class (see `machine.py`).
     probability : bool

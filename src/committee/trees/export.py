@@ -329,7 +329,8 @@ def _arrays(estimator: FittedTree) -> Tree:
 def _refuse_no_tree(estimator: Any) -> NoReturn:
     """Raise NotFittedError, or a TypeError that says where single trees are."""
     check_is_fitted(estimator, msg="this %(name)s is not fitted yet, call fit first")
-    name, members = type(estimator).__name__, getattr(estimator, "estimators_", ())
+    name = type(estimator).__name__
+    members: Any = getattr(estimator, "estimators_", ())
     if len(members) and hasattr(members[0], "tree_"):
         raise TypeError(f"single trees are shown, {name} has many: take estimators_[0] or another of its estimators_")
     if hasattr(estimator, "trees_"):

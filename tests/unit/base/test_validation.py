@@ -17,6 +17,7 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import committee
 from committee.base.columns import Categories, Columns
 from committee.base.validation import (
     read_table,
@@ -415,3 +416,60 @@ def test_column_vector_warns(y: Any):
         assert read_targets_regression(y, 3).tolist() == [1, 0, 1]
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed when a 1d array was expected"):
         assert read_targets_classification(y, 3)[1].tolist() == [1, 0, 1]
+
+
+STRINGS = pd.DataFrame({"a": np.arange(20.0), "b": ["x", "y"] * 10})
+ENCODE = "convert it to numbers, {} takes no categories: encode them by OneHotEncoder or pandas.get_dummies"
+WRAP = {
+    "classifier": ENCODE + ", or fit OnNumbersClassifier({}())",
+    "regressor": ENCODE + ", or fit OnNumbersRegressor({}())",
+}
+
+ADVICE: dict[str, str] = {
+    "SVC": WRAP["classifier"],
+    "NuSVC": WRAP["classifier"],
+    "LinearSVC": WRAP["classifier"],
+    "LandmarkSVC": WRAP["classifier"],
+    "PocketPerceptron": WRAP["classifier"],
+    "SVR": WRAP["regressor"],
+    "NuSVR": WRAP["regressor"],
+    "LinearSVR": WRAP["regressor"],
+    "LandmarkSVR": WRAP["regressor"],
+    "OneClassSVM": ENCODE + ".",
+    "OnlineBaggingClassifier": ENCODE + ".",
+    "OnlineBaggingRegressor": ENCODE + ".",
+    "OnlineBoostingClassifier": ENCODE + ".",
+    "BestOfRestarts": WRAP["classifier"],
+    "AdaBoostClassifier": "cast it to a categorical dtype (of pandas, polars or Arrow).",
+    "AdaBoostRegressor": "cast it to a categorical dtype (of pandas, polars or Arrow).",
+    "RandomForestClassifier": "cast it to a categorical dtype or name it in categorical_features.",
+    "MixtureOfExpertsRegressor": "cast it to a categorical dtype or name it in categorical_features.",
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_the_advice_about_strings_is_possible(name: str):
+    """Machines without categories were told to cast the column, boosters to name it in a parameter they lack."""
+    y = np.arange(20) % 2
+    words = ADVICE[name].replace("{}", "PocketPerceptron" if name == "BestOfRestarts" else name)
+    is_blind = "takes no categories" in words
+    for table in (STRINGS, STRINGS.astype({"b": "category"})) if is_blind else (STRINGS,):
+        with pytest.raises(ValueError, match=r"Column 'b' holds strings such as 'x'") as caught:
+            getattr(committee, name)().fit(table, y)
+        assert words in str(caught.value)
+        assert is_blind != ("cast it to" in str(caught.value))
+
+
+def test_the_advice_after_the_fit():
+    model = committee.SVC().fit(STRINGS.assign(b=np.arange(20.0)), np.arange(20) % 2)
+    with pytest.raises(ValueError, match=r"'b' holds strings .*: convert it to numbers, as it was no column"):
+        model.predict(STRINGS)
+
+
+def test_categories_that_are_numbers_are_numbers_to_a_machine():
+    """As docs/svm.md says."""
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame({"a": rng.normal(size=40), "b": rng.integers(3, size=40)})
+    y = (numbers.a + numbers.b > 1.0).astype(int)
+    one, other = committee.SVC().fit(numbers, y), committee.SVC().fit(numbers.astype({"b": "category"}), y)
+    np.testing.assert_array_equal(one.decision_function(numbers), other.decision_function(numbers))

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import log_loss
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import KFold
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
@@ -584,6 +584,18 @@ def test_quantiles_never_cross_and_cover() -> None:
     assert coverage == pytest.approx(0.9, abs=0.035)  # sampling 3 * sqrt(0.9 * 0.1 / 4000) = 0.014, estimation the rest
     width = interval[:, 1] - interval[:, 0]
     assert width[np.abs(test_X[:, 1]) > 1.5].mean() > 2.0 * width[np.abs(test_X[:, 1]) < 0.3].mean()
+
+
+def test_several_quantiles_have_no_score() -> None:
+    X, y = simulated(200, 0)
+    model = GradientBoostingRegressor("quantile", quantile=[0.1, 0.9], n_estimators=5).fit(X, y)
+    with pytest.raises(ValueError, match=r"this model has 2 quantiles: fit one of them.*mean_pinball_loss"):
+        model.score(X, y)
+    weight = np.arange(200.0)
+    one = GradientBoostingRegressor("quantile", quantile=0.5, n_estimators=5).fit(X, y)
+    assert one.score(X, y, weight) == pytest.approx(r2_score(y, one.predict(X), sample_weight=weight))
+    with pytest.raises(NotFittedError):
+        GradientBoostingRegressor().score(X, y)
 
 
 @pytest.mark.parametrize("how", [{"early_stopping": "cv"}, {"early_stopping": True, "validation_fraction": 0.3}])

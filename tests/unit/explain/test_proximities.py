@@ -156,3 +156,11 @@ def test_bad_arguments_are_refused(small):
         proximities(full, np.arange(9.0)[:, np.newaxis], out_of_bag=True)
     with pytest.raises(TypeError, match="not for dict"):
         proximities({}, X)  # type: ignore[arg-type]
+
+
+def test_the_package_offers_the_function():
+    """`committee.explain.proximities` was the module, beside functions such as `neighbours`."""
+    import committee.explain
+
+    assert committee.explain.proximities is proximities
+    assert "proximities" in committee.explain.__all__

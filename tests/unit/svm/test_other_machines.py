@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn.svm as reference
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 from committee.svm.kernel_functions import Linear
@@ -126,3 +127,41 @@ def test_outliers() -> None:
 def test_kernels_add_in_regression_too() -> None:
     model = SVR(kernel=Linear() + 1.0, C=1.0).fit(X, VALUES)
     np.testing.assert_allclose(model.predict(X), SVR(kernel="linear").fit(X, VALUES).predict(X), atol=1e-6)
+
+
+LINEAR: list[tuple[Any, Any]] = [
+    (SVC(kernel="linear"), LABELS),
+    (SVC(kernel="linear", decision_function_shape="ovo"), THREE),
+    (SVC(kernel="linear", multi_class="ovr"), THREE),
+    (NuSVC(kernel="linear", nu=0.75), LABELS),
+    (SVR(kernel="linear"), VALUES),
+    (NuSVR(kernel="linear"), VALUES),
+    (OneClassSVM(kernel="linear", nu=0.2), None),
+]
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize(("model", "y"), LINEAR, ids=[type(model).__name__ for model, _ in LINEAR])
+def test_coef_and_intercept_are_for_the_columns_as_they_come(model: Any, y: Any, scale: bool) -> None:
+    """With scale=True they were those of the scaled columns."""
+    table = np.column_stack([X * [1.0, 3.0, 0.5] + [5.0, -2.0, 0.0], np.full(len(X), 7.0)])
+    fitted: Any = clone(model)
+    fitted.set_params(scale=scale).fit(table, y)
+    ask = fitted.decision_function if hasattr(fitted, "decision_function") else fitted.predict
+    by_hand = table @ fitted.coef_.T + fitted.intercept_
+    np.testing.assert_allclose(by_hand.reshape(ask(table).shape), ask(table), atol=1e-10)
+    if scale and y is not None:  # the mean of the rows is the origin, which no plane leaves on one side
+        assert np.abs(fitted.intercept_ - [machine.offset for machine in fitted.machines_]).max() > 1e-3
+    if y is None:
+        assert fitted.offset_[0] == -fitted.machines_[0].offset
+
+
+def test_an_earlier_model_that_was_scaled_says_so() -> None:
+    """Its intercept_, which stands in the file, is that of the scaled columns, and would not fit coef_."""
+    model = SVC(kernel="linear", scale=True).fit(X + 3.0, LABELS)
+    before = model.decision_function(X)
+    model.intercept_ = model._expansion.offset
+    assert not hasattr(model, "coef_")
+    with pytest.raises(AttributeError, match="earlier version"):
+        _ = model.coef_
+    np.testing.assert_array_equal(model.decision_function(X), before)

@@ -61,6 +61,10 @@ def test_probabilities_are_there_only_on_demand() -> None:
     model = SVC().fit(X, y)
     assert not hasattr(model, "predict_proba")
     assert not hasattr(model, "predict_log_proba")
+    with pytest.raises(AttributeError, match=r"'SVC' has no attribute 'predict_proba': .*probability=True at fit"):
+        model.predict_proba(X)
+    with pytest.raises(AttributeError, match=r"'predict_proba': .*probability=True at fit"):
+        SVC.predict_proba(model, X)
     model.set_params(probability=True)
     with pytest.raises(NotFittedError, match="fit it again with probability=True"):
         model.predict_proba(X)
