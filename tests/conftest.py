@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from committee.parts import subtrees
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """What draws without a random_state of its own draws the same in every run, alone or beside other tests."""
+    np.random.seed(0)
 
 
 @pytest.fixture
