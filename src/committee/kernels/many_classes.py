@@ -53,14 +53,14 @@ def search_many_classes(f, n_codes, node, rules, packed, keys, counters, of_clas
     """
     n = node.n
     codes, weights = packed[CODES], packed[WEIGHTS_OF_CLASSES]
-    if n > SMALL and n_codes * rules.n_classes <= 2 * n:
+    if n_codes * rules.n_classes <= min(2 * n, packed.shape[1]):
         cut_class_histogram(n, n_codes, node.h, codes, weights, packed[SUMS], of_class, gain)
         c = first_best(n_codes, node.score, gain)
         if c >= 0:
             keep(f, c, gain[c], node)
         return
     which = 0
-    if n <= SMALL:
+    if n <= SMALL and n_codes > 2 * n:
         rank_small_codes(n, codes, counters)
         for i in range(np.uintp(n)):
             keys[0, counters[SMALL + i]] = (np.uint32(codes[i]) << np.uint32(16)) | np.uint32(weights[i])

@@ -39,14 +39,24 @@ def begin_node(node, rules, stat, target, rows):
         return False
     if h < 2 * rules.min_weight_leaf:
         return False
-    if rules.stop_if_pure == 1:
-        i = node.start + 1
-        first = target[rows[node.start]]
-        while i < node.start + node.n and target[rows[i]] == first:
-            i += 1
-        if i == node.start + node.n:
-            return False
-    return True
+    return rules.stop_if_pure == 0 or not is_pure(node, rules, stat, target, rows)
+
+
+@part
+def is_pure(node, rules, stat, target, rows):
+    """Whether all rows of the node have one target. Classes are read off `stat`: the table is far away."""
+    if rules.n_classes == 2:
+        return abs(node.g) == node.h
+    start = np.uintp(node.start)
+    end = np.uintp(node.start + node.n)
+    i = start + np.uintp(1)
+    if rules.n_classes > 2:
+        while i < end and stat[i, 0] == stat[start, 0]:
+            i += np.uintp(1)
+    else:
+        while i < end and target[rows[i]] == target[rows[start]]:
+            i += np.uintp(1)
+    return i == end
 
 
 @part
@@ -55,8 +65,8 @@ def score_node(node, rules, stat, sums):
     if rules.criterion >= FIRST_CLASS_CRITERION:
         for k in range(sums.size):
             sums[k] = 0.0
-        for i in range(node.start, node.start + node.n):
-            sums[stat[i, 0]] += np.float64(stat[i, 1])
+        for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
+            sums[np.uintp(stat[i, 0])] += np.float64(stat[i, 1])
         node.own = class_score(rules.criterion, sums, np.float64(node.h))
     elif rules.criterion == SQUARED and rules.l1 == 0.0 and rules.l2 == 0.0:
         node.shift = node.g // node.h

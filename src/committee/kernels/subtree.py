@@ -36,7 +36,7 @@ from committee.kernels.sampling import draw_swap, undo_draws
 from committee.kernels.scores import ABSOLUTE, FIRST_CLASS_CRITERION, SQUARED
 from committee.kernels.small_node import FEW_ROWS, search_small_node
 from committee.kernels.split import search_cuts, search_feature
-from committee.kernels.two_classes import gather, pack_two_classes, search_two_classes
+from committee.kernels.two_classes import differ, pack_two_classes, search_two_classes
 
 TWO_SIDES = np.int64(2)  # codes of a drawn cut
 ONE_CUT = np.int64(1)
@@ -47,6 +47,12 @@ NOT_COPIED = -1
 
 
 @part
+def is_ranked_here(is_ranked, feature):
+    """Whether the subtree's codes of a feature are ranks of its own; else they are the table's."""
+    return is_ranked or feature.n_bins > LARGEST_CODE
+
+
+@part
 def copy_column(f, n, is_ranked, feature, table, origin, column, rank_of, keys, counters, local_out):
     """The codes of feature f for the subtree's rows, as dense ranks or as they are; return how many there may be.
 
@@ -54,7 +60,7 @@ def copy_column(f, n, is_ranked, feature, table, origin, column, rank_of, keys, 
     large for 16 bits. Overwrites column, rank_of, keys and counters.
     """
     gather_codes(f, table.bytes, table.ranks, origin, 0, n, column)
-    if is_ranked or feature.n_bins > LARGEST_CODE:
+    if is_ranked_here(is_ranked, feature):
         return rank_locally(n, feature, column, rank_of, keys, counters, local_out)
     difference = np.uint32(0)
     for i in range(np.uintp(n)):
@@ -213,9 +219,16 @@ def search_few_rows(i, node, rules, best_possible, is_ranked, features, stat, ta
 
 
 @inlined
-def search_packed(i, f, n_codes, kind, node, rules, feature, stat, table, subtree, work):
-    """Search a feature by the packed weights of the node's rows; False where a value is missing."""
-    differs, has_missing = gather(subtree.local[f], subtree.position, node.start, node.n, n_codes, work.packed[CODES])
+def search_packed(i, f, n_codes, kind, node, rules, feature, rows, stat, table, subtree, work):
+    """Search a feature by the packed weights of the node's rows; False where a value is missing or codes are large."""
+    codes = work.packed[CODES]
+    if subtree.local.shape[0] > 0:
+        gather_local(subtree.local[f], subtree.position, node.start, node.n, codes)
+    elif n_codes <= LARGEST_CODE:
+        gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, codes)
+    else:
+        return False
+    differs, has_missing = differ(codes, node.n, n_codes)
     if not differs:
         note_constant(subtree.constant, i, f)
         return True
@@ -275,7 +288,7 @@ def find_split(i, node, rules, is_plain, is_ranked, features, rows, stat, table,
     kind = pack_classes_of(node, rules, stat, work) if is_plain else NOT_PACKED
     is_quick = kind != NOT_PACKED or (is_plain and is_random and rules.criterion == SQUARED)
     n_seen = 0
-    if is_plain and not is_quick and rules.criterion == SQUARED and 2 < node.n <= FEW_ROWS:
+    if is_plain and is_copied and not is_quick and rules.criterion == SQUARED and 2 < node.n <= FEW_ROWS:
         n_seen = search_few_rows(i, node, rules, best_possible, is_ranked, features, stat, table, subtree, work)
     while n_seen < features.size and node.n_found < rules.max_features:
         if is_drawn:
@@ -290,10 +303,11 @@ def find_split(i, node, rules, is_plain, is_ranked, features, rows, stat, table,
             n_codes = ensure_copied(f, rows.size, is_ranked, feature, table, subtree, work)
             if n_codes == CONSTANT:
                 continue
-            if is_quick and search_packed(i, f, n_codes, kind, node, rules, feature, stat, table, subtree, work):
-                if node.score >= best_possible:
-                    break
-                continue
+        if is_quick and search_packed(i, f, n_codes, kind, node, rules, feature, rows, stat, table, subtree, work):
+            if node.score >= best_possible:
+                break
+            continue
+        if is_copied:
             gather_local(subtree.local[f], subtree.position, node.start, node.n, work.column)
         else:
             gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, work.column)
@@ -310,8 +324,8 @@ def find_split(i, node, rules, is_plain, is_ranked, features, rows, stat, table,
 
 
 @inlined
-def split_in_subtree(node, n_codes, is_copied, rows, stat, table, subtree, work):
-    """Send the rows of a node left and right; return how many go left."""
+def split_in_subtree(node, n_codes, is_copied, is_ranked, rows, stat, table, subtree, work):
+    """Send the rows of a node left and right, in subtree.position and stat; return how many go left."""
     f = node.feature
     if is_copied:
         gather_local(subtree.local[f], subtree.position, node.start, node.n, work.column)
@@ -319,21 +333,35 @@ def split_in_subtree(node, n_codes, is_copied, rows, stat, table, subtree, work)
         gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, work.column)
     n_left = mark_sides(node, n_codes, work.column, work.side)
     last, first = boundary_positions(node.n, n_codes, work.column, work.side)
-    if node.threshold == node.threshold:  # drawn: it only matters whether there are such codes
-        node.last_left, node.first_right = last, first
-    else:
-        node.last_left = table_code(f, table.bytes, table.ranks, rows[node.start + last]) if last >= 0 else last
-        node.first_right = table_code(f, table.bytes, table.ranks, rows[node.start + first]) if first >= 0 else first
+    node.last_left, node.first_right = last, first
+    if node.threshold != node.threshold:  # else drawn: it only matters whether there are such codes
+        if last >= 0:
+            node.last_left = code_at(last, is_ranked, node, table, subtree, work)
+        if first >= 0:
+            node.first_right = code_at(first, is_ranked, node, table, subtree, work)
     move_rows(node.start, node.n, work.side, subtree.position, stat, work.spare_rows, work.spare_stat)
-    for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
-        rows[i] = subtree.origin[subtree.position[i]]
     return n_left
+
+
+@inlined
+def code_at(i, is_ranked, node, table, subtree, work):
+    """The table's code of the node's i-th row; to look into the table is to wait for memory."""
+    if not is_ranked:
+        return np.int64(work.column[i])
+    return table_code(node.feature, table.bytes, table.ranks, subtree.origin[subtree.position[node.start + i]])
+
+
+@inlined
+def write_rows(start, n, subtree, rows_out):
+    """The rows of the table in the order of subtree.position."""
+    for i in range(np.uintp(start), np.uintp(start + n)):
+        rows_out[i] = subtree.origin[subtree.position[i]]
 
 
 @part
 def is_plain_table(rules, is_copied, features):
     """No categories, no constraints, the plain criterion: what the quick searches can do."""
-    is_plain = is_copied and rules.is_plain == 1
+    is_plain = rules.is_plain == 1 and (is_copied or rules.random_splits == 0)
     for f in range(features.size):
         is_plain &= features[f].is_categorical == 0 and features[f].monotone == 0
     return is_plain
@@ -354,6 +382,7 @@ def grow_subtree(rules_1, features, rows, stat, table, nodes, subtree, work):
     is_ranked = rules.random_splits == 0 and 3 * rules.max_features >= features.size
     is_plain = is_plain_table(rules, is_copied, table.features)
     is_heap = rules.best_first == 1
+    reads_rows = not is_copied or rules.n_classes < 2  # the codes of a node, or its targets, by the rows of the table
     constant = subtree.constant
     for i in range(rows.size):
         subtree.origin[i] = rows[i]
@@ -382,7 +411,10 @@ def grow_subtree(rules_1, features, rows, stat, table, nodes, subtree, work):
         node = nodes[parent]
         feature = table.features[node.feature]
         n_codes = subtree.n_ranks[node.feature] if is_copied else feature.n_bins
-        n_left = split_in_subtree(node, n_codes, is_copied, rows, stat, table, subtree, work)
+        has_ranks = is_copied and is_ranked_here(is_ranked, feature)
+        n_left = split_in_subtree(node, n_codes, is_copied, has_ranks, rows, stat, table, subtree, work)
+        if reads_rows:
+            write_rows(node.start, node.n, subtree, rows)
         begin_children(node, n_left, feature, nodes[n_nodes], nodes[n_nodes + 1])
         for word in range(constant.shape[1]):
             constant[n_nodes, word] = constant[n_nodes + 1, word] = constant[parent, word]
@@ -390,6 +422,8 @@ def grow_subtree(rules_1, features, rows, stat, table, nodes, subtree, work):
         newest = n_nodes
         n_nodes += 2
         n_splits += 1
+    if not reads_rows:
+        write_rows(0, rows.size, subtree, rows)
     return n_nodes
 
 

@@ -14,7 +14,7 @@ from committee.data.growth import CODES, LOW_HALVES, SUMS, WEIGHTS_OF_CLASSES
 from committee.kernels.scores import variance_fall
 
 PAIR_ROWS = 64
-"""Rows up to which every one is compared with every other."""
+"""Rows up to which every one is compared with every other, unless the codes are fewer still."""
 
 LARGEST_WEIGHT = 1 << 15
 """Of a node's rows together: that of each class fits half an integer."""
@@ -46,18 +46,15 @@ def pack_two_classes(node, rules, stat, packed_out):
 
 
 @part
-def gather(codes, position, start, n, missing, codes_out):
-    """Codes of a subtree's column for rows position[start : start + n]; whether they differ, whether one is missing."""
-    start = np.uintp(start)
-    first = np.int32(codes[position[start]])
+def differ(codes, n, missing):
+    """Whether int32 codes[:n] differ, whether one is missing: a pass of its own, which vectorises."""
+    first = codes[0]
     difference = np.int32(0)
-    n_missing = np.int32(0)
+    largest = np.int32(0)
     for i in range(np.uintp(n)):
-        c = np.int32(codes[position[start + i]])
-        difference |= c ^ first
-        n_missing += np.int32(c == missing)
-        codes_out[i] = c
-    return difference != 0, n_missing > 0
+        difference |= codes[i] ^ first
+        largest = max(largest, codes[i])
+    return difference != 0, largest == missing
 
 
 @part
@@ -68,7 +65,7 @@ def search_two_classes(f, n_codes, node, rules, packed, keys, counters, gain):
     """
     n = node.n
     codes, weights, sums = packed[CODES], packed[WEIGHTS_OF_CLASSES], packed[SUMS]
-    if n <= PAIR_ROWS:
+    if n <= PAIR_ROWS and n_codes > n:
         sum_pairs(n, codes, weights, sums)
         score_sums(n, node, rules, sums, gain)
         c = lowest_best(n, node.score, codes, gain)
@@ -129,6 +126,9 @@ def sum_histogram(n, n_codes, codes, weights, sums_out):
 @part
 def sort_by_code(n, n_codes, codes, low_halves, keys, counters):
     """Sort `code << 16 | low half` by code; return which row of keys [2, n] holds them (radix sort)."""
+    if n_codes <= DIGITS:
+        sort_few_codes(n, n_codes, codes, low_halves, counters, keys[0])
+        return 0
     low, high = counters[:DIGITS], counters[DIGITS : 2 * DIGITS]
     for j in range(np.uintp(2 * DIGITS)):
         counters[j] = 0
@@ -139,10 +139,26 @@ def sort_by_code(n, n_codes, codes, low_halves, keys, counters):
         high[np.uintp(code >> np.uint32(8))] += np.int32(1)
         source[i] = (code << np.uint32(16)) | np.uint32(low_halves[i])
     radix_pass(n, keys[0], np.uint32(16), low, keys[1])
-    if n_codes <= DIGITS:
-        return 1
     radix_pass(n, keys[1], np.uint32(24), high, keys[0])
     return 0
+
+
+@part
+def sort_few_codes(n, n_codes, codes, low_halves, counters, keys_out):
+    """The same for at most DIGITS codes, with no more counters than codes (overwritten)."""
+    for c in range(np.uintp(n_codes)):
+        counters[c] = 0
+    for i in range(np.uintp(n)):
+        counters[np.uintp(codes[i])] += np.int32(1)
+    begin = np.int32(0)
+    for c in range(np.uintp(n_codes)):
+        count = counters[c]
+        counters[c] = begin
+        begin += count
+    for i in range(np.uintp(n)):
+        code = np.uintp(codes[i])
+        keys_out[np.uintp(counters[code])] = (np.uint32(code) << np.uint32(16)) | np.uint32(low_halves[i])
+        counters[code] += np.int32(1)
 
 
 @part

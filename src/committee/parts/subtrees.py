@@ -12,7 +12,7 @@ from committee.data.tree import LEAF
 from committee.kernels.scores import ABSOLUTE, CLASS_GINI, SQUARED
 from committee.kernels.small_node import FEW_ROWS, TOGETHER
 from committee.kernels.subtree import grow_subtree
-from committee.kernels.two_classes import FEW_CODES
+from committee.kernels.two_classes import FEW_CODES, LARGEST_WEIGHT
 from committee.parts.response import Response
 
 SUBTREE_ROWS = 16384
@@ -66,7 +66,7 @@ def make_work(n: int, rules: NDArray[np.void], n_codes: int) -> Work:
     n_classes = int(rules["n_classes"][0])
     n_histogram = max(min(2 * n, HISTOGRAM_CODES, n_codes + 2), 257)
     n_cuts = max(n + 2, n_histogram)
-    n_packed = max(2 * min(n, SUBTREE_ROWS), FEW_CODES)
+    n_packed = max(2 * min(n, LARGEST_WEIGHT), n, FEW_CODES)
     return Work(
         column=np.empty(n, np.uint32),
         keys=np.empty((2, n), np.uint64),

@@ -12,7 +12,7 @@ from committee.kernels.two_classes import (
     FEW_CODES,
     LARGEST_WEIGHT,
     PAIR_ROWS,
-    gather,
+    differ,
     pack_two_classes,
     search_two_classes,
 )
@@ -63,14 +63,12 @@ def test_the_best_cut_is_found(weighted, callable_part):
         np.testing.assert_allclose(of_feature[2], fall, rtol=1e-9, atol=1e-9)
 
 
-def test_what_gather_says_of_a_column(callable_part):
-    read = callable_part(gather)
-    position, out = np.array([3, 1, 0, 2], np.uint32), np.empty(4, np.int32)
-    local = np.array([5, 7, 7, 9], np.uint16)
-    assert read(local, position, 0, 4, 12, out) == (True, False)
-    assert out.tolist() == [9, 7, 5, 7]
-    assert read(local, position, 0, 4, 9, out) == (True, True)
-    assert read(np.full(4, 7, np.uint16), position, 1, 3, 12, out) == (False, False)
+def test_what_differ_says_of_a_column(callable_part):
+    read, codes = callable_part(differ), np.array([9, 7, 5, 7], np.int32)
+    assert read(codes, 4, 12) == (True, False)
+    assert read(codes, 4, 9) == (True, True)
+    assert read(codes[3:], 1, 12) == (False, False)
+    assert read(np.full(20, 7, np.int32), 20, 7) == (False, True)
 
 
 def test_heavy_nodes_do_not_fit(callable_part):
