@@ -44,7 +44,7 @@ from committee.parts.available import available_if
 from committee.parts.members import Member, TreeMember, check_learner
 from committee.parts.memory import refuse_too_many_trees
 from committee.parts.out_of_bag import Loss
-from committee.parts.resampling import content_order, number_of_draws
+from committee.parts.resampling import content_order, number_of_draws, without_common_factor
 from committee.parts.row_samples import Indices, Places, Sampler
 from committee.trees.decision_tree import BaseDecisionTree
 from committee.trees.ensemble import BaseEnsemble
@@ -184,7 +184,7 @@ class BaseBagging(BaseEnsemble):
         with all_or_nothing(self):
             task = self._read(X, y, sample_weight)
             sampling = self._sampling(task)
-            judges = self._judges(task, sampling.rows.places, X_val, y_val, sample_weight_val)
+            judges = self._judges(task, X_val, y_val, sample_weight_val)
             self._check_judge(sampling, judges)
             self._run(task, sampling, judges)
             self._keep_oob(judges.oob, sampling)
@@ -204,7 +204,8 @@ class BaseBagging(BaseEnsemble):
         return Task(columns, table, target, np.ones(len(table)) if weight is None else weight, classes, is_soft)
 
     def _sampling(self, task: Task) -> Sampling:
-        places = Places.lay_out(content_order(task.X, np.asarray(task.target, np.float64)), task.weight)
+        order = content_order(task.X, np.asarray(task.target, np.float64))
+        places = Places.lay_out(order, without_common_factor(task.weight))
         total = number_of_draws(places.weight)
         d = task.columns.n_features
         n_features = self.max_features if isinstance(self.max_features, Integral) else int(self.max_features * d)
@@ -218,12 +219,14 @@ class BaseBagging(BaseEnsemble):
                 "drawn twice."
             )
         kind = "weighted" if self.bootstrap else "all" if n_draws == total else "pasting"
+        if kind == "all":
+            places = Places.lay_out(order, task.weight)
         rows = Sampler(task.weight, places, n_draws, kind)
         return Sampling(rows, d, max(1, int(n_features)), self.bootstrap_features)
 
-    def _judges(self, task: Task, places: Places, X_val: Any, y_val: Any, sample_weight_val: Any) -> Judges:
+    def _judges(self, task: Task, X_val: Any, y_val: Any, sample_weight_val: Any) -> Judges:
         rule, k = self._rule(), task.n_columns
-        oob = make_tally(rule, task.target[places.row], places.weight, k, self._loss)
+        oob = make_tally(rule, task.target, task.weight, k, self._loss)
         if all(given is None for given in (X_val, y_val, sample_weight_val)):
             return Judges(oob, None, task.X[:0])
         table = self._read_judged(X_val, y_val)
@@ -344,12 +347,11 @@ class BaseBagging(BaseEnsemble):
             return
         self.oob_error_ = oob.error
         answers = oob.mean
-        by_row = sampling.rows.places.mean_by_row(answers)
-        setattr(self, self._oob_answer, by_row if self._loss == "zero_one" else by_row[:, 0])
+        setattr(self, self._oob_answer, answers if self._loss == "zero_one" else answers[:, 0])
         if not self.oob_score:
             return
-        self._warn_unjudged(oob.n_judges)
-        judged = np.flatnonzero(oob.is_judged)
+        self._warn_unjudged(oob.n_judges[oob.weight > 0.0])
+        judged = np.flatnonzero(oob.is_judged & (oob.weight > 0.0))
         self.oob_score_ = np.nan
         if judged.size:
             classes = self._member_attributes().get("classes_")

@@ -40,7 +40,7 @@ class Learner(Protocol):
 
 
 class Turn(NamedTuple):
-    """A member, the places that its sample left out, and its answers [places, k] to their rows."""
+    """A member, the rows that its sample left out, and its answers [rows, k] to them."""
 
     member: Member
     outside: Indices
@@ -108,8 +108,7 @@ def replay(
 
 def judged(member: Member, sampling: Sampling, counts: Floats, X: NDArray[np.floating]) -> Turn:
     """The member's turn, with its answers for what is outside its sample."""
-    outside = np.flatnonzero(counts == 0.0)
+    outside = sampling.rows.out_of_bag(sampling.rows.places.sum_by_row(counts))
     if not outside.size:
         return Turn(member, outside, np.empty((0, 1)))
-    answers = sampling.rows.places.answers(outside, X, lambda table: np.asarray(member.answers(table), np.float64))
-    return Turn(member, outside, answers)
+    return Turn(member, outside, np.asarray(member.answers(X[outside]), np.float64))

@@ -26,7 +26,7 @@ from committee.parts.class_weights import reweighed
 from committee.parts.members import Answers, Member, TreeMember, predicted_codes
 from committee.parts.memory import refuse_too_many_copies
 from committee.parts.pruning import cross_validate, deal_folds, prune, pruning_path
-from committee.parts.resampling import are_whole, content_groups
+from committee.parts.resampling import content_groups
 from committee.parts.row_samples import Indices
 from committee.parts.traversing import apply_tree
 from committee.trees.decision_tree import BaseDecisionTree, Training
@@ -233,7 +233,7 @@ class EstimatorLearner:
         return ClassifierMember(fresh, self.task.classes, self.task.is_soft, features)
 
     def _repeated(self, rows: Indices, counts: Floats) -> Indices:
-        if not are_whole(counts):
+        if not np.array_equal(counts, np.rint(counts)):
             raise ValueError(
                 f"{type(self.estimator).__name__} takes no sample_weight, and weights that are not whole numbers "
                 "cannot be told by repeated rows: take bootstrap=True, which draws rows by their weights."

@@ -43,6 +43,7 @@ from committee.parts.binning import BinMapper
 from committee.parts.boosted_trees import TreePlan, TreeStack, max_leaves
 from committee.parts.limits import tree_constraints
 from committee.parts.losses import NO_WEIGHTS, Floats, Head, best_shift
+from committee.parts.resampling import without_common_factor
 from committee.parts.tree_scores import PackedSum, add_scores
 
 NO_DEPTH = 2**30
@@ -242,6 +243,7 @@ class BaseGradientBoosting(BaseEstimator):
     def _read_weights(self, sample_weight: Any, target: NDArray[Any]) -> tuple[Floats, Floats]:
         """The weights, and where they hold those of classes too, the user's own beside them."""
         weight, counts = read_weights(sample_weight, len(target)), NO_WEIGHTS
+        weight = None if weight is None else without_common_factor(weight)
         by_class = self._class_weight(target, weight)
         if by_class is not None:
             counts = np.ones(len(target)) if weight is None else weight

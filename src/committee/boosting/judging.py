@@ -61,12 +61,6 @@ class Rows(NamedTuple):
         offset = None if self.init_score is None else self.init_score[:, rows]
         return Rows(self.X[rows], self.y[rows], weight, offset, counts)
 
-    def repeated(self, counts: Floats) -> Rows:
-        """These rows with other counts; the weight of their classes stays."""
-        if not self.counts.size:
-            return self._replace(weight=counts)
-        return self._replace(weight=self.weight / self.counts * counts, counts=counts)
-
     @classmethod
     def join(cls, parts: Sequence[Rows]) -> Rows:
         offsets = [part.init_score for part in parts if part.init_score is not None]

@@ -23,7 +23,7 @@ from scipy.special import expit, softmax
 from committee.base.blas_threads import one_blas_thread
 from committee.committees.algorithms import ALGORITHMS, make_estimator
 from committee.committees.representations import Representation
-from committee.parts.resampling import are_whole, content_groups
+from committee.parts.resampling import are_whole, content_groups, without_common_factor
 from committee.svm.platt import fit_slope
 
 Floats = NDArray[np.float64]
@@ -54,7 +54,7 @@ def arrange(rows: Rows) -> Rows:
     So neither the order of the rows, nor the choice between a weight and copies, nor the unit of the weights can change
     a committee. Weights that are no whole numbers, or too large ones, stay weights, with mean 1.
     """
-    weight = rows.counts
+    weight = without_common_factor(rows.counts)
     kept = np.flatnonzero(weight > 0.0)
     group = content_groups(rows.X[kept], np.asarray(rows.y[kept], np.float64))
     total = np.bincount(group, weight[kept] / weight.max()).astype(np.float64)

@@ -25,7 +25,7 @@ from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRe
 if TYPE_CHECKING:
     from committee.parts.out_of_bag import OutOfBag
     from committee.parts.response import Response
-    from committee.parts.row_samples import Places, Sampler
+    from committee.parts.row_samples import Sampler
 
 Floats = NDArray[np.float64]
 ClassWeight = Mapping[Any, float] | Literal["balanced", "balanced_subsample"] | None
@@ -93,10 +93,10 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
             raise ValueError("calibration='oob' needs rows out of bag: bootstrap=True, or max_samples below 1.")
         return super()._is_judged(sampler) or self.calibration == "oob"
 
-    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows, places: Places) -> None:
+    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
         judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
         shares = tally.mean[:, : int(self.n_classes_)]
-        self.oob_decision_function_ = places.mean_by_row(shares) if places.has_copies else shares
+        self.oob_decision_function_ = shares
         self.oob_score_ = np.nan
         if judged.size:
             y = self.classes_[rows.target[judged]]
@@ -177,10 +177,10 @@ class BaseForestRegressor(RegressorMixin, BaseForest):
 
         return OutOfBag(target, weight, 1, "squared_error")
 
-    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows, places: Places) -> None:
+    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
         judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
         answers, target = tally.mean, rows.target[judged]
-        self.oob_prediction_ = (places.mean_by_row(answers) if places.has_copies else answers)[:, 0]
+        self.oob_prediction_ = answers[:, 0]
         self._residuals = Residuals.of(target - answers[judged, 0], rows.weight[judged])
         if self.keep_leaf_samples:
             self._calibrated = self._calibrate_quantiles(rows)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from committee.forests.random_forest import Ground, Member
     from committee.parts.out_of_bag import OutOfBag
     from committee.parts.response import Response
-    from committee.parts.row_samples import Places, Sampler
+    from committee.parts.row_samples import Sampler
 
 Floats = NDArray[np.float64]
 MaxFeatures = int | float | Literal["sqrt", "log2"] | None
@@ -128,7 +128,7 @@ class BaseForest(BaseEstimator):
     def _tally(self, target: NDArray[Any], weight: Floats) -> OutOfBag:
         raise NotImplementedError
 
-    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows, places: Places) -> None:
+    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
         """Attributes read off the out-of-bag answers; `rows` are the places where rows have copies."""
         raise NotImplementedError
 
@@ -178,7 +178,7 @@ class BaseForest(BaseEstimator):
 
     def _grow(self, rows: Rows) -> None:
         from committee.forests.random_forest import random_forest
-        from committee.forests.sampling import judged_by_place, make_sampler
+        from committee.forests.sampling import make_sampler
 
         sampler = make_sampler(rows.X, rows.target, rows.weight, self.bootstrap, self.max_samples)
         is_judged = self._is_judged(sampler)
@@ -193,12 +193,10 @@ class BaseForest(BaseEstimator):
         ground = self._tune(self._ground(rows), sampler, rows)
         new = seeds[len(past.trees) :]
         members = random_forest(ground, sampler, new, is_judged, self.n_jobs)
-        if is_judged:
-            members = judged_by_place(members, sampler, new, rows.X)
         self._collect(members, past, n_wanted, is_judged)
         self._sampler, self._seeds_, self._print = sampler, seeds[: len(self.trees_)], self._fingerprint(rows)
         if is_judged:
-            self._summarise(past.tally, rows.at(sampler.places), sampler.places)
+            self._summarise(past.tally, rows)
 
     def _tune(self, ground: Ground, sampler: Sampler, rows: Rows) -> Ground:
         """The ground with the features of a node and the size of a leaf that the out-of-bag error chooses."""
@@ -209,9 +207,8 @@ class BaseForest(BaseEstimator):
         if sampler.kind == "all":
             raise ValueError("tune='oob' needs rows out of bag: bootstrap=True, or max_samples below 1.")
         if not (self.warm_start and hasattr(self, "tuned_")):
-            judged = rows.at(sampler.places)
             self.tuned_ = tune_by_out_of_bag(
-                ground, sampler, lambda: self._tally(*judged[1:]), self._seeds(TRIAL_TREES), self.n_jobs
+                ground, sampler, lambda: self._tally(*rows[1:]), self._seeds(TRIAL_TREES), self.n_jobs
             )
         chosen = {"max_features": self.tuned_.max_features, "min_samples_leaf": self.tuned_.min_samples_leaf}
         return ground._replace(params={**ground.params, **chosen})
@@ -263,7 +260,7 @@ class BaseForest(BaseEstimator):
         """From the first tree, or on from the last one of an earlier fit."""
         from committee.forests.sampling import out_of_bag_leaves
 
-        tally = self._tally(*rows.at(sampler.places)[1:])
+        tally = self._tally(*rows[1:])
         if not (self.warm_start and hasattr(self, "trees_")):
             return Past([], [], tally, [])
         n_before = kept_from_fit(self, "_sampler").weight.size
@@ -316,7 +313,7 @@ class BaseForest(BaseEstimator):
         self._leaves_kept = past.leaves
         self.packed_ = pack_forest(trees)
 
-    def _summarise(self, tally: OutOfBag, rows: Rows, places: Places) -> None:
+    def _summarise(self, tally: OutOfBag, rows: Rows) -> None:
         n_unjudged = int(np.sum(~tally.is_judged & (rows.weight > 0.0)))
         if n_unjudged and self.oob_score is not False and self.oob_score != "auto":
             warnings.warn(
@@ -324,7 +321,7 @@ class BaseForest(BaseEstimator):
                 "trees.", UserWarning, stacklevel=5,
             )  # fmt: skip
         self.oob_error_ = tally.error
-        self._keep_out_of_bag(tally, rows, places)
+        self._keep_out_of_bag(tally, rows)
 
     # --- several outputs ----------------------------------------------------------------------------------------------
 
@@ -493,10 +490,6 @@ class Rows(NamedTuple):
     X: NDArray[np.floating]
     target: NDArray[Any]
     weight: Floats
-
-    def at(self, places: Places) -> Rows:
-        """What is judged: these rows, or their places where rows have copies."""
-        return Rows(self.X, self.target[places.row], places.weight) if places.has_copies else self
 
 
 class Past(NamedTuple):

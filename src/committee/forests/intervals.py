@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.parts.resampling import are_whole
+from committee.parts.resampling import are_whole, without_common_factor
 
 Floats = NDArray[np.float64]
 
@@ -32,7 +32,8 @@ class Residuals(NamedTuple):
     def of(cls, errors: Floats, weight: Floats) -> Residuals:
         """Weights that are no numbers of rows get the mean one."""
         order = np.argsort(errors, kind="stable")
-        count = weight if are_whole(weight) else weight / weight.mean()
+        count = without_common_factor(weight)
+        count = count if are_whole(count) else count / count.mean()
         return cls(errors[order], count[order])
 
     def ends(self, coverage: float) -> Floats:

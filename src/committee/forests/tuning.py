@@ -14,7 +14,7 @@ import numpy as np
 
 from committee.data.history import History
 from committee.forests.random_forest import Ground, random_forest
-from committee.forests.sampling import Sampler, judged_by_place
+from committee.forests.sampling import Sampler
 from committee.parts.out_of_bag import OutOfBag
 
 TRIAL_TREES = 60
@@ -48,7 +48,7 @@ def tune_by_out_of_bag(
         params = {**ground.params, "max_features": max_features, "min_samples_leaf": min_samples_leaf}
         tally = new_tally()
         members = random_forest(ground._replace(params=params), sampler, seeds, True, n_jobs)
-        for member in judged_by_place(members, sampler, seeds, ground.X):
+        for member in members:
             tally.add(member.out_of_bag, member.answers)
         trials.append(Trial(max_features, min_samples_leaf, tally.error))
 

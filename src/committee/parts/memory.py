@@ -26,12 +26,8 @@ def refuse_beyond(needed: int, what: str, advice: str) -> None:
 
 
 def refuse_too_many_draws(n_draws: int, n_bytes: int) -> None:
-    """Refuse a sample of so many draws, as large whole weights ask for."""
-    refuse_beyond(
-        n_bytes,
-        f"Whole weights count as rows: a sample of {n_draws} draws",
-        "Divide the weights by their mean, or draw fewer rows (max_samples).",
-    )
+    """Refuse a sample of so many draws."""
+    refuse_beyond(n_bytes, f"max_samples is large: a sample of {n_draws} draws", "Draw fewer rows.")
 
 
 def refuse_too_many_copies(n_rows: int, n_features: int, learner: str) -> None:

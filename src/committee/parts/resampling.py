@@ -17,8 +17,11 @@ from committee.parts.memory import refuse_too_many_draws
 
 Floats = NDArray[np.float64]
 
-MOST_DRAWS = 2**31
-"""Whole weights up to this total count as rows of a resample."""
+MOST_COPIES = 4
+"""Whole weights count rows up to this many on average; larger ones say how much a row matters."""
+
+MOST_EXACT = 2.0**53
+"""Whole floats below this are exact."""
 
 BYTES_A_DRAW = 24
 """Three numbers in `draw`."""
@@ -30,8 +33,18 @@ _one_large = Lock()
 
 
 def are_whole(counts: Floats) -> bool:
-    """Are the weights numbers of rows?"""
-    return bool(counts.sum() <= MOST_DRAWS and np.array_equal(counts, np.rint(counts)))
+    """Are the weights numbers of rows? Large ones are not: such a row was not seen so often, it matters so much."""
+    return bool(counts.sum() <= MOST_COPIES * np.count_nonzero(counts) and np.array_equal(counts, np.rint(counts)))
+
+
+def without_common_factor(weight: Floats) -> Floats:
+    """The same weights in units of their common factor: what all rows share says nothing of any."""
+    counted = weight[weight > 0.0]
+    if counted.size == 0 or np.all(counted == counted[0]):
+        return np.where(weight > 0.0, 1.0, 0.0)
+    if counted.max() < MOST_EXACT and np.array_equal(counted, np.rint(counted)):
+        return weight / float(np.gcd.reduce(counted.astype(np.int64)))
+    return weight
 
 
 def number_of_draws(counts: Floats) -> int:

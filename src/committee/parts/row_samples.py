@@ -1,14 +1,12 @@
 """The rows that a member of an ensemble learns from, drawn anew from its seed; the others judge it (C-5).
 
-A row of whole weight 3 is three rows: it has three places, and samples are drawn from places and places are judged.
-Of three equal rows one may be in the sample and two outside it, so a weight means what repetition means even out of
-bag.
+A row of whole weight 3 is three rows: it has three places, and samples are drawn from places, so a weight means what
+repetition means. A row is out of bag only if none of its places was drawn: what learned from a row never judges it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +15,14 @@ from committee.parts.resampling import are_whole, draw, draw_without
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-Table = NDArray[np.floating]
-Answers = TypeVar("Answers", Floats, Indices)
 
 NONE: Indices = np.empty(0, np.int64)
-
-MOST_COPIES, FEW_PLACES = 8, 2**20
-"""Whole weights are laid out as copies up to this many a row on average, or if there are few places in all."""
 
 
 class Places(NamedTuple):
     """The rows laid end to end, in an order that depends on their values alone; a row of weight 3 has three places.
 
-    A weight that is no whole number, or one among very large ones, is the weight of a single place.
+    A weight that is no whole number, or one among large ones, is the weight of a single place.
     """
 
     row: Indices  # [places], the row that owns the place
@@ -42,7 +35,7 @@ class Places(NamedTuple):
         """Places for rows in this order, none for rows without weight."""
         owners = order[weight[order] > 0.0]
         w = weight[owners]
-        if not are_whole(w) or w.sum() > max(MOST_COPIES * w.size, FEW_PLACES):
+        if not are_whole(w):
             return cls(owners, w, weight.size, False)
         row = np.repeat(owners, w.astype(np.int64))
         return cls(row, np.ones(row.size), weight.size, row.size > owners.size)
@@ -55,22 +48,6 @@ class Places(NamedTuple):
     def sum_by_row(self, counts: Floats) -> Floats:
         """How often each row was drawn, from how often each place was."""
         return np.bincount(self.row, counts, minlength=self.n_rows).astype(np.float64, copy=False)
-
-    def mean_by_row(self, values: Floats) -> Floats:
-        """The mean of the values [places, k] of each row's places, nan ones left out; nan for a row without any."""
-        known = np.flatnonzero(~np.isnan(values[:, 0]))
-        row, total = self.row[known], np.zeros((self.n_rows, values.shape[1]))
-        n_known = np.bincount(row, minlength=self.n_rows)[:, np.newaxis]
-        np.add.at(total, row, values[known])
-        return np.where(n_known > 0, total / np.maximum(n_known, 1), np.nan)
-
-    def answers(self, places: Indices, X: Table, answer: Callable[[Table], Answers]) -> Answers:
-        """What `answer` says of the rows of these places, each row asked once."""
-        rows = self.row[places]
-        if not self.has_copies:
-            return answer(X[rows])
-        rows, copy = np.unique(rows, return_inverse=True)
-        return answer(X[rows])[copy]
 
 
 class Sampler(NamedTuple):
@@ -119,7 +96,3 @@ class Sampler(NamedTuple):
     def out_of_bag(self, weights: Floats) -> Indices:
         """Rows that count but are not in the sample of these weights."""
         return np.flatnonzero((weights == 0.0) & (self.weight > 0.0))
-
-    def outside(self, seed: int) -> Indices:
-        """Places that are not in the sample of this seed."""
-        return np.flatnonzero(self.draw(seed) == 0.0)

@@ -173,14 +173,13 @@ WEIGHTED: list[Any] = [
     BaggingClassifier(KNeighborsClassifier(4), 8, random_state=0),
     BaggingRegressor(n_estimators=8, random_state=0),
     BaggingRegressor(n_estimators=8, combine="median", bootstrap_features=True, random_state=0),
-    BaggingRegressor(n_estimators=8, combine="weighted", random_state=0),
     BaggingRegressor(n_estimators=4, tree="pruned", random_state=0),
 ]
 
 
 @pytest.mark.parametrize("estimator", WEIGHTED, ids=repr)
 def test_a_whole_weight_is_a_repetition(estimator: Any) -> None:
-    """Rows repeated and shuffled, rows of weight zero left out: the same model, and the same out-of-bag answers."""
+    """Rows repeated and shuffled, rows of weight zero left out: the same samples and the same model."""
     X, labels, numbers = make_data()
     y: Any = labels if isinstance(estimator, BaggingClassifier) else numbers
     rng = np.random.default_rng(4)
@@ -196,18 +195,17 @@ def test_a_whole_weight_is_a_repetition(estimator: Any) -> None:
     by_row = [np.bincount(drawn, minlength=150) for drawn in weighted.estimators_samples_]
     by_copy = [np.bincount(rows[drawn], minlength=150) for drawn in repeated.estimators_samples_]
     np.testing.assert_array_equal(by_row, by_copy)
-    for name in ("oob_error", "member_oob_error"):
-        np.testing.assert_allclose(weighted.history_[name], repeated.history_[name], rtol=1e-9)
 
 
-def test_auto_stops_alike_under_weights_and_repetition() -> None:
-    X, y, _ = make_data()
-    weight = np.random.default_rng(4).integers(0, 4, 150)
-    rows = np.repeat(np.arange(150), weight)
-    weighted = BaggingClassifier(n_estimators="auto", random_state=0).fit(X, y, sample_weight=weight)
-    repeated = BaggingClassifier(n_estimators="auto", random_state=0).fit(X[rows], y[rows])
-    assert len(weighted) == len(repeated)
-    assert weighted.stop_reason_ == repeated.stop_reason_
+@pytest.mark.parametrize("highest", [0, 4, 9, 10**6])
+def test_what_learned_from_a_row_does_not_judge_it(highest: int) -> None:
+    """Whole weights gave copies to both sides, and the out-of-bag error was nearly nothing."""
+    X, labels, _ = make_data(n=400)
+    rng = np.random.default_rng(0)
+    y = np.where(rng.uniform(size=400) < 0.25, 1 - (labels == labels[0]), labels == labels[0])  # a quarter is noise
+    weight = rng.integers(1, highest, 400) if highest else np.full(400, 5)
+    model = BaggingClassifier(n_estimators=100, random_state=0).fit(X, y, sample_weight=weight)
+    assert model.oob_error_ > 0.2
 
 
 def test_heavy_weights_are_not_laid_out_as_copies() -> None:
@@ -569,9 +567,7 @@ def test_out_of_bag_scores_count_rows_by_weight(how: Any) -> None:
     X, y, _ = make_data()
     model = BaggingClassifier(n_estimators=80, oob_score=how, random_state=0)
     whole = np.random.default_rng(0).integers(0, 3, 150)
-    rows = np.repeat(np.arange(150), whole)
     weighted = clone(model).fit(X, y, sample_weight=whole)
-    assert weighted.oob_score_ == pytest.approx(clone(model).fit(X[rows], y[rows]).oob_score_)
     np.testing.assert_array_equal(np.isnan(weighted.oob_decision_function_[:, 0]), whole == 0)
     fractions = np.random.default_rng(0).uniform(0.5, 1.0, 150)
     model.fit(X, y, sample_weight=fractions)
@@ -854,32 +850,34 @@ CHECKED: list[Any] = [
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_checks(estimator: Any) -> None:
     results = check_estimator(estimator, on_fail=None, on_skip=None)
-    assert not [result["check_name"] for result in results if result["status"] not in ("passed", "skipped")]
+    failed = {result["check_name"] for result in results if result["status"] not in ("passed", "skipped")}
+    # Copies of a row may judge each other, a weighted row never judges itself: what is chosen out of bag may differ.
+    by_oob = estimator.n_estimators == "auto" or getattr(estimator, "combine", None) == "weighted"
+    assert failed <= ({"check_sample_weight_equivalence_on_dense_data"} if by_oob else set())
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("setting", [{}, {"bootstrap": False, "max_samples": 0.5}], ids=str)
 @pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
-def test_samples_too_large_for_the_memory_are_refused(
-    kind: Any, setting: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_samples_too_large_for_the_memory_are_refused(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_bytes", lambda: 2**30)
     X, labels, numbers = make_data()
-    y, heavy = labels if kind is BaggingClassifier else numbers, np.full(len(X), 1e7)
-    model = kind(n_estimators=3, random_state=0, **setting)
-    with pytest.raises(MemoryError, match=r"a sample of \d+ draws needs about .* GiB, 1.0 GiB are free. Divide the"):
-        model.fit(X, y, heavy)
+    y = labels if kind is BaggingClassifier else numbers
+    model = kind(n_estimators=3, max_samples=10**9, random_state=0)
+    with pytest.raises(MemoryError, match=r"a sample of \d+ draws needs about .* GiB, 1.0 GiB are free"):
+        model.fit(X, y)
     assert not hasattr(model, "members_")
-    assert len(model.set_params(max_samples=100, bootstrap=True).fit(X, y, heavy)) == 3
+    heavy = np.random.default_rng(0).integers(10**6, 10**8, len(X))  # drawn by their chances, not laid out
+    for setting in ({"max_samples": None}, {"max_samples": 0.5, "bootstrap": False}):
+        assert len(model.set_params(**setting).fit(X, y, heavy)) == 3
 
 
 def test_repeated_rows_too_large_for_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = make_data()
     monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
     with pytest.raises(MemoryError, match=r"KNeighborsClassifier takes no sample_weight: a table of \d+ repeated rows"):
-        BaggingClassifier(KNeighborsClassifier(), 3).fit(X, y, np.full(len(X), 1000))
+        BaggingClassifier(KNeighborsClassifier(), 3, max_samples=10**6).fit(X, y)
 
 
 def test_trees_too_large_for_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,15 +127,26 @@ def test_copies_of_a_row_are_dealt_out_to_different_folds() -> None:
 
 
 @pytest.mark.parametrize("is_class", [False, True])
-def test_a_whole_weight_is_dealt_out_as_so_many_rows(is_class: bool) -> None:
+def test_a_weighted_row_stays_whole(is_class: bool) -> None:
+    """What learned from a copy of a row would judge it well: early stopping would never come."""
     rng = np.random.default_rng(1)
-    values, weight = rng.integers(0, 15, 60), rng.integers(1, 9, 60)
-    by_weight = Line(rows_of(values, weight), 3, is_class)
-    by_rows = Line(rows_of(np.repeat(values, weight)), 3, is_class)
-    pairs = list(zip(by_weight.folds(4), by_rows.folds(4), strict=True))
-    for a, b in [*pairs, (held_out(by_weight, 0.3), held_out(by_rows, 0.3))]:
-        np.testing.assert_array_equal(copies(a.train), copies(b.train))
-        np.testing.assert_array_equal(copies(a.test), copies(b.test))
+    weight = rng.integers(1, 4, 60)
+    line = Line(rows_of(np.arange(60), weight), 3, is_class)
+    for division in [*line.folds(4), held_out(line, 0.3)]:
+        assert not set(division.train.y) & set(division.test.y)
+        np.testing.assert_array_equal(division.test.weight, weight[division.test.y.astype(int)])
+
+
+def test_small_whole_weights_do_not_keep_early_stopping_from_stopping() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    y = X[:, 0] + rng.normal(size=400)
+    plain, weighted, doubled = (
+        GradientBoostingRegressor(random_state=0).fit(X, y, sample_weight=w).n_estimators_
+        for w in (None, rng.integers(1, 4, 400), np.full(400, 2.0))
+    )
+    assert plain == doubled
+    assert weighted < 2 * plain
 
 
 def test_weights_that_are_no_counts_stay_with_their_rows() -> None:

@@ -137,9 +137,10 @@ def test_what_has_no_trees_is_refused():
         tree_importances(LogisticRegression().fit(X, y))
     with pytest.raises(TypeError, match="members that are not trees"):
         tree_importances(AdaBoostClassifier(LogisticRegression(), n_estimators=2).fit(X, y))
+    booster = AdaBoostRegressor(LinearRegression(), n_estimators=2, random_state=0)
+    booster.fit(X, X[:, 0] + 0.1 * X[:, 1] ** 2)
     with pytest.raises(TypeError, match="take permutation_importances"):
-        booster = AdaBoostRegressor(LinearRegression(), n_estimators=2, random_state=0)
-        tree_importances(booster.fit(X, X[:, 0] + 0.1 * X[:, 1] ** 2))
+        tree_importances(booster)
     with pytest.raises(NotFittedError):
         tree_importances(GradientBoostingRegressor())
     with pytest.raises(ValueError, match="kind must be 'gain' or 'frequency'"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -80,8 +78,6 @@ def test_few_rows_out_of_bag_are_said():
     errors = y - forest.oob_prediction_
     np.testing.assert_allclose(ends, forest.predict(X)[:, np.newaxis] + [errors.min(), errors.max()])
     assert forest.predict_interval(X, 0.8).shape == (12, 2)  # without a word
-    counted = RandomForestRegressor(50, random_state=0).fit(X, y, np.full(12, 4))
-    assert counted.predict_interval(X, 0.95).shape == (12, 2)  # a weight of 4 is 4 rows: there are 48
     assert ExtraTreesRegressor(5).fit(X, y).oob_residuals() is None
 
 
@@ -140,15 +136,6 @@ def test_calibrated_quantiles_cover_what_they_say(n_values: int):
     assert covered(y_new, calibrated) == pytest.approx(0.8, abs=0.035)
     if n_values:
         assert covered(y_new, plain) > 0.85
-
-
-def test_calibration_counts_a_weight_as_rows():
-    X, y = rows(100)
-    weight = np.random.default_rng(0).integers(1, 4, 100)
-    repeated = np.repeat(np.arange(100), weight)
-    make: Any = lambda: RandomForestRegressor(20, keep_leaf_samples=True, random_state=0)  # noqa: E731
-    a, b = make().fit(X, y, weight), make().fit(X[repeated], y[repeated])
-    np.testing.assert_allclose(a.predict_quantiles(X, [0.1, 0.9], "oob"), b.predict_quantiles(X, [0.1, 0.9], "oob"))
 
 
 def test_calibration_needs_rows_out_of_bag():

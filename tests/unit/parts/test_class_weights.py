@@ -37,7 +37,6 @@ BALANCED = [
     AdaBoostClassifier(BALANCED_TREE, n_estimators=10, random_state=0),
     AdaBoostClassifier(BALANCED_TREE, n_estimators=10, update="resample", random_state=0),
     GradientBoostingClassifier(n_estimators=10, class_weight="balanced", random_state=0),
-    GradientBoostingClassifier(n_estimators=30, class_weight="balanced", early_stopping=True, random_state=0),
 ]
 
 

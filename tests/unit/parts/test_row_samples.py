@@ -1,4 +1,4 @@
-"""Samples of places: what is drawn, what is outside, and means over the copies of a row."""
+"""Samples of places: what is drawn, and which rows are outside."""
 
 from __future__ import annotations
 
@@ -25,26 +25,6 @@ def test_a_row_has_as_many_places_as_its_weight_says():
     assert Places.lay_out(ORDER, np.ones(4)).are_rows
 
 
-def test_means_over_places_leave_nan_out():
-    places = Places.lay_out(ORDER, WEIGHT)
-    values = np.array([[1.0], [np.nan], [3.0], [np.nan], [5.0], [6.0]])
-    np.testing.assert_array_equal(places.mean_by_row(values)[:, 0], [np.nan, np.nan, 2.0, 5.5])
-
-
-def test_every_row_is_asked_once():
-    places = Places.lay_out(ORDER, WEIGHT)
-    asked: list[np.ndarray] = []
-
-    def answer(table: Any) -> Any:
-        asked.append(table)
-        return 10.0 * table
-
-    X = np.arange(4.0)[:, np.newaxis]
-    found = places.answers(np.array([0, 2, 3, 4, 5]), X, answer)
-    np.testing.assert_array_equal(found[:, 0], [20.0, 20.0, 0.0, 30.0, 30.0])
-    np.testing.assert_array_equal(asked[0][:, 0], [0.0, 2.0, 3.0])
-
-
 @pytest.mark.parametrize("kind", ["bootstrap", "weighted", "pasting", "balanced"])
 def test_what_is_drawn_and_what_is_outside(kind: Any):
     for seed in range(20):
@@ -52,7 +32,6 @@ def test_what_is_drawn_and_what_is_outside(kind: Any):
         counts = samples.draw(seed)
         assert counts.sum() == (8 if kind == "balanced" else 4)
         np.testing.assert_array_equal(samples.weights(seed), samples.places.sum_by_row(counts))
-        np.testing.assert_array_equal(samples.outside(seed), np.flatnonzero(counts == 0))
         weights = samples.weights(seed)
         np.testing.assert_array_equal(samples.out_of_bag(weights), np.flatnonzero((weights == 0) & (WEIGHT > 0)))
         if kind == "pasting":
@@ -64,7 +43,7 @@ def test_what_is_drawn_and_what_is_outside(kind: Any):
 def test_all_rows_keep_their_weights():
     samples = sampler("all", weight=WEIGHT / 7)
     np.testing.assert_array_equal(samples.weights(0), WEIGHT / 7)
-    assert not samples.outside(0).size
+    assert not samples.out_of_bag(samples.weights(0)).size
 
 
 def test_places_are_drawn_by_their_weights():
