@@ -13,13 +13,16 @@ import numpy as np
 from numba.extending import intrinsic
 
 from committee.base.jit import kernel, part
-from committee.kernels.gram import fused
+from committee.kernels.gram import as_bits, fused
 
 CHUNK = 64
 """Variables whose smallest and largest value are kept: the place of the extreme is looked for in one chunk only."""
 
 FAR = 3e38
 """Added to a value that may not be chosen."""
+
+MANTISSA_CUT, N_BUCKETS = np.int32(20), 2048
+"""Buckets of distances by the first 11 of the 31 bits of a float32 >= 0."""
 
 FLAT = 1e-12
 """The least curvature of a step; a kernel that is not positive semi-definite may have less."""
@@ -223,8 +226,8 @@ def judge(g, row, shift, y, alpha, upper, up, low, out):
 
     out gets the smallest f of `up` and the largest of `low`, for y > 0 and for y < 0.
     """
-    out[0] = out[2] = FAR
-    out[1] = out[3] = -FAR
+    up_first = up_second = FAR
+    low_first = low_second = -FAR
     for t in range(y.size):
         f = g[row[t]] + shift[t]
         is_positive = y[t] > 0.0
@@ -233,6 +236,61 @@ def judge(g, row, shift, y, alpha, upper, up, low, out):
         v = f if (above if is_positive else below) else -FAR
         up[t] = u
         low[t] = v
-        place = 0 if is_positive else 2
-        out[place] = min(out[place], u)
-        out[place + 1] = max(out[place + 1], v)
+        up_first = smaller(up_first, u if is_positive else FAR)
+        up_second = smaller(up_second, FAR if is_positive else u)
+        low_first = larger(low_first, v if is_positive else -FAR)
+        low_second = larger(low_second, -FAR if is_positive else v)
+    out[0], out[1], out[2], out[3] = up_first, low_first, up_second, low_second
+
+
+@part
+def bucket_of(distance):
+    """The exponent and the first three bits of a distance: the larger, the higher."""
+    return as_bits(np.float32(abs(distance))) >> MANTISSA_CUT
+
+
+@part
+def sort_into_buckets(values, end, buckets, counts):
+    """The bucket of the distance of every value to `end`, and how many each has."""
+    for t in range(values.size):
+        buckets[t] = bucket_of(values[t] - end)
+    counts[:] = 0
+    for t in range(values.size):
+        counts[buckets[t]] += 1
+
+
+@part
+def take_nearest(values, end, width, n, buckets, counts, out):
+    """Positions of about the n values nearest to `end`, none of them much farther off than `width`; how many.
+
+    Of the last bucket that is wanted, where not all find room, some are taken at equal distances: they differ little,
+    and in a table that is sorted neighbours are alike.
+    """
+    sort_into_buckets(values, end, buckets, counts)
+    last, n_before, farthest = 0, 0, bucket_of(width)
+    while last < farthest and n_before + counts[last] < n:
+        n_before += counts[last]
+        last += 1
+    n_last, wanted, due, size = counts[last], min(n - n_before, counts[last]), 0, 0
+    for t in range(values.size):
+        if buckets[t] <= last:
+            due += wanted if buckets[t] == last else n_last
+            if due >= n_last:
+                due -= n_last
+                out[size] = t
+                size += 1
+    return size
+
+
+@kernel
+def choose_extremes(up, low, lowest, highest, n, buckets, counts, out):
+    """Positions of about the n smallest of `up` and the n largest of `low`, none twice, into out; how many of both.
+
+    Variables that violate nothing are left out, save those that nearly do: up > highest, low < lowest. `low` of the
+    risers is set far off. buckets (one for each variable) and counts (N_BUCKETS) are room to work in.
+    """
+    width = highest - lowest
+    n_risers = take_nearest(up, lowest, width, n, buckets, counts, out)
+    for k in range(n_risers):
+        low[out[k]] = -FAR
+    return n_risers + take_nearest(low, highest, width, n, buckets, counts, out[n_risers:])

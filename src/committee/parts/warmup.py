@@ -163,3 +163,5 @@ def _warm_kernel_machines() -> None:
         )  # fmt: skip
         smo.add_rows(np.zeros(8), cache, places, halves, 0, 8, np.empty(4, dtype))
     smo.judge(np.zeros(4), places, np.zeros(4), y, np.zeros(4), np.ones(4), np.empty(4), np.empty(4), np.empty(4))
+    buckets, counts = np.empty(4, np.int32), np.empty(smo.N_BUCKETS, np.int32)
+    smo.choose_extremes(np.zeros(4), np.zeros(4), np.float64(0.0), np.float64(1.0), 1, buckets, counts, places)

@@ -204,13 +204,17 @@ class KernelRows:
     # --- what the solver asks -----------------------------------------------------------------------------------------
 
     def block(self, rows: Rows) -> Array:
-        """The Gram matrix of some rows among themselves."""
+        """The Gram matrix of some rows among themselves; it holds until the next call but one in this thread."""
         return self.wide_block(rows, np.empty((0, 0), self.dtype))[:, : len(rows)]
 
     def wide_block(self, rows: Rows, known: Array) -> Array:
-        """The Gram matrix [q, q + PAD] of some rows among themselves; that of the first ones may be known."""
+        """The Gram matrix [q, q + PAD] of some rows among themselves; that of the first ones may be known.
+
+        It holds until the next call but one in this thread.
+        """
         q, h = len(rows), len(known)
-        wide = np.empty((q, q + PAD), self.dtype)
+        _local.turn = 1 - getattr(_local, "turn", 0)  # beside the block before, which may be what is known
+        wide = _room(q, q + PAD, np.dtype(self.dtype), f"block {_local.turn}")
         if self.is_exact or isinstance(self.kernel, GramFunction | RowFunction):
             slots = self.fetch(rows)
             wide[:, :q] = self._cache[slots[:, np.newaxis], rows]

@@ -64,8 +64,9 @@ def warn_of_scales(X: NDArray[np.floating], columns: Columns, stacklevel: int = 
     if len(X) < FEWEST_ROWS:
         return
     some = X[:: -(-len(X) // MOST_ROWS)]
-    spread = some.max(axis=0).astype(np.float64) - some.min(axis=0)
-    varying = np.flatnonzero(spread > CONSTANT * np.abs(some).max(axis=0))
+    highest, lowest = some.max(axis=0).astype(np.float64), some.min(axis=0)
+    spread = highest - lowest
+    varying = np.flatnonzero(spread > CONSTANT * np.maximum(highest, -lowest))
     if varying.size < 2:
         return
     widest, narrowest = varying[spread[varying].argmax()], varying[spread[varying].argmin()]

@@ -8,7 +8,7 @@ where y_i = 1, a_i > 0 where y_i = -1) has an f below that of one that may fall:
     max {f_j : j may fall} - min {f_i : i may rise} <= tol
 
 (Keerthi et al., Improvements to Platt's SMO algorithm, 2001). Every outer step takes the variables that violate most
-into a block of 512, half of which stays from the step before, and runs SMO with second-order selection inside it
+into a block of up to 512, half of which stays from the step before, and runs SMO with second-order selection inside it
 (Platt 1998; Fan, Chen and Lin 2005; block and kept half: Wen et al., ThunderSVM, 2018). The nu-machines fix the sum of
 each class, so that pairs are taken and the gap is measured within a class. Where most variables are settled and the
 cache is small, steps go on among the others alone (`shrinking.py`).
@@ -37,13 +37,13 @@ Array = NDArray[Any]
 BLOCK = 512
 """The most variables of a block: its Gram matrix fills the second cache."""
 
-FIRST_BLOCK, BUSY = 128, 0.5
+FIRST_BLOCK, BUSY = 192, 0.4
 """Blocks start with this size, at first all rows look alike, and most are not needed; where more than that share of a
 block moved, the next one may be twice as large."""
 
 INNER_TOL, FINAL_TOL = 0.1, 0.5
-"""A block is solved until its gap is this share of the gap of all, the next block needs no better one; and never to
-less than that share of tol."""
+"""A block is solved until its gap is this share of the gap of all, the next block needs no better one; but to that
+share of tol where it has all variables that violate, and never to less."""
 
 PART_TOL = 0.9
 """A problem that shrank is solved to this share of the tolerance: the gradient in float64 then seldom disagrees."""
@@ -250,7 +250,10 @@ def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> b
         # Step 4: the variables that violate most
         run.block = _choose(run, judged)
         # Step 5: SMO among them, then the gradient of all rows
-        moved = _solve_block(run, judged, gap, min(target, tol), limit - run.n_steps)
+        aim = FINAL_TOL * min(target, tol)
+        if not _has_all(run, judged):
+            aim = max(aim, INNER_TOL * gap)
+        moved = _solve_block(run, judged.middle, aim, limit - run.n_steps)
         if not moved and gap <= 10.0 * tol and not run.rows.is_exact:
             return False  # float32 sees no better step
         step = _record(run, gap)
@@ -324,25 +327,34 @@ def _choose(run: Progress, judged: Judgement) -> Rows:
     up[kept], low[kept] = np.inf, -np.inf
     n_new = (size - len(kept)) // 2
     if not run.problem.is_by_class:
-        return np.concatenate([kept, *_extremes(up, low, n_new)])
+        return np.concatenate([kept, _extremes(judged, up, low, n_new)])
     is_positive = run.problem.y > 0.0
-    first = _extremes(np.where(is_positive, up, np.inf), np.where(is_positive, low, -np.inf), n_new // 2)
-    second = _extremes(np.where(is_positive, np.inf, up), np.where(is_positive, -np.inf, low), n_new // 2)
-    return np.concatenate([kept, *first, *second])
+    sides = [(np.where(side, up, np.inf), np.where(side, low, -np.inf)) for side in (is_positive, ~is_positive)]
+    return np.concatenate([kept, *(_extremes(judged, *side, n_new // 2) for side in sides)])
 
 
-def _extremes(up: Floats, low: Floats, n: int) -> tuple[Rows, Rows]:
-    """Positions of the n smallest of `up` and of the n largest of `low`, none of them twice; `low` in place."""
+def _extremes(judged: Judgement, up: Floats, low: Floats, n: int) -> Rows:
+    """Positions of about the n smallest of `up` and the n largest of `low` that violate, none twice; `low` in place."""
+    from committee.kernels.smo import N_BUCKETS, choose_extremes
+
     n = max(n, 1)
-    risers = np.argpartition(up, n)[:n]
-    risers = risers[up[risers] < FAR]
-    low[risers] = -np.inf
-    fallers = np.argpartition(low, len(low) - n)[len(low) - n :]
-    return risers, fallers[low[fallers] > -FAR]
+    chosen = np.empty(2 * n, np.int64)
+    n_chosen = choose_extremes(
+        up, low, judged.lowest.min(), judged.highest.max(), n, np.empty(up.size, np.int32),
+        np.empty(N_BUCKETS, np.int32), chosen,
+    )  # fmt: skip
+    return chosen[:n_chosen]
 
 
-def _solve_block(run: Progress, judged: Judgement, gap: float, tol: float, limit: int) -> bool:
-    """SMO inside the block; did anything move?"""
+def _has_all(run: Progress, judged: Judgement) -> bool:
+    """Are all variables that violate in the block, and others not? `judged` in place."""
+    lowest, highest = judged.ends(run.problem)
+    judged.up[run.block], judged.low[run.block] = np.inf, -np.inf
+    return not (len(run.block) == judged.up.size or np.any(judged.up < highest) or np.any(judged.low > lowest))
+
+
+def _solve_block(run: Progress, middle: float, tol: float, limit: int) -> bool:
+    """SMO inside the block to `tol`; did anything move? f is measured from `middle`."""
     from committee.kernels.smo import solve_block
 
     problem, rows, block = run.problem, run.rows, run.block
@@ -353,11 +365,11 @@ def _solve_block(run: Progress, judged: Judgement, gap: float, tol: float, limit
         block, gram = block[order], gram[order[:, np.newaxis], order]
         n_first = int(np.count_nonzero(problem.y[block] > 0.0))
     f = run.g[problem.row[block]] + run.shift[block]
-    f -= judged.middle  # only differences count, and those of small numbers have more digits
+    f -= middle  # only differences count, and those of small numbers have more digits
     alpha = run.alpha[block]
     n_steps = solve_block(
         gram, rows.diagonal[problem.row[block]].astype(rows.dtype), problem.y[block], problem.upper[block], alpha,
-        f.astype(rows.dtype), n_first, max(FINAL_TOL * tol, INNER_TOL * gap), min(limit, 100 * q),
+        f.astype(rows.dtype), n_first, tol, min(limit, 100 * q),
         np.empty((6, q), rows.dtype),
     )  # fmt: skip
     by = alpha - run.alpha[block]
