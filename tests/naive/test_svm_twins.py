@@ -157,7 +157,7 @@ def test_smo_in_a_block_ends_where_plain_smo_does(dtype: type, is_by_class: bool
     tol = 1e-3 if dtype == np.float32 else 1e-9
     n_first = int((y > 0).sum()) if is_by_class else 150
     n_steps = kernels.solve_block(
-        K.astype(dtype), np.ones(150, dtype), y, upper, alpha, f, n_first, tol, 100_000, np.empty((6, 150), dtype)
+        K.astype(dtype), np.ones(150, dtype), y, upper, alpha, f, n_first, tol, 100_000, np.empty((5, 150), dtype)
     )
     assert 0 < n_steps < 100_000
     assert dual.gap(alpha) <= tol * 1.05

@@ -370,7 +370,7 @@ def _solve_block(run: Progress, middle: float, tol: float, limit: int) -> bool:
     n_steps = solve_block(
         gram, rows.diagonal[problem.row[block]].astype(rows.dtype), problem.y[block], problem.upper[block], alpha,
         f.astype(rows.dtype), n_first, tol, min(limit, 100 * q),
-        np.empty((6, q), rows.dtype),
+        np.empty((5, q), rows.dtype),
     )  # fmt: skip
     by = alpha - run.alpha[block]
     moved = np.flatnonzero(by)
