@@ -242,8 +242,7 @@ class _Distance(Kernel):
 
     def settle(self, X: Floats, weight: Floats | None = None) -> Kernel:
         gamma = settle_gamma(self.gamma, X, weight) if self.width is None else 1.0 / self.width**2
-        centre = X.mean(axis=0) if weight is None else weight @ X / weight.sum()
-        return replace(self, width=None, gamma=gamma, centre=centre)
+        return replace(self, width=None, gamma=gamma, centre=np.average(X, axis=0, weights=weight))
 
     def _centred(self, X: Floats, factor: float) -> Floats:
         moved = X.copy() if self.centre is None else X - self.centre

@@ -327,22 +327,23 @@ def _choose(run: Progress, judged: Judgement) -> Rows:
     up[kept], low[kept] = np.inf, -np.inf
     n_new = (size - len(kept)) // 2
     if not run.problem.is_by_class:
-        return np.concatenate([kept, _extremes(judged, up, low, n_new)])
-    is_positive = run.problem.y > 0.0
-    sides = [(np.where(side, up, np.inf), np.where(side, low, -np.inf)) for side in (is_positive, ~is_positive)]
-    return np.concatenate([kept, *(_extremes(judged, *side, n_new // 2) for side in sides)])
+        return np.concatenate([kept, _extremes(up, low, judged.lowest.min(), judged.highest.max(), n_new)])
+    chosen = [kept]
+    for k, is_side in enumerate((run.problem.y > 0.0, run.problem.y < 0.0)):
+        if judged.highest[k] > judged.lowest[k]:
+            up_side, low_side = np.where(is_side, up, np.inf), np.where(is_side, low, -np.inf)
+            chosen.append(_extremes(up_side, low_side, judged.lowest[k], judged.highest[k], n_new // 2))
+    return np.concatenate(chosen)
 
 
-def _extremes(judged: Judgement, up: Floats, low: Floats, n: int) -> Rows:
+def _extremes(up: Floats, low: Floats, lowest: float, highest: float, n: int) -> Rows:
     """Positions of about the n smallest of `up` and the n largest of `low` that violate, none twice; `low` in place."""
     from committee.kernels.smo import N_BUCKETS, choose_extremes
 
     n = max(n, 1)
     chosen = np.empty(2 * n, np.int64)
-    n_chosen = choose_extremes(
-        up, low, judged.lowest.min(), judged.highest.max(), n, np.empty(up.size, np.int32),
-        np.empty(N_BUCKETS, np.int32), chosen,
-    )  # fmt: skip
+    room = np.empty(up.size, np.int32), np.empty(N_BUCKETS, np.int32)
+    n_chosen = choose_extremes(up, low, lowest, highest, n, *room, chosen)
     return chosen[:n_chosen]
 
 
@@ -358,12 +359,14 @@ def _solve_block(run: Progress, middle: float, tol: float, limit: int) -> bool:
     from committee.kernels.smo import solve_block
 
     problem, rows, block = run.problem, run.rows, run.block
-    gram = run.gram = rows.wide_block(problem.row[block], run.gram)
     q = n_first = len(block)
     if problem.is_by_class:
-        order = np.argsort(problem.y[block] < 0.0, kind="stable")
-        block, gram = block[order], gram[order[:, np.newaxis], order]
+        # Sorted for this step only: a Gram matrix costs less to compute than to sort
+        block, run.gram = block[np.argsort(problem.y[block] < 0.0, kind="stable")], run.gram[:0, :0]
         n_first = int(np.count_nonzero(problem.y[block] > 0.0))
+    gram = rows.wide_block(problem.row[block], run.gram)
+    if not problem.is_by_class:
+        run.gram = gram
     f = run.g[problem.row[block]] + run.shift[block]
     f -= middle  # only differences count, and those of small numbers have more digits
     alpha = run.alpha[block]
