@@ -105,6 +105,43 @@ def test_the_judgement_of_the_kkt_conditions() -> None:
         assert out[2 * k + 1] == f[may_fall & side].max()
 
 
+def nearest(values: Any, end: float, width: float, n: int) -> Any:
+    """Positions of the n values nearest to `end`: whole buckets, of the last one some at equal distances."""
+    bucket = np.abs(np.append(values, end + width) - end).astype(np.float32).view(np.int32) >> kernels.MANTISSA_CUT
+    bucket, farthest = bucket[:-1], bucket[-1]
+    last = np.sort(np.append(bucket[bucket <= farthest], np.full(n, farthest)))[n - 1]
+    members = np.flatnonzero(bucket == last)
+    wanted = min(n - np.count_nonzero(bucket < last), members.size)
+    share = np.arange(members.size + 1) * wanted // max(members.size, 1)
+    return np.sort(np.append(np.flatnonzero(bucket < last), members[np.diff(share) > 0]))
+
+
+@pytest.mark.parametrize("n", [1, 10, 60, 300])
+@pytest.mark.parametrize("kind", ["spread", "tied", "near the end"])
+def test_the_variables_that_violate_most_are_chosen(kind: str, n: int) -> None:
+    rng = np.random.default_rng(n)
+    f = np.where(rng.random(400) < 0.5, 1.0, -1.0) if kind == "tied" else rng.normal(size=400)
+    may_rise = rng.random(400) < (0.1 if kind == "near the end" else 0.7)
+    may_fall = ~may_rise | (rng.random(400) < 0.3)
+    up, low = np.where(may_rise, f, kernels.FAR), np.where(may_fall, f, -kernels.FAR)
+    lowest, highest = up.min(), low.max()
+    up[:20], low[:20] = np.inf, -np.inf  # those that stay from the last block
+    risers = nearest(up, lowest, highest - lowest, n)
+    left = low.copy()
+    left[risers] = -kernels.FAR
+    fallers = nearest(left, highest, highest - lowest, n)
+    out = np.full(2 * n, -1)
+    room = np.empty(400, np.int32), np.empty(kernels.N_BUCKETS, np.int32)
+    n_chosen = kernels.choose_extremes(up, low, lowest, highest, n, *room, out)
+    np.testing.assert_array_equal(out[:n_chosen], np.append(risers, fallers))
+    assert len(set(out[:n_chosen])) == n_chosen
+    assert n_chosen == 2 * n or n > 10
+    # a bucket is an eighth of its distance wide
+    others = np.setdiff1d(np.flatnonzero(up < kernels.FAR), risers)
+    assert np.all(up[others] - lowest >= (up[risers].max() - lowest) / 1.125) or risers.size < n
+    assert np.all(up[risers] <= lowest + 1.125 * (highest - lowest))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("is_by_class", [False, True])
 def test_smo_in_a_block_ends_where_plain_smo_does(dtype: type, is_by_class: bool) -> None:
@@ -120,7 +157,7 @@ def test_smo_in_a_block_ends_where_plain_smo_does(dtype: type, is_by_class: bool
     tol = 1e-3 if dtype == np.float32 else 1e-9
     n_first = int((y > 0).sum()) if is_by_class else 150
     n_steps = kernels.solve_block(
-        K.astype(dtype), np.ones(150, dtype), y, upper, alpha, f, n_first, tol, 100_000, np.empty((6, 150), dtype)
+        K.astype(dtype), np.ones(150, dtype), y, upper, alpha, f, n_first, tol, 100_000, np.empty((5, 150), dtype)
     )
     assert 0 < n_steps < 100_000
     assert dual.gap(alpha) <= tol * 1.05

@@ -159,7 +159,9 @@ def _warm_kernel_machines() -> None:
             gram.raise_e(block, halves, halves)
         smo.solve_block(
             np.eye(4, dtype=dtype), np.ones(4, dtype), y, np.ones(4), np.zeros(4), (-y).astype(dtype), 4, 1e-3, 100,
-            np.empty((6, 4), dtype),
+            np.empty((5, 4), dtype),
         )  # fmt: skip
         smo.add_rows(np.zeros(8), cache, places, halves, 0, 8, np.empty(4, dtype))
     smo.judge(np.zeros(4), places, np.zeros(4), y, np.zeros(4), np.ones(4), np.empty(4), np.empty(4), np.empty(4))
+    buckets, counts = np.empty(4, np.int32), np.empty(smo.N_BUCKETS, np.int32)
+    smo.choose_extremes(np.zeros(4), np.zeros(4), np.float64(0.0), np.float64(1.0), 1, buckets, counts, places)

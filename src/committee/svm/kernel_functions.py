@@ -311,6 +311,15 @@ class Laplacian(_Distance):
         else:
             gram.raise_e(out, left.halves, right.halves)
 
+    def fill_rows(self, left: Points, right: Points, room: Array, out: Array, rows: Places, start: int) -> None:
+        from committee.kernels import gram
+
+        if not room.dtype == out.dtype == np.float32:
+            super().fill_rows(left, right, room, out, rows, start)
+            return
+        gram.subtract_distances(left.values, np.ascontiguousarray(right.values.T), room)
+        gram.raise_two_into(room, left.halves, right.halves, out, rows, start)
+
 
 # --- what is given ---------------------------------------------------------------------------------------------------
 

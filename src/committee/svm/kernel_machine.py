@@ -110,7 +110,7 @@ class BaseKernelMachine(BaseEstimator):
 
     def _refuse(self, table: Floats) -> None:
         refuse_values(table, self.columns_, type(self).__name__)
-        largest = float(np.abs(table).max())
+        largest = max(float(table.max()), -float(table.min()))
         if not self.scale and 0.0 < largest < SMALLEST:
             raise ValueError(
                 f"The largest |x| is {largest:.3g}, too small for products in float64: multiply the columns, or set "
@@ -128,7 +128,8 @@ class BaseKernelMachine(BaseEstimator):
             )
         if is_given and self.scale:
             raise ValueError("scale=True scales columns of X, which a precomputed Gram matrix does not have.")
-        table, weight = table[kept], weight[kept]
+        if kept.size < weight.size:
+            table, weight = table[kept], weight[kept]
         self._scaling = fit_scaling(table, weight) if self.scale else None
         if self._scaling is not None:
             table = np.asarray(self._scaling.apply(table), np.float64)

@@ -31,8 +31,13 @@ MEGABYTE = 2**20
 FEWEST = 16
 """Rows that are kept in any case: the solver works on a few pairs."""
 
-TILE_ROWS, TILE_COLUMNS = 128, 1024
-"""Half a megabyte of float32: a tile stays in the second cache. They do not depend on threads, nor do the results."""
+TILE_ROWS, TILE_COLUMNS, LANES = 128, 1024, 16
+"""Half a megabyte of float32: a tile stays in the second cache. Fewer rows make wider tiles, of whole vectors. They do
+not depend on threads, nor do the results."""
+
+PAD = 16
+"""Numbers after each row of a block: at a distance of a power of two its rows would share few places in the first
+cache."""
 
 PIECE = 1024
 """Columns that `add` sums at a time."""
@@ -90,8 +95,6 @@ class KernelRows:
         self._stamp = np.zeros(capacity, np.int64)
         self._mark = np.empty(self.n, np.int64)
         self._clock = self._n_used = self.n_computed = 0
-        starts = range(0, self.n, TILE_COLUMNS)
-        self._tiles = [(self.points.take(slice(start, start + TILE_COLUMNS)), start) for start in starts]
 
     def __del__(self) -> None:
         if hasattr(self, "_memory") and not self._is_guest:
@@ -183,7 +186,8 @@ class KernelRows:
         starts = range(0, len(rows), TILE_ROWS)
         lefts = [(self.points.take(rows[start : start + TILE_ROWS]), slots[start : start + TILE_ROWS])
                  for start in starts]  # fmt: skip
-        calls = [(lefts, right, start) for right, start in self._tiles]
+        width = _tile_width(min(len(rows), TILE_ROWS), self.n)
+        calls = [(lefts, self.points.take(slice(start, start + width)), start) for start in range(0, self.n, width)]
         self._run(self._compute_columns, calls, len(rows) * self.n * 8)
         self._cache[slots, rows] = self.diagonal[rows]  # where the rounding of a distance shows most
         self.n_computed += len(rows)
@@ -200,16 +204,28 @@ class KernelRows:
     # --- what the solver asks -----------------------------------------------------------------------------------------
 
     def block(self, rows: Rows) -> Array:
-        """The Gram matrix of some rows among themselves; it holds until the next call in this thread."""
+        """The Gram matrix of some rows among themselves; it holds until the next call but one in this thread."""
+        return self.wide_block(rows, np.empty((0, 0), self.dtype))[:, : len(rows)]
+
+    def wide_block(self, rows: Rows, known: Array) -> Array:
+        """The Gram matrix [q, q + PAD] of some rows among themselves; that of the first ones may be known.
+
+        It holds until the next call but one in this thread.
+        """
+        q, h = len(rows), len(known)
+        _local.turn = 1 - getattr(_local, "turn", 0)  # beside the block before, which may be what is known
+        wide = _room(q, q + PAD, np.dtype(self.dtype), f"block {_local.turn}")
         if self.is_exact or isinstance(self.kernel, GramFunction | RowFunction):
             slots = self.fetch(rows)
-            return np.ascontiguousarray(self._cache[slots[:, np.newaxis], rows])
-        # Two copies: a table times itself goes to a BLAS routine for half the matrix, and NumPy mirrors it slowly
-        some, others = self.points.take(rows), self.points.take(rows)
-        out = _room(some.n, some.n, self.points.values.dtype, "block")
+            wide[:, :q] = self._cache[slots[:, np.newaxis], rows]
+            return wide
+        new, both = self.points.take(rows[h:]), self.points.take(rows)
+        room = _room(new.n, q, self.points.values.dtype)
         with one_blas_thread():
-            self.kernel.fill(some, others, out)
-        return np.ascontiguousarray(out, self.dtype)
+            self.kernel.fill_rows(new, both, room, wide, np.arange(h, q), 0)
+        wide[:h, :h] = known
+        wide[:h, h:q] = wide[h:, :h].T
+        return wide
 
     def add_sums(self, total: Floats, rows: Rows, coef: Floats) -> None:
         """total += sum_k coef_k k(x_k, .) over any number of rows, in place."""
@@ -247,6 +263,12 @@ class KernelRows:
             block = _room(left.n, right.n, points.values.dtype)
             self.kernel.fill(left, right, block)
             out += block.astype(np.float64, copy=False) @ coef
+
+
+def _tile_width(n_rows: int, n: int) -> int:
+    """Columns of the tiles of so many rows, all about equally wide."""
+    n_tiles = -(-n_rows * n // (TILE_ROWS * TILE_COLUMNS))
+    return -(-n // (n_tiles * LANES)) * LANES
 
 
 def _take_memory(n_bytes: int) -> NDArray[np.uint8]:

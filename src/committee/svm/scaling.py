@@ -63,9 +63,10 @@ def warn_of_scales(X: NDArray[np.floating], columns: Columns, stacklevel: int = 
     """Warn where the ranges of columns differ so much that the small ones hardly count."""
     if len(X) < FEWEST_ROWS:
         return
-    some = X[:: -(-len(X) // MOST_ROWS)]
-    spread = some.max(axis=0).astype(np.float64) - some.min(axis=0)
-    varying = np.flatnonzero(spread > CONSTANT * np.abs(some).max(axis=0))
+    some = np.ascontiguousarray(X[:: -(-len(X) // MOST_ROWS)].T)  # over few columns NumPy is slow
+    highest, lowest = some.max(axis=1).astype(np.float64), some.min(axis=1)
+    spread = highest - lowest
+    varying = np.flatnonzero(spread > CONSTANT * np.maximum(highest, -lowest))
     if varying.size < 2:
         return
     widest, narrowest = varying[spread[varying].argmax()], varying[spread[varying].argmin()]

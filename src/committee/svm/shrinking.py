@@ -76,7 +76,7 @@ def descend_among(run: Progress, active: Rows, descend: Descend, on_step: OnStep
         part = _freeze(run, rows, active, variables, place)
         is_optimal = descend(part, on_step=pass_on)
     _bring_back(run, part, variables)
-    run.block = variables[part.block]
+    run.block, run.gram = variables[part.block], part.gram
     run.g[active] = part.g
     # Thaw
     by = run.coefficients() - before

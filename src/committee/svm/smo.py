@@ -8,7 +8,7 @@ where y_i = 1, a_i > 0 where y_i = -1) has an f below that of one that may fall:
     max {f_j : j may fall} - min {f_i : i may rise} <= tol
 
 (Keerthi et al., Improvements to Platt's SMO algorithm, 2001). Every outer step takes the variables that violate most
-into a block of 512, half of which stays from the step before, and runs SMO with second-order selection inside it
+into a block of up to 512, half of which stays from the step before, and runs SMO with second-order selection inside it
 (Platt 1998; Fan, Chen and Lin 2005; block and kept half: Wen et al., ThunderSVM, 2018). The nu-machines fix the sum of
 each class, so that pairs are taken and the gap is measured within a class. Where most variables are settled and the
 cache is small, steps go on among the others alone (`shrinking.py`).
@@ -32,19 +32,18 @@ from committee.svm.kernel_rows import KernelRows
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Array = NDArray[Any]
 
 BLOCK = 512
-"""Variables of a block: its Gram matrix fills the second cache."""
+"""The most variables of a block: its Gram matrix fills the second cache."""
 
-SMALL_BLOCK, MANY_ROWS = 192, 4096
-"""With fewer rows than this a smaller block is faster: a large one would ask for rows that are never needed again."""
-
-FIRST_BLOCK = 128
-"""Blocks start with this size and double at every step: at first all rows look alike, and most are not needed."""
+FIRST_BLOCK, BUSY = 192, 0.4
+"""Blocks start with this size, at first all rows look alike, and most are not needed; where more than that share of a
+block moved, the next one may be twice as large."""
 
 INNER_TOL, FINAL_TOL = 0.1, 0.5
-"""A block is solved until its gap is this share of the gap of all, the next block needs no better one; and never to
-less than that share of tol."""
+"""A block is solved until its gap is this share of the gap of all, the next block needs no better one; but to that
+share of tol where it has all variables that violate, and never to less."""
 
 PART_TOL = 0.9
 """A problem that shrank is solved to this share of the tolerance: the gradient in float64 then seldom disagrees."""
@@ -107,9 +106,8 @@ class Judgement(NamedTuple):
     @property
     def middle(self) -> float:
         """About where the two sides meet."""
-        ends = np.concatenate([self.lowest, self.highest])
-        ends = ends[np.abs(ends) < FAR]
-        return float(ends.mean()) if ends.size else 0.0
+        ends = [float(end) for end in (*self.lowest, *self.highest) if abs(end) < FAR]
+        return sum(ends) / len(ends) if ends else 0.0
 
     def ends(self, problem: Problem) -> tuple[Any, Any]:
         """The smallest f that may rise and the largest that may fall, for every variable among those it pairs with."""
@@ -144,7 +142,8 @@ class Progress:
             self._add(self.coefficients())
         self.frozen: Frozen | None = None
         self.block: Rows = np.empty(0, np.int64)
-        self.block_size = BLOCK if rows.n >= MANY_ROWS else SMALL_BLOCK
+        self.gram: Array = np.empty((0, 0), rows.dtype)  # of the block or of its first variables; columns may follow
+        self.block_size = FIRST_BLOCK
         self.n_steps = 0
         self.records: list[Step] = []
 
@@ -251,7 +250,10 @@ def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> b
         # Step 4: the variables that violate most
         run.block = _choose(run, judged)
         # Step 5: SMO among them, then the gradient of all rows
-        moved = _solve_block(run, judged, gap, min(target, tol), limit - run.n_steps)
+        aim = FINAL_TOL * min(target, tol)
+        if not _has_all(run, judged):
+            aim = max(aim, INNER_TOL * gap)
+        moved = _solve_block(run, judged.middle, aim, limit - run.n_steps)
         if not moved and gap <= 10.0 * tol and not run.rows.is_exact:
             return False  # float32 sees no better step
         step = _record(run, gap)
@@ -266,10 +268,11 @@ def _record(run: Progress, gap: float) -> Step:
 
 
 def _check_gradient(run: Progress, judged: Judgement, tol: float) -> float:
-    """The gap after the gradient of every row that could decide it is computed anew, in float64.
+    """The gap with the gradient of every row that could decide it in float64.
 
-    Sums of float32 kernel values are taken where they are good enough: where on some of the rows they differ from those
-    of float64 values by a small part of tol. What they may be wrong by then counts as gap.
+    Some of these rows tell how far the gradient drifted, and how much of it is due to float32 kernel values: where that
+    is a small part of tol, the gradient stays as it is, or its sums are taken anew over float32 values. What they may
+    be wrong by then counts as gap.
     """
     problem = run.problem
     coef = run.coefficients()
@@ -280,7 +283,9 @@ def _check_gradient(run: Progress, judged: Judgement, tol: float) -> float:
         near = (judged.up <= lowest + width) | (judged.low >= highest - width)
         rows = np.unique(problem.row[near])
         if np.isinf(noise):
-            noise = _rounding(run.rows, rows, support, coef[support])
+            drift, noise = _errors(run, rows, support, coef[support], LITTLE_NOISE * tol)
+            if drift <= LITTLE_NOISE * tol:
+                return judged.gap(problem.is_by_class) + drift
         in_single = noise <= LITTLE_NOISE * tol
         exact = run.rows.exact_sums(rows, support, coef[support], in_single)
         error = float(np.abs(exact - run.g[rows]).max(initial=0.0))
@@ -290,69 +295,92 @@ def _check_gradient(run: Progress, judged: Judgement, tol: float) -> float:
         width = 8.0 * error
 
 
-def _rounding(rows: KernelRows, asked: Rows, support: Rows, coef: Floats) -> float:
-    """What sums of float32 kernel values are wrong by, four times the largest error among some rows."""
-    if rows.points is rows.exact_points:
-        return 0.0
+def _errors(run: Progress, asked: Rows, support: Rows, coef: Floats, enough: float) -> tuple[float, float]:
+    """What the gradient and, where that is not `enough`, new sums of float32 kernel values are wrong by: four times
+    the largest error among some rows."""
+    rows = run.rows
     some = asked[:: -(-len(asked) // SAMPLE)]
-    exact, single = (rows.exact_sums(some, support, coef, in_single) for in_single in (False, True))
-    return 4.0 * float(np.abs(exact - single).max(initial=0.0))
+    exact = rows.exact_sums(some, support, coef)
+    drift = 4.0 * float(np.abs(exact - run.g[some]).max(initial=0.0))
+    if drift <= enough or rows.points is rows.exact_points:
+        return drift, 0.0
+    single = rows.exact_sums(some, support, coef, in_single=True)
+    return drift, 4.0 * float(np.abs(exact - single).max(initial=0.0))
 
 
 # --- the block -------------------------------------------------------------------------------------------------------
 
 
 def _choose(run: Progress, judged: Judgement) -> Rows:
-    """The newer half of the last block, filled up with the variables that violate most on either side."""
+    """The newer half of the last block, filled up with the variables that violate most on either side.
+
+    Leaves in `run` the Gram matrix of those that stay.
+    """
     n = run.problem.y.size
     size = min(run.block_size, run.rows.capacity)
     if n <= size:
+        run.gram = run.gram[:0, :0]
         return np.arange(n)
-    size = min(size, FIRST_BLOCK << min(len(run.records), 10))
-    kept = run.block[max(len(run.block) - size // 2, 0) :]
+    n_gone = max(len(run.block) - size // 2, 0)
+    kept, run.gram = run.block[n_gone:], run.gram[n_gone:, n_gone : len(run.gram)]
     up, low = judged.up, judged.low
     up[kept], low[kept] = np.inf, -np.inf
     n_new = (size - len(kept)) // 2
     if not run.problem.is_by_class:
-        return np.concatenate([kept, *_extremes(up, low, n_new)])
-    is_positive = run.problem.y > 0.0
-    first = _extremes(np.where(is_positive, up, np.inf), np.where(is_positive, low, -np.inf), n_new // 2)
-    second = _extremes(np.where(is_positive, np.inf, up), np.where(is_positive, -np.inf, low), n_new // 2)
-    return np.concatenate([kept, *first, *second])
+        return np.concatenate([kept, _extremes(up, low, judged.lowest.min(), judged.highest.max(), n_new)])
+    chosen = [kept]
+    for k, is_side in enumerate((run.problem.y > 0.0, run.problem.y < 0.0)):
+        if judged.highest[k] > judged.lowest[k]:
+            up_side, low_side = np.where(is_side, up, np.inf), np.where(is_side, low, -np.inf)
+            chosen.append(_extremes(up_side, low_side, judged.lowest[k], judged.highest[k], n_new // 2))
+    return np.concatenate(chosen)
 
 
-def _extremes(up: Floats, low: Floats, n: int) -> tuple[Rows, Rows]:
-    """Positions of the n smallest of `up` and of the n largest of `low`, none of them twice; `low` in place."""
+def _extremes(up: Floats, low: Floats, lowest: float, highest: float, n: int) -> Rows:
+    """Positions of about the n smallest of `up` and the n largest of `low` that violate, none twice; `low` in place."""
+    from committee.kernels.smo import N_BUCKETS, choose_extremes
+
     n = max(n, 1)
-    risers = np.argpartition(up, n)[:n]
-    risers = risers[up[risers] < FAR]
-    low[risers] = -np.inf
-    fallers = np.argpartition(low, len(low) - n)[len(low) - n :]
-    return risers, fallers[low[fallers] > -FAR]
+    chosen = np.empty(2 * n, np.int64)
+    room = np.empty(up.size, np.int32), np.empty(N_BUCKETS, np.int32)
+    n_chosen = choose_extremes(up, low, lowest, highest, n, *room, chosen)
+    return chosen[:n_chosen]
 
 
-def _solve_block(run: Progress, judged: Judgement, gap: float, tol: float, limit: int) -> bool:
-    """SMO inside the block; did anything move?"""
+def _has_all(run: Progress, judged: Judgement) -> bool:
+    """Are all variables that violate in the block, and others not? `judged` in place."""
+    lowest, highest = judged.ends(run.problem)
+    judged.up[run.block], judged.low[run.block] = np.inf, -np.inf
+    return not (len(run.block) == judged.up.size or np.any(judged.up < highest) or np.any(judged.low > lowest))
+
+
+def _solve_block(run: Progress, middle: float, tol: float, limit: int) -> bool:
+    """SMO inside the block to `tol`; did anything move? f is measured from `middle`."""
     from committee.kernels.smo import solve_block
 
     problem, rows, block = run.problem, run.rows, run.block
+    q = n_first = len(block)
     if problem.is_by_class:
-        block = block[np.argsort(problem.y[block] < 0.0, kind="stable")]
-    q = len(block)
-    n_first = int(np.count_nonzero(problem.y[block] > 0.0)) if problem.is_by_class else q
-    gram = rows.block(problem.row[block])
+        # Sorted for this step only: a Gram matrix costs less to compute than to sort
+        block, run.gram = block[np.argsort(problem.y[block] < 0.0, kind="stable")], run.gram[:0, :0]
+        n_first = int(np.count_nonzero(problem.y[block] > 0.0))
+    gram = rows.wide_block(problem.row[block], run.gram)
+    if not problem.is_by_class:
+        run.gram = gram
     f = run.g[problem.row[block]] + run.shift[block]
-    f -= judged.middle  # only differences count, and those of small numbers have more digits
+    f -= middle  # only differences count, and those of small numbers have more digits
     alpha = run.alpha[block]
     n_steps = solve_block(
         gram, rows.diagonal[problem.row[block]].astype(rows.dtype), problem.y[block], problem.upper[block], alpha,
-        f.astype(rows.dtype), n_first, max(FINAL_TOL * tol, INNER_TOL * gap), min(limit, 100 * q),
-        np.empty((6, q), rows.dtype),
+        f.astype(rows.dtype), n_first, tol, min(limit, 100 * q),
+        np.empty((5, q), rows.dtype),
     )  # fmt: skip
     by = alpha - run.alpha[block]
     moved = np.flatnonzero(by)
     run.alpha[block] = alpha
     run.n_steps += int(n_steps)
+    if moved.size > BUSY * q:
+        run.block_size = min(2 * run.block_size, BLOCK)
     if moved.size:
         slots = rows.fetch(problem.row[block[moved]])
         rows.add(run.g, slots, by[moved] * problem.y[block[moved]])

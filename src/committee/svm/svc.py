@@ -116,7 +116,8 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         n_classes = len(self.classes_)
         self.class_weight_ = self._weigh(task.weight, codes)
         weight = task.weight * self.class_weight_[codes]
-        read_weights(weight, codes.size, "class_weight")
+        if self.class_weight is not None:
+            read_weights(weight, codes.size, "class_weight")
         rows = self._rows(task)
         plan = machine_plan(n_classes, self.multi_class)
         places = [_rows_of(codes, sides) for sides in plan]

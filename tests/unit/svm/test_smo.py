@@ -176,6 +176,22 @@ def test_rows_come_and_go(n: int) -> None:
     np.testing.assert_allclose(part._cache[part.fetch(np.array([2]))][0], K[17, 3::7], atol=tight)
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(gamma=0.2), Linear()])
+@pytest.mark.parametrize("n", [50, N])
+def test_a_block_takes_over_what_is_known(kernel: Kernel, n: int) -> None:
+    X = data()[0][:n]
+    rows = rows_of(kernel, X)
+    some = np.random.default_rng(1).choice(n, 40, replace=False)
+    K = kernel(X)
+    first = rows.wide_block(some[:25], np.empty((0, 0), rows.dtype))
+    known = first[10:, 10:25]
+    both = rows.wide_block(some[10:], known)[:, :30]
+    tight = 1e-13 if rows.is_exact else 2e-6
+    np.testing.assert_allclose(both, K[np.ix_(some[10:], some[10:])], rtol=tight, atol=tight)
+    np.testing.assert_allclose(both, both.T, rtol=tight, atol=tight)
+    np.testing.assert_array_equal(both[:15, :15], known)
+
+
 def test_small_parts_copy_the_values_that_are_there() -> None:
     X, calls = data()[0][:40], []
 
