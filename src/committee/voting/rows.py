@@ -17,7 +17,7 @@ from scipy import sparse
 
 from committee.base.columns import open_table
 from committee.parts.memory import refuse_too_many_copies
-from committee.parts.resampling import are_whole
+from committee.parts.resampling import are_whole, without_common_factor
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -56,9 +56,10 @@ class Task(NamedTuple):
         """
         if self.weight is None:
             return self
-        if are_whole(self.weight):
-            refuse_too_many_copies(int(self.weight.sum()), int(self.X.shape[1]), name)
-            rows = np.repeat(np.arange(self.n_rows), self.weight.astype(np.int64))
+        counts = without_common_factor(self.weight)
+        if are_whole(counts):
+            refuse_too_many_copies(int(counts.sum()), int(self.X.shape[1]), name)
+            rows = np.repeat(np.arange(self.n_rows), counts.astype(np.int64))
         else:
             rng = np.random.default_rng(seed)
             rows = np.sort(rng.choice(self.n_rows, self.n_rows, p=self.weight / self.weight.sum()))
