@@ -13,6 +13,7 @@ from committee import SVC, AdaBoostClassifier, DecisionTreeClassifier, RandomFor
 from committee.explain.forest_importances import KINDS, forest_importances
 from committee.explain.suspicious_rows import suspicious_rows
 from committee.parts.on_numbers import OnNumbersClassifier
+from committee.report import charts
 from committee.report.bias_variance import bias_variance
 from committee.report.calibration import bin_promises, calibration
 from committee.report.comparison import comparison
@@ -24,9 +25,10 @@ from committee.report.evidence import Evidence, TableNotes
 from committee.report.importances import importances
 from committee.report.intervals import crossed_coverage, intervals
 from committee.report.margins import margins
+from committee.report.page import render
 from committee.report.provenance import provenance
 from committee.report.residuals import residuals
-from committee.report.section import Figure, LeftOut, Section
+from committee.report.section import Figure, LeftOut, Section, table
 from committee.report.support_vectors import support_vectors
 from committee.report.suspicious import suspicious
 from committee.report.verdict import paired_difference, verdict
@@ -553,3 +555,15 @@ def test_the_lead_of_the_winner_has_the_standard_error_of_folds_that_share_rows(
     lead, error = paired_difference(one, other)
     assert lead == pytest.approx(difference.mean())
     assert error == pytest.approx(np.sqrt((1 / 4 + 1 / 3) * difference.var(ddof=1)))
+
+
+def test_thousands_are_written_out_on_the_axis_of_the_methods() -> None:
+    spec = charts.dots(["a", "b"], np.array([4e3, 5e3]), np.array([10.0, 10.0]), 0, "rmse", False)
+    assert spec["layer"][0]["encoding"]["x"]["axis"]["format"] == ",~r"
+
+
+def test_only_the_card_shows_yes_and_no_as_answers() -> None:
+    cells = table("Rows", "name|said", [("a", "yes")])
+    for is_card in (False, True):
+        section = Section("some", "Some", "", tables=(cells._replace(is_card=is_card),))
+        assert ('<span class="badge">yes' in render(of_forest(), [section], "Title")) == is_card
