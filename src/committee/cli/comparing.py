@@ -15,6 +15,7 @@ import polars as pl
 from rich.console import Console
 
 from committee.cli.files import read_frame, whole_file
+from committee.cli.known_rows import packed, row_hashes
 from committee.cli.models import ModelFacts, thinned, write_model
 from committee.cli.showing import (
     LiveComparison,
@@ -136,6 +137,7 @@ def _facts(table: TableReading, found: Comparison) -> ModelFacts:
         n_rows=table.X.height,
         digest=table_digest(table.X, table.y),
         seed=found.seed,
+        training_rows=packed(row_hashes(table.X, table.y)),
     )
 
 
@@ -173,12 +175,19 @@ def write_page(outcome: Outcome, request: Request, path: Path, out: Console) -> 
     from committee.report import TableNotes, write_report
 
     name = "stdin" if request.source == "-" else Path(request.source).name
-    notes = TableNotes(name, outcome.table.recipe.target, outcome.table.warnings, command_line())
+    notes = TableNotes(
+        name,
+        outcome.table.recipe.target,
+        outcome.table.warnings,
+        command_line(),
+        rows=outcome.table.rows,
+        leaks=outcome.table.leaks,
+    )
     parts = bias_and_variance(outcome, request, out) if request.bias_variance else {}
     with out.status("writing the page"):
         write_report(
             path, outcome.model, outcome.table.X, outcome.table.y, comparison=outcome.found, table=notes,
-            bias_variance=parts, seed=request.seed,
+            bias_variance=parts, sample_weight=outcome.table.weights, seed=request.seed,
         )  # fmt: skip
 
 

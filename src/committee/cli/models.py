@@ -19,6 +19,10 @@ MOST_RESIDUALS = 1000
 """Residuals kept for prediction intervals; of more, their quantiles."""
 
 
+TRAINING_ROWS = "training rows"
+"""The name of the text with the hashes: earlier versions of the library pass over it."""
+
+
 class ModelFacts(NamedTuple):
     """What `committee` writes into a model file beside the model. Plain data: it is kept as JSON."""
 
@@ -31,9 +35,12 @@ class ModelFacts(NamedTuple):
     n_rows: int
     digest: str  # of the training table, to know it again
     seed: int
+    training_rows: str = ""  # their hashes (cli/known_rows.py); kept beside the JSON, and not in older files
 
     def to_json(self) -> str:
-        return json.dumps({**self._asdict(), "recipe": json.loads(self.recipe.to_json())})
+        found = {**self._asdict(), "recipe": json.loads(self.recipe.to_json())}
+        del found["training_rows"]
+        return json.dumps(found)
 
     @classmethod
     def from_json(cls, text: str) -> ModelFacts:
@@ -51,7 +58,7 @@ class KnownModel(NamedTuple):
 
 def write_model(path: Path, model: Any, facts: ModelFacts) -> None:
     """The model and its facts into one file, whole or not at all."""
-    save_model(model, path, metadata={"table": facts.to_json()})
+    save_model(model, path, metadata={"table": facts.to_json(), TRAINING_ROWS: facts.training_rows})
 
 
 def read_model(path: str) -> KnownModel:
@@ -61,14 +68,15 @@ def read_model(path: str) -> KnownModel:
 
 def read_facts(path: str) -> ModelFacts:
     """The facts alone, from the header of the file."""
-    text = inspect_model(path).metadata.get("table", "")
+    metadata = inspect_model(path).metadata
+    text = metadata.get("table", "")
     if not text:
         raise ValueError(
             f"{path} does not say how to read a table: it was not written by `committee compare` or `committee fit`. "
             "Use it from Python: committee.storage.load_model."
         )
     try:
-        return ModelFacts.from_json(text)
+        return ModelFacts.from_json(text)._replace(training_rows=metadata.get(TRAINING_ROWS, ""))
     except (TypeError, KeyError, ValueError) as error:
         raise ValueError(f"{path} holds a damaged recipe for tables ({error}).") from error
 

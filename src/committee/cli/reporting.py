@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 from rich.console import Console
 
+from committee.cli.column_kinds import as_numbers, clean_text
 from committee.cli.comparing import command_line, table_digest
 from committee.cli.explaining import known_target
 from committee.cli.files import TableError, read_frame
-from committee.cli.models import read_facts, read_model
-from committee.cli.showing import as_json, loss_text
+from committee.cli.known_rows import JudgedRows, row_hashes, rows_to_judge, training_places, unpacked
+from committee.cli.models import KnownModel, read_facts, read_model
+from committee.cli.showing import as_json, loss_text, print_warnings
 from committee.cli.tables import apply_recipe, find_column
 from committee.storage import inspect_model
 
@@ -25,15 +30,53 @@ def write_model_page(model: str, source: str, path: Path, out: Console) -> None:
     frame = read_frame(source)
     target = find_column(frame, recipe.target)
     frame = frame.rename({target: recipe.target}) if target != recipe.target else frame
-    frame = frame.filter(frame[recipe.target].is_not_null())
-    if frame.height == 0:
+    numbers = np.flatnonzero(_has_target(frame[recipe.target], recipe.labels))  # rows of the file
+    if numbers.size == 0:
         raise TableError(f"No row of {source} has a value of {recipe.target!r}.")
+    frame = frame[numbers]
     X, y = apply_recipe(recipe, frame), known_target(known, frame)
-    is_training = table_digest(X, y) == known.facts.digest
-    out.print("the rows it was fitted on" if is_training else "rows that it was not fitted on", markup=False)
+    judged = _rows_to_judge(known, X, y)
+    out.print(_kind_of(judged), markup=False)
+    print_warnings(out, [judged.words] if judged.words else [])
     name = "stdin" if source == "-" else Path(source).name
-    notes = TableNotes(name, recipe.target, _kept_warnings(recipe), command_line())
-    write_report(path, known.model, X, y, table=notes, is_training=is_training, seed=known.facts.seed)
+    notes = TableNotes(
+        name, recipe.target, _kept_warnings(recipe), command_line(), rows=numbers[judged.rows], of_rows=judged.words
+    )
+    write_report(
+        path, known.model, X[judged.rows], y[judged.rows], table=notes, is_training=judged.is_training,
+        training_places=judged.places, seed=known.facts.seed,
+    )  # fmt: skip
+
+
+def _has_target(target: pl.Series, labels: str) -> NDArray[np.bool_]:
+    """As in training: rows whose target is empty, or no number where numbers are wanted, are no rows to judge."""
+    return (clean_text(target) if labels == "str" else as_numbers(target)).is_not_null().to_numpy()
+
+
+def _rows_to_judge(known: KnownModel, X: pl.DataFrame, y: NDArray[Any]) -> JudgedRows:
+    """Which rows the page is about; a model file without hashes knows its training table as a whole only."""
+    facts, everything = known.facts, np.arange(X.height)
+    try:
+        hashes = unpacked(facts.training_rows, facts.n_rows)
+    except ValueError as error:
+        raise ValueError(f"The model file is damaged: {error}.") from error
+    if hashes is not None:
+        return rows_to_judge(training_places(*hashes, row_hashes(X, y)), facts.n_rows)
+    if table_digest(X, y) == facts.digest:
+        return JudgedRows(everything, True, None, "")
+    words = (
+        "The model file does not tell the rows that it was fitted on one by one: if some of these are among them, the "
+        "figures flatter it."
+    )
+    return JudgedRows(everything, None, None, words)
+
+
+def _kind_of(judged: JudgedRows) -> str:
+    if judged.is_training:
+        return "the rows it was fitted on"
+    if judged.is_training is None:
+        return "not the table it was fitted on, but perhaps rows of it"
+    return "rows that it was not fitted on" if judged.places is None else "some of the rows it was fitted on"
 
 
 def _kept_warnings(recipe: Any) -> tuple[str, ...]:

@@ -104,6 +104,7 @@ class TableReading(NamedTuple):
     groups: NDArray[Any] | None
     times: NDArray[Any] | None
     rows: NDArray[np.int64]  # the rows of the file that are used
+    leaks: tuple[str, ...] = ()  # columns that nearly tell the target alone
 
 
 def read_training_table(
@@ -133,7 +134,7 @@ def read_training_table(
     groups, of_groups = _groups(frame, group)
     special = {name for name in (target, weights, group, time, ROW_NUMBER) if name}
     recipes = [_recipe(frame[name], dropped, kept) for name in frame.columns if name not in special]
-    recipes, leaks = _without_leaks(_without_twins(recipes, frame, kept), frame, y, chosen, kept)
+    recipes, leaks, leaking = _without_leaks(_without_twins(recipes, frame, kept), frame, y, chosen, kept)
     recipe = TableRecipe(target, chosen, tuple(recipes), labels, weights, group, time)
     if not recipe.kept:
         raise TableError("No column is left to learn from: " + "; ".join(f"{r.name} {r.word}" for r in recipes[:8]))
@@ -147,6 +148,7 @@ def read_training_table(
         groups=groups,
         times=_times(frame[time]) if time else None,
         rows=frame[ROW_NUMBER].to_numpy().astype(np.int64),
+        leaks=tuple(leaking),
     )
 
 
@@ -353,11 +355,12 @@ def _is_same(one: pl.Series, other: pl.Series) -> bool:
 
 def _without_leaks(
     recipes: list[ColumnRecipe], frame: pl.DataFrame, y: NDArray[Any], task: Task, kept: Sequence[str]
-) -> tuple[list[ColumnRecipe], list[str]]:
+) -> tuple[list[ColumnRecipe], list[str], list[str]]:
     """Columns that are the target under another name are dropped; those that nearly tell it alone are named."""
     truth = np.unique(y, return_inverse=True)[1].ravel() if task == "classification" else y
     found: list[ColumnRecipe] = []
     notes: list[str] = []
+    leaking: list[str] = []
     for recipe in recipes:
         if recipe.kind == "dropped" or recipe.name in kept:
             found.append(recipe)
@@ -368,11 +371,12 @@ def _without_leaks(
             found.append(recipe)
             left = _error_left(recipe, frame[recipe.name], truth, task)
             if left < TOO_GOOD:
+                leaking.append(recipe.name)
                 notes.append(
                     f"{recipe.name!r} alone leaves {left:.1%} of the error that no model at all makes. If it is known "
                     f"only after the target, it leaks: leave it out (--drop {recipe.name!r})."
                 )
-    return found, notes
+    return found, notes, leaking
 
 
 def _is_target(recipe: ColumnRecipe, series: pl.Series, y: NDArray[Any], task: Task) -> bool:

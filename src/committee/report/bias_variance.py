@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from committee.report import charts
 from committee.report.evidence import Evidence
 from committee.report.section import Color, Figure, Key, LeftOut, Section, table
-from committee.report.words import number, plus_minus
+from committee.report.words import count, listing, number, plus_minus
+from committee.theory.decomposition import Decomposition
 
 TITLE = "Bias and variance"
 PARTS: tuple[tuple[str, Color], ...] = (("noise", "grey"), ("bias", "orange"), ("variance", "blue"))
@@ -30,13 +33,38 @@ def bias_variance(found: Evidence) -> Section | LeftOut:
         for name, one in methods.items()
     ]
     numbers = table("Parts with their standard errors", "method", rows, [name for name, _ in parts])
-    least = {part: min(methods, key=lambda name: methods[name].parts[part].value) for part in ("bias", "variance")}
+    if not np.any(values):
+        return LeftOut(TITLE, "none of the methods tried errs on any row, so there is nothing to take apart")
     lead = (
         f"Fitted on {decompositions[0].n_sets} other training sets and judged on {decompositions[0].rows.size} rows "
-        f"outside them, {least['bias']} has the smallest bias and {least['variance']} the smallest variance."
+        f"outside them, {_least_in_words(methods)}."
     )
-    alt = f"Stacked bars of the parts of the error of {len(methods)} methods. {lead}"
-    legend = tuple(Key(name, c) for name, c in parts)
+    alt = f"Stacked bars of the parts of the error of {count(len(methods), 'method')}. {lead}"
+    legend = tuple(Key(name, c, mark="area") for name, c in parts)
     figure = Figure("chart-bias-variance", spec, "Where the error comes from", alt, numbers, legend)
     notes = () if knows_noise else ("The noise of the target is not known on real data: it is within the bias.",)
+    if np.any(values < 0.0):
+        notes += (NEGATIVE_VOTES if loss != "squared" else NEGATIVE_SQUARES,)
     return Section("bias-variance", TITLE, lead, figures=(figure,), notes=notes)
+
+
+NEGATIVE_VOTES = (
+    "A variance below zero is no slip: where most training sets lead to the wrong answer, those that disagree may be "
+    "right, and here this does more good than disagreement does harm elsewhere. The error is the sum of the parts."
+)
+NEGATIVE_SQUARES = (
+    "A bias a little below zero is an estimate of none: what chance adds to it on average was taken off, which may be "
+    "too much in the single case."
+)
+
+
+def _least_in_words(methods: Mapping[str, Decomposition]) -> str:
+    """Which methods have the smallest bias and variance; several where they are the same to the digits shown."""
+    least = list[str]()
+    for part in ("bias", "variance"):
+        values = {name: number(one.parts[part].value) for name, one in methods.items()}
+        best = min(methods, key=lambda name: methods[name].parts[part].value)
+        least.append(listing(name for name in methods if values[name] == values[best]))
+    if least[0] == least[1]:
+        return f"the smallest bias and the smallest variance are those of {least[0]}"
+    return f"the smallest bias is that of {least[0]}, the smallest variance that of {least[1]}"

@@ -27,6 +27,7 @@ ROW = 30  # pixels of a line of bars or dots
 DIGITS = 5  # significant, of the numbers in the page
 
 PERCENT = alt.Axis(format="%", tickCount=5)
+PLAIN = ",~r"  # 4,000 and 0.25, never 4e+3
 
 CONFIG: dict[str, Any] = {
     "font": FONT,
@@ -114,8 +115,9 @@ def _diagonal(ends: Source, scale: alt.Scale) -> Any:
     return line.encode(x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale))
 
 
-def dots(names: Sequence[str], value: Floats, error: Floats, best: int, axis: str, format: str) -> Spec:
+def dots(names: Sequence[str], value: Floats, error: Floats, best: int, axis: str, is_share: bool) -> Spec:
     """A dot with a bar of one standard error for each name, in the order given; the best one stands out."""
+    format = "%" if is_share else PLAIN
     who = ["best" if i == best else "other" for i in range(len(names))]
     data = records("rows", name=list(names), value=value, low=value - error, high=value + error, who=who)
     base = data.chart().encode(
@@ -123,7 +125,10 @@ def dots(names: Sequence[str], value: Floats, error: Floats, best: int, axis: st
         color=alt.Color(
             "who:N", legend=None, scale=alt.Scale(domain=["best", "other"], range=[color("blue"), color("grey")])
         ),
-        tooltip=[alt.Tooltip("name:N", title="method"), alt.Tooltip("value:Q", title=axis, format=format)],
+        tooltip=[
+            alt.Tooltip("name:N", title="method"),
+            alt.Tooltip("value:Q", title=axis, format=".1%" if is_share else PLAIN),
+        ],
     )
     bars = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("low:Q", title=axis, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(format=format, tickCount=5)),

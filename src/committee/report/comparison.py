@@ -7,7 +7,7 @@ import numpy as np
 from committee.report import charts
 from committee.report.evidence import Evidence
 from committee.report.section import Figure, LeftOut, Section, Table, table
-from committee.report.verdict import paired_difference, shown
+from committee.report.verdict import ERROR_LIKE, paired_difference, shown
 from committee.report.words import clip, count, listing, plus_minus, seconds
 from committee.studies.comparison import Comparison, MethodResult
 from committee.studies.folds import stderr
@@ -20,22 +20,16 @@ def comparison(found: Evidence) -> Section | LeftOut:
     what = found.comparison
     if what is None:
         return LeftOut(TITLE, "the page is about one model; committee compare sets the whole family side by side")
-    done = sorted((r for r in what.results if r.status == "done"), key=lambda r: float(np.nanmean(r.errors)))
-    done = [*done, *(r for r in what.results if r.status != "done" and np.isfinite(r.errors).any())]
+    done = [*what.ranking(), *(r for r in what.results if r.status != "done" and np.isfinite(r.errors).any())]
     drawn = _within_sight(done)
     value, error = np.array([_mean(r) for r in drawn]), np.array([_error(r) for r in drawn])
-    n_folds = len(np.unique(what.fold))
-    lead = (
-        f"{count(len(what.results), 'method')} were fitted on the same {n_folds} folds of "
-        f"{count(what.rows.size, 'row')}, so their differences are those of the methods and not of the rows. Dots are "
-        "means over folds, bars one standard error."
-    )
+    lead = _lead(what, len(done))
     far = [f"{r.name} ({shown(what.metric, _mean(r))})" for r in done if r.name not in {one.name for one in drawn}]
     if far:
         lead += f" Far off to the right and not drawn: {listing(far)}."
     best = next((i for i, r in enumerate(drawn) if r.name == what.winner), 0)
     axis = f"{what.metric} (smaller is better)"
-    chart = charts.dots([r.name for r in drawn], value, error, best, axis, "%" if what.metric == "error" else "~g")
+    chart = charts.dots([r.name for r in drawn], value, error, best, axis, what.metric in ERROR_LIKE)
     figure = Figure(
         "chart-comparison", chart, f"{what.metric.capitalize()} of each method",
         f"Dots with error bars. {_order_in_words(what, done)}", _results(what, done),
@@ -45,7 +39,31 @@ def comparison(found: Evidence) -> Section | LeftOut:
         "the top come from rows or folds that did not choose it.",
         "Folds share most of their training rows; the standard errors allow for it, roughly (Nadeau and Bengio 2003).",
     )
+    notes = (*_troubles(what), *notes)
     return Section("comparison", TITLE, lead, figures=(figure,), tables=(_times(what),), notes=notes)
+
+
+def _lead(what: Comparison, n_fitted: int) -> str:
+    were = "was" if n_fitted == 1 else "were"
+    folds = f"the same {what.n_folds} folds of {count(what.rows.size, 'row')}"
+    if what.is_forward:
+        folds = f"the same {what.n_folds} stretches of time, each after all that was learned from"
+    why = "" if n_fitted == 1 else ", so their differences are those of the methods and not of the rows"
+    n_more = len(what.results) - n_fitted
+    more = f" {count(n_more, 'other')} could not be judged." if n_more else ""
+    return (
+        f"{count(n_fitted, 'method')} {were} fitted and judged on {folds}{why}.{more} Dots are means over folds, bars "
+        "one standard error."
+    )
+
+
+def _troubles(what: Comparison) -> list[str]:
+    """Under the table, for a phone has no room for it beside the numbers."""
+    return [
+        f"{r.name}{'' if r.status == 'done' else f', {r.status}'}: {clip(r.note, 200) or 'no reason is known'}."
+        for r in what.results
+        if r.status != "done" or r.note
+    ]
 
 
 def _within_sight(done: list[MethodResult]) -> list[MethodResult]:
@@ -97,21 +115,17 @@ def _mean_score(result: MethodResult, metric: str) -> str:
 
 
 def _times(what: Comparison) -> Table:
-    is_told = any(r.status != "done" or r.note for r in what.results)
+    judged = [*what.ranking(), *(r for r in what.results if r.status != "done")]
     rows = [
         (
-            r.name + (" (chosen)" if r.name == what.winner else ""),
+            r.name + (" (chosen)" if r.name == what.winner else "" if r.status == "done" else f" ({r.status})"),
             "—" if np.isnan(_mean(r)) else shown(what.metric, _mean(r)),
-            seconds(_middle(r.fit_seconds)), seconds(_middle(r.predict_seconds)), *_state(r, is_told),
+            seconds(_middle(r.fit_seconds)), seconds(_middle(r.predict_seconds)),
         )
-        for r in sorted(what.results, key=lambda r: (np.isnan(_mean(r)), _mean(r)))
+        for r in judged
     ]  # fmt: skip
-    header = f"method|#{what.metric}|#fit, a fold|#predict, a fold" + ("|status|note" if is_told else "")
+    header = f"method|#{what.metric}|#fit, a fold|#predict, a fold"
     return table(f"Times are medians over folds; the whole took {seconds(what.seconds)}", header, rows)
-
-
-def _state(result: MethodResult, is_told: bool) -> tuple[str, ...]:
-    return (result.status, clip(result.note, 200) or "—") if is_told else ()
 
 
 def _middle(times: charts.Floats) -> float:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from committee.report import charts
 from committee.report.evidence import Evidence, Judged
 from committee.report.section import Figure, Key, LeftOut, Section, Table, table
-from committee.report.words import clip, percent
+from committee.report.words import clip, count, percent
 
 TITLE = "Which classes are taken for which"
 MOST_CLASSES = 12
@@ -32,7 +32,7 @@ def confusion(found: Evidence) -> Section | LeftOut:
     title = "Rows by truth and answer" + (f", the {MOST_CLASSES} commonest classes" if k > MOST_CLASSES else "")
     figure = Figure(
         "chart-confusion", charts.confusion(few_names, few), title, alt, _matrix(few_names, few),
-        (Key("right", "blue"), Key("wrong", "red")), "narrow" if k <= 6 else "wide",
+        (Key("right", "blue", mark="area"), Key("wrong", "red", mark="area")), "narrow" if k <= 6 else "wide",
     )  # fmt: skip
     return Section("confusion", TITLE, lead, figures=(figure,), tables=(_classes(names, counts, judged),))
 
@@ -41,7 +41,7 @@ def _worst(names: list[str], counts: NDArray[np.int64], wrong: NDArray[np.int64]
     if not wrong.any():
         return "No row is taken for another class."
     i, j = np.unravel_index(int(wrong.argmax()), wrong.shape)
-    size = f"{wrong[i, j]:,} rows, {percent(wrong[i, j] / counts[i].sum())} of that class"
+    size = f"{count(wrong[i, j], 'row')}, {percent(wrong[i, j] / counts[i].sum())} of that class"
     return f"The commonest mistake is to take “{names[i]}” for “{names[j]}”: {size}."
 
 

@@ -22,9 +22,9 @@ def data_warnings(found: Evidence) -> Section:
     told = () if found.notes is None else found.notes.warnings
     notes = [*told, *_seen(found, bool(told))]
     n, d = found.table.shape
-    tiles = [Tile(f"{n:,}", "rows"), Tile(f"{d:,}", "columns")]
+    tiles = [Tile(f"{n:,}", "row" if n == 1 else "rows"), Tile(f"{d:,}", "column" if d == 1 else "columns")]
     if found.is_classifier:
-        tiles.append(Tile(f"{len(found.classes)}", "classes"))
+        tiles.append(Tile(f"{len(found.classes)}", "class" if len(found.classes) == 1 else "classes"))
     lead = (
         "Nothing odd was noticed in the table."
         if not notes

@@ -15,7 +15,7 @@ from committee.explain.forest_evidence import ForestEvidence, forest_evidence
 from committee.report import charts
 from committee.report.evidence import Evidence
 from committee.report.section import Figure, Key, LeftOut, Section, Tile, table
-from committee.report.words import clip, count, number, percent
+from committee.report.words import clip, count, level, number, percent
 from committee.theory.diversity import pairwise_diversity
 from committee.theory.forests import Strength
 
@@ -106,14 +106,14 @@ def _of_votes(found: Evidence, booster: BaseBooster, figures: tuple[Figure, ...]
         Tile(percent(of_vote), "error of their vote"),
         Tile(number(float(np.mean(kappa)), 2) if kappa.size else "—", "mean agreement beyond chance (kappa)"),
     )
-    where = "training rows" if found.is_training else "rows it had not seen"
+    where = found.where
     lead = (
         f"On the {where} a single member errs on {percent(float(of_members.mean()))} of them, the vote of "
         f"{count(len(of_members), 'member')} on {percent(of_vote)}."
     )
     numbers = table(
         "Pairs of members", "#quantile|#kappa|#mean error",
-        [(percent(q), number(float(np.quantile(kappa, q))), percent(float(np.quantile(error, q))))
+        [(level(q), number(float(np.quantile(kappa, q))), percent(float(np.quantile(error, q))))
          for q in (0.0, 0.25, 0.5, 0.75, 1.0)] if kappa.size else [],
     )  # fmt: skip
     alt = f"A point for each pair of the first {first.shape[1]} members."

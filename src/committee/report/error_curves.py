@@ -52,7 +52,12 @@ def error_curves(found: Evidence) -> Section | LeftOut:
     history: History | None = getattr(found.core, "history_", None)
     if history is None or history.n_rounds < 2:
         return LeftOut(TITLE, f"{found.method} is not learned in rounds")
-    for group, what in ((ERRORS, _error_name(found)), (LOSSES, "loss"), (LIKELIHOOD, "log-likelihood"), (GAPS, "gap")):
+    for group, what in (
+        (ERRORS, _error_name(found)),
+        (LOSSES, _loss_name(found)),
+        (LIKELIHOOD, "log-likelihood"),
+        (GAPS, "gap"),
+    ):
         curves = _measured(history, group)
         if group is ERRORS and curves:
             curves += _on_new_rows(found, history)
@@ -63,6 +68,13 @@ def error_curves(found: Evidence) -> Section | LeftOut:
 
 def _error_name(found: Evidence) -> str:
     return "share of wrong answers" if found.is_classifier else "mean squared error"
+
+
+def _loss_name(found: Evidence) -> str:
+    """What the boosters call loss: of squared errors it is half of them, as in the literature."""
+    loss = getattr(found.core, "loss", None)
+    names = {"squared_error": "half the mean squared error", "absolute_error": "mean absolute error"}
+    return names.get(loss, f"loss ({loss.replace('_', ' ')})") if isinstance(loss, str) and loss != "auto" else "loss"
 
 
 def _measured(history: History, known: tuple[Known, ...]) -> list[Curve]:
@@ -83,7 +95,7 @@ def _counter(history: History) -> Floats:
 
 
 def _on_new_rows(found: Evidence, history: History) -> list[Curve]:
-    if found.is_training or not hasattr(found.core, "staged_predict"):
+    if found.has_learned or not hasattr(found.core, "staged_predict"):
         return []
     rows = found.sample(2_000)
     truth = found.y[rows]
@@ -93,7 +105,7 @@ def _on_new_rows(found: Evidence, history: History) -> list[Curve]:
         for answer in staged
     ]
     x = _counter(history)[: len(error)]
-    return [Curve("error on rows it had not seen", x, np.array(error[: x.size]), "purple")]
+    return [Curve(f"error on {found.where}", x, np.array(error[: x.size]), "purple")]
 
 
 def _section(found: Evidence, history: History, curves: list[Curve], what: str) -> Section:
@@ -114,6 +126,7 @@ def _section(found: Evidence, history: History, curves: list[Curve], what: str) 
     evidence = _theory(found)
     notes = [*_kept_words(kept, unit), *_bound_words(curves), *([] if evidence is None else _evidence_words(evidence))]
     lead = "At the end: " + "; ".join(f"{c.label} {_value(c.y, what)}" for c in errors or curves) + "."
+    lead += f" The loss is {what}." if what.startswith(("half", "mean absolute")) else ""
     return Section("curves", TITLE, lead, figures=(figure,), notes=tuple(notes))
 
 

@@ -3,7 +3,9 @@
 An answer is honest where the model that gave it had not seen the row. In order of preference:
 
     out of fold     each fold answered by the winner fitted on the others (they also chose the winner)
+    forward in time each stretch of time answered by the winner fitted on those before it
     new rows        rows that the model was not fitted on
+    other rows      rows of which nobody knows whether the model was fitted on them
     out of bag      each row answered by the members that did not see it
     training rows   not honest: the model learned these very rows
 """
@@ -30,11 +32,15 @@ from committee.theory.decomposition import Decomposition
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
-Source = Literal["out of fold", "new rows", "out of bag", "training rows"]
+Source = Literal["out of fold", "forward in time", "new rows", "other rows", "out of bag", "training rows"]
 
 WORDS: dict[Source, str] = {
     "out of fold": "Every row is answered by the winner fitted without its fold. The same folds chose the winner, "
     "which flatters it a little; the held-out figure at the top does not.",
+    "forward in time": "Every stretch of time but the first is answered by the winner fitted on those before it. The "
+    "same stretches chose the winner, which flatters it a little; the held-out figure at the top does not.",
+    "other rows": "Whether the model was fitted on some of these rows is not known; its answers to those would look "
+    "better than it is.",
     "new rows": "The model was not fitted on these rows.",
     "out of bag": "Every row is answered only by members that did not learn from it.",
     "training rows": "These are the rows that the model was fitted on: its answers to them look better than it is.",
@@ -48,6 +54,9 @@ class TableNotes(NamedTuple):
     target: str
     warnings: tuple[str, ...] = ()
     command: str = ""  # that made this page
+    rows: Rows | None = None  # [n], the number of each row in the file, from 0; None if they are counted as they come
+    of_rows: str = ""  # which rows of the file the page is about, where it is not about all
+    leaks: tuple[str, ...] = ()  # columns that nearly give the target away
 
 
 class Judged(NamedTuple):
@@ -80,14 +89,16 @@ class Evidence:
         comparison: Comparison | None = None,
         table: TableNotes | None = None,
         *,
-        is_training: bool = True,
+        is_training: bool | None = True,
+        training_places: Rows | None = None,
         weight: ArrayLike | None = None,
         bias_variance: Mapping[str, Decomposition] | None = None,
         seed: int = 0,
     ) -> None:
         self.model, self.X, self.y = model, X, np.ravel(np.asarray(y))
         self.comparison, self.notes, self.bias_variance = comparison, table, bias_variance or {}
-        self.is_training, self.seed, self.weight = is_training, seed, weight
+        self.is_training, self.training_places, self.seed = is_training, training_places, seed
+        self.weight = None if weight is None else np.asarray(weight, np.float64)
         self.table: Table = open_table(X, model)
         if len(self.y) != self.table.shape[0]:
             raise ValueError(f"X has {self.table.shape[0]} rows and y {len(self.y)}: pass one target for each row.")
@@ -134,7 +145,7 @@ class Evidence:
         """Whether the model is a forest that still knows which of these rows were out of the bags of its trees."""
         core = self.core
         knows = isinstance(core, BaseForest) and hasattr(core, "oob_error_") and "_sampler" in vars(core)
-        return self.is_training and knows
+        return bool(self.is_training) and knows
 
     def check_rows(self) -> None:
         """Raise ValueError if a forest sees that these are not the rows it was fitted on."""
@@ -145,6 +156,22 @@ class Evidence:
                 raise ValueError(f"{error} For a page about other rows pass is_training=False.") from None
 
     # --- the rows -----------------------------------------------------------------------------------------------------
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether the model was fitted on these rows, be they all of its training rows or a part."""
+        return bool(self.is_training) or self.training_places is not None
+
+    @property
+    def where(self) -> str:
+        """What these rows are to the model."""
+        if self.has_learned:
+            return "training rows"
+        return "rows of this table" if self.is_training is None else "rows it had not seen"
+
+    def in_file(self, row: Any) -> int:
+        """The number of a row in the file it came from, counted from 0."""
+        return int(row) if self.notes is None or self.notes.rows is None else int(self.notes.rows[row])
 
     @property
     def n_rows(self) -> int:
@@ -188,14 +215,26 @@ class Evidence:
         """The most honest answers that can be had without fitting anything."""
         if self.comparison is not None and self.winner is not None:
             answers = _columns_as_in_model(self.winner.out_of_fold, self.comparison.classes, self.classes)
-            found = _judge(self, self.comparison.rows, answers, self.comparison.fold, "out of fold")
+            source: Source = "forward in time" if self.comparison.is_forward else "out of fold"
+            found = _judge(self, self.comparison.rows, answers, self.comparison.fold, source)
             if found.rows.size:
                 return found
+        if self.has_learned:
+            unseen = self._out_of_bag()
+            if unseen is not None:
+                return _judge(self, np.arange(self.n_rows), unseen, None, "out of bag")
+            return self._answer_now("training rows")
+        return self._answer_now("other rows" if self.is_training is None else "new rows")
+
+    def _out_of_bag(self) -> Floats | None:
+        """The answers out of bag to these rows, None where the model has none."""
+        unseen = getattr(self.core, "oob_decision_function_", getattr(self.core, "oob_prediction_", None))
+        if unseen is None:
+            return None
         if self.is_training:
-            unseen = getattr(self.core, "oob_decision_function_", getattr(self.core, "oob_prediction_", None))
-            if unseen is not None and len(unseen) == self.n_rows:
-                return _judge(self, np.arange(self.n_rows), np.asarray(unseen), None, "out of bag")
-        return self._answer_now("training rows" if self.is_training else "new rows")
+            return np.asarray(unseen) if len(unseen) == self.n_rows else None
+        assert self.training_places is not None
+        return np.asarray(unseen)[self.training_places] if self.training_places.max() < len(unseen) else None
 
     def _answer_now(self, source: Source) -> Judged:
         rows = np.arange(self.n_rows)

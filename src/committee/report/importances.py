@@ -66,6 +66,9 @@ def importances(found: Evidence) -> Section | LeftOut:
         kinds, names = [exchanged], found.names
     if not kinds:
         return LeftOut(TITLE, f"no importance of {found.method} can be had in reasonable time on so wide a table")
+    kinds = [kind for kind in kinds if np.any(kind.values > 0.0)]
+    if not kinds:
+        return LeftOut(TITLE, "no column changes the answers: the model answers without looking at any")
     return _section(found, names, kinds)
 
 
@@ -77,7 +80,7 @@ def _section(found: Evidence, names: tuple[str, ...], kinds: list[Kind]) -> Sect
     lead = _first_in_words(names, kinds)
     left_out = len(names) - order.size
     lead += " The largest is scaled to 100." + (
-        f" {count(left_out, 'column')} of less weight are not drawn." if left_out else ""
+        f" {count(left_out, 'column')} of less weight {'is' if left_out == 1 else 'are'} not drawn." if left_out else ""
     )
     rows = [(names[f], *(number(float(kind.values[f]), 3) for kind in kinds)) for f in order]
     numbers = table("All kinds, the largest 100", "column", rows, [MEANING[kind.kind][0] for kind in kinds])

@@ -18,6 +18,7 @@ from committee.report import charts
 from committee.report.evidence import Evidence, Judged
 from committee.report.section import Figure, Key, LeftOut, Section, Tile, table
 from committee.report.words import count, listing, number, percent
+from committee.report.words import level as level_text
 
 Floats = NDArray[np.float64]
 
@@ -50,12 +51,12 @@ def intervals(found: Evidence) -> Section | LeftOut:
     coverages = [crossed_coverage(error, group, level) for level in LEVELS]
     nine = next(c for c in coverages if c.level == SHOWN_LEVEL)
     tiles = (
-        Tile(percent(nine.inside), f"of rows inside their {percent(SHOWN_LEVEL)} interval"),
+        Tile(percent(nine.inside), f"of rows inside their {level_text(SHOWN_LEVEL)} interval"),
         Tile(number(nine.width), "wide, on average"),
     )
     holds = abs(nine.inside - nine.level) <= 2.0 * nine.error
     lead = (
-        f"Intervals that promise {percent(nine.level)} hold {percent(nine.inside)} of the rows: "
+        f"Intervals that promise {level_text(nine.level)} hold {percent(nine.inside)} of the rows: "
         + ("they keep their promise within chance. " if holds else "they do not quite keep their promise. ")
         + judged.words
     )
@@ -65,7 +66,7 @@ def intervals(found: Evidence) -> Section | LeftOut:
         *_short_words(group),
         *_own_words(found),
     )
-    figures = (_coverage_figure(coverages), _rows_figure(judged, error, group, found.seed))
+    figures = (_coverage_figure(coverages), _rows_figure(found, error, group))
     return Section("intervals", TITLE, lead, tiles, figures, notes=notes)
 
 
@@ -75,7 +76,7 @@ def _short_words(group: NDArray[np.int64]) -> tuple[str, ...]:
     short = [level for level in LEVELS if fewest < n_errors_needed(level)]
     if not short:
         return ()
-    needed = listing(f"{n_errors_needed(level)} for {percent(level)}" for level in short)
+    needed = listing(f"{n_errors_needed(level)} for {level_text(level)}" for level in short)
     return (
         f"Some ends come from {count(fewest, 'residual')}, and it takes {needed}: there the ends are the extreme "
         f"residuals, which promise {percent((fewest - 1) / (fewest + 1))} only.",
@@ -89,7 +90,7 @@ def _own_words(found: Evidence) -> tuple[str, ...]:
     if residuals is None and not (hasattr(core, "predict_interval") and getattr(core, "loss", "") == "quantile"):
         return ()
     words = [f"This {found.method} gives intervals of new rows itself: predict_interval(X)."]
-    if not found.is_training:
+    if not found.has_learned:
         promised, share = _own_coverage(found, residuals)
         words.append(f"They promise {percent(promised)} and hold {percent(share)} of these rows.")
     if residuals is not None and (few := residuals.too_few(SHOWN_LEVEL)):
@@ -142,27 +143,29 @@ def _coverage_figure(coverages: list[Coverage]) -> Figure:
     spec = charts.calibration(said, seen, seen - error, seen + error, n, "promised coverage", "rows inside")
     numbers = table(
         "Coverage by level", "#promised|#inside|#standard error|#mean width",
-        [(percent(c.level), percent(c.inside), percent(c.error), number(c.width)) for c in coverages],
+        [(level_text(c.level), percent(c.inside), percent(c.error), number(c.width)) for c in coverages],
     )  # fmt: skip
-    told = "; ".join(f"{percent(c.level)} promised, {percent(c.inside)} inside" for c in coverages)
+    told = "; ".join(f"{level_text(c.level)} promised, {percent(c.inside)} inside" for c in coverages)
     legend = (Key("measured, one standard error", "blue"), Key("promise kept exactly", "grey", True))
     return Figure("chart-coverage", spec, "Promised and measured coverage", told + ".", numbers, legend, "narrow")
 
 
-def _rows_figure(judged: Judged, error: Floats, group: NDArray[np.int64], seed: int) -> Figure:
+def _rows_figure(found: Evidence, error: Floats, group: NDArray[np.int64]) -> Figure:
+    judged = found.judged
     low, high = np.empty(error.size), np.empty(error.size)
     for one in np.unique(group):
         here = group == one
         low[here], high[here] = judged.answer[here, np.newaxis].T + _ends(error[~here], SHOWN_LEVEL)[:, np.newaxis]
-    some = np.random.default_rng(seed).permutation(error.size)[:MOST_SHOWN]
+    some = np.random.default_rng(found.seed).permutation(error.size)[:MOST_SHOWN]
     some = some[np.argsort(judged.answer[some], kind="stable")]
     spec = charts.intervals(judged.answer[some], low[some], high[some], judged.truth[some], "target")
     missed = int(((judged.truth[some] < low[some]) | (judged.truth[some] > high[some])).sum())
     numbers = table(
         "The rows drawn", "#row|#answer|#from|#to|#truth",
-        [(str(judged.rows[i]), *(number(float(v[i])) for v in (judged.answer, low, high, judged.truth))) for i in some],
+        [(str(found.in_file(judged.rows[i])), *(number(float(v[i])) for v in (judged.answer, low, high, judged.truth)))
+         for i in some],
     )  # fmt: skip
     alt = f"{count(some.size, 'row')} in the order of the answer, with intervals; the truth of {missed} lies outside."
-    legend = (Key("interval, and a truth inside", "blue"), Key("a truth outside", "red"))
-    title = f"{percent(SHOWN_LEVEL)} intervals of {count(some.size, 'row')}"
+    legend = (Key("interval, and a truth inside", "blue", mark="dot"), Key("a truth outside", "red", mark="dot"))
+    title = f"{level_text(SHOWN_LEVEL)} intervals of {count(some.size, 'row')}"
     return Figure("chart-intervals", spec, title, alt, numbers, legend, "narrow")

@@ -14,7 +14,7 @@ from committee.report import charts
 from committee.report.charts import Steps
 from committee.report.evidence import Evidence, Judged
 from committee.report.section import Figure, Key, LeftOut, Section, table
-from committee.report.words import count, number, percent
+from committee.report.words import count, level, number, percent
 from committee.theory.margins import class_margins, margin_distribution, share_below
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ def _over_rounds(found: Evidence, axis: str, honest: Figure | None) -> Section:
     steps = [_steps(t, values) for t, values in staged]
     first, last = staged[0], staged[-1]
     spec = charts.margin_slider(steps, last[0], axis)
-    where = "training rows" if found.is_training else "rows it had not seen"
+    where = found.where
     sampled = f" (a sample of {count(rows.size, 'row')})" if rows.size < found.n_rows else ""
     lead = (
         f"A margin of 1 is a vote that is all for the true label, below 0 the answer is wrong. After {last[0]} rounds "
@@ -68,13 +68,13 @@ def _over_rounds(found: Evidence, axis: str, honest: Figure | None) -> Section:
         f"The share of {where} with at most a given margin, after the round that the slider chooses. The smallest "
         f"margin goes from {number(first[1].min())} after {first[0]} to {number(last[1].min())} after {last[0]} rounds."
     )
-    legend = (Key("after the round chosen", "blue"), Key("first and last round", "grey"))
+    legend = (Key("after the round chosen", "blue", mark="area"), Key("first and last round", "grey"))
     figure = Figure("chart-margins", spec, "How sure the vote is: move the slider", alt, numbers, legend)
     notes = (
         "The further the curve lies to the right the surer the vote. Rounds often go on to push small margins up after "
         "the training error has come to rest; that is one reason why boosting may go on to improve.",
     )
-    figures = (figure,) if honest is None or not found.is_training else (figure, honest)
+    figures = (figure,) if honest is None or not found.has_learned else (figure, honest)
     return Section("margins", TITLE, lead, figures=figures, notes=notes)
 
 
@@ -119,7 +119,7 @@ def _of_answers(judged: Judged, shares: Floats) -> Figure:
     levels = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
     numbers = table(
         "Quantiles of the margins", "#share of rows|#margin at most",
-        [(percent(level), number(float(np.quantile(values, level)))) for level in levels],
+        [(level(share), number(float(np.quantile(values, share)))) for share in levels],
     )  # fmt: skip
     wrong, doubtful = share_below(values, 0.0), share_below(values, 0.2)
     alt = (

@@ -20,7 +20,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from committee import __version__
 from committee.data.prediction_only import PredictionOnlyError
@@ -76,7 +77,8 @@ def write_report(
     comparison: Comparison | None = None,
     table: TableNotes | None = None,
     bias_variance: Mapping[str, Decomposition] | None = None,
-    is_training: bool = True,
+    is_training: bool | None = True,
+    training_places: NDArray[np.int64] | None = None,
     sample_weight: ArrayLike | None = None,
     title: str | None = None,
     seed: int = 0,
@@ -92,8 +94,10 @@ def write_report(
     comparison : what `committee.studies.comparison.compare` found, whose winner the model is
     table : name and target of the file the rows came from, what was noticed in it, the command to repeat
     bias_variance : decompositions of the errors of some methods by name, optional
-    is_training : False for rows that the model was not fitted on
-    sample_weight : the weights that were given to fit, if any; errors on the page count every row once
+    is_training : False for rows that the model was not fitted on, None where nobody knows
+    training_places : for rows that are a part of the training rows, the place of each among them
+    sample_weight : the weights that were given to fit, if any; those of a comparison count in the verdict, the other
+        sections count every row once
     title : headline of the page
     seed : of everything that is drawn at random for the page
     progress : called with the name of each section before it is made
@@ -111,8 +115,8 @@ def write_report(
     (True, 8)
     """
     found = Evidence(
-        model, X, y, comparison, table, is_training=is_training, weight=sample_weight, bias_variance=bias_variance,
-        seed=seed,
+        model, X, y, comparison, table, is_training=is_training, training_places=training_places, weight=sample_weight,
+        bias_variance=bias_variance, seed=seed,
     )  # fmt: skip
     found.check_rows()
     made = list[Section | LeftOut]()

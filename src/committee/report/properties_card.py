@@ -15,6 +15,7 @@ def properties_card(found: Evidence) -> Section | LeftOut:
     if card is None:
         return LeftOut(TITLE, f"there is no card of {found.method}")
     rows = [(QUESTIONS[name], getattr(card, name).value, getattr(card, name).why) for name in PROPERTIES]
+    card_table = table("Properties", "question|answer|why", rows)._replace(is_card=True)
     lead = f"What is known of {found.method} in general, whatever the table."
     notes = () if card.measured is None else (f"Measured: {card.measured.time} on one thread ({card.measured.task}).",)
-    return Section("properties", TITLE, lead, tables=(table("Properties", "question|answer|why", rows),), notes=notes)
+    return Section("properties", TITLE, lead, tables=(card_table,), notes=notes)

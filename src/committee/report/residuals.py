@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.report import charts
 from committee.report.evidence import Evidence
 from committee.report.section import Figure, LeftOut, Section, Table, Tile, table
-from committee.report.words import count, number, percent
+from committee.report.words import count, level, listing, number, percent
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +50,7 @@ def _correlation(a: Floats, b: Floats) -> float:
 
 def _quantiles(error: Floats) -> Table:
     levels = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-    rows = [(percent(level), number(float(np.quantile(error, level)))) for level in levels]
+    rows = [(level(share), number(float(np.quantile(error, share)))) for share in levels]
     return table("Quantiles of truth less answer", "#share of rows|#at most", rows)
 
 
@@ -58,10 +60,15 @@ def _histogram(error: Floats) -> Figure:
     reach = float(max(abs(low), abs(high))) or 1.0
     edges = np.linspace(-reach, reach, N_BINS + 1)
     n = np.histogram(np.clip(error, -reach, reach), edges)[0]
-    numbers = table(
-        "Rows in each bin", "#from|#to|#rows",
-        [(number(a), number(b), f"{c:,}") for a, b, c in zip(edges[:-1], edges[1:], n, strict=True)],
-    )  # fmt: skip
+    ends = [(number(a), number(b)) for a, b in pairwise(edges)]
+    n_low, n_high = int((error < -reach).sum()), int((error > reach).sum())
+    ends[0] = (f"{number(error.min())} (beyond the chart)" if n_low else ends[0][0], ends[0][1])
+    ends[-1] = (ends[-1][0], f"{number(error.max())} (beyond the chart)" if n_high else ends[-1][1])
+    numbers = table("Rows in each bin", "#from|#to|#rows", [(*each, f"{c:,}") for each, c in zip(ends, n, strict=True)])
+    beyond = [f"{c:,} below {number(e)}" for c, e in ((n_low, -reach),) if c]
+    beyond += [f"{c:,} above {number(e)}" for c, e in ((n_high, reach),) if c]
+    title = "How far the answers are off"
+    title += f" (the outermost bars hold the rows beyond them too: {listing(beyond)})" if beyond else ""
     alt = f"Histogram of truth less answer: mean {number(float(error.mean()))}, deviation {number(float(error.std()))}."
     spec = charts.histogram(edges[:-1], edges[1:], n, "truth less answer")
-    return Figure("chart-residual-histogram", spec, "How far the answers are off", alt, numbers, width="narrow")
+    return Figure("chart-residual-histogram", spec, title, alt, numbers, width="narrow")

@@ -17,6 +17,7 @@ class Table(NamedTuple):
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[bool, ...]  # one for each column
+    is_card: bool = False  # its cells "yes", "partly" and "no" are answers, shown as such
 
 
 class Key(NamedTuple):
@@ -25,6 +26,7 @@ class Key(NamedTuple):
     label: str
     color: Color
     is_dashed: bool = False
+    mark: Literal["line", "area", "dot"] = "line"
 
 
 class Figure(NamedTuple):

@@ -46,7 +46,13 @@ def _by_weights(found: Evidence) -> Section | LeftOut:
         else "These rows have most votes against their label from trees that did not see them."
     )
     lines = [
-        (str(row), clip(str(label), 24), clip(str(other), 24), number(float(margin)), number(float(score)))
+        (
+            str(found.in_file(row)),
+            clip(str(label), 24),
+            clip(str(other), 24),
+            number(float(margin)),
+            number(float(score)),
+        )
         for row, label, other, margin, score in zip(
             rows.rows, rows.label, rows.suggested_label, rows.margin, rows.score, strict=True
         )
@@ -55,7 +61,10 @@ def _by_weights(found: Evidence) -> Section | LeftOut:
     return Section("suspicious", TITLE, lead, tables=(_with_values(found, header, rows.rows, lines),), notes=(NOTE,))
 
 
-NOTE = "Rows are counted from 0. A row on this list is a question, not a mistake: look before you change a label."
+NOTE = (
+    "Rows are counted from 0, in the order of the file. A row on this list is a question, not a mistake: look before "
+    "you change a label."
+)
 
 
 def _by_answers(found: Evidence, judged: Judged) -> Section:
@@ -65,7 +74,7 @@ def _by_answers(found: Evidence, judged: Judged) -> Section:
         order = np.argsort(own, kind="stable")[:MOST_ROWS]
         order = order[judged.answer[order] != judged.truth[order]]
         lines = [
-            (str(judged.rows[i]), clip(str(found.classes[judged.truth[i]]), 24),
+            (str(found.in_file(judged.rows[i])), clip(str(found.classes[judged.truth[i]]), 24),
              clip(str(found.classes[judged.answer[i]]), 24), percent(float(own[i])))
             for i in order
         ]  # fmt: skip
@@ -78,7 +87,7 @@ def _by_answers(found: Evidence, judged: Judged) -> Section:
         order = np.argsort(-np.abs(error), kind="stable")[:MOST_ROWS]
         spread = float(error.std()) or 1.0
         lines = [
-            (str(judged.rows[i]), number(float(judged.truth[i])), number(float(judged.answer[i])),
+            (str(found.in_file(judged.rows[i])), number(float(judged.truth[i])), number(float(judged.answer[i])),
              number(float(error[i])), number(float(error[i]) / spread, 2))
             for i in order
         ]  # fmt: skip

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from committee.report.evidence import Evidence, Judged
 from committee.report.section import Section, Tile
-from committee.report.words import count, number, percent, plus_minus
+from committee.report.words import clip, count, listing, number, percent, plus_minus
 from committee.studies.comparison import Comparison, MethodResult
 from committee.studies.folds import stderr
+from committee.studies.judging import Answers
+from committee.studies.judging import loss_of as row_loss
 
 ERROR_LIKE = ("error", "balanced error")
 """Metrics that are shares of rows; all others are shown as numbers."""
@@ -27,35 +31,150 @@ def verdict(found: Evidence) -> Section:
 # --- with a comparison -----------------------------------------------------------------------------------------------
 
 
+class Figures(NamedTuple):
+    """A loss beside that of answering without looking, on the same rows with the same weights."""
+
+    value: float
+    error: float  # standard
+    blind: float
+
+    @property
+    def is_clear(self) -> bool:
+        return self.value + 2.0 * (0.0 if np.isnan(self.error) else self.error) < self.blind
+
+
 def _of_comparison(found: Evidence, comparison: Comparison) -> Section:
-    metric = comparison.metric
-    rivals = [r for r in comparison.results if r.status == "done"]
-    of_held_out = comparison.held_out_scores.get(metric, np.nan)
-    sentence = f"Of {count(len(rivals), 'method')} compared, the one to use is {comparison.winner}: "
-    if comparison.winner == "constant":
-        sentence = f"None of the {count(len(rivals), 'method')} compared does better than answering without looking: "
-    if comparison.held_out.size and not np.isnan(of_held_out):
-        sentence += _sentence(metric, of_held_out, comparison.held_out_error_se, comparison.held_out.size)
-    else:
-        sentence += f"its nested {metric} is {_with_error(metric, comparison.nested_error, comparison.nested_se)}."
+    name = _metric_name(found, comparison.metric)
+    held_out, nested = _held_out(found, comparison), _nested(found, comparison)
+    first = nested if np.isnan(held_out.value) else held_out
     tiles = [
         Tile(
-            _with_error(metric, of_held_out, comparison.held_out_error_se),
-            f"{metric} on {count(comparison.held_out.size, 'row')} held out, which took no part in the choice",
+            _with_error(comparison.metric, held_out.value, held_out.error),
+            f"{name} on {count(comparison.held_out.size, 'row')} held out, which took no part in the choice",
         ),
-        Tile(
-            _with_error(metric, comparison.nested_error, comparison.nested_se),
-            f"nested {metric}: each fold judged by the method that is best on the others",
-        ),
-        _baseline(found, metric),
+        Tile(_with_error(comparison.metric, nested.value, nested.error), _nested_words(comparison, name)),
+        _baseline(comparison.metric, name, first.blind),
     ]
-    notes = [*_lead(comparison, rivals), *_doubts(found, comparison)]
+    notes = [*_lead(comparison), *_doubts(found, comparison)]
+    sentence = " ".join([_headline(found, comparison, held_out, nested), *_leak_words(found)])
     return Section("verdict", "Verdict", sentence, tuple(t for t in tiles if "—" not in t.value), notes=tuple(notes))
 
 
-def _sentence(metric: str, value: float, error: float, n: int) -> str:
-    where, size = f"on {count(n, 'row')} that took no part in the choice", _with_error(metric, value, error)
-    return f"{where} it is wrong in {size} of cases." if metric == "error" else f"{where} its {metric} is {size}."
+def _nested_words(comparison: Comparison, name: str) -> str:
+    if len(comparison.ranking()) == 1:
+        return f"{name} over the {comparison.n_folds} folds, where nothing was chosen"
+    if comparison.is_forward:
+        return (
+            f"nested {name}: each stretch of time from the second on judged by the method that is best on earlier ones"
+        )
+    return f"nested {name}: each fold judged by the method that is best on the others"
+
+
+def _headline(found: Evidence, comparison: Comparison, held_out: Figures, nested: Figures) -> str:
+    """What to use and how much it errs; no recommendation of what is no better than no model."""
+    n, name, blind = len(comparison.ranking()), comparison.winner, _blind_words(comparison.metric)
+    first = nested if np.isnan(held_out.value) else held_out
+    size = _sentence(found, comparison, first)
+    of = f"the {n} methods compared"
+    is_worse = bool(first.value >= first.blind)
+    if name == "constant":
+        return f"None of {of} beats {blind}: {size}." if n > 1 else f"The one method compared is {blind}: {size}."
+    if is_worse and not nested.is_clear:
+        who = f"None of {of} beats {blind}" if n > 1 else f"{name} does not beat {blind}"
+        best = f"the best of them, {name}, has" if n > 1 else "it has"
+        return f"{who}: {best} {_beside(found, comparison, first)}."
+    chosen = f"Of {of}, the one to use is {name}" if n > 1 else f"The one method compared is {name}"
+    if np.isnan(first.blind) or first.is_clear or (nested.is_clear and not is_worse):
+        return f"{chosen}: {size}."
+    least = f"Of {of}, {name} errs least" if n > 1 else chosen
+    return f"{least}, but it is not clearly better than {blind}: {_beside(found, comparison, first)}."
+
+
+def _sentence(found: Evidence, comparison: Comparison, first: Figures) -> str:
+    metric, name = comparison.metric, _metric_name(found, comparison.metric)
+    size = _with_error(metric, first.value, first.error)
+    if np.isnan(comparison.held_out_scores.get(metric, np.nan)):
+        return f"its nested {name} is {size}"
+    where = f"on {count(comparison.held_out.size, 'row')} that took no part in the choice"
+    return f"{where} it is wrong in {size} of cases" if name == "error" else f"{where} its {name} is {size}"
+
+
+def _beside(found: Evidence, comparison: Comparison, first: Figures) -> str:
+    metric = comparison.metric
+    where = f"on {count(comparison.held_out.size, 'row')} that took no part in the choice"
+    if np.isnan(comparison.held_out_scores.get(metric, np.nan)):
+        where = "over the folds (nested)"
+    size = _with_error(metric, first.value, first.error)
+    return f"{_article(_metric_name(found, metric))} of {size} {where}, against {shown(metric, first.blind)}"
+
+
+def _article(name: str) -> str:
+    return f"an {name}" if name[0] in "aeiou" or name.startswith("rmse") else f"a {name}"
+
+
+def _metric_name(found: Evidence, metric: str) -> str:
+    return metric if found.weight is None else f"weighted {metric}"
+
+
+def _leak_words(found: Evidence) -> list[str]:
+    leaks = [] if found.notes is None else [f"“{clip(name)}”" for name in found.notes.leaks]
+    if not leaks:
+        return []
+    each = "it is" if len(leaks) == 1 else "they are"
+    return [
+        f"But {listing(leaks)} alone nearly {'gives' if len(leaks) == 1 else 'give'} the target away: if {each} known "
+        "only after the target, this figure is too good to be true."
+    ]
+
+
+# --- beside no model --------------------------------------------------------------------------------------------------
+
+
+def _held_out(found: Evidence, comparison: Comparison) -> Figures:
+    value = comparison.held_out_scores.get(comparison.metric, np.nan)
+    blind = np.nan
+    if comparison.held_out.size:
+        blind = _blind_loss(found, comparison.metric, comparison.rows, comparison.held_out)
+    return Figures(value, comparison.held_out_error_se, blind)
+
+
+def _nested(found: Evidence, comparison: Comparison) -> Figures:
+    """The blind loss is that of each fold by the answer that suits the rows before it was judged, as of any method."""
+    losses = list[float]()
+    for k in range(comparison.n_folds):
+        is_known = comparison.fold < k if comparison.is_forward else comparison.fold != k
+        train, test = comparison.rows[is_known], comparison.rows[comparison.fold == k]
+        losses.append(_blind_loss(found, comparison.metric, train, test) if train.size and test.size else np.nan)
+    is_short = comparison.is_forward and len(comparison.ranking()) > 1  # then nothing chooses for the first stretch
+    blind = float(np.mean(losses[1:] if is_short else losses))
+    return Figures(comparison.nested_error, comparison.nested_se, blind)
+
+
+def _blind_loss(found: Evidence, metric: str, train: Any, test: Any) -> float:
+    """The loss on `test` of the one answer that suits `train` best: the commonest class and the shares, or the mean."""
+    weight = np.ones(found.n_rows) if found.weight is None else found.weight
+    if weight[train].sum() <= 0.0 or weight[test].sum() <= 0.0:
+        return np.nan
+    if not found.is_classifier:
+        truth = found.y.astype(np.float64)
+        mean = float(np.average(truth[train], weights=weight[train]))
+        return row_loss(metric, truth[test], Answers(None, np.full(len(test), mean), sure=True), weight[test])
+    shares = np.bincount(found.codes[train], weight[train], len(found.classes)) / weight[train].sum()
+    said = Answers(np.full(len(test), shares.argmax()), np.tile(shares, (len(test), 1)), sure=True)
+    return row_loss(metric, found.codes[test], said, weight[test])
+
+
+def _blind_words(metric: str) -> str:
+    if metric in ERROR_LIKE:
+        return "always answering the commonest class"
+    if metric in ("log loss", "brier score", "1 - auc"):
+        return "always answering the shares of the classes"
+    return "always answering the mean"
+
+
+def _baseline(metric: str, name: str, blind: float) -> Tile:
+    """What answering without looking would give."""
+    return Tile(shown(metric, blind), f"{name} of {_blind_words(metric)}, on the same rows")
 
 
 def _with_error(metric: str, value: float, error: float) -> str:
@@ -71,14 +190,16 @@ def paired_difference(one: MethodResult, other: MethodResult) -> tuple[float, fl
     return float(difference.mean()), float(stderr(difference[np.newaxis]))
 
 
-def _lead(comparison: Comparison, rivals: list[MethodResult]) -> list[str]:
+def _lead(comparison: Comparison) -> list[str]:
     """Is the winner better than the next one by more than chance would give?"""
-    order = sorted(rivals, key=lambda result: float(np.nanmean(result.errors)))
+    rivals = comparison.ranking()
     winner = next((r for r in rivals if r.name == comparison.winner), None)
-    others = [r for r in order if r.name != comparison.winner]
-    if winner is None or not others:
+    others = [r for r in rivals if r.name != comparison.winner]
+    if winner is None or not others or winner.name == "constant":  # then the headline says all
         return []
     lead, error = paired_difference(others[0], winner)
+    if lead == 0.0 and not error > 0.0:
+        return [f"{others[0].name} errs exactly as much, fold by fold: take whichever of the two suits better."]
     size = _with_error(comparison.metric, lead, error)
     is_sure = bool(lead > 2.0 * error)
     word = (
@@ -86,11 +207,11 @@ def _lead(comparison: Comparison, rivals: list[MethodResult]) -> list[str]:
         if is_sure
         else "within what chance gives: take whichever of the two suits better."
     )
-    return [f"Its lead over {others[0].name}, fold by fold, is {size}: {word}"]
+    return [f"Its lead over {others[0].name}, fold by fold, is {size}, {word}"]
 
 
 def _doubts(found: Evidence, comparison: Comparison) -> list[str]:
-    notes = _beside_no_model(found, comparison)
+    notes = list[str]()
     failed = [r.name for r in comparison.results if r.status != "done"]
     if failed:
         is_short = any(r.status == "out of time" for r in comparison.results)
@@ -99,38 +220,13 @@ def _doubts(found: Evidence, comparison: Comparison) -> list[str]:
     if 0 < comparison.held_out.size < 200:
         notes.append(
             f"{count(comparison.held_out.size, 'row')} held out are few: read the error with its standard error, "
-            "and look at the nested figure beside it."
+            "and look at the figure over the folds beside it."
         )
     if comparison.held_out.size:
         notes.append(f"The model beside this page was fitted once more, on all {count(found.n_rows, 'row')}.")
     else:
-        notes.append("No rows were held out: the nested figure is the only one that did not choose the winner.")
+        notes.append("No rows were held out: the figure over the folds is the only one that did not choose the winner.")
     return notes
-
-
-def _beside_no_model(found: Evidence, comparison: Comparison) -> list[str]:
-    """A warning where the winner is hardly better than answering without looking."""
-    blind = _blind_loss(found, comparison.metric)
-    value, error = comparison.held_out_scores.get(comparison.metric, np.nan), comparison.held_out_error_se
-    if not value + 2.0 * error >= blind or comparison.winner == "constant":
-        return []
-    return ["That is not clearly better than answering without looking at the columns: do not rely on it yet."]
-
-
-def _blind_loss(found: Evidence, metric: str) -> float:
-    """The loss of always answering the commonest class, or the mean; nan for other metrics."""
-    if found.is_classifier and metric == "error":
-        codes = found.codes[found.codes >= 0]
-        return 1.0 - float(np.bincount(codes).max() / max(codes.size, 1))
-    if not found.is_classifier and metric == "rmse":
-        return float(np.std(found.y.astype(np.float64)))
-    return np.nan
-
-
-def _baseline(found: Evidence, metric: str) -> Tile:
-    """What answering without looking would give."""
-    what = "error of always answering the commonest class" if metric == "error" else "rmse of always answering the mean"
-    return Tile(shown(metric, _blind_loss(found, metric)), what)
 
 
 # --- of a single model -----------------------------------------------------------------------------------------------
@@ -141,24 +237,40 @@ def _of_model(found: Evidence) -> Section:
     metric, value, error = loss_of(judged)
     size = _with_error(metric, value, error)
     n = count(judged.rows.size, "row")
-    where = {"new rows": f"on {n} it had not seen", "out of bag": f"out of bag on {n}"}.get(
-        judged.source, f"on the {n} it was fitted on"
-    )
-    name = found.method
-    sentence = (
-        f"This {name} is wrong in {size} of cases {where}."
-        if metric == "error"
-        else f"This {name} has a root mean squared error of {size} {where}."
-    )
+    where = {
+        "new rows": f"on {n} it had not seen",
+        "other rows": f"on {n} that it may have seen or not",
+        "out of bag": f"out of bag on {n}",
+    }.get(judged.source, f"on the {n} it was fitted on")
+    blind = _blind_of(judged, metric)
+    sentence = _of_model_in_words(found.method, metric, Figures(value, error, blind), where)
     if not judged.is_honest:
         sentence = (
-            f"How often this {name} errs cannot be said from these rows: it was fitted on all of them. Pass rows that "
-            "it has not seen, or ask for a comparison."
+            f"How often this {found.method} errs cannot be said from these rows: it was fitted on all of them. Pass "
+            "rows that it has not seen, or ask for a comparison."
         )
     own = size if judged.is_honest else shown(metric, value)  # the spread of what is no estimate means nothing
     flattering = "" if judged.is_honest else ", which flatters it"
-    tiles = [Tile(own, f"{metric} {where}{flattering}"), _baseline(found, metric)]
-    return Section("verdict", "Verdict", sentence, tuple(t for t in tiles if "—" not in t.value))
+    tiles = [Tile(own, f"{metric} {where}{flattering}"), _baseline(metric, metric, blind)]
+    notes = (found.notes.of_rows,) if found.notes is not None and found.notes.of_rows else ()
+    return Section("verdict", "Verdict", sentence, tuple(t for t in tiles if "—" not in t.value), notes=notes)
+
+
+def _of_model_in_words(method: str, metric: str, figures: Figures, where: str) -> str:
+    size, blind = _with_error(metric, figures.value, figures.error), shown(metric, figures.blind)
+    own = f"is wrong in {size} of cases" if metric == "error" else f"has a root mean squared error of {size}"
+    if figures.value >= figures.blind:
+        return f"This {method} is no better than {_blind_words(metric)}: it {own} {where}, against {blind}."
+    return f"This {method} {own} {where}."
+
+
+def _blind_of(judged: Judged, metric: str) -> float:
+    """The error of one answer to the rows judged, the one that suits them best."""
+    if not judged.rows.size:
+        return np.nan
+    if metric == "error":
+        return 1.0 - float(np.bincount(judged.truth).max() / judged.rows.size)
+    return float(np.std(judged.truth))
 
 
 def loss_of(judged: Judged) -> tuple[str, float, float]:
@@ -166,7 +278,8 @@ def loss_of(judged: Judged) -> tuple[str, float, float]:
     n = judged.rows.size
     if judged.truth.dtype.kind in "iu":
         share = float(np.mean(judged.truth != judged.answer))
-        return "error", share, float(np.sqrt(share * (1.0 - share) / max(n, 1)))
+        spread = share if 0.0 < share < 1.0 else 1.0 / (n + 2.0)  # none wrong, or all: few rows prove it not (Laplace)
+        return "error", share, float(np.sqrt(spread * (1.0 - spread) / max(n, 1)))
     square = (judged.truth - judged.answer) ** 2
     rmse = float(np.sqrt(square.mean()))
     return "rmse", rmse, float(square.std() / np.sqrt(max(n, 1)) / (2.0 * rmse)) if rmse > 0.0 else 0.0

@@ -29,18 +29,25 @@ def number(value: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def percent(share: float, digits: int = 2) -> str:
-    """A share in percent, with at most two places after the point.
+def percent(share: float) -> str:
+    """A share that was measured, in percent with one place after the point; two where one would show next to nothing.
 
-    >>> percent(0.0432), percent(0.5), percent(0.98765), percent(float("nan"))
-    ('4.3\u202f%', '50\u202f%', '98.8\u202f%', '—')
+    >>> percent(0.0432), percent(0.5), percent(0.0004), percent(float("nan"))
+    ('4.3\u202f%', '50.0\u202f%', '0.04\u202f%', '—')
     """
     if math.isnan(share):
         return "—"
     value = 100.0 * share
-    places = 2 if 0 < abs(value) < 1 else 1 if abs(value) < 99.95 else 0
-    text = f"{value:.{min(places, digits)}f}"
-    return (text.rstrip("0").rstrip(".") if "." in text else text) + f"{THIN}%"
+    return f"{value:.{2 if 0 < abs(value) < 0.095 else 1}f}{THIN}%"
+
+
+def level(share: float) -> str:
+    """A share that somebody chose, such as a coverage.
+
+    >>> level(0.9), level(0.975)
+    ('90\u202f%', '97.5\u202f%')
+    """
+    return f"{100.0 * share:.4g}{THIN}%"
 
 
 def plus_minus(value: str, error: str) -> str:

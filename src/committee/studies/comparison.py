@@ -90,6 +90,16 @@ class Comparison(NamedTuple):
     seconds: float
     plan: dict[str, Any]  # what was run
 
+    @property
+    def is_forward(self) -> bool:
+        """Whether the folds are stretches of time, each judged by what learned from those before it."""
+        return self.plan.get("folds") == "forward in time"
+
+    @property
+    def n_folds(self) -> int:
+        """The folds that methods were judged on; in time, the first stretch is only learned from."""
+        return int(self.fold.max()) + 1
+
     def result(self, name: str) -> MethodResult:
         """The result of one method."""
         return next(result for result in self.results if result.name == name)
@@ -513,8 +523,13 @@ def _held_out_scores(estimator: Any, problem: _Problem, groups: Any) -> tuple[di
 
 
 def _nested_errors(results: Sequence[MethodResult], forward: bool) -> Floats:
-    """For each fold the loss of the method that is best on the other folds (in time: on the earlier ones)."""
+    """For each fold the loss of the method that is best on the other folds (in time: on the earlier ones).
+
+    Where there is one method only, nothing is chosen: its losses are those of all folds.
+    """
     errors = np.array([result.errors for result in results if result.status == "done"])
+    if len(errors) == 1:
+        return errors[0]
     nested = np.full(errors.shape[1], np.nan)
     for k in range(nested.size):
         others = np.arange(k) if forward else np.delete(np.arange(nested.size), k)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -20,10 +21,11 @@ from click.testing import CliRunner, Result
 from committee.cli import main
 from committee.cli.comparing import Request, all_methods, split_names
 from committee.cli.demo import write_sample
+from committee.cli.known_rows import packed, row_hashes, training_places, unpacked
 from committee.cli.models import read_model, thinned
 from committee.cli.predicting import Wish, interval_ends, predict_frame
 from committee.cli.showing import left_out
-from committee.storage import load_model
+from committee.storage import load_model, save_model
 from committee.studies.comparison import Comparison
 from committee.studies.methods import METHODS
 
@@ -201,9 +203,71 @@ def test_report_of_a_model_file(classes: Made, tmp_path: Path):
     assert result.exit_code == 0, result.output
     assert "the rows it was fitted on" in result.output
     assert "<html" in page.read_text()
-    fewer = tmp_path / "new.csv"
-    pl.read_csv(classes.table)[:100].write_csv(fewer)
-    assert "rows that it was not fitted on" in run("report", classes.model, fewer, "-o", page).output
+
+
+def test_report_knows_training_rows_in_any_order_and_number(classes: Made, tmp_path: Path):
+    page, table, whole = tmp_path / "page.html", tmp_path / "other.csv", pl.read_csv(classes.table)
+    new = whole.with_columns(pl.col("x") + 0.125).filter(pl.col("x").is_not_null())
+
+    def report(frame: pl.DataFrame) -> tuple[str, str]:
+        frame.write_csv(table)
+        result = run("report", classes.model, table, "-o", page)
+        assert result.exit_code == 0, result.output
+        return result.output, page.read_text()
+
+    for same in (whole.sort("x"), pl.concat([new[:1], whole])):
+        said, text = report(same)
+        assert said.startswith("the rows it was fitted on")
+        assert "had not seen" not in text
+    said, text = report(whole[::3])
+    assert said.startswith("some of the rows it was fitted on")
+    assert "had not seen" not in text
+    assert "80 of its 240 training rows" in text
+    said, text = report(pl.concat([whole[:50], new[:60]]))
+    assert said.startswith("rows that it was not fitted on")
+    assert "on 60 rows it had not seen" in text
+    assert "50 rows of 110 are equal to rows that the model was fitted on" in text
+
+
+def test_report_of_a_model_file_that_does_not_tell_its_rows(classes: Made, tmp_path: Path):
+    known, old, page = read_model(str(classes.model)), tmp_path / "old.committee", tmp_path / "page.html"
+    save_model(known.model, old, metadata={"table": known.facts.to_json()})  # as before there were hashes
+    assert run("report", old, classes.table, "-o", page).output.startswith("the rows it was fitted on")
+    pl.read_csv(classes.table)[::3].write_csv(tmp_path / "part.csv")
+    assert "perhaps rows of it" in run("report", old, tmp_path / "part.csv", "-o", page).output
+    assert "may have seen or not" in page.read_text()
+    save_model(known.model, old, metadata={"table": known.facts.to_json(), "training rows": "8:AAAA"})
+    result = run("report", old, classes.table, "-o", page)
+    assert result.exit_code == 2
+    assert "damaged" in result.output
+
+
+def test_the_page_says_what_leaks_and_has_the_rows_of_the_file(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    y = np.where(x + rng.normal(size=300) > 0, "a", "b")
+    told = np.where(y == "a", 1.0, 2.0) + 0.01 * rng.normal(size=300)
+    gaps = [None if i < 40 else v for i, v in enumerate(y)]
+    pl.DataFrame({"x": x, "refund": told, "y": gaps}).write_csv(tmp_path / "t.csv")
+    out = tmp_path / "out"
+    options = (*FEW, "-o", out, "--no-bias-variance")
+    assert run("compare", tmp_path / "t.csv", "-t", "y", *options).exit_code == 0
+    assert "“refund” alone nearly gives the target away" in (out / "report.html").read_text()
+    assert run("compare", tmp_path / "t.csv", "-t", "y", "--drop", "refund", *options).exit_code == 0
+    text = (out / "report.html").read_text()
+    section = text[text.index('<section id="suspicious"') :]
+    rows = [int(row) for row in re.findall(r'<tr><td class="num">(\d+)</td>', section[: section.index("</section>")])]
+    assert rows
+    assert min(rows) >= 40
+
+
+def test_rows_are_known_by_short_hashes_too():
+    hashes = row_hashes(pl.DataFrame({"x": np.arange(100_001)}), np.zeros(100_001))
+    kept = unpacked(packed(hashes), hashes.size)
+    assert kept is not None
+    known, is_cut = kept
+    assert is_cut
+    np.testing.assert_array_equal(training_places(known, is_cut, hashes[5:8]), [5, 6, 7])
 
 
 def test_compare_writes_the_page_and_prints_json(numbers: Made, tmp_path: Path):

@@ -13,6 +13,7 @@ from committee import SVC, AdaBoostClassifier, DecisionTreeClassifier, RandomFor
 from committee.explain.forest_importances import KINDS, forest_importances
 from committee.explain.suspicious_rows import suspicious_rows
 from committee.parts.on_numbers import OnNumbersClassifier
+from committee.report import charts
 from committee.report.bias_variance import bias_variance
 from committee.report.calibration import bin_promises, calibration
 from committee.report.comparison import comparison
@@ -24,14 +25,15 @@ from committee.report.evidence import Evidence, TableNotes
 from committee.report.importances import importances
 from committee.report.intervals import crossed_coverage, intervals
 from committee.report.margins import margins
+from committee.report.page import render
 from committee.report.provenance import provenance
 from committee.report.residuals import residuals
-from committee.report.section import Figure, LeftOut, Section
+from committee.report.section import Figure, LeftOut, Section, table
 from committee.report.support_vectors import support_vectors
 from committee.report.suspicious import suspicious
 from committee.report.verdict import paired_difference, verdict
 from committee.studies.comparison import MethodResult
-from committee.theory.decomposition import decompose_squared_error
+from committee.theory.decomposition import decompose_squared_error, decompose_zero_one
 from committee.theory.margins import share_below
 from committee.voting.voting import VotingClassifier
 from tests.unit.report.pages import (
@@ -74,10 +76,10 @@ def test_the_verdict_is_of_rows_that_did_not_choose() -> None:
     assert "the one to use is random forest" in found.lead
     assert "on 42 rows" in found.lead
     assert "25" in found.lead
-    assert "20\u202f%" not in found.lead  # the error that chose it
+    assert "20.0\u202f%" not in found.lead  # the error that chose it
     assert [tile.value.replace("\xa0", " ") for tile in found.tiles[:2]] == [
-        "25\u202f% ± 5\u202f%",
-        "22\u202f% ± 3\u202f%",
+        "25.0\u202f% ± 5.0\u202f%",
+        "22.0\u202f% ± 3.0\u202f%",
     ]
     assert any("slow method" in note for note in found.notes)
 
@@ -88,15 +90,74 @@ def test_a_lead_within_chance_is_called_so(best: float, words: str) -> None:
     assert words in found.notes[0]
 
 
-def test_a_winner_that_is_no_better_than_no_model_is_called_so() -> None:
-    bad = glass_comparison()._replace(held_out_scores={"error": 0.6})
-    assert any("not clearly better" in note for note in made(verdict(of_forest(comparison=bad))).notes)
-    assert not any(
-        "not clearly better" in note for note in made(verdict(of_forest(comparison=glass_comparison()))).notes
-    )
-    nothing = bad.results[0]._replace(name="constant")
-    none = bad._replace(winner="constant", results=(nothing, *bad.results[1:]))
+def test_a_winner_that_is_no_better_than_no_model_is_not_recommended() -> None:
+    base = glass_comparison()._replace(nested_error=0.7, nested_se=0.05)
+    worse = made(verdict(of_forest(comparison=base._replace(held_out_scores={"error": 0.9}))))
+    assert worse.lead.startswith("None of the 2 methods compared beats always answering the commonest class: the best")
+    assert "to use" not in worse.lead
+    blind = worse.tiles[-1].value
+    assert f"against {blind}" in worse.lead
+    near = made(verdict(of_forest(comparison=base._replace(held_out_scores={"error": 0.75}))))
+    assert "random forest errs least, but it is not clearly better than always answering" in near.lead
+    assert "the one to use" in made(verdict(of_forest(comparison=glass_comparison()))).lead
+    nothing = base.results[0]._replace(name="constant")
+    none = base._replace(winner="constant", results=(nothing, *base.results[1:]))
     assert made(verdict(of_forest(comparison=none))).lead.startswith("None of the 2 methods")
+    alone = made(verdict(of_forest(comparison=none._replace(results=(nothing,)))))
+    assert alone.lead.startswith("The one method compared is always answering the commonest class")
+
+
+def test_no_model_at_all_is_judged_on_the_same_rows_with_the_same_weights() -> None:
+    glass, found = sample("glass"), glass_comparison()
+    weight = np.random.default_rng(0).integers(0, 5, len(glass.y)).astype(float)
+    plain, weighted = (made(verdict(of_forest(comparison=found, weight=each))).tiles[-1] for each in (None, weight))
+    for tile, w in ((plain, np.ones(weight.size)), (weighted, weight)):
+        labels = np.unique(glass.y)
+        commonest = labels[np.argmax([w[found.rows][glass.y[found.rows] == label].sum() for label in labels])]
+        error = np.average(glass.y[found.held_out] != commonest, weights=w[found.held_out])
+        assert tile.value == f"{100 * error:.1f}\u202f%"
+    assert "weighted error" in weighted.label
+    ozone, numbers = sample("ozone"), ozone_comparison()
+    y = np.asarray(ozone.y, np.float64)
+    rmse = np.sqrt(np.mean((y[numbers.held_out] - y[numbers.rows].mean()) ** 2))
+    assert made(verdict(of_numbers(comparison=numbers))).tiles[-1].value == f"{rmse:.2f}"
+
+
+def test_a_column_that_gives_the_target_away_is_in_the_verdict() -> None:
+    notes = TableNotes("glass.csv", "type", leaks=("refund",))
+    found = made(verdict(of_forest(comparison=glass_comparison(), table=notes)))
+    assert "“refund” alone nearly gives the target away" in found.lead
+
+
+def test_one_method_has_no_nested_choice_and_no_plural() -> None:
+    base = glass_comparison()
+    alone = base._replace(results=(base.results[1],))
+    told = made(verdict(of_forest(comparison=alone)))
+    assert told.lead.startswith("The one method compared is random forest")
+    assert "nested" not in told.tiles[1].label
+    assert made(comparison(of_forest(comparison=alone))).lead.startswith("1 method was fitted")
+
+
+def test_methods_that_err_alike_stand_in_the_order_of_the_ranking() -> None:
+    base = glass_comparison()
+    answers = base.results[0].out_of_fold
+    first = result("first listed", [0.3] * 4, answers, scores={"error": np.full(4, 0.3), "log loss": np.full(4, 0.9)})
+    better = first._replace(name="surer", scores={"error": np.full(4, 0.3), "log loss": np.full(4, 0.5)})
+    tied = base._replace(results=(first, better), winner="surer")
+    found = made(comparison(of_forest(comparison=tied)))
+    assert [row["name"] for row in rows_of(found.figures[0])] == ["surer", "first listed"]
+    assert [row[0] for row in found.tables[0].rows] == ["surer (chosen)", "first listed"]
+    assert "first listed errs exactly as much" in made(verdict(of_forest(comparison=tied))).notes[0]
+
+
+def test_folds_forward_in_time_are_counted_without_the_first_stretch() -> None:
+    base = glass_comparison()
+    first = np.arange(base.rows.size) < 30
+    forward = base._replace(fold=np.where(first, -1, base.fold), plan={"folds": "forward in time"})
+    found = of_forest(comparison=forward)
+    assert "the same 4 stretches of time" in made(comparison(found)).lead
+    assert "Every row is answered" not in found.judged.words
+    assert "Every stretch of time but the first" in found.judged.words
 
 
 def test_a_model_alone_is_judged_out_of_bag_or_not_at_all() -> None:
@@ -114,9 +175,11 @@ def test_methods_stand_in_the_order_of_their_errors() -> None:
     found = made(comparison(of_forest(comparison=glass_comparison())))
     assert [row["name"] for row in rows_of(found.figures[0])] == ["random forest", "pruned tree"]
     assert rows_of(found.figures[0])[0]["value"] == pytest.approx(0.2)
-    assert found.tables[0].rows[-1][0] == "slow method"
-    assert found.tables[0].rows[-1][-2:] == ("out of time", "it would take too long")
-    assert "comparison" in found.notes[0] or "flatters" in found.notes[0]
+    assert found.tables[0].rows[-1][0] == "slow method (out of time)"
+    assert found.notes[0] == "slow method, out of time: it would take too long."
+    assert found.lead.startswith("2 methods were fitted and judged on the same 4 folds")
+    assert "1 other could not be judged" in found.lead
+    assert "flatters" in found.notes[1]
     assert "one model" in left_out(comparison(of_forest()))
 
 
@@ -287,7 +350,7 @@ def test_intervals_of_the_model_itself_are_judged_on_new_rows() -> None:
     found = made(intervals(Evidence(half, new, truth, is_training=False)))
     low, high = half.predict_interval(new).T
     share = 100.0 * np.mean((low <= truth) & (truth <= high))
-    assert f"promise 90\u202f% and hold {share:.1f}".removesuffix(".0") in found.notes[-1]
+    assert f"promise 90.0\u202f% and hold {share:.1f}" in found.notes[-1]
 
 
 def test_intervals_of_few_rows_say_what_they_cannot_promise() -> None:
@@ -360,8 +423,17 @@ def test_bias_and_variance_are_the_parts_given() -> None:
     assert parts["tree", "bias"] == pytest.approx(1.0, abs=0.1)
     assert parts["tree", "variance"] == pytest.approx(0.25, abs=0.1)
     assert parts["tree", "noise"] == 0.25
-    assert "line has the smallest bias" in found.lead
+    assert "the smallest bias and the smallest variance are those of line" in found.lead
     assert "not asked for" in left_out(bias_variance(of_forest()))
+
+
+def test_parts_below_zero_are_explained_and_none_at_all_is_left_out() -> None:
+    truth = np.zeros(40, np.int64)
+    mostly_wrong = np.where(np.arange(30)[:, None] < 20, 1, 0) * np.ones((1, 40), np.int64)
+    study = {"tree": decompose_zero_one(mostly_wrong, truth)}
+    assert any("below zero is no slip" in note for note in made(bias_variance(of_forest(bias_variance=study))).notes)
+    perfect = {"tree": decompose_zero_one(np.zeros((30, 40), np.int64), truth)}
+    assert "nothing to take apart" in left_out(bias_variance(of_forest(bias_variance=perfect)))
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
@@ -383,7 +455,7 @@ def test_odd_things_in_a_table_are_told() -> None:
     assert "1 row repeats another one" in text
     assert "1 pair of rows with the same features differ in the target" in text
     assert "fewer than 10 rows (y)" in text
-    assert "90\u202f% of the rows are x" in text
+    assert "90.0\u202f% of the rows are x" in text
     assert made(data_warnings(of_numbers())).tiles[0].value == "361"
     told = made(data_warnings(Evidence(model, X, y, table=TableNotes("t.csv", "y", ("1 row is a copy",))))).notes
     assert told[0] == "1 row is a copy"
@@ -404,6 +476,43 @@ def test_suspicious_rows_are_those_of_explain() -> None:
     of_number = made(suspicious(of_numbers()))
     worst = np.abs(number_residuals()).argmax()
     assert of_number.tables[0].rows[0][0] == str(worst)
+
+
+def test_suspicious_rows_have_the_numbers_of_the_file() -> None:
+    plain = made(suspicious(of_numbers())).tables[0].rows
+    in_file = np.arange(len(sample("ozone").y)) * 2 + 5
+    found = made(suspicious(of_numbers(table=TableNotes("o.csv", "ozone", rows=in_file)))).tables[0].rows
+    assert [int(row[0]) for row in found] == [2 * int(row[0]) + 5 for row in plain]
+
+
+def test_a_part_of_the_training_rows_gets_its_own_answers_out_of_bag() -> None:
+    glass, some = sample("glass"), np.array([9, 3, 40, 41])
+    part = Evidence(forest(), glass.X.iloc[some], glass.y[some], is_training=False, training_places=some)
+    assert part.judged.source == "out of bag"
+    np.testing.assert_array_equal(part.judged.shares, forest().oob_decision_function_[some])
+    unknown = Evidence(forest(), glass.X.iloc[some], glass.y[some], is_training=None)
+    assert "may have seen or not" in made(verdict(unknown)).lead
+    learned = Evidence(booster(), sample("sonar").X.iloc[some], sample("sonar").y[some], is_training=False,
+                       training_places=some)  # fmt: skip
+    assert "cannot be said" in made(verdict(learned)).lead
+
+
+def test_a_model_that_looks_at_no_column_has_no_importances() -> None:
+    glass = sample("glass")
+    constant = DecisionTreeClassifier(max_depth=1, min_impurity_decrease=1e9).fit(glass.X, glass.y)
+    assert "without looking" in left_out(importances(Evidence(constant, glass.X, glass.y)))
+
+
+def test_residuals_beyond_the_histogram_are_named() -> None:
+    evidence = of_numbers()
+    found = figure(made(residuals(evidence)), "chart-residual-histogram")
+    assert "the outermost bars hold the rows beyond them too" in found.title
+    assert any("beyond the chart" in cell for row in found.table.rows for cell in row)
+
+
+def test_the_loss_of_squared_errors_is_called_half_of_them() -> None:
+    found = made(error_curves(Evidence(gradient(), sample("ozone").X, sample("ozone").y)))
+    assert "The loss is half the mean squared error." in found.lead
 
 
 def number_residuals() -> Any:
@@ -446,3 +555,15 @@ def test_the_lead_of_the_winner_has_the_standard_error_of_folds_that_share_rows(
     lead, error = paired_difference(one, other)
     assert lead == pytest.approx(difference.mean())
     assert error == pytest.approx(np.sqrt((1 / 4 + 1 / 3) * difference.var(ddof=1)))
+
+
+def test_thousands_are_written_out_on_the_axis_of_the_methods() -> None:
+    spec = charts.dots(["a", "b"], np.array([4e3, 5e3]), np.array([10.0, 10.0]), 0, "rmse", False)
+    assert spec["layer"][0]["encoding"]["x"]["axis"]["format"] == ",~r"
+
+
+def test_only_the_card_shows_yes_and_no_as_answers() -> None:
+    cells = table("Rows", "name|said", [("a", "yes")])
+    for is_card in (False, True):
+        section = Section("some", "Some", "", tables=(cells._replace(is_card=is_card),))
+        assert ('<span class="badge">yes' in render(of_forest(), [section], "Title")) == is_card

@@ -296,3 +296,11 @@ def test_no_error_among_few_rows_is_no_certainty():
     n = found.held_out.size
     assert found.held_out_scores["error"] == 0.0
     assert found.held_out_error_se == pytest.approx(np.sqrt((n + 1.0) / (n + 2.0) ** 2 / n))
+
+
+def test_one_method_forward_in_time_keeps_all_its_folds_in_the_nested_figure():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    found, _ = compare(X, (X[:, 0] > 0).astype(int), methods=["pruned tree"], times=np.arange(120), cv=4)
+    assert found.nested_error == pytest.approx(found.results[0].errors.mean())
+    assert found.n_folds == 4
