@@ -21,9 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
+from committee.base.callers import level_of_caller
+from committee.base.rng import RandomState
 from committee.svm.kernel_functions import Gamma
 from committee.svm.kernel_machine import BaseKernelMachine
 from committee.svm.kernel_rows import KernelRows
+from committee.svm.large_machine import ClassWeight
 from committee.svm.machine import Machine, make_machine
 from committee.svm.multi_class import MultiClass
 from committee.svm.smo import Problem, Solution
@@ -54,7 +57,7 @@ def nu_svc_problem(y: Floats, weight: Floats, nu: float) -> Problem:
             f"rows cannot be so large a share of the errors. Lowered to {2.0 * share / total:.4g} for this pair; lower "
             "nu yourself.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=level_of_caller(),
         )
     start = np.zeros(y.size)
     for side in sides:
@@ -75,9 +78,9 @@ def nu_svr_problem(target: Floats, upper: Floats, nu: float) -> Problem:
 class NuSVC(BaseSVC):
     """Support vector classifier with a bound nu on the share of margin errors (I-2, I-6).
 
-    Parameters have scikit-learn's names and meanings; those beyond are explained at `SVC`. There is no `class_weight`
-    (both classes have the same sum of coefficients whatever their weights; scikit-learn's has no effect) and no
-    `offset` (the levels of both classes fix it together with the margin).
+    Parameters have scikit-learn's names and meanings; those beyond are explained at `SVC`. There is no `offset` (the
+    levels of both classes fix it together with the margin). `class_weight` counts the rows of a class as
+    `sample_weight` does, in the shares that nu is about too; scikit-learn's has no effect.
 
     Examples
     --------
@@ -99,15 +102,19 @@ class NuSVC(BaseSVC):
         *,
         nu: float = 0.5,
         kernel: Any = "rbf",
-        degree: float = 3,
+        degree: int = 3,
         gamma: Gamma = "scale",
         coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
         tol: float = 1e-3,
         cache_size: float = 200.0,
+        class_weight: ClassWeight = None,
         scale: bool = False,
         multi_class: MultiClass = "ovo",
         decision_function_shape: Literal["ovo", "ovr"] = "ovr",
         break_ties: bool = True,
+        random_state: RandomState = None,
         max_iter: int = -1,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -117,12 +124,16 @@ class NuSVC(BaseSVC):
         self.degree = degree
         self.gamma: Gamma = gamma
         self.coef0 = coef0
+        self.shrinking = shrinking
         self.tol = tol
         self.cache_size = cache_size
+        self.class_weight: ClassWeight = class_weight
+        self.probability = probability
         self.scale = scale
         self.multi_class: MultiClass = multi_class
         self.decision_function_shape: Literal["ovo", "ovr"] = decision_function_shape
         self.break_ties = break_ties
+        self.random_state = random_state
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -163,9 +174,10 @@ class NuSVR(BaseSVR):
         nu: float = 0.5,
         C: float = 1.0,
         kernel: Any = "rbf",
-        degree: float = 3,
+        degree: int = 3,
         gamma: Gamma = "scale",
         coef0: float = 0.0,
+        shrinking: bool = True,
         tol: float = 1e-3,
         cache_size: float = 200.0,
         scale: bool = False,
@@ -179,6 +191,7 @@ class NuSVR(BaseSVR):
         self.degree = degree
         self.gamma: Gamma = gamma
         self.coef0 = coef0
+        self.shrinking = shrinking
         self.tol = tol
         self.cache_size = cache_size
         self.scale = scale
