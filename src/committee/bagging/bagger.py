@@ -12,7 +12,6 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.metrics import get_scorer
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,7 +38,7 @@ from committee.data.ensemble import TreeSum
 from committee.data.forest import PackedForest
 from committee.data.history import History
 from committee.data.prediction_only import kept_from_fit
-from committee.parts.answer_scores import score_answers
+from committee.parts.answer_scores import check_score, score_answers
 from committee.parts.available import available_if
 from committee.parts.members import Member, TreeMember, check_learner
 from committee.parts.memory import refuse_too_many_trees
@@ -234,8 +233,7 @@ class BaseBagging(BaseEnsemble):
 
     def _check_judge(self, sampling: Sampling, judges: Judges) -> None:
         """Refuse a score that is not known, and what needs rows outside the samples where there are none."""
-        if isinstance(self.oob_score, str):
-            get_scorer(self.oob_score)
+        check_score(self.oob_score)
         if not sampling.draws_all:
             return
         uses = [name for name, used in (
