@@ -489,6 +489,7 @@ class BaseForest(BaseEstimator):
         return self._as_estimator(self.trees_[index])
 
     def __iter__(self) -> Iterator[Any]:
+        self._need_trees()
         return iter(self.estimators_)
 
     @property
