@@ -272,8 +272,16 @@ def assert_same_fit(a: Any, b: Any) -> None:
 # --- scikit-learn's checks -------------------------------------------------------------------------------------------
 
 
+def cannot_hold(estimator: Any) -> dict[str, str]:
+    """The one check that cannot hold, which scikit-learn expects of its own NuSVC too."""
+    if not isinstance(estimator, NuSVC):
+        return {}
+    why = "both classes have the same sum of coefficients whatever their weights: none can be made to win everywhere"
+    return {"check_class_weight_classifiers": why}
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # toy data make perfect hypotheses
-@parametrize_with_checks(SETTINGS + LINEAR)  # without a list of expected failures
+@parametrize_with_checks(SETTINGS + LINEAR, expected_failed_checks=cannot_hold)
 def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 

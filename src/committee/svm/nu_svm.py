@@ -80,7 +80,8 @@ class NuSVC(BaseSVC):
 
     Parameters have scikit-learn's names and meanings; those beyond are explained at `SVC`. There is no `offset` (the
     levels of both classes fix it together with the margin). `class_weight` counts the rows of a class as
-    `sample_weight` does, in the shares that nu is about too; scikit-learn's has no effect.
+    `sample_weight` does, in the shares that nu is about too (scikit-learn's has no effect); both classes keep the same
+    sum of coefficients, so that a heavy class does not win everywhere.
 
     Examples
     --------

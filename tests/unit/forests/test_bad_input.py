@@ -722,7 +722,6 @@ def test_a_forest_of_several_targets_can_be_shown_and_has_an_out_of_bag_score(cl
     forest = cls(20, oob_score=True, random_state=0).fit(X, y)
     assert "predict" in dir(forest)
     assert cls.__name__ in forest._repr_html_()
-    assert not hasattr(forest, "estimators_")
-    with pytest.raises(ValueError, match="several targets"):
-        _ = forest.estimators_
+    assert not hasattr(forest, "trees_")
+    assert len(forest.estimators_) == 40
     assert forest.oob_score_ == pytest.approx(np.mean([each.oob_score_ for each in forest.outputs_]))
