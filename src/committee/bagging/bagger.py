@@ -111,7 +111,7 @@ class BaseBagging(BaseEnsemble):
         bootstrap_features: bool
         tree: TreeStrategy
         max_leaf_nodes: int | None
-        oob_score: bool | str | Callable[[Any, Any], float]
+        oob_score: bool | str | Callable[..., float]
         patience: int
         tol: float
         warm_start: bool

@@ -27,7 +27,7 @@ from committee.trees.decision_tree import (
     DecisionTreeRegressor,
 )
 
-OobScore = bool | str | Callable[[Any, Any], float]
+OobScore = bool | str | Callable[..., float]
 
 
 def _has_scores(self: Any) -> bool:
