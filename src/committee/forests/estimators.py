@@ -87,7 +87,8 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         return class_response(target, max(int(self.n_classes_), 2), weight, self.criterion)
 
     def _reweigh(self, rows: Rows) -> Callable[[Floats], Floats]:
-        chosen, target = self.class_weight, rows.target
+        chosen: Any = self.class_weight  # no list: `_read_target` refused it
+        target = rows.target
         if chosen is None:
             return lambda sample: sample
         if chosen == "balanced_subsample":
