@@ -11,9 +11,10 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
 from sklearn.base import clone
-from sklearn.metrics import get_scorer
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging.answering import all_answers, pack_members, sum_of_answers
@@ -39,7 +40,7 @@ from committee.data.ensemble import TreeSum
 from committee.data.forest import PackedForest
 from committee.data.history import History
 from committee.data.prediction_only import kept_from_fit
-from committee.parts.answer_scores import score_answers
+from committee.parts.answer_scores import check_score, score_answers
 from committee.parts.available import available_if
 from committee.parts.members import Member, TreeMember, check_learner
 from committee.parts.memory import refuse_too_many_trees
@@ -110,7 +111,7 @@ class BaseBagging(BaseEnsemble):
         bootstrap_features: bool
         tree: TreeStrategy
         max_leaf_nodes: int | None
-        oob_score: bool | str | Callable[[Any, Any], float]
+        oob_score: bool | str | Callable[..., float]
         patience: int
         tol: float
         warm_start: bool
@@ -168,6 +169,7 @@ class BaseBagging(BaseEnsemble):
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Bag.
 
@@ -177,18 +179,41 @@ class BaseBagging(BaseEnsemble):
         y : labels or numbers of shape (n_samples,)
         sample_weight : weights of the rows, optional; a whole weight counts as so many equal rows
         X_val, y_val, sample_weight_val : rows to judge every member on instead of out-of-bag rows, optional
+        fit_params : what else the base learner asks for (its `set_fit_request`), with metadata routing enabled; what
+            has a value for each row is handed on for the rows of the sample
         """
         self._validate_params()
         self._check_strategy()
         check_learner(self._weak(), self._kind)
+        metadata = self._route(fit_params)
         with all_or_nothing(self):
             task = self._read(X, y, sample_weight)
             sampling = self._sampling(task)
             judges = self._judges(task, X_val, y_val, sample_weight_val)
             self._check_judge(sampling, judges)
-            self._run(task, sampling, judges)
+            self._run(task, sampling, judges, metadata)
             self._keep_oob(judges.oob, sampling)
         return self
+
+    def get_metadata_routing(self) -> Any:
+        """Weights are the ensemble's own, by which it draws; anything else goes to the learner if it asks for it."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        weak = self._weak()
+        if hasattr(weak, "get_metadata_routing"):
+            router.add(estimator=weak, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        return router
+
+    def _route(self, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """What of the metadata the base learner is to be told."""
+        if not fit_params:
+            return {}
+        if not get_config()["enable_metadata_routing"]:
+            raise TypeError(
+                f"fit takes no {sorted(fit_params)}: what members are to be told besides sample_weight needs "
+                "sklearn.set_config(enable_metadata_routing=True) and the estimator's set_fit_request."
+            )
+        routed: Any = process_routing(self, "fit", **fit_params)
+        return dict(routed["estimator"].fit) if "estimator" in routed else {}
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Task:
         self.estimator_ = clone(self._weak())
@@ -237,8 +262,7 @@ class BaseBagging(BaseEnsemble):
 
     def _check_judge(self, sampling: Sampling, judges: Judges) -> None:
         """Refuse a score that is not known, and what needs rows outside the samples where there are none."""
-        if isinstance(self.oob_score, str):
-            get_scorer(self.oob_score)
+        check_score(self.oob_score)
         if not sampling.draws_all:
             return
         uses = [name for name, used in (
@@ -252,7 +276,7 @@ class BaseBagging(BaseEnsemble):
                 "bootstrap=True, or max_samples below 1.0."
             )
 
-    def _run(self, task: Task, sampling: Sampling, judges: Judges) -> None:
+    def _run(self, task: Task, sampling: Sampling, judges: Judges, metadata: dict[str, Any]) -> None:
         fingerprint = self._fingerprint(task, sampling)
         members = self._start(fingerprint)
         n_wanted = MOST_MEMBERS if self.n_estimators == "auto" else int(self.n_estimators)
@@ -262,7 +286,7 @@ class BaseBagging(BaseEnsemble):
                 "when warm_start=True."
             )
         seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[1:].tolist()
-        learn = make_learner(self._weak(), task, self.n_jobs)
+        learn = make_learner(self._weak(), task, self.n_jobs, metadata)
         is_tree = isinstance(self._weak(), BaseDecisionTree)
         threads = n_threads(self.n_jobs, task.X.size * n_wanted if is_tree else 2**62)
         turns = chain(

@@ -27,7 +27,7 @@ from committee.trees.decision_tree import (
     DecisionTreeRegressor,
 )
 
-OobScore = bool | str | Callable[[Any, Any], float]
+OobScore = bool | str | Callable[..., float]
 
 
 def _has_scores(self: Any) -> bool:
@@ -52,7 +52,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     combine : {"auto", "mean", "vote"}
         The mean of the members' class distributions or their vote; "auto" takes the mean where the learner has
         `predict_proba`.
-    oob_score : bool, name of a scorer or function of (y_true, y_pred)
+    oob_score : bool, a scorer or its name, or function of (y_true, y_pred)
         Keep the score of the out-of-bag answers in ``oob_score_``; True is the accuracy. ``oob_error_``,
         ``oob_decision_function_`` and the curve in ``history_`` are there anyhow.
     patience, tol : of "auto": stop once the best error of the last `patience` members is not lower than the best

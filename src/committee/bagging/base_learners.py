@@ -1,18 +1,21 @@
 """From the `estimator` parameter of a bagged model to a learner that is fitted on sample after sample.
 
 Trees of the engine are grown on a table that is coded once. Any other estimator is fitted on the rows of the sample,
-their counts as sample weights where it takes weights, else the rows repeated (A-7). Members answer with an array
+their counts as sample weights where it takes weights and `set_fit_request` does not forbid it, else the rows repeated
+(A-7). Members answer with an array
 [n, k]: class shares (votes are shares 0 and 1), or one number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
@@ -23,7 +26,7 @@ from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints
 from committee.data.tree import Tree
 from committee.parts.class_weights import reweighed
-from committee.parts.members import Answers, Member, TreeMember, predicted_codes
+from committee.parts.members import Answers, Member, TreeMember, predicted_codes, refuses_weights
 from committee.parts.memory import refuse_too_many_copies
 from committee.parts.pruning import cross_validate, deal_folds, prune, pruning_path
 from committee.parts.resampling import content_groups
@@ -117,12 +120,12 @@ class RegressorMember(NamedTuple):
 # --- learners ---------------------------------------------------------------------------------------------------------
 
 
-def make_learner(estimator: Any, task: Task, n_jobs: int | None) -> Learner:
-    """The learner for this estimator on these rows."""
+def make_learner(estimator: Any, task: Task, n_jobs: int | None, metadata: Mapping[str, Any] | None = None) -> Learner:
+    """The learner for this estimator on these rows; `metadata` is what else its fit is told, by row where it is so."""
     return (
         TreeLearner(estimator, task, n_jobs)
         if isinstance(estimator, BaseDecisionTree)
-        else EstimatorLearner(estimator, task)
+        else EstimatorLearner(estimator, task, metadata or {})
     )
 
 
@@ -213,24 +216,41 @@ def _columns_of(matrix: BinnedMatrix, features: Indices) -> BinnedMatrix:
 class EstimatorLearner:
     """Any scikit-learn estimator, by weights or on repeated rows."""
 
-    def __init__(self, estimator: Any, task: Task) -> None:
-        self.estimator, self.task, self.labels = estimator, task, task.labels
+    def __init__(self, estimator: Any, task: Task, metadata: Mapping[str, Any]) -> None:
+        self.estimator, self.task, self.labels, self.metadata = estimator, task, task.labels, metadata
+        self.takes_weights = has_fit_parameter(estimator, "sample_weight") and not refuses_weights(estimator)
+        self.settings = get_config()  # those of this thread: others would not know of them
 
     def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member:
+        with config_context(**self.settings):
+            return self._learn(counts, features, seed)
+
+    def _learn(self, counts: Floats, features: Indices | None, seed: int) -> Member:
         rows = np.flatnonzero(counts > 0.0)
         fresh: Any = clone(self.estimator)
         fresh.set_params(**{name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")})
         if self.task.classes is not None and np.ptp(self.task.target[rows]) == 0:
             # Many classifiers refuse to learn a single class.
-            fresh = DummyClassifier(strategy="most_frequent")
-        if has_fit_parameter(fresh, "sample_weight"):
-            fresh.fit(self._table(rows, features), self.labels[rows], sample_weight=counts[rows])
+            fresh = DummyClassifier(strategy="most_frequent").fit(self._table(rows, features), self.labels[rows])
+        elif self.takes_weights:
+            told = self._told(rows)
+            fresh.fit(self._table(rows, features), self.labels[rows], sample_weight=counts[rows], **told)
         else:
             rows = self._repeated(rows, counts)
-            fresh.fit(self._table(rows, features), self.labels[rows])
+            fresh.fit(self._table(rows, features), self.labels[rows], **self._told(rows))
         if self.task.classes is None:
             return RegressorMember(fresh, features)
         return ClassifierMember(fresh, self.task.classes, self.task.is_soft, features)
+
+    def _told(self, rows: Indices) -> dict[str, Any]:
+        """The metadata of some rows."""
+        n = len(self.task.X)
+        return {
+            name: np.asarray(value)[rows]
+            if hasattr(value, "__len__") and not isinstance(value, str) and len(value) == n
+            else value
+            for name, value in self.metadata.items()
+        }
 
     def _repeated(self, rows: Indices, counts: Floats) -> Indices:
         if not np.array_equal(counts, np.rint(counts)):

@@ -6,15 +6,18 @@ Where scikit-learn has a check, it is scikit-learn's that speaks, so that its us
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import Any, NoReturn
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
+from committee.base.callers import level_of_caller
 from committee.base.columns import ANY_DTYPE, Columns, encode, fit_encode, open_table
 from committee.base.reading import (
     CAST_ADVICE,
@@ -86,11 +89,24 @@ def read_targets_regression(y: Any, n: int) -> NDArray[np.float64]:
     _require_targets(y, "pass one target per row")
     target = check_array(_plain_values(y, "y"), ensure_2d=False, input_name="y", **ANY_DTYPE)
     if target.ndim != 2 or target.shape[1] == 1:
-        target = column_or_1d(target, warn=True)
+        target = _as_row(target)
     _check_length(n, target.shape[0], "y", "pass one target per row")
     target = _as_float64(target, "y")
     check_array(target, ensure_2d=False, input_name="y")
     return target
+
+
+def _as_row(values: Any) -> NDArray[Any]:
+    """One dimension; a column is taken with scikit-learn's warning, which points at the user's line here."""
+    row = column_or_1d(values)
+    if np.asarray(values).ndim == 2:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), "
+            "for example using ravel().",
+            DataConversionWarning,
+            stacklevel=level_of_caller(),
+        )
+    return row
 
 
 def read_one_target(y: Any, n: int, taker: str) -> NDArray[np.float64]:
@@ -112,7 +128,7 @@ def read_one_target(y: Any, n: int, taker: str) -> NDArray[np.float64]:
 def read_targets_classification(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The sorted classes, and for each row the position of its class among them."""
     _require_targets(y, "pass one label per row")
-    labels = column_or_1d(_plain_values(y, "y"), warn=True)
+    labels = _as_row(_plain_values(y, "y"))
     _check_length(n, labels.shape[0], "y", "pass one label per row")
     if labels.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(label, str) for label in y):
         labels = np.array(y, dtype=object).ravel()  # a number or nan among strings must not turn into a string

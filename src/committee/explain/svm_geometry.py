@@ -13,7 +13,6 @@ squared hinge (the default of LinearSVC) has no bound and a_i = 2 C_i xi_i: all 
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
@@ -194,7 +193,7 @@ def _codes(model: Any, y: Any) -> Rows:
 
 def _rows_of(model: Any, codes: Rows, weight: Floats, machine: int) -> tuple[Rows, TwoSides, Floats]:
     """Rows that a machine was trained on, its classes, and y = +1 or -1 of these rows."""
-    plan = machine_plan(len(model.classes_), "ovr" if isinstance(model, LinearSVC) else model.multi_class)
+    plan = machine_plan(len(model.classes_), "ovr") if isinstance(model, LinearSVC) else model.plan_()
     if not 0 <= machine < len(plan):
         raise ValueError(f"machine must lie in 0..{len(plan) - 1}, the machines of this model; got {machine}.")
     sides = plan[machine]
@@ -208,12 +207,10 @@ def _rows_of(model: Any, codes: Rows, weight: Floats, machine: int) -> tuple[Row
 
 
 def machine_values(model: Any, X: Any) -> Floats:
-    """f of all machines of a model, [n, M]."""
-    asked = model
+    """f of all machines of a model, [n, M], in float64."""
     if not isinstance(model, LinearSVC):
-        asked = copy(model)
-        asked.decision_function_shape = "ovo"
-    return np.asarray(asked.decision_function(X)).reshape(len(X), -1)
+        return model.exact_values(X)
+    return np.asarray(model.decision_function(X)).reshape(len(X), -1)
 
 
 def _kernel(model: SVC | NuSVC, X: Any, codes: Rows, weight: Floats, place: Rows, side: Floats, machine: int) -> _Dual:

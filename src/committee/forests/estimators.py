@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from committee.parts.row_samples import Sampler
 
 Floats = NDArray[np.float64]
-ClassWeight = Mapping[Any, float] | Literal["balanced", "balanced_subsample"] | None
+ClassWeight = Mapping[Any, float] | Sequence[Mapping[Any, float]] | Literal["balanced", "balanced_subsample"] | None
+"""A list has a weight for each class of each output."""
 
 
 class BaseForestClassifier(ClassifierMixin, BaseForest):
@@ -38,7 +39,7 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         **BaseForest._parameter_constraints,
         "criterion": [StrOptions({"gini", "entropy", "log_loss"})],
         "bootstrap": ["boolean", StrOptions({"balanced"})],
-        "class_weight": [dict, StrOptions({"balanced", "balanced_subsample"}), None],
+        "class_weight": [dict, list, StrOptions({"balanced", "balanced_subsample"}), None],
         "calibration": [StrOptions({"oob"}), None],
     }
     _tree_class = DecisionTreeClassifier
@@ -57,7 +58,19 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
     def _tree_params(self) -> dict[str, Any]:
         return {**super()._tree_params(), "class_weight": None}
 
+    def _params_of_output(self, k: int) -> dict[str, Any]:
+        return {"class_weight": self.class_weight[k]} if isinstance(self.class_weight, list) else {}
+
+    def _check_outputs(self, n_outputs: int) -> None:
+        if isinstance(self.class_weight, list) and len(self.class_weight) != n_outputs:
+            raise ValueError(
+                f"class_weight is a list of {len(self.class_weight)}, and y has {n_outputs} outputs: pass a dictionary "
+                "for each of them."
+            )
+
     def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
+        if isinstance(self.class_weight, list):
+            raise ValueError("class_weight as a list is for several outputs; y has one: pass a dictionary.")
         classes, codes = read_targets_classification(y, n_rows)
         if self.monotonic_cst is not None and len(classes) > 2:
             raise ValueError(
@@ -74,7 +87,8 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         return class_response(target, max(int(self.n_classes_), 2), weight, self.criterion)
 
     def _reweigh(self, rows: Rows) -> Callable[[Floats], Floats]:
-        chosen, target = self.class_weight, rows.target
+        chosen: Any = self.class_weight  # no list: `_read_target` refused it
+        target = rows.target
         if chosen is None:
             return lambda sample: sample
         if chosen == "balanced_subsample":
@@ -271,7 +285,7 @@ class RandomForestClassifier(BaseForestClassifier):
         `tol` than over the 50 before (at most 2,000 trees).
     bootstrap : bool or "balanced"
         "balanced" draws from every class as many rows as the rarest has.
-    oob_score : bool, "auto", a scorer's name or a function (y_true, y_pred)
+    oob_score : bool, "auto", a scorer or its name, or a function (y_true, y_pred)
         "auto" judges out of bag wherever rows are left out.
     splitter : {"auto", "best", "binned"}
         "best" tries every distinct value, "binned" the edges of `max_bins` quantile bins; "auto" takes "best" up to

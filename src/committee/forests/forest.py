@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.metrics import get_scorer
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,6 +25,7 @@ from committee.data.history import History
 from committee.data.prediction_only import kept_from_fit
 from committee.data.tree import LEAF, Tree
 from committee.forests.settling import MOST_TREES, has_settled
+from committee.parts.answer_scores import check_score
 from committee.parts.memory import refuse_too_many_trees
 from committee.parts.packed_forest import add_answers, pack_forest
 from committee.parts.traversing import apply_tree
@@ -210,15 +210,13 @@ class BaseForest(BaseEstimator):
             self.tuned_ = tune_by_out_of_bag(
                 ground, sampler, lambda: self._tally(*rows[1:]), self._seeds(TRIAL_TREES), self.n_jobs
             )
-        chosen = {"max_features": self.tuned_.max_features, "min_samples_leaf": self.tuned_.min_samples_leaf}
-        return ground._replace(params={**ground.params, **chosen})
+        return ground._replace(params={**ground.params, **self._chosen()})
 
     def _is_judged(self, sampler: Sampler) -> bool:
         """Are there out-of-bag rows, and are they wanted?"""
         is_possible = sampler.kind != "all"
         is_asked = self.oob_score is not False and self.oob_score != "auto"
-        if is_asked and isinstance(self.oob_score, str):
-            get_scorer(self.oob_score)  # refuses a name that it does not know
+        check_score(self.oob_score)
         if is_asked and not is_possible:
             raise ValueError("Out of bag estimation only available if bootstrap=True, or with max_samples below 1.")
         if self.n_estimators == "auto" and not is_possible:
@@ -235,7 +233,14 @@ class BaseForest(BaseEstimator):
     def _tree_params(self) -> dict[str, Any]:
         names = self._tree_class().get_params(deep=False)
         params = {name: value for name, value in self.get_params(deep=False).items() if name in names}
-        return {**params, "splitter": "random" if self._is_random else self.splitter}
+        return {**params, "splitter": "random" if self._is_random else self.splitter, **self._chosen()}
+
+    def _chosen(self) -> dict[str, Any]:
+        """The parameters of trees that tune="oob" found."""
+        tuned: Any = getattr(self, "tuned_", None)
+        if self.tune is None or tuned is None:
+            return {}
+        return {"max_features": tuned.max_features, "min_samples_leaf": tuned.min_samples_leaf}
 
     def _ground(self, rows: Rows) -> Ground:
         from committee.forests.random_forest import Ground
@@ -328,8 +333,11 @@ class BaseForest(BaseEstimator):
     def _fit_outputs(self, X: Any, y: Any, sample_weight: Any) -> None:
         """A forest per output: each of its trees is as good for its output as a tree can be."""
         columns = _columns_of(y)
+        self._check_outputs(len(columns))
         seed = int(member_seeds(self.random_state, 1)[0] >> np.uint64(33))
-        self.outputs_: list[Any] = [self._copy(seed).fit(X, column, sample_weight) for column in columns]
+        self.outputs_: list[Any] = [
+            self._copy(seed, k).fit(X, column, sample_weight) for k, column in enumerate(columns)
+        ]
         self.n_outputs_ = len(self.outputs_)
         first = self.outputs_[0]
         self.columns_, self.n_features_in_ = first.columns_, first.n_features_in_
@@ -339,11 +347,26 @@ class BaseForest(BaseEstimator):
             self.classes_ = [output.classes_ for output in self.outputs_]
             self.n_classes_ = [output.n_classes_ for output in self.outputs_]
         if hasattr(first, "oob_score_"):
-            self.oob_score_ = float(np.mean([output.oob_score_ for output in self.outputs_]))
+            self.oob_score_, self.oob_error_ = (
+                float(np.mean([getattr(output, name) for output in self.outputs_]))
+                for name in ("oob_score_", "oob_error_")
+            )
+        if hasattr(first, "oob_prediction_"):
+            self.oob_prediction_ = np.column_stack([output.oob_prediction_ for output in self.outputs_])
+        if hasattr(first, "oob_decision_function_"):
+            self.oob_decision_function_ = _side_by_side([output.oob_decision_function_ for output in self.outputs_])
 
-    def _copy(self, seed: int) -> Any:
+    def _copy(self, seed: int, k: int) -> Any:
+        """The forest of output k."""
         forest: Any = clone(self)
-        return forest.set_params(random_state=seed, warm_start=False)
+        return forest.set_params(random_state=seed, warm_start=False, **self._params_of_output(k))
+
+    def _check_outputs(self, n_outputs: int) -> None:
+        """Refuse parameters for another number of outputs."""
+
+    def _params_of_output(self, k: int) -> dict[str, Any]:
+        """Parameters that outputs have each for themselves."""
+        return {}
 
     def _forget(self) -> None:
         """What an earlier fit left and this one may not set."""
@@ -392,7 +415,12 @@ class BaseForest(BaseEstimator):
         return np.stack([tree.value[apply_tree(tree, table, self.n_jobs)] for tree in self.trees_])
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """Number of the leaf each row ends in, for every tree: (n_samples, n_trees)."""
+        """Number of the leaf each row ends in, for every tree: (n_samples, n_trees).
+
+        Of several targets the trees of the first one come first, then those of the second, and so on.
+        """
+        if hasattr(self, "outputs_"):
+            return np.hstack([output.apply(X) for output in self.outputs_])
         self._need_trees()
         table = read_table(self, X)
         return np.stack([apply_tree(tree, table, self.n_jobs) for tree in self.trees_], axis=1)
@@ -409,7 +437,9 @@ class BaseForest(BaseEstimator):
 
     @property
     def estimators_(self) -> list[Any]:
-        """The trees as estimators of their own."""
+        """The trees as estimators of their own; of several targets those of the first one first, as in `apply`."""
+        if hasattr(self, "outputs_"):
+            return [tree for output in self.outputs_ for tree in output.estimators_]
         self._need_trees()
         return [self._as_estimator(tree) for tree in self.trees_]
 
@@ -456,6 +486,7 @@ class BaseForest(BaseEstimator):
         return self._as_estimator(self.trees_[index])
 
     def __iter__(self) -> Iterator[Any]:
+        self._need_trees()
         return iter(self.estimators_)
 
     @property
@@ -518,6 +549,11 @@ def _n_outputs(y: Any) -> int:
     if shape is not None and len(shape) == 2 and shape[1] == 0:
         raise ValueError("y has no column: pass one target per row.")
     return int(shape[1]) if shape is not None and len(shape) == 2 else 1
+
+
+def _side_by_side(shares: list[Floats]) -> Any:
+    """Class shares of several outputs as scikit-learn has them: [n, K, outputs]; a list where K differs."""
+    return np.stack(shares, axis=2) if len({share.shape[1] for share in shares}) == 1 else shares
 
 
 def _columns_of(y: Any) -> list[Any]:

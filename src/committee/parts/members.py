@@ -87,6 +87,14 @@ def check_learner(estimator: Any, kind: Literal["classifier", "regressor"]) -> N
         raise ValueError(f"estimator must be a {kind}, {type(estimator).__name__} is a {other}: pass a {kind}.")
 
 
+def refuses_weights(estimator: Any) -> bool:
+    """Did the user say `set_fit_request(sample_weight=False)`?"""
+    if "_metadata_request" not in getattr(estimator, "__dict__", {}):  # where such a wish is kept
+        return False
+    request: Any = getattr(estimator.get_metadata_routing(), "fit", None)
+    return request is not None and request.requests.get("sample_weight") is False
+
+
 class Guess(NamedTuple):
     """What a weak learner hands back: the member, and its answers to the training rows.
 

@@ -534,6 +534,7 @@ NAMES = ("linear", "poly", "rbf", "gaussian", "laplacian", "sigmoid", "precomput
 def make_kernel(kernel: Any, *, degree: float = 3, gamma: Gamma = "scale", coef0: float = 0.0) -> Kernel:
     """A kernel from scikit-learn's names and parameters, from a function, or as it is."""
     if isinstance(kernel, Kernel):
+        _refuse_parameters(kernel, degree=degree, gamma=gamma, coef0=coef0)
         return kernel
     if callable(kernel):
         return _Unseen(kernel)
@@ -546,6 +547,18 @@ def make_kernel(kernel: Any, *, degree: float = 3, gamma: Gamma = "scale", coef0
     if kernel not in made:
         raise ValueError(f"kernel must be one of {', '.join(NAMES)}, a Kernel or a function; got {kernel!r}.")
     return made[kernel]
+
+
+def _refuse_parameters(kernel: Kernel, **given: Any) -> None:
+    """A kernel object has parameters of its own: others next to it would be ignored."""
+    usual = {"degree": 3, "gamma": "scale", "coef0": 0.0}
+    for name, value in given.items():
+        if value != usual[name]:
+            where = f"as in {type(kernel).__name__}({name}={value!r})" if hasattr(kernel, name) else "if it has one"
+            raise ValueError(
+                f"{name}={value!r} is for kernels given by name; {kernel!r:.80} is an object with parameters of its "
+                f"own and would not see it: set {name} there, {where}, and leave it out here."
+            )
 
 
 @dataclass(frozen=True)

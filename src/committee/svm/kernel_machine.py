@@ -13,11 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.progress import progress
 from committee.base.validation import read_table, read_training_table, read_weights
 from committee.data.history import History
-from committee.svm.expansion import Expansion
+from committee.svm.expansion import Expansion, precision
 from committee.svm.kernel_functions import (
     NAMES,
     Gamma,
@@ -32,6 +33,7 @@ from committee.svm.kernel_rows import KernelRows
 from committee.svm.machine import Machine, make_machine
 from committee.svm.mercer import judge_points
 from committee.svm.scaling import fit_scaling, refuse_values, warn_of_scales
+from committee.svm.shrinking import shrinking
 from committee.svm.smo import OnStep, Problem, Progress, Solution, Step, solve
 
 Floats = NDArray[np.float64]
@@ -68,9 +70,10 @@ class BaseKernelMachine(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions(set(NAMES)), callable],
-        "degree": [Interval(Real, 0.0, None, closed="left")],
+        "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
+        "shrinking": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "cache_size": [Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
@@ -81,9 +84,10 @@ class BaseKernelMachine(BaseEstimator):
 
     if TYPE_CHECKING:
         kernel: Any
-        degree: float
+        degree: int
         gamma: Gamma
         coef0: float
+        shrinking: bool
         tol: float
         cache_size: float
         max_iter: int
@@ -135,7 +139,7 @@ class BaseKernelMachine(BaseEstimator):
             table = np.asarray(self._scaling.apply(table), np.float64)
         settled = kernel.settle(table, weight)
         if not isinstance(settled, Precomputed | GramFunction | RowFunction):
-            warn_of_scales(table, self.columns_, stacklevel=4)
+            warn_of_scales(table, self.columns_, stacklevel=level_of_caller() + 1)
         return Task(table, kept, weight, settled)
 
     def _rows(self, task: Task) -> KernelRows:
@@ -147,7 +151,7 @@ class BaseKernelMachine(BaseEstimator):
                     f"{check.verdict} The machine then has no unique optimum, and what is found may be a poor one: "
                     "choose another kernel or other parameters.",
                     UserWarning,
-                    stacklevel=4,
+                    stacklevel=level_of_caller(),
                 )
         return rows
 
@@ -162,21 +166,23 @@ class BaseKernelMachine(BaseEstimator):
                 if watch is not None:
                     watch(run, step)
 
-            return solve(problem, rows, tol=self.tol, max_steps=self.max_iter, on_step=on_step)
+            with shrinking(self.shrinking):
+                return solve(problem, rows, tol=self.tol, max_steps=self.max_iter, on_step=on_step)
 
-    def _train(self, task: Task, problem: Problem, stacklevel: int) -> Machine:
+    def _train(self, task: Task, problem: Problem) -> Machine:
         """One machine without classes: solve, and keep all there is to know."""
         rows = self._rows(task)
         found = self._solve(problem, rows)
         machine = make_machine(problem, found, getattr(self, "offset", "free"), rows.n)
-        self._keep([machine], [found], stacklevel)
+        self._keep([machine], [found])
         self.n_support_ = np.array([len(machine.support)], np.int32)
         self.dual_coef_ = machine.coef[np.newaxis]
         self.n_iter_ = machine.n_steps
-        self._expand(task, rows, machine.support, machine.coef[:, np.newaxis], np.array([machine.offset]))
+        spread = float(np.std(found.f - problem.y * problem.p))
+        self._expand(task, rows, machine.support, machine.coef[:, np.newaxis], np.array([machine.offset]), spread)
         return machine
 
-    def _keep(self, machines: list[Machine], solutions: list[Solution], stacklevel: int = 4) -> None:
+    def _keep(self, machines: list[Machine], solutions: list[Solution]) -> None:
         """What every machine measured; a warning where one is not optimal."""
         self.machines_ = tuple(machines)
         self.history_ = History.from_records(
@@ -192,20 +198,24 @@ class BaseKernelMachine(BaseEstimator):
                 f"{worst:.3g}, asked for was tol={self.tol:g}. Raise max_iter or tol, or scale the columns (set "
                 "scale=True).",
                 ConvergenceWarning,
-                stacklevel=stacklevel,
+                stacklevel=level_of_caller(),
             )
 
-    def _expand(self, task: Task, rows: KernelRows, support: Rows, coef: Floats, offset: Floats) -> None:
-        """Support vectors and what predictions need."""
+    def _expand(
+        self, task: Task, rows: KernelRows, support: Rows, coef: Floats, offset: Floats, unit: float = 1.0
+    ) -> None:
+        """Support vectors and what predictions need; of `unit` the rounding of f may be a small part."""
         self.kernel_ = task.kernel
         self.support_ = task.kept[support].astype(np.int32)
         is_given = isinstance(task.kernel, Precomputed)
         self.support_vectors_ = np.empty((0, 0)) if is_given else task.table[support]
-        dtype: Any = rows.points.values.dtype.type
-        points = task.kernel.points(task.table[support], dtype, task.kept[support])
+        points = task.kernel.points(task.table[support], np.float64, task.kept[support])
         if is_given:
             points = points._replace(values=np.empty((len(support), 0)))
         self._expansion = Expansion(task.kernel, points, coef, offset)
+        if rows.points is not rows.exact_points:
+            single = task.kernel.points(task.table[support], np.float32, task.kept[support])
+            self._expansion = precision(self._expansion, single, task.table, unit, self.n_jobs)
         self.intercept_ = self._plane()[1] if isinstance(task.kernel, Linear) else offset
         self.shape_fit_ = (int(self.columns_.n_features) if is_given else len(task.kept), self.columns_.n_features)
 
@@ -213,12 +223,25 @@ class BaseKernelMachine(BaseEstimator):
 
     def _values(self, X: Any) -> Floats:
         """f(x) of every machine, [n, M]."""
+        table = self._read_asked(X)
+        return self._expansion.values(table, self.n_jobs)
+
+    def exact_values(self, X: Any) -> Floats:
+        """f(x) of every machine, [n, M], in float64 whatever `decision_function` takes."""
+        table = self._read_asked(X)
+        points = self._expansion.points
+        if not isinstance(self.kernel_, Precomputed):
+            points = self.kernel_.points(self.support_vectors_, np.float64, points.place)
+        return self._expansion._replace(points=points).values(table, self.n_jobs)
+
+    def _read_asked(self, X: Any) -> Floats:
+        """The rows to answer, scaled."""
         check_is_fitted(self, "columns_")
         table = np.asarray(read_table(self, X), np.float64)
         self._refuse(table)
         if self._scaling is not None:
             table = np.asarray(self._scaling.apply(table), np.float64)
-        return self._expansion.values(table, self.n_jobs)
+        return table
 
     @property
     def coef_(self) -> Floats:

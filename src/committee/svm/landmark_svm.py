@@ -232,7 +232,7 @@ class BaseLandmarkMachine(BaseLargeMachine):
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "landmarks": [StrOptions({"uniform", "kmeans", "leverage"})],
         "kernel": [StrOptions(set(NAMES) - {"precomputed"}), callable],
-        "degree": [Interval(Real, 0.0, None, closed="left")],
+        "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
@@ -242,7 +242,7 @@ class BaseLandmarkMachine(BaseLargeMachine):
     n_landmarks: int | Literal["auto"]
     landmarks: Choice
     kernel: Any
-    degree: float
+    degree: int
     gamma: Gamma
     coef0: float
     tol: float
@@ -370,7 +370,7 @@ class LandmarkSVC(BaseLargeClassifier, BaseLandmarkMachine):
         *,
         landmarks: Choice = "kmeans",
         kernel: Any = "rbf",
-        degree: float = 3,
+        degree: int = 3,
         gamma: Gamma = "scale",
         coef0: float = 0.0,
         C: float = 1.0,
@@ -426,7 +426,7 @@ class LandmarkSVR(BaseLargeRegressor, BaseLandmarkMachine):
         *,
         landmarks: Choice = "kmeans",
         kernel: Any = "rbf",
-        degree: float = 3,
+        degree: int = 3,
         gamma: Gamma = "scale",
         coef0: float = 0.0,
         C: float = 1.0,

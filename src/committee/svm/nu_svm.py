@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
+from committee.base.callers import level_of_caller
+from committee.base.rng import RandomState
 from committee.svm.kernel_functions import Gamma
 from committee.svm.kernel_machine import BaseKernelMachine
 from committee.svm.kernel_rows import KernelRows
@@ -54,7 +56,7 @@ def nu_svc_problem(y: Floats, weight: Floats, nu: float) -> Problem:
             f"rows cannot be so large a share of the errors. Lowered to {2.0 * share / total:.4g} for this pair; lower "
             "nu yourself.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=level_of_caller(),
         )
     start = np.zeros(y.size)
     for side in sides:
@@ -99,15 +101,18 @@ class NuSVC(BaseSVC):
         *,
         nu: float = 0.5,
         kernel: Any = "rbf",
-        degree: float = 3,
+        degree: int = 3,
         gamma: Gamma = "scale",
         coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
         tol: float = 1e-3,
         cache_size: float = 200.0,
         scale: bool = False,
         multi_class: MultiClass = "ovo",
         decision_function_shape: Literal["ovo", "ovr"] = "ovr",
         break_ties: bool = True,
+        random_state: RandomState = None,
         max_iter: int = -1,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -117,12 +122,15 @@ class NuSVC(BaseSVC):
         self.degree = degree
         self.gamma: Gamma = gamma
         self.coef0 = coef0
+        self.shrinking = shrinking
         self.tol = tol
         self.cache_size = cache_size
+        self.probability = probability
         self.scale = scale
         self.multi_class: MultiClass = multi_class
         self.decision_function_shape: Literal["ovo", "ovr"] = decision_function_shape
         self.break_ties = break_ties
+        self.random_state = random_state
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -163,9 +171,10 @@ class NuSVR(BaseSVR):
         nu: float = 0.5,
         C: float = 1.0,
         kernel: Any = "rbf",
-        degree: float = 3,
+        degree: int = 3,
         gamma: Gamma = "scale",
         coef0: float = 0.0,
+        shrinking: bool = True,
         tol: float = 1e-3,
         cache_size: float = 200.0,
         scale: bool = False,
@@ -179,6 +188,7 @@ class NuSVR(BaseSVR):
         self.degree = degree
         self.gamma: Gamma = gamma
         self.coef0 = coef0
+        self.shrinking = shrinking
         self.tol = tol
         self.cache_size = cache_size
         self.scale = scale

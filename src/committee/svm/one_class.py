@@ -38,7 +38,8 @@ def one_class_problem(weight: Floats, nu: float) -> Problem:
 class OneClassSVM(OutlierMixin, BaseKernelMachine):
     """Outliers by a one-class support vector machine.
 
-    Parameters have scikit-learn's names and meanings; `kernel`, `scale`, `max_iter` and `n_jobs` are those of `SVC`.
+    Parameters have scikit-learn's names and meanings; `kernel`, `scale`, `shrinking`, `max_iter` and `n_jobs`
+    are those of `SVC`.
     ``offset_`` is rho; -``intercept_`` is the same but for a linear kernel with scale=True, where ``coef_`` and
     ``intercept_`` are for the columns as they come.
 
@@ -61,11 +62,12 @@ class OneClassSVM(OutlierMixin, BaseKernelMachine):
         self,
         *,
         kernel: Any = "rbf",
-        degree: float = 3,
+        degree: int = 3,
         gamma: Gamma = "scale",
         coef0: float = 0.0,
         tol: float = 1e-3,
         nu: float = 0.5,
+        shrinking: bool = True,
         cache_size: float = 200.0,
         scale: bool = False,
         max_iter: int = -1,
@@ -78,6 +80,7 @@ class OneClassSVM(OutlierMixin, BaseKernelMachine):
         self.coef0 = coef0
         self.tol = tol
         self.nu = nu
+        self.shrinking = shrinking
         self.cache_size = cache_size
         self.scale = scale
         self.max_iter = max_iter
@@ -90,7 +93,7 @@ class OneClassSVM(OutlierMixin, BaseKernelMachine):
         with all_or_nothing(self):
             table, weight = self._read(X, sample_weight)
             task = self._prepare(table, weight)
-            self._train(task, one_class_problem(task.weight, self.nu), stacklevel=4)
+            self._train(task, one_class_problem(task.weight, self.nu))
             self.offset_ = -self._expansion.offset
         return self
 

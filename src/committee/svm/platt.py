@@ -7,9 +7,9 @@ that offset. Without it the probabilities never contradict `predict`.
 
 s is fitted by the log-loss to values of f at rows that were held out: five machines, each without a fifth of the rows,
 over the kernel rows of the machine they are for (a row that is held out has C_i = 0: it is no support vector then).
-Equal rows are held out together and folds follow from the values of the rows, so a weight means repetition and there
-is nothing left to chance. Targets are Platt's: a class of N rows has (N + 1) / (N + K) instead of 1, so that s is
-finite for classes that can be separated.
+Equal rows are held out together and folds follow from the values of the rows (shuffled by a seed on request), so a
+weight means repetition and there is nothing left to chance. Targets are Platt's: a class of N rows has (N + 1) /
+(N + K) instead of 1, so that s is finite for classes that can be separated.
 
     two classes     p = (1 / (1 + exp(s f)), 1 / (1 + exp(-s f)))
     one-rest        p_k = exp(s f_k) / sum_j exp(s f_j), one s for all machines
@@ -134,8 +134,8 @@ class Folds(NamedTuple):
         return Folds(self.of_row[rows], self.n)
 
 
-def deal_folds(X: Floats, codes: Codes, n_folds: int = N_FOLDS) -> Folds:
-    """Equal rows in the same fold, the distinct rows of every class dealt evenly.
+def deal_folds(X: Floats, codes: Codes, n_folds: int = N_FOLDS, seed: int | None = None) -> Folds:
+    """Equal rows in the same fold, the distinct rows of every class dealt evenly: in order, or as `seed` shuffles them.
 
     X as it came: the last digits of scaled columns depend on the order of the rows.
     """
@@ -150,9 +150,10 @@ def deal_folds(X: Floats, codes: Codes, n_folds: int = N_FOLDS) -> Folds:
     n_folds = min(n_folds, int(counts[counts > 0].min()))
     if n_folds < 2:
         return Folds(np.zeros(codes.size, np.int64), 0)
+    rng = None if seed is None else np.random.default_rng(seed)
     rank = np.empty(class_of_group.size, np.int64)
     for k in np.flatnonzero(counts):
-        rank[class_of_group == k] = np.arange(counts[k])
+        rank[class_of_group == k] = np.arange(counts[k]) if rng is None else rng.permutation(counts[k])
     fold = np.empty(codes.size, np.int64)
     fold[order] = rank[group] % n_folds
     return Folds(fold, n_folds)

@@ -21,6 +21,9 @@ the cache is too small for the rows of its free variables, which take part in st
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol
 
 import numpy as np
@@ -40,6 +43,19 @@ ROOM = 2
 """Rows the cache should hold for each free variable; with fewer, rows are computed again and again."""
 
 
+_is_on = ContextVar("shrinking", default=True)
+
+
+@contextmanager
+def shrinking(is_on: bool) -> Generator[None]:
+    """Whether problems that are solved inside may shrink."""
+    before = _is_on.set(is_on)
+    try:
+        yield
+    finally:
+        _is_on.reset(before)
+
+
 class Descend(Protocol):
     """Outer steps until a run is optimal, or ends without."""
 
@@ -49,7 +65,7 @@ class Descend(Protocol):
 def active_rows(run: Progress, judged: Judgement) -> Rows | None:
     """The rows to go on with; None where shrinking would not pay."""
     problem, rows = run.problem, run.rows
-    if rows.is_exact or rows.capacity == rows.n or isinstance(rows.kernel, Precomputed):
+    if not _is_on.get() or rows.is_exact or rows.capacity == rows.n or isinstance(rows.kernel, Precomputed):
         return None
     n_free = np.count_nonzero((run.alpha > 0.0) & (run.alpha < problem.upper))
     few = FEW if ROOM * n_free > rows.capacity else VERY_FEW

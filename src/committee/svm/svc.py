@@ -23,8 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from committee.base.fitting import all_or_nothing
+from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_targets_classification, read_weights
 from committee.parts.available import available_if
 from committee.parts.class_weights import class_weights
@@ -84,9 +86,12 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         "multi_class": [StrOptions({"ovo", "ovr"})],
         "decision_function_shape": [StrOptions({"ovo", "ovr"})],
         "break_ties": ["boolean"],
+        "probability": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
     }
     class_weight: ClassWeight = None
-    probability: bool = False
+    probability: bool
+    random_state: RandomState
     multi_class: MultiClass
     decision_function_shape: Literal["ovo", "ovr"]
     break_ties: bool
@@ -109,17 +114,22 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
                 )
             self.classes_ = classes[present]
             codes = np.searchsorted(present, codes[task.kept])
-            self._learn(task, codes, deal_folds(table[task.kept], codes) if self.probability else None)
+            self._learn(task, codes, self._deal(table[task.kept], codes) if self.probability else None)
         return self
+
+    def _deal(self, X: Floats, codes: Codes) -> Folds:
+        seed = None if self.random_state is None else int(member_seeds(self.random_state, 1)[0])
+        return deal_folds(X, codes, seed=seed)
 
     def _learn(self, task: Task, codes: Codes, folds: Folds | None) -> None:
         n_classes = len(self.classes_)
+        self._multi_class: MultiClass = self.multi_class  # a parameter set later changes no fitted model
         self.class_weight_ = self._weigh(task.weight, codes)
         weight = task.weight * self.class_weight_[codes]
         if self.class_weight is not None:
             read_weights(weight, codes.size, "class_weight")
         rows = self._rows(task)
-        plan = machine_plan(n_classes, self.multi_class)
+        plan = self.plan_()
         places = [_rows_of(codes, sides) for sides in plan]
         trained = [
             self._tell_apart(codes, weight, rows, sides, some, folds) for sides, some in zip(plan, places, strict=True)
@@ -129,7 +139,7 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         self.platt_: PlattScaling | None = None
         if folds is not None:
             self.platt_ = fit_platt([held_out for *_, held_out in trained], plan, places, codes, weight, folds.n)
-        joined = join(machines, places, codes, n_classes, self.multi_class)
+        joined = join(machines, places, codes, n_classes, self._multi_class)
         self.n_support_ = joined.n_support
         self.dual_coef_ = joined.dual_coef
         n_iter = np.array([machine.n_steps for machine in machines], np.int32)
@@ -164,6 +174,13 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
             raise ValueError(f"class_weight gives class {absent} no weight: leave its rows out, or give it a weight.")
         return by_class
 
+    def plan_(self) -> list[TwoSides]:
+        """Which classes every machine tells apart."""
+        return machine_plan(len(self.classes_), "ovr" if self._is_one_rest() else "ovo")
+
+    def _is_one_rest(self) -> bool:
+        return getattr(self, "_multi_class", self.multi_class) == "ovr"  # files of earlier versions do not have it
+
     def decision_function(self, X: Any) -> Floats:
         """f(x) [n] for two classes, positive for ``classes_[1]``.
 
@@ -173,7 +190,7 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         values = self._values(X)
         if len(self.classes_) == 2:
             return values[:, 0]
-        if self.multi_class == "ovr" or self.decision_function_shape == "ovo":
+        if self._is_one_rest() or self.decision_function_shape == "ovo":
             return values
         return vote(values, len(self.classes_))
 
@@ -189,7 +206,7 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         n_classes = len(self.classes_)
         if n_classes == 2:
             return (values[:, 0] > 0.0).astype(np.int64)
-        if self.multi_class == "ovr":
+        if self._is_one_rest():
             return values.argmax(axis=1)
         votes = vote(values, n_classes)
         return (votes if self.break_ties else np.rint(votes)).argmax(axis=1)
@@ -199,13 +216,26 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         """Probabilities of the classes [n, K], the largest for the class that `predict` chooses (see `platt.py`)."""
         values = self._values(X)
         if self.platt_ is None:
-            raise NotFittedError("This SVC was fitted without probabilities: fit it again with probability=True.")
+            raise NotFittedError(
+                f"This {type(self).__name__} was fitted without probabilities: fit it again with probability=True."
+            )
         return self.platt_.shares(values, self._choose(values), len(self.classes_))
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the probabilities."""
         return np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+
+    @property
+    def probA_(self) -> Floats:  # noqa: N802
+        """A of Platt's P = 1 / (1 + exp(A f + B)), for each slope of ``platt_``; empty without probabilities."""
+        check_is_fitted(self, "classes_")
+        return np.empty(0) if self.platt_ is None else -self.platt_.slope
+
+    @property
+    def probB_(self) -> Floats:  # noqa: N802
+        """B of Platt's P = 1 / (1 + exp(A f + B)): zero, P is 1/2 where f is 0."""
+        return np.zeros(self.probA_.size)
 
 
 def _rows_of(codes: Codes, sides: TwoSides) -> Codes:
@@ -231,13 +261,20 @@ class SVC(BaseSVC):
         The offset from all free support vectors, or as the mean over those of either class (see `machine.py`).
     probability : bool
         Find probabilities by five more fits; unlike scikit-learn's they always agree with `predict` (see `platt.py`).
+        ``probA_`` and ``probB_`` are the numbers of Platt's sigmoid, B being 0.
+    random_state : int, generator or None
+        Deals the folds of these fits; None deals them by the values of the rows, the same in every run.
     multi_class : {"ovo", "ovr"}
         One machine for each pair of classes, or one for each class against the rest.
     break_ties : bool
         Ties of votes are decided by the confidences (the default here), so that `predict` always is the largest value
         of `decision_function`.
     max_iter : int
-        Limit on the pairs moved, -1 for none. There is no `shrinking`: the block solver gains nothing by it.
+        Limit on the pairs moved. -1 leaves it to the solver, which ends after 10,000,000 (100 for each variable where
+        that is more): rounding may go round in circles.
+    shrinking : bool
+        Go on among the variables that may still move where most are settled and the cache is too small for all kernel
+        rows (see `shrinking.py`); False always looks at all. The optimum is the same to `tol`.
     n_jobs : int
         Threads for kernel values; they change no bit of the result.
 
@@ -259,7 +296,6 @@ class SVC(BaseSVC):
         **BaseSVC._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "probability": ["boolean"],
         "offset": [StrOptions({"free", "both"})],
     }
 
@@ -268,18 +304,20 @@ class SVC(BaseSVC):
         *,
         C: float = 1.0,
         kernel: Any = "rbf",
-        degree: float = 3,
+        degree: int = 3,
         gamma: Gamma = "scale",
         coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
         tol: float = 1e-3,
         cache_size: float = 200.0,
         class_weight: ClassWeight = None,
         scale: bool = False,
         offset: Offset = "free",
-        probability: bool = False,
         multi_class: MultiClass = "ovo",
         decision_function_shape: Literal["ovo", "ovr"] = "ovr",
         break_ties: bool = True,
+        random_state: RandomState = None,
         max_iter: int = -1,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -289,6 +327,7 @@ class SVC(BaseSVC):
         self.degree = degree
         self.gamma: Gamma = gamma
         self.coef0 = coef0
+        self.shrinking = shrinking
         self.tol = tol
         self.cache_size = cache_size
         self.class_weight: ClassWeight = class_weight
@@ -298,6 +337,7 @@ class SVC(BaseSVC):
         self.multi_class: MultiClass = multi_class
         self.decision_function_shape: Literal["ovo", "ovr"] = decision_function_shape
         self.break_ties = break_ties
+        self.random_state = random_state
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -67,7 +67,7 @@ class BaseSVR(RegressorMixin, BaseKernelMachine):
         raise NotImplementedError
 
     def _learn(self, task: Task, target: Floats) -> None:
-        self._keep_tube(self._train(task, self._problem(target, task.weight), stacklevel=5))
+        self._keep_tube(self._train(task, self._problem(target, task.weight)))
 
     def _keep_tube(self, machine: Machine) -> None:
         """What a machine with a tube of its own reports."""
@@ -80,8 +80,8 @@ class BaseSVR(RegressorMixin, BaseKernelMachine):
 class SVR(BaseSVR):
     """Support vector regression with a tube of width epsilon (I-6).
 
-    Parameters have scikit-learn's names and meanings; `kernel`, `scale`, `offset`, `max_iter` and `n_jobs` are those of
-    `SVC`. C infinite allows no error beyond the tube, and fails to converge where that cannot be.
+    Parameters have scikit-learn's names and meanings; `kernel`, `scale`, `offset`, `shrinking`, `max_iter` and
+    `n_jobs` are those of `SVC`. C infinite allows no error beyond the tube, and fails to converge where that cannot be.
 
     Examples
     --------
@@ -107,12 +107,13 @@ class SVR(BaseSVR):
         self,
         *,
         kernel: Any = "rbf",
-        degree: float = 3,
+        degree: int = 3,
         gamma: Gamma = "scale",
         coef0: float = 0.0,
         tol: float = 1e-3,
         C: float = 1.0,
         epsilon: float = 0.1,
+        shrinking: bool = True,
         cache_size: float = 200.0,
         scale: bool = False,
         offset: Offset = "free",
@@ -127,6 +128,7 @@ class SVR(BaseSVR):
         self.tol = tol
         self.C = C
         self.epsilon = epsilon
+        self.shrinking = shrinking
         self.cache_size = cache_size
         self.scale = scale
         self.offset: Offset = offset

@@ -29,6 +29,7 @@ from committee.data.history import History
 from committee.svm.cross_validation import ClassTask, Fold, Ground, NumberTask, Task, judge_kernel
 from committee.svm.kernel_functions import Gamma, Kernel, make_kernel, settle_gamma
 from committee.svm.scaling import fit_scaling, refuse_values
+from committee.svm.shrinking import shrinking
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
 
@@ -192,7 +193,10 @@ def _search(
     """All cells, line by line; the best of them fitted on all rows."""
     trials: list[Trial] = []
     errors: list[Floats] = []
-    with progress("grid, folds of kernels", len(lines) * len(ground.folds), verbose) as tick:
+    with (
+        shrinking(model.shrinking),
+        progress("grid, folds of kernels", len(lines) * len(ground.folds), verbose) as tick,
+    ):
         for number, line in enumerate(lines):
             for trial, of_folds in _judge_line(task_of(line), ground, line, number, tick):
                 trials.append(trial)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.parts.members import predicted_codes
+from committee.parts.members import predicted_codes, refuses_weights
 from committee.voting.rows import Floats, Fold, Indices, Task, take_rows
 
 Method = Literal["predict_proba", "decision_function", "predict"]
@@ -38,7 +38,7 @@ def fit_member(member: NamedMember, task: Task, rows: Indices | None = None) -> 
         # Many classifiers refuse to learn a single class; a fold may leave no more.
         return DummyClassifier(strategy="most_frequent").fit(np.zeros((learned.n_rows, 1)), learned.target)
     try:
-        if learned.weight is None or _refuses_weights(fresh):
+        if learned.weight is None or refuses_weights(fresh):
             return fresh.fit(learned.X, learned.target, **metadata)
         if has_fit_parameter(fresh, "sample_weight"):
             return fresh.fit(learned.X, learned.target, sample_weight=learned.weight, **metadata)
@@ -60,14 +60,6 @@ def _is_one_class(task: Task) -> bool:
         return False
     labels = task.target if task.weight is None else task.target[task.weight > 0.0]
     return bool(labels.size == 0 or np.ptp(labels) == 0)
-
-
-def _refuses_weights(estimator: Any) -> bool:
-    """Did the user say `set_fit_request(sample_weight=False)`?"""
-    if "_metadata_request" not in getattr(estimator, "__dict__", {}):  # where such a wish is kept
-        return False
-    request: Any = getattr(estimator.get_metadata_routing(), "fit", None)
-    return request is not None and request.requests.get("sample_weight") is False
 
 
 def _refuse_metadata(member: NamedMember) -> None:

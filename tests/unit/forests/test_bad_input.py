@@ -605,9 +605,8 @@ def test_what_a_forest_of_several_outputs_cannot_answer(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls).fit(X, y).fit(X, np.column_stack([y, y]))
     assert not hasattr(model, "trees_")  # those of the fit before
-    assert not hasattr(model, "oob_error_")
     for method in METHODS[3:]:
-        if hasattr(model, method):
+        if hasattr(model, method) and method != "apply":
             with pytest.raises(ValueError, match=r"several targets, .*: ask forest.outputs_\[k\]"):
                 getattr(model, method)(X)
     for look in (len, list, lambda m: m[0], lambda m: m.tree_sum_(), shap_of, lambda m: next(m.staged_predict(X))):
@@ -722,7 +721,6 @@ def test_a_forest_of_several_targets_can_be_shown_and_has_an_out_of_bag_score(cl
     forest = cls(20, oob_score=True, random_state=0).fit(X, y)
     assert "predict" in dir(forest)
     assert cls.__name__ in forest._repr_html_()
-    assert not hasattr(forest, "estimators_")
-    with pytest.raises(ValueError, match="several targets"):
-        _ = forest.estimators_
+    assert not hasattr(forest, "trees_")
+    assert len(forest.estimators_) == 40
     assert forest.oob_score_ == pytest.approx(np.mean([each.oob_score_ for each in forest.outputs_]))

@@ -168,6 +168,8 @@ BAD_PARAMETERS = table(
     ("gamma negative", {"gamma": -1.0}, r"'gamma' .* Got -1.0"),
     ("gamma nan", {"gamma": nan}, r"'gamma' .* Got nan"),
     ("coef0", {"coef0": inf}, r"'coef0' .* Got inf"),
+    ("shrinking", {"shrinking": "no"}, r"'shrinking' parameter of"),
+    ("random_state", {"random_state": "dice"}, r"'random_state' parameter of"),
     ("tol 0", {"tol": 0.0}, r"'tol' .* Got 0.0"),
     ("tol nan", {"tol": nan}, r"'tol' .* Got nan"),
     ("cache_size", {"cache_size": 0}, r"'cache_size' .* Got 0"),
