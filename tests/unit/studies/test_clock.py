@@ -47,6 +47,15 @@ def test_a_block_in_time_hears_nothing():
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+def test_the_bell_waits_for_compilations():
+    with pytest.raises(OutOfTime), stop_after(0.05):
+        with clock.COMPILING:
+            spin(0.2)
+        strokes = ["not heard while kernels were compiled"]
+        spin(60.0)
+    assert strokes
+
+
 def test_time_of_a_fit_is_foreseen(monkeypatch: pytest.MonkeyPatch):
     now = [0.0]
     monkeypatch.setattr("committee.studies.clock.time.perf_counter", lambda: now[0])
