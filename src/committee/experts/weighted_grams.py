@@ -61,7 +61,7 @@ def sampled_grams(X: Floats, weights: Floats) -> Floats:
 
 
 def weighted_ridge(X: Floats, weights: Floats, right: Floats, l2: float, sample: bool = False) -> Floats:
-    """(X' diag(weights[k]) X + l2 I)^-1 right[k], [K, p]; with `sample` from a part of the rows where these are many."""
+    """(X' diag(weights[k]) X + l2 I)^-1 right[k], [K, p]; with `sample` from a part of the rows where they are many."""
     n, p = X.shape
     if n < p and l2 > SAFE_BY_ROWS * float(np.max(weights @ (X * X), initial=0.0)):
         return np.array([_ridge_by_rows(X, *each, l2) for each in zip(weights, right, strict=True)])

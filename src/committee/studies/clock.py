@@ -48,9 +48,9 @@ def work_seconds() -> float:
 
 @contextmanager
 def stop_after(seconds: float) -> Generator[None]:
-    """Raise `OutOfTime` in the block after so many seconds of work; where there are no timers, the block runs to its end.
+    """Raise `OutOfTime` in the block after so many seconds of work.
 
-    Timers reach the main thread of a process only, as Ctrl-C does.
+    Where there are no timers, the block runs to its end. They reach the main thread of a process only, as Ctrl-C does.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not np.isfinite(seconds) or not is_main or not hasattr(signal, "setitimer"):
