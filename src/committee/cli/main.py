@@ -477,7 +477,7 @@ def data() -> None:
 
     samples = {name: load_sample(name) for name in sample_names()}
     header = ("name", "rows", "features", "categorical", "task", "target")
-    _print_table(
+    print_table(
         header,
         [(name, *s.X.shape, len(s.categories), s.task, s.target_name) for name, s in samples.items()],
     )
@@ -502,10 +502,10 @@ def _show(plain: Any, header: Sequence[str], rows: Iterable[Iterable[object]], a
     if as_json:
         click.echo(json.dumps(plain, indent=1))
     elif not quiet:
-        _print_table(header, rows)
+        print_table(header, rows)
 
 
-def _print_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+def print_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
