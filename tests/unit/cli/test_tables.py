@@ -127,7 +127,7 @@ def test_rows_without_a_target_and_classes_of_one_row_are_left_out():
     assert reading.rows.tolist() == [i for i in range(N) if i not in (3, 7)]
     joined = " ".join(reading.warnings)
     assert "1 row has no 'y'" in joined
-    assert "one row only and are left out" in joined
+    assert "one row only and is left out" in joined
     assert "few (2)" in joined
 
 
