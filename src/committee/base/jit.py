@@ -29,8 +29,12 @@ from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 
 from committee.base.signals import signals_held
+from committee.base.stopwatch import Stopwatch
 
 PACKAGE = Path(__file__).resolve().parents[1]
+
+COMPILING = Stopwatch()
+"""Runs while kernels are compiled or read from the disk: nobody's budget is charged with it."""
 
 _njit: Any = numba.njit
 
@@ -203,7 +207,7 @@ def compiled_whole(dispatcher: Any) -> Any:
     compile_now = dispatcher.compile
 
     def compile_whole(signature: Any) -> Any:
-        with signals_held("the compilation of a kernel"):
+        with signals_held("the compilation of a kernel"), COMPILING:
             return compile_now(signature)
 
     dispatcher.compile = compile_whole

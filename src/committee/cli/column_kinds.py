@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from committee.cli.files import MISSING
+from committee.cli.wording import joined
 
 Kind = Literal["number", "category", "date", "text", "dropped"]
 
@@ -33,6 +34,9 @@ NEARLY_ALL = 0.95
 
 FEWEST_FOR_IDENTIFIER = 20
 """In a shorter table distinct values mean nothing."""
+
+DENSE = 0.5
+"""Share of the whole numbers of its range that a counter of rows has at least: years and amounts may grow too."""
 
 WORDS_OF_TEXT = 2.5
 """Mean number of words from which distinct strings are text rather than names of rows."""
@@ -54,10 +58,14 @@ TIME_OF_DAY = r"^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?$"
 COMMA_DECIMALS, COMMA_THOUSANDS = "decimal comma", "comma between thousands"
 """What a comma in the numbers of a column means; "" where there was none."""
 
+DAYS = "days since the first"
+
 LOOKED_AT = 200
 """Rows that tell which formats of dates to try on all."""
 
 IDENTIFIER_NAME = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|index|rownames?|rownumber|row)$|[a-z]Id$|^(Id|ID)")
+
+NUMBERS_ROWS = "numbers the rows: an identifier tells nothing of new rows"
 
 MOST_EXACT = 2**53
 
@@ -97,8 +105,8 @@ def _constant(series: pl.Series) -> ColumnRecipe | None:
 
 
 def _number(series: pl.Series) -> ColumnRecipe:
-    if _is_row_number(series):
-        return ColumnRecipe(series.name, "dropped", "numbers the rows: an identifier tells nothing of new rows")
+    if is_row_number(series):
+        return ColumnRecipe(series.name, "dropped", NUMBERS_ROWS)
     word = ""
     if series.dtype.is_integer() and max(abs(int(series.min() or 0)), abs(int(series.max() or 0))) > MOST_EXACT:  # pyright: ignore[reportArgumentType]
         word = "has integers beyond 2**53, whose last digits are lost"
@@ -107,14 +115,20 @@ def _number(series: pl.Series) -> ColumnRecipe:
     return ColumnRecipe(series.name, "number", word)
 
 
-def _is_row_number(series: pl.Series) -> bool:
-    """Whole numbers, all distinct, that are named like an identifier or count the rows up."""
-    if series.len() < FEWEST_FOR_IDENTIFIER or series.null_count() or series.n_unique() < series.len():
+def is_row_number(series: pl.Series) -> bool:
+    """Whole numbers, all distinct, that are named like an identifier or count the rows up, with gaps at most."""
+    present = series.drop_nulls()
+    is_empty = present.len() < max(FEWEST_FOR_IDENTIFIER, NEARLY_ALL * series.len())
+    if not series.dtype.is_numeric() or is_empty or present.n_unique() < present.len():
         return False
-    if series.dtype.is_float() and not bool((series == series.floor()).all()):
+    numbers = present.cast(pl.Float64)
+    if not bool((numbers.is_finite() & (numbers == numbers.floor())).all()):
         return False
-    counts_up = bool((series.cast(pl.Float64).diff().drop_nulls() == 1.0).all())
-    return counts_up or IDENTIFIER_NAME.search(series.name) is not None
+    if IDENTIFIER_NAME.search(series.name) is not None:
+        return True
+    span = float(numbers.max()) - float(numbers.min()) + 1.0  # pyright: ignore[reportArgumentType]
+    counts_up = bool((numbers.diff().drop_nulls() > 0.0).all())
+    return counts_up and present.len() >= DENSE * span
 
 
 def _of_text(series: pl.Series) -> ColumnRecipe:
@@ -146,7 +160,20 @@ def _dates_in_text(name: str, present: pl.Series) -> ColumnRecipe | None:
     if present.str.contains(r"\d").mean() < NEARLY_ALL:  # pyright: ignore[reportOperatorIssue, reportOptionalOperand]
         return None
     pattern = date_format(present)
-    return _date(parse_dates(present, pattern).alias(name), pattern) if pattern else None
+    if not pattern:
+        return None
+    return _date(parse_dates(present, pattern).alias(name), pattern, _order_of(pattern, present))
+
+
+def _order_of(pattern: str, present: pl.Series) -> str:
+    """Which of day and month comes first, where it could be either."""
+    other = pattern.replace("%d", "%D").replace("%m", "%d").replace("%D", "%m")
+    if other == pattern or other not in (*TIME_FORMATS, *DATE_FORMATS):
+        return ""
+    first, second = ("day", "month") if pattern.index("%d") < pattern.index("%m") else ("month", "day")
+    if _share(parse_dates(present, other)) < NEARLY_ALL:
+        return f" with the {first} first"
+    return f", taken with the {first} first (it may be the {second}: write the dates as 2024-12-31 to be sure)"
 
 
 def date_format(present: pl.Series) -> str:
@@ -163,7 +190,8 @@ def _share(series: pl.Series) -> float:
     return 1.0 - series.null_count() / max(series.len(), 1)
 
 
-def _date(series: pl.Series, pattern: str) -> ColumnRecipe:
+def _date(series: pl.Series, pattern: str, order: str = "") -> ColumnRecipe:
+    """`order` says which of day and month comes first in texts."""
     if series.dtype == pl.Time or series.dtype == pl.Duration:
         return ColumnRecipe(series.name, "number", "is a time, taken as seconds")
     moments = moments_of(series)
@@ -171,7 +199,8 @@ def _date(series: pl.Series, pattern: str) -> ColumnRecipe:
     if not parts:
         return ColumnRecipe(series.name, "dropped", "is the same date wherever there is one")
     origin = float(_days(moments).min() or 0.0)  # pyright: ignore[reportArgumentType]
-    word = f"is a date: {', '.join(parts)} are taken, days since the first"
+    shown = [DAYS if part == "days" else part for part in parts]
+    word = f"is a date{order}: {joined(shown)} {'is' if len(parts) == 1 else 'are'} taken"
     return ColumnRecipe(series.name, "date", word, format=pattern, origin=origin, parts=parts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -20,14 +21,17 @@ from committee.cli.models import ModelFacts, thinned, write_model
 from committee.cli.showing import (
     LiveComparison,
     as_json,
+    is_choice,
     left_out,
     mean_and_stderr,
+    method_notes,
     print_warnings,
     results_table,
     seconds_text,
     verdict,
 )
 from committee.cli.tables import TableReading, read_training_table
+from committee.cli.wording import counted
 from committee.storage import UnstorableError
 from committee.studies.compare_bias_variance import compare_bias_variance
 from committee.studies.comparison import Comparison, compare, pick
@@ -40,6 +44,10 @@ COMMITTEE = "committee"
 
 BIAS_VARIANCE_ROWS, BIAS_VARIANCE_SETS, BIAS_VARIANCE_MEMBERS = 1000, 20, 30
 """For a picture: rows drawn from a larger table, training sets, members of the ensembles."""
+
+
+MENTIONED = 1.0
+"""Seconds from which on it is said where they went."""
 
 
 class Request(NamedTuple):
@@ -84,10 +92,12 @@ def all_methods(task: Any, n_rows: int, n_columns: int, budget: float | None = N
 
 def run(request: Request, out: Console) -> Outcome:
     """Read the table, judge the methods, fit the winner."""
-    table = read_training_table(
-        read_frame(request.source), request.target, task=request.task, weights=request.weights, group=request.group,
-        time=request.time_column, drop=request.drop, keep=request.keep, drop_duplicates=request.drop_duplicates,
-    )  # fmt: skip
+    with out.status("reading the table, looking at its columns"):
+        table = read_training_table(
+            read_frame(request.source), request.target, task=request.task, weights=request.weights,
+            group=request.group, time=request.time_column, drop=request.drop, keep=request.keep,
+            drop_duplicates=request.drop_duplicates,
+        )  # fmt: skip
     out.print(_described(request, table), markup=False)
     print_warnings(out, table.warnings)
     metric = _metric(request.metric, table)
@@ -117,9 +127,9 @@ def _metric(asked: str, table: TableReading) -> str:
 def _described(request: Request, table: TableReading) -> str:
     name = "stdin" if request.source == "-" else Path(request.source).name
     task = table.recipe.task
-    what = f"{len(np.unique(table.y))} classes" if task == "classification" else "numbers"
+    what = counted(len(np.unique(table.y)), "class", "classes") if task == "classification" else "numbers"
     n, d = table.X.shape
-    return f"{name}: {n} rows, {d} columns, target {table.recipe.target!r} ({task}, {what})"
+    return f"{name}: {counted(n, 'row')}, {counted(d, 'column')}, target {table.recipe.target!r} ({task}, {what})"
 
 
 def _facts(table: TableReading, found: Comparison) -> ModelFacts:
@@ -184,18 +194,21 @@ def write_page(outcome: Outcome, request: Request, path: Path, out: Console) -> 
         leaks=outcome.table.leaks,
     )
     parts = bias_and_variance(outcome, request, out) if request.bias_variance else {}
+    start = time.perf_counter()
     with out.status("writing the page"):
         write_report(
             path, outcome.model, outcome.table.X, outcome.table.y, comparison=outcome.found, table=notes,
             bias_variance=parts, sample_weight=outcome.table.weights, seed=request.seed,
         )  # fmt: skip
+    _say_time(out, "the page was written", start)
 
 
 def bias_and_variance(outcome: Outcome, request: Request, out: Console) -> dict[str, Decomposition]:
     """Which ensemble reduces bias and which variance on this table, or on a sample of it (J-4)."""
     X, y = outcome.table.X, np.asarray(outcome.table.y)
     rows = np.sort(np.random.default_rng(request.seed).permutation(len(y))[:BIAS_VARIANCE_ROWS])
-    with out.status("measuring bias and variance"):
+    start = time.perf_counter()
+    with out.status("measuring bias and variance (--no-bias-variance leaves it out)"):
         try:
             found = compare_bias_variance(
                 X[rows], y[rows], task=outcome.found.task, n_sets=BIAS_VARIANCE_SETS,
@@ -204,7 +217,14 @@ def bias_and_variance(outcome: Outcome, request: Request, out: Console) -> dict[
         except ValueError as error:  # a class of one row, say: the rest of the page does not need it
             print_warnings(out, [f"Bias and variance could not be measured: {error}"])
             return {}
+    _say_time(out, "bias and variance were measured", start)
     return {name: result.decomposition for name, result in found.results.items()}
+
+
+def _say_time(out: Console, what: str, start: float) -> None:
+    seconds = time.perf_counter() - start
+    if seconds >= MENTIONED:
+        out.print(f"{what} in {seconds_text(seconds)}", markup=False)
 
 
 def command_line() -> str:
@@ -232,6 +252,7 @@ def results(outcome: Outcome, request: Request) -> dict[str, Any]:
         "held_out_rows": table.rows[found.held_out],
         "seed": found.seed,
         "seconds": round(found.seconds, 2),
+        "compile_seconds": round(found.compile_seconds, 2),
         "plan": found.plan,
     })  # fmt: skip
 
@@ -249,13 +270,23 @@ def print_outcome(outcome: Outcome, written: Mapping[str, Path], out: Console) -
     """The table of methods, the verdict, and where things are."""
     out.print()
     out.print(results_table(outcome.found))
-    for line in left_out(outcome.found):
+    for line in (*method_notes(outcome.found), *left_out(outcome.found)):
         out.print(line, style="dim", markup=False)
     out.print()
     out.print(verdict(outcome.found), markup=False)
     for what, path in written.items():
         out.print(f"{what:8} {path}", markup=False)
-    out.print(f"compared in {seconds_text(outcome.found.seconds)}", markup=False)
+    out.print(_time_words(outcome.found), markup=False)
+
+
+def _time_words(found: Comparison) -> str:
+    words = f"{'compared' if is_choice(found) else 'judged and fitted'} in {seconds_text(found.seconds)}"
+    if found.compile_seconds < MENTIONED:
+        return words
+    return (
+        f"{words}, {seconds_text(found.compile_seconds)} of it to compile or load the methods, which no budget counts "
+        "(`committee warmup` compiles them ahead)"
+    )
 
 
 def split_names(names: Sequence[str]) -> tuple[str, ...]:

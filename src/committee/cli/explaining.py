@@ -36,7 +36,7 @@ class Share(NamedTuple):
     row: int
     output: str  # a class, or "prediction"
     column: str
-    cell: str
+    cell: str | float | None  # None where it is missing
     share: float
 
 
@@ -44,28 +44,70 @@ class RowExplanation(NamedTuple):
     """The answer to one row, and the shares of the columns in it, the largest first."""
 
     row: int
-    answer: str
+    answer: str | float
     base: float
     shares: tuple[Share, ...]
 
 
-def column_importances(known: KnownModel, frame: pl.DataFrame | None, seed: int) -> list[Importance]:
+class Ranking(NamedTuple):
+    """The columns by their importance, and what must be known of the rows behind it."""
+
+    columns: list[Importance]
+    note: str = ""
+
+
+def column_importances(known: KnownModel, frame: pl.DataFrame | None, seed: int) -> Ranking:
     """By permutation where the table has the target, by the splits of the trees otherwise; the largest first."""
     has_target = frame is not None and known.facts.recipe.target in frame.columns
     if frame is not None and has_target:
         return _permuted(known, frame, seed)
-    return _by_splits(known)
+    return Ranking(_by_splits(known))
 
 
-def _permuted(known: KnownModel, frame: pl.DataFrame, seed: int) -> list[Importance]:
+OUT_OF_BAG = (
+    "These are the rows the model was fitted on: values are exchanged out of bag, in trees that did not see a row."
+)
+LEARNED = (
+    "These are the rows the model was fitted on: what it learned by heart counts, and columns of noise may seem to "
+    "matter. Rows that it has not seen tell more."
+)
+
+
+def _permuted(known: KnownModel, frame: pl.DataFrame, seed: int) -> Ranking:
+    from committee.cli.comparing import table_digest
     from committee.cli.tables import find_column
-    from committee.explain.importances import log_likelihood, permutation_importances, scaled_to_100
 
     recipe = known.facts.recipe
     frame = frame.filter(pl.col(find_column(frame, recipe.target)).is_not_null())
-    if frame.height > MOST_ROWS:
-        frame = frame.sample(MOST_ROWS, seed=seed)
-    table, y, scoring = apply_recipe(recipe, frame), known_target(known, frame), None
+    table, y = apply_recipe(recipe, frame), known_target(known, frame)
+    is_training = table_digest(table, y) == known.facts.digest
+    found = _out_of_bag(known, table, y, seed) if is_training else None
+    if found is not None:
+        return Ranking(found, OUT_OF_BAG)
+    return Ranking(_exchanged(known, table, y, seed), LEARNED if is_training else "")
+
+
+def _out_of_bag(known: KnownModel, table: pl.DataFrame, y: NDArray[Any], seed: int) -> list[Importance] | None:
+    """Of a forest that has rows out of bag, on its own rows; None for all else."""
+    from committee.explain.forest_importances import forest_importances
+    from committee.forests.estimators import BaseForestClassifier, BaseForestRegressor
+
+    if not isinstance(known.model, BaseForestClassifier | BaseForestRegressor):
+        return None
+    try:
+        found = forest_importances(known.model, table, y, kinds=["permutation"], random_state=seed).of("permutation")
+    except (ValueError, AttributeError):  # no rows out of bag, or weights that the file does not keep
+        return None
+    return _sorted(found.names, np.maximum(found.values, 0.0), "permutation out of bag")
+
+
+def _exchanged(known: KnownModel, table: pl.DataFrame, y: NDArray[Any], seed: int) -> list[Importance]:
+    from committee.explain.importances import log_likelihood, permutation_importances, scaled_to_100
+
+    if table.height > MOST_ROWS:
+        some = np.sort(np.random.default_rng(seed).permutation(table.height)[:MOST_ROWS])
+        table, y = table[some], y[some]
+    scoring = None
     if hasattr(known.model, "predict_proba"):  # on rows that it has seen a forest makes no error, whatever is exchanged
         place = {label: code for code, label in enumerate(known.model.classes_.tolist())}
         codes = np.array([place.get(label, -1) for label in y.tolist()])
@@ -122,7 +164,7 @@ def explain_rows(known: KnownModel, frame: pl.DataFrame, rows: list[int], seed: 
     asked = X[rows]
     core, numbers, names = inner_model(known.model, asked)
     is_number = known.facts.recipe.task == "regression"
-    answers = [f"{answer:.6g}" if is_number else str(answer) for answer in known.model.predict(asked)]
+    answers = [float(answer) if is_number else str(answer) for answer in known.model.predict(asked)]
     try:
         found = shap_values(core, numbers) if names is None else None
     except TypeError:
@@ -132,7 +174,7 @@ def explain_rows(known: KnownModel, frame: pl.DataFrame, rows: list[int], seed: 
     return [_explained(known, found, asked, i, row, answers[i]) for i, row in enumerate(rows)]
 
 
-def _sampled(known: KnownModel, X: pl.DataFrame, row: int, answer: str, seed: int) -> RowExplanation:
+def _sampled(known: KnownModel, X: pl.DataFrame, row: int, answer: str | float, seed: int) -> RowExplanation:
     """Shapley values by sampling (Strumbelj and Kononenko 2010): cells of the row replace those of another row.
 
     Columns are replaced one by one in a random order; what the answer changes by belongs to the column just replaced.
@@ -152,35 +194,37 @@ def _sampled(known: KnownModel, X: pl.DataFrame, row: int, answer: str, seed: in
     return _told(X, row, row, output, answer, float(values[:, 0].mean()), shares)
 
 
-def _scores(known: KnownModel, X: pl.DataFrame, answer: str) -> tuple[str, Floats]:
+def _scores(known: KnownModel, X: pl.DataFrame, answer: str | float) -> tuple[str, Floats]:
     """What is shared out: the probability of the answer, or the number predicted."""
     if known.facts.recipe.task == "regression":
         return "prediction", np.asarray(known.model.predict(X), np.float64)
     if not hasattr(known.model, "predict_proba"):
-        return answer, (known.model.predict(X).astype(str) == answer).astype(np.float64)
+        return str(answer), (known.model.predict(X).astype(str) == answer).astype(np.float64)
     classes = [str(label) for label in known.model.classes_]
-    return answer, known.model.predict_proba(X)[:, classes.index(answer)]
+    return str(answer), known.model.predict_proba(X)[:, classes.index(str(answer))]
 
 
-def _explained(known: KnownModel, found: Any, X: pl.DataFrame, i: int, row: int, answer: str) -> RowExplanation:
+def _explained(known: KnownModel, found: Any, X: pl.DataFrame, i: int, row: int, answer: str | float) -> RowExplanation:
     values, base = np.asarray(found.values[i], np.float64), np.ravel(found.base_values)
     output, k = "prediction", 0
     if values.ndim == 2:
         classes = [str(label) for label in known.model.classes_]
-        k = classes.index(answer)
-        output, values = answer, values[:, k]
+        k = classes.index(str(answer))
+        output, values = str(answer), values[:, k]
     elif known.facts.recipe.task == "classification":
         output = str(known.model.classes_[1])  # scores speak for the second class
     return _told(X, i, row, output, answer, float(base[k if base.size > 1 else 0]), values)
 
 
 def _told(
-    X: pl.DataFrame, place: int, row: int, output: str, answer: str, base: float, values: Floats
+    X: pl.DataFrame, place: int, row: int, output: str, answer: str | float, base: float, values: Floats
 ) -> RowExplanation:
     order = np.argsort(-np.abs(values), kind="stable")
     shares = [Share(row, output, X.columns[f], _cell(X[place, int(f)]), float(values[f])) for f in order]
     return RowExplanation(row, answer, base, tuple(shares))
 
 
-def _cell(value: Any) -> str:
-    return "missing" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+def _cell(value: Any) -> str | float | None:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return None
+    return float(value) if isinstance(value, (int, float)) else str(value)

@@ -323,25 +323,28 @@ def _first_whole_line(data: bytes) -> int:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def require_writable(folder: Path) -> None:
-    """Raise before the work, not after it, where nothing can be written to a folder that may not exist yet."""
-    place = folder.absolute()
+def require_writable(path: Path, is_folder: bool = False) -> None:
+    """Raise before the work, not after it, where a file or a folder that may not exist yet cannot be written."""
+    if not is_folder and (str(path) == STDIN or path.is_dir()):
+        raise TableError(f"{str(path)!r} is no name for a file: name one with -o.")
+    place = (path if is_folder else path.parent).absolute()
     while not place.exists():
         place = place.parent
     try:
         with tempfile.TemporaryDirectory(dir=place, prefix=".committee."):
             pass
     except OSError as error:
-        raise TableError(
-            f"Nothing can be written to {folder}: {error.strerror}. Name another place with -o."
-        ) from error
+        raise TableError(f"{path} cannot be written: {error.strerror}. Name another place with -o.") from error
 
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:
     """A path beside `path` to write to; it takes its place when the block ends well, and is gone otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    except OSError as error:  # it would name the draft, which nobody asked for
+        raise TableError(f"{path} cannot be written: {error.strerror}. Name another place with -o.") from error
     os.close(handle)
     draft = Path(name)
     try:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,13 @@ import click
 
 HERE = Path("committee-out")
 """Where results are written unless another folder is named."""
+
+
+WIDEST_NUMBER, WIDEST_NAME = 24, 36
+"""Characters of cells that are never folded, in any column and in the first; longer ones are texts."""
+
+WIDE = 10_000
+"""Characters of a line in a pipe."""
 
 
 class WrongInput(click.ClickException):
@@ -71,14 +80,32 @@ class Threads(click.ParamType[Any]):
         return int(found[1])
 
 
+NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+
 SEEDS = click.IntRange(0, 2**32 - 1)
 
 
 @contextmanager
-def helpful_errors() -> Generator[None]:
+def noted_warnings(quiet: bool) -> Generator[None]:
+    """Warnings of the libraries as notes, each once and without a line of their source."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        finally:
+            for each in dict.fromkeys(
+                str(one.message) for one in caught if not issubclass(one.category, NOT_FOR_USERS)
+            ):
+                if not quiet:
+                    click.echo(f"! {each}", err=True)
+
+
+@contextmanager
+def helpful_errors(quiet: bool = False) -> Generator[None]:
     """Errors of the work as one line (in full where COMMITTEE_TRACEBACK is set); Ctrl-C ends with 130."""
     try:
-        yield
+        with noted_warnings(quiet):
+            yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except KeyboardInterrupt:
@@ -162,14 +189,17 @@ def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet:
     Every method is judged on the same folds. The winner's error comes from rows that were held out before anything was
     chosen; then it is fitted on all rows. TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
     """
-    with helpful_errors():
+    with helpful_errors(quiet):
         from committee.cli.comparing import print_outcome, results, run, split_names, write_outputs
         from committee.cli.files import require_writable
         from committee.cli.showing import console
 
         out = console(quiet)
-        request = _request(table, split_names(asked.pop("methods")), asked)
-        require_writable(output_dir)
+        names = asked.pop("methods")
+        if names and not split_names(names):
+            raise WrongInput("--methods names none: write names with commas between, or leave it out for all.")
+        request = _request(table, split_names(names), asked)
+        require_writable(output_dir, is_folder=True)
         outcome = run(request, out)
         written = write_outputs(outcome, request, output_dir, out, page=not no_report)
         print_outcome(outcome, written, out)
@@ -191,15 +221,17 @@ def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **ask
 
     TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
     """
-    with helpful_errors():
+    with helpful_errors(quiet):
         from committee.cli.comparing import print_outcome, results, run
         from committee.cli.files import require_writable
         from committee.cli.models import write_model
         from committee.cli.showing import console
 
         out = console(quiet)
+        if not method.strip():
+            raise WrongInput("--method is empty: name one (`committee methods` lists them).")
         request = _request(table, (method,), asked)
-        require_writable(output.parent)
+        require_writable(output)
         outcome = run(request, out)
         output.parent.mkdir(parents=True, exist_ok=True)
         write_model(output, outcome.model, outcome.facts)
@@ -240,16 +272,26 @@ def predict(
     TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin (the default). Columns that the model does not
     need may be there or not.
     """
-    with helpful_errors():
+    with helpful_errors(quiet):
         from committee.cli.models import read_model
-        from committee.cli.predicting import Wish, interval_warnings, predict_batches, write_predictions
+        from committee.cli.predicting import (
+            Wish,
+            interval_warnings,
+            is_text,
+            odd_cell_words,
+            predict_batches,
+            write_predictions,
+        )
         from committee.cli.showing import console, print_warnings
+        from committee.cli.wording import counted
 
         known, out = read_model(model), console(quiet)
         print_warnings(out, interval_warnings(known, interval))
         wish = Wish(probabilities, interval, votes, keep, batch_rows)
-        n_rows = write_predictions(predict_batches(known, table, wish), output)
-        out.print(f"{n_rows} rows" + ("" if output == "-" else f" written to {output}"), markup=False)
+        odd = Counter[tuple[str, str]]()
+        n_rows = write_predictions(predict_batches(known, table, wish, odd), output, is_text(table))
+        print_warnings(out, odd_cell_words(odd))
+        out.print(counted(n_rows, "row") + ("" if output == "-" else f" written to {output}"), markup=False)
 
 
 @main.command()
@@ -264,10 +306,11 @@ def explain(model: str, table: str | None, rows: str, top: int, seed: int, as_js
 
     With a TABLE that has the target, columns are permuted; without one, the splits of the trees are counted.
     """
-    with helpful_errors():
+    with helpful_errors(quiet):
         from committee.cli.explaining import column_importances, explain_rows
         from committee.cli.files import read_frame
         from committee.cli.models import read_model
+        from committee.cli.showing import console, print_warnings
 
         known = read_model(model)
         frame = None if table is None else read_frame(table)
@@ -276,7 +319,9 @@ def explain(model: str, table: str | None, rows: str, top: int, seed: int, as_js
                 raise WrongInput("--rows needs the TABLE that has them.")
             _show_rows(explain_rows(known, frame, _row_numbers(rows)), top, as_json, quiet)
         else:
-            found = column_importances(known, frame, seed)[:top]
+            ranking = column_importances(known, frame, seed)
+            print_warnings(console(quiet), [ranking.note] if ranking.note else [])
+            found = ranking.columns[:top]
             lines = [(each.column, f"{each.value:.1f}") for each in found]
             _show(
                 [each._asdict() for each in found], ("column", f"importance ({found[0].kind})"), lines, as_json, quiet
@@ -299,13 +344,22 @@ def _row_numbers(text: str) -> list[int]:
 
 
 def _show_rows(found: Sequence[Any], top: int, as_json: bool, quiet: bool) -> None:
-    lines = [
-        (each.row, each.answer, share.column, share.cell, f"{share.share:+.4g}", share.output)
-        for each in found
-        for share in each.shares[:top]
-    ]
-    plain = [{**each._asdict(), "shares": [share._asdict() for share in each.shares]} for each in found]
+    from committee.cli.showing import as_json as plain_values
+
+    lines = list[tuple[object, ...]]()
+    for each in found:
+        output = each.shares[0].output if each.shares else ""
+        lines.append((each.row, _shown(each.answer), "(all rows)", "", f"{each.base:+.4g}", output))
+        lines += [
+            (each.row, _shown(each.answer), share.column, _shown(share.cell), f"{share.share:+.4g}", share.output)
+            for share in each.shares[:top]
+        ]
+    plain = plain_values([{**each._asdict(), "shares": [share._asdict() for share in each.shares]} for each in found])
     _show(plain, ("row", "answer", "column", "value", "adds", "to"), lines, as_json, quiet)
+
+
+def _shown(value: object) -> str:
+    return "missing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 @main.command()
@@ -319,11 +373,13 @@ def report(model: str, table: str, output: Path, quiet: bool) -> None:
 
     Rows that the model was fitted on are known again; other rows count as new ones.
     """
-    with helpful_errors():
+    with helpful_errors(quiet):
+        from committee.cli.files import require_writable
         from committee.cli.reporting import write_model_page
         from committee.cli.showing import console
 
         out = console(quiet)
+        require_writable(output)
         write_model_page(model, table, output, out)
         out.print(f"report   {output}", markup=False)
 
@@ -333,11 +389,11 @@ def report(model: str, table: str, output: Path, quiet: bool) -> None:
 @talking
 def inspect(model: str, as_json: bool, quiet: bool) -> None:
     """What a model file holds, without loading the model."""
-    with helpful_errors():
-        from committee.cli.reporting import describe_model
+    with helpful_errors(quiet):
+        from committee.cli.reporting import describe_model, readable_lines
 
         found = describe_model(model)
-        _show(found, ("", model), [(name, value) for name, value in found.items()], as_json, quiet)
+        _show(found, ("", model), readable_lines(found), as_json, quiet)
 
 
 # --- knowing the library ----------------------------------------------------------------------------------------------
@@ -348,7 +404,7 @@ def inspect(model: str, as_json: bool, quiet: bool) -> None:
 @talking
 def methods(name: str | None, as_json: bool, quiet: bool) -> None:
     """The methods that compare runs, and every estimator with its paper; with NAME, its properties."""
-    with helpful_errors():
+    with helpful_errors(quiet):
         from committee.cli.knowing import catalogue, properties_of
 
         if name is not None:
@@ -372,7 +428,7 @@ def methods(name: str | None, as_json: bool, quiet: bool) -> None:
 @talking
 def reproduce(experiment: str | None, quick: bool, output_dir: Path, as_json: bool, quiet: bool) -> None:
     """Run an experiment of the literature again; without ID, list them."""
-    with helpful_errors():
+    with helpful_errors(quiet):
         from committee.cli.knowing import list_reproductions, run_reproduction
 
         if experiment is None:
@@ -407,7 +463,7 @@ def warmup() -> None:
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
 def demo(output_dir: Path, budget: float | None, quiet: bool) -> None:
     """Compare the family on built-in data and write the page about the winner."""
-    with helpful_errors():
+    with helpful_errors(quiet):
         from committee.cli.demo import run_demo
         from committee.cli.showing import console
 
@@ -421,7 +477,7 @@ def data() -> None:
 
     samples = {name: load_sample(name) for name in sample_names()}
     header = ("name", "rows", "features", "categorical", "task", "target")
-    _print_table(
+    print_table(
         header,
         [(name, *s.X.shape, len(s.categories), s.task, s.target_name) for name, s in samples.items()],
     )
@@ -446,19 +502,28 @@ def _show(plain: Any, header: Sequence[str], rows: Iterable[Iterable[object]], a
     if as_json:
         click.echo(json.dumps(plain, indent=1))
     elif not quiet:
-        _print_table(header, rows)
+        print_table(header, rows)
 
 
-def _print_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+def print_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    lines = [[_cell_text(cell) for cell in row] for row in rows]
     table = Table()
-    for position, name in enumerate(header):
-        table.add_column(name.replace("_", " "), no_wrap=position == 0, overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell_text(cell) for cell in row))
-    Console(highlight=False).print(table)
+    for place, name in enumerate(header):
+        title, cells = name.replace("_", " "), [line[place] for line in lines]
+        longest = max(map(len, [title, *cells]))
+        is_short = longest <= (WIDEST_NAME if place == 0 else WIDEST_NUMBER)
+        least = (
+            longest if is_short else max(len(each) for each in (*title.split(), *cells) if len(each) <= WIDEST_NUMBER)
+        )
+        table.add_column(title, no_wrap=is_short, overflow="fold", min_width=least)
+    for line in lines:
+        table.add_row(*line)
+    out = Console(highlight=False, markup=False)
+    # Nothing is folded in a pipe: a line there is one row.
+    (out if out.is_terminal else Console(highlight=False, markup=False, width=WIDE)).print(table)
 
 
 def _cell_text(cell: object) -> str:

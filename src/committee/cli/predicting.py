@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -12,9 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from committee.cli.column_kinds import clean_text, columns_from, is_textual
 from committee.cli.files import ENDINGS, STDIN, TableError, iterate_frames, kind_of, whole_file
 from committee.cli.models import KnownModel, inner_model
-from committee.cli.tables import apply_recipe
+from committee.cli.tables import MOST_LISTED, apply_recipe
+from committee.cli.wording import counted, listed
 
 if TYPE_CHECKING:
     from committee.forests.intervals import Residuals
@@ -35,10 +38,14 @@ class Wish(NamedTuple):
     batch_rows: int = 50_000
 
 
-def predict_batches(known: KnownModel, source: str, wish: Wish) -> Iterator[pl.DataFrame]:
-    """The answers, batch by batch, in the order of the rows."""
+def predict_batches(
+    known: KnownModel, source: str, wish: Wish, odd: Counter[tuple[str, str]] | None = None
+) -> Iterator[pl.DataFrame]:
+    """The answers, batch by batch, in the order of the rows; `odd` counts the cells that tell the model nothing."""
     for number, frame in enumerate(iterate_frames(source, batch_rows=wish.batch_rows)):
         if frame.height:
+            if odd is not None:
+                odd.update(odd_cells(known, frame))
             yield predict_frame(known, frame, wish)
         elif number == 0:  # a table without rows gets an answer without rows
             apply_recipe(known.facts.recipe, frame)
@@ -61,6 +68,51 @@ def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.Data
     return pl.DataFrame(columns)
 
 
+NO_NUMBERS = "no numbers and count as missing"
+NO_DATES = "no dates and count as missing"
+NOT_SEEN = "not seen"
+
+
+def odd_cells(known: KnownModel, frame: pl.DataFrame) -> Counter[tuple[str, str]]:
+    """Cells that cannot be read as in training, and categories that the model has not seen, by column."""
+    found = Counter[tuple[str, str]]()
+    seen = _seen_categories(known.model)
+    for recipe in known.facts.recipe.kept:
+        if recipe.name not in frame.columns:
+            continue
+        series = frame[recipe.name]
+        there = clean_text(series).drop_nulls() if is_textual(series) else series.drop_nulls()
+        if there.dtype.is_float():
+            there = there.drop_nans()
+        if recipe.kind == "category":
+            shown = columns_from(recipe, there)[0].cast(pl.String)
+            n_odd = int((~shown.is_in(seen[recipe.name])).sum()) if recipe.name in seen else 0
+            found[recipe.name, NOT_SEEN] += n_odd
+        elif recipe.kind in ("number", "date"):
+            word = NO_NUMBERS if recipe.kind == "number" else NO_DATES
+            found[recipe.name, word] += columns_from(recipe, there)[0].null_count()
+    return found
+
+
+def _seen_categories(model: Any) -> dict[str, list[str]]:
+    columns = getattr(model, "columns_", None)
+    if columns is None:
+        return {}
+    places = [f for f in range(columns.n_features) if columns.categories[f] is not None]
+    return {columns.name(f): [str(label) for label in columns.category_names(f)] for f in places}
+
+
+def odd_cell_words(odd: Counter[tuple[str, str]]) -> list[str]:
+    """A line for each column."""
+    return [
+        f'"{name}": {counted(n, "value")} that the model has not seen'
+        if word == NOT_SEEN
+        else f'"{name}": {counted(n, "cell")} {"is" if n == 1 else "are"} {word}'
+        for (name, word), n in odd.items()
+        if n
+    ]
+
+
 def _handed_through(frame: pl.DataFrame, keep: tuple[str, ...]) -> list[pl.Series]:
     """Columns of the table under their names, but for one that is called as the answers are."""
     return [frame[name].alias(f"{name} of the table" if name == ANSWER else name) for name in _kept(frame, keep)]
@@ -71,7 +123,7 @@ def _kept(frame: pl.DataFrame, keep: tuple[str, ...]) -> list[str]:
         return frame.columns
     missing = [name for name in keep if name not in frame.columns]
     if missing:
-        raise TableError(f"No such column: {missing[0]!r}. There are: {', '.join(frame.columns[:20])}.")
+        raise TableError(f"No such column: {missing[0]!r}. There are: {listed(frame.columns, MOST_LISTED)}.")
     return list(keep)
 
 
@@ -149,8 +201,11 @@ def _chosen(values: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def write_predictions(batches: Iterator[pl.DataFrame], output: str) -> int:
-    """Write batches as they come; to a file whole or not at all. Number of rows."""
+def write_predictions(batches: Iterator[pl.DataFrame], output: str, from_text: bool = False) -> int:
+    """Write batches as they come; to a file whole or not at all. Number of rows.
+
+    Of a table `from_text`, columns handed through that hold numbers or truths get their types in typed files.
+    """
     if output == STDIN:
         return _write_csv(batches, sys.stdout.buffer, flush=True)
     path, kind = Path(output), kind_of(output)
@@ -159,10 +214,10 @@ def write_predictions(batches: Iterator[pl.DataFrame], output: str) -> int:
     if path.is_dir():
         raise TableError(f"{output} is a directory: name a file in it.")
     with whole_file(path) as draft:
-        if kind in ("csv", "ndjson"):
+        if kind == "csv":
             with draft.open("wb") as stream:
-                return _write_csv(batches, stream) if kind == "csv" else _write_lines(batches, stream)
-        return _write_columnar(batches, draft, kind)
+                return _write_csv(batches, stream)
+        return _write_typed(batches, draft, kind, from_text)
 
 
 def _write_csv(batches: Iterator[pl.DataFrame], stream: IO[bytes], flush: bool = False) -> int:
@@ -175,24 +230,42 @@ def _write_csv(batches: Iterator[pl.DataFrame], stream: IO[bytes], flush: bool =
     return n_rows
 
 
-def _write_lines(batches: Iterator[pl.DataFrame], stream: IO[bytes]) -> int:
+def _write_typed(batches: Iterator[pl.DataFrame], draft: Path, kind: str, from_text: bool) -> int:
+    """Parts on disk first, joined without being in memory together; only then all cells of a column are known."""
     n_rows = 0
-    for batch in batches:
-        stream.write(batch.write_ndjson().encode())
-        n_rows += batch.height
-    return n_rows
-
-
-def _write_columnar(batches: Iterator[pl.DataFrame], draft: Path, kind: str) -> int:
-    """Parts on disk first, joined without being in memory together."""
-    n_rows = 0
+    types: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory(dir=draft.parent, prefix=".parts.") as folder:
         for number, batch in enumerate(batches):
             batch.write_ipc(Path(folder) / f"{number:08d}.arrow")
             n_rows += batch.height
-        parts = pl.scan_ipc(Path(folder) / "*.arrow")
-        if kind == "parquet":
-            parts.sink_parquet(draft)
-        else:
-            parts.sink_ipc(draft)
+            handed = batch.columns[: batch.columns.index(ANSWER)] if from_text else []
+            for name in handed:
+                if batch.schema[name] == pl.String:
+                    types[name] = [each for each in types.get(name, list(CELLS)) if _all_are(batch[name], each)]
+        chosen = [_typed(name, left[0]) for name, left in types.items() if left]
+        parts = pl.scan_ipc(Path(folder) / "*.arrow").with_columns(chosen)
+        {"parquet": parts.sink_parquet, "ndjson": parts.sink_ndjson}.get(kind, parts.sink_ipc)(draft)
     return n_rows
+
+
+CELLS = {
+    "Int64": r"^-?(0|[1-9]\d{0,17})$",
+    "Float64": r"^-?(0|[1-9]\d*)(\.\d*)?([eE][-+]?\d+)?$",
+    "Boolean": r"^(true|false|True|False|TRUE|FALSE)$",
+}
+"""Texts that are numbers or truths and nothing else; 007 is a name."""
+
+
+def is_text(source: str) -> bool:
+    """Whether the cells of a table come without their types."""
+    return source == STDIN or kind_of(source) == "csv"
+
+
+def _all_are(texts: pl.Series, kind: str) -> bool:
+    present = texts.drop_nulls()
+    return bool(present.str.contains(CELLS[kind]).all())
+
+
+def _typed(name: str, kind: str) -> pl.Expr:
+    column = pl.col(name)
+    return column.str.to_lowercase() == "true" if kind == "Boolean" else column.cast(getattr(pl, kind))

@@ -17,7 +17,8 @@ from committee.cli.files import TableError, read_frame
 from committee.cli.known_rows import JudgedRows, row_hashes, rows_to_judge, training_places, unpacked
 from committee.cli.models import KnownModel, read_facts, read_model
 from committee.cli.showing import as_json, loss_text, print_warnings
-from committee.cli.tables import apply_recipe, find_column
+from committee.cli.tables import MOST_LISTED, apply_recipe, find_column
+from committee.cli.wording import listed
 from committee.storage import inspect_model
 
 
@@ -104,3 +105,18 @@ def describe_model(path: str) -> dict[str, Any]:
         held_out = {name: loss_text(name, value) for name, value in facts.scores.items()}
         found["held_out"] = ", ".join(f"{name} {value}" for name, value in held_out.items())
     return as_json(found)
+
+
+def readable_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """What `describe_model` tells, a line for each thing and for each part of it."""
+    lines = list[tuple[str, str]]()
+    for name, value in found.items():
+        if isinstance(value, dict):
+            parts: dict[str, Any] = value
+            lines += readable_lines({f"{name}: {part}": of for part, of in parts.items() if of is not None})
+        elif isinstance(value, list):
+            many: list[Any] = value
+            lines.append((name.replace("_", " "), listed(many, MOST_LISTED) if many else "none"))
+        else:
+            lines.append((name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else str(value)))
+    return lines

@@ -11,8 +11,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from committee.cli.wording import counted
 from committee.studies.comparison import Comparison, MethodResult, Step
 from committee.studies.folds import stderr
+
+FEW_ROWS = 30
+"""Of so few an error is hardly known."""
 
 
 def console(quiet: bool = False, stderr_: bool = True) -> Console:
@@ -91,7 +95,7 @@ class LiveComparison:
     def _view(self) -> Group:
         table = Table(box=None, pad_edge=False)
         for title in ("method", "fold", self.metric, "since the start", ""):
-            table.add_column(title, justify="left" if title in ("method", "") else "right")
+            table.add_column(title, justify="left" if title in ("method", "") else "right", no_wrap=True)
         for step in self.steps.values():
             state = {"judged": "running", "starting": "starting"}.get(step.state, step.state)
             table.add_row(
@@ -99,7 +103,7 @@ class LiveComparison:
                 seconds_text(step.seconds), state,
             )  # fmt: skip
         left = next((step.n_methods - step.number for step in reversed(self.steps.values())), 0)
-        return Group(table, Text(f"{left} methods to come" if left else ""))
+        return Group(table, Text(f"{counted(left, 'method')} to come" if left else ""))
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -117,7 +121,7 @@ def results_table(found: Comparison) -> Table:
     second = next(name for name in next(iter(found.results)).scores if name != found.metric)
     table = Table(box=None, pad_edge=False)
     for title in ("method", found.metric, "± se", second, "fit", "predict", ""):
-        table.add_column(title, justify="left" if title in ("method", "") else "right")
+        table.add_column(title, justify="left" if title in ("method", "") else "right", no_wrap=True)
     for result in found.ranking():
         mean, error = mean_and_stderr(result)
         table.add_row(
@@ -125,10 +129,20 @@ def results_table(found: Comparison) -> Table:
             loss_text(second, float(np.mean(result.scores[second]))),
             seconds_text(float(np.median(result.fit_seconds))),
             seconds_text(float(np.median(result.predict_seconds))),
-            "chosen" if result.name == found.winner else "",
+            "chosen" if result.name == found.winner and is_choice(found) else "",
             style="bold" if result.name == found.winner else None,
         )  # fmt: skip
     return table
+
+
+def is_choice(found: Comparison) -> bool:
+    """Whether there was more than one method to choose from."""
+    return len(found.results) > 1
+
+
+def method_notes(found: Comparison) -> list[str]:
+    """What methods that were judged have to say of themselves."""
+    return [f"{each.name}: {each.note}" for each in found.results if each.status == "done" and each.note]
 
 
 def left_out(found: Comparison) -> list[str]:
@@ -141,20 +155,31 @@ def left_out(found: Comparison) -> list[str]:
 def verdict(found: Comparison) -> str:
     """One or two sentences: the winner, and its error on rows that did not choose it."""
     metric = found.metric
-    words = f"{found.winner} has the smallest {metric} over {found.plan['n_folds']} folds."
+    n_folds, mean = found.plan["n_folds"], mean_and_stderr(found.result(found.winner))
+    words = f"{found.winner} has the smallest {metric} over {n_folds} folds."
+    if not is_choice(found):
+        shown = f"{loss_text(metric, mean[0])} (± {loss_text(metric, mean[1], 2)})"
+        words = f"{found.winner} has the {metric} {shown} over {n_folds} folds."
     if found.held_out_scores:
         error, se = found.held_out_scores[metric], found.held_out_error_se
+        what = "chose" if is_choice(found) else "taught it"
         words += (
-            f" On {found.held_out.size} rows that chose nothing its {metric} is {loss_text(metric, error)} "
-            f"(± {loss_text(metric, se, 2)})"
+            f" On {counted(found.held_out.size, 'row')} that {what} nothing its {metric} is "
+            f"{loss_text(metric, error)} (± {loss_text(metric, se, 2)})"
         )
-        words += _against_nothing(found)
-    if np.isfinite(found.nested_error):
+        words += _against_nothing(found) + _few_rows(found)
+    if np.isfinite(found.nested_error) and is_choice(found):
         words += (
             f" Choosing again without each fold gives {loss_text(metric, found.nested_error)} "
             f"(± {loss_text(metric, found.nested_se, 2)})."
         )
     return words
+
+
+def _few_rows(found: Comparison) -> str:
+    if found.held_out.size >= FEW_ROWS:
+        return ""
+    return f" {counted(found.held_out.size, 'row')} {'is' if found.held_out.size == 1 else 'are'} very few to judge by."
 
 
 def _against_nothing(found: Comparison) -> str:

@@ -8,7 +8,7 @@ reads new tables in the same way.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple, Self
 
@@ -19,15 +19,18 @@ from numpy.typing import NDArray
 from committee.cli.column_kinds import (
     MOST_EXACT,
     NEARLY_ALL,
+    NUMBERS_ROWS,
     ColumnRecipe,
     as_numbers,
     clean_text,
     columns_from,
     date_format,
+    is_row_number,
     is_textual,
     recipe_for,
 )
 from committee.cli.files import DUPLICATED, TableError
+from committee.cli.wording import counted, listed
 
 Task = Literal["classification", "regression"]
 Floats = NDArray[np.float64]
@@ -47,10 +50,16 @@ LOOKED_AT = 5000
 TOO_GOOD = 0.01
 """A column alone that leaves less than this share of the error is suspicious."""
 
+COMES_AGAIN = 0.5
+"""Values for each row: of fewer, whole numbers may be codes."""
+
 ROW_NUMBER = "\0row number of the file"
 """No column of a file is called so."""
 
 LARGEST_TARGET = 1e150
+
+CLOSE = 0.65
+"""How alike two names must be (difflib) for one to be suggested for the other."""
 
 MOST_NAMED = 6
 MOST_LISTED = 20
@@ -124,20 +133,26 @@ def read_training_table(
     dropped, kept = ([find_column(frame, name) for name in names] for names in (drop, keep))
     if target in dropped:
         raise TableError(f"{target!r} is the target: it cannot be dropped.")
+    if target in (weights, group, time):
+        what = "weights" if target == weights else "groups" if target == group else "times"
+        raise TableError(f"{target!r} is the target: it cannot be the {what} of the rows as well.")
     doubles = _shared_names(frame, target)
+    counters = {name for name in frame.columns if is_row_number(frame[name])}  # rows left out would leave gaps
     frame, notes = _usable_rows(frame.with_row_index(ROW_NUMBER), target, drop_duplicates)
     chosen: Task = _guess_task(frame[target]) if task == "auto" else task
+    if task == "auto":
+        notes += _doubtful_task(frame[target], chosen)
     frame, more = _usable_targets(frame, target, chosen)
     y, labels = _read_target(frame[target], chosen)
     of_target = _target_warnings(y, chosen)
     row_weights, of_weights = _weights(frame, weights, y, chosen)
     groups, of_groups = _groups(frame, group)
     special = {name for name in (target, weights, group, time, ROW_NUMBER) if name}
-    recipes = [_recipe(frame[name], dropped, kept) for name in frame.columns if name not in special]
+    recipes = [_recipe(frame[name], dropped, kept, counters) for name in frame.columns if name not in special]
     recipes, leaks, leaking = _without_leaks(_without_twins(recipes, frame, kept), frame, y, chosen, kept)
     recipe = TableRecipe(target, chosen, tuple(recipes), labels, weights, group, time)
     if not recipe.kept:
-        raise TableError("No column is left to learn from: " + "; ".join(f"{r.name} {r.word}" for r in recipes[:8]))
+        raise TableError(_nothing_left(recipes, target))
     of_rows = (*notes, *more, *of_target, *of_weights, *of_groups)
     return TableReading(
         X=apply_recipe(recipe, frame),
@@ -152,16 +167,31 @@ def read_training_table(
     )
 
 
+def _nothing_left(recipes: Sequence[ColumnRecipe], target: str) -> str:
+    if not recipes:
+        return (
+            f"No column is left to learn from: the table has none but {target!r} and those of --weights, --group, "
+            "--time-column."
+        )
+    more = f"; and {len(recipes) - MOST_NAMED} more" if len(recipes) > MOST_NAMED else ""
+    return (
+        "No column is left to learn from: "
+        + "; ".join(f"{r.name!r} {r.word}" for r in recipes[:MOST_NAMED])
+        + more
+        + "."
+    )
+
+
 def apply_recipe(recipe: TableRecipe, frame: pl.DataFrame) -> pl.DataFrame:
     """The features of a table, as in training."""
     names = [column.name for column in recipe.kept]
     missing = [name for name in names if name not in frame.columns]
     if missing:
-        near = get_close_matches(missing[0], frame.columns, n=1)
+        near = get_close_matches(missing[0], frame.columns, n=1, cutoff=CLOSE)
         advice = f" Did you mean {near[0]!r}?" if near else ""
         raise TableError(
-            f"The table has no column {', '.join(map(repr, missing[:MOST_NAMED]))}, which the model needs.{advice} "
-            f"It has: {', '.join(frame.columns[:20])}."
+            f"The table has no column {listed(list(map(repr, missing)), MOST_NAMED)}, which the model needs.{advice} "
+            f"It has: {listed(frame.columns, MOST_LISTED)}."
         )
     made = [one for column in recipe.kept for one in columns_from(column, frame[column.name])]
     taken = set[str]()
@@ -181,9 +211,8 @@ def find_column(frame: pl.DataFrame, name: str) -> str:
     plain = {column.strip().lower(): column for column in frame.columns}
     if name.strip().lower() in plain:
         return plain[name.strip().lower()]
-    near = [plain[match] for match in get_close_matches(name.strip().lower(), list(plain), n=3, cutoff=0.5)]
-    more = f", and {frame.width - MOST_LISTED} more" if frame.width > MOST_LISTED else ""
-    there = f"There are: {', '.join(frame.columns[:MOST_LISTED])}{more}."
+    near = [plain[match] for match in get_close_matches(name.strip().lower(), list(plain), n=3, cutoff=CLOSE)]
+    there = f"There are: {listed(frame.columns, MOST_LISTED)}."
     advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else there
     raise TableError(f"No such column: {name!r}. {advice}")
 
@@ -210,19 +239,21 @@ def _usable_rows(frame: pl.DataFrame, target: str, drop_duplicates: bool) -> tup
     if frame[target].dtype.is_float():
         is_missing = is_missing | frame[target].is_nan().fill_null(True)
     if n_missing := int(is_missing.sum()):
-        notes.append(f"{n_missing} rows have no {target!r} and are left out.")
+        has, are = ("has", "is") if n_missing == 1 else ("have", "are")
+        notes.append(f"{counted(n_missing, 'row')} {has} no {target!r} and {are} left out.")
         frame = frame.filter(~is_missing)
     if frame.height == 0:
         raise TableError(f"No row has a value of {target!r}.")
     columns = [name for name in frame.columns if name != ROW_NUMBER]
     if n_copies := frame.height - frame.select(columns).n_unique():
+        copies = "1 row is a copy of another" if n_copies == 1 else f"{n_copies} rows are copies of others"
         if drop_duplicates:
             frame = frame.unique(subset=columns, maintain_order=True)
-            notes.append(f"{n_copies} rows are copies of others and are left out.")
+            notes.append(f"{copies} and {'is' if n_copies == 1 else 'are'} left out.")
         else:
             notes.append(
-                f"{n_copies} rows are copies of others, target included. If they are the same case twice, leave them "
-                "out (--drop-duplicates): copies on both sides of a split make every error look smaller."
+                f"{copies}, target included. If that is the same case twice, leave it out (--drop-duplicates): copies "
+                "on both sides of a split make every error look smaller."
             )
     return frame, notes
 
@@ -236,7 +267,9 @@ def _usable_targets(frame: pl.DataFrame, target: str, task: Task) -> tuple[pl.Da
                 raise TableError(
                     f"{target!r} holds text, no numbers: regression is impossible, take --task classification."
                 )
-            return frame.filter(numbers.is_not_null()), [f"{n_bad} rows whose {target!r} is no number are left out."]
+            are = "is" if n_bad == 1 else "are"
+            note = f"{counted(n_bad, 'row')} whose {target!r} is no number {are} left out."
+            return frame.filter(numbers.is_not_null()), [note]
         return frame, []
     labels = clean_text(frame[target])
     counts = labels.value_counts(name="n")
@@ -245,8 +278,10 @@ def _usable_targets(frame: pl.DataFrame, target: str, task: Task) -> tuple[pl.Da
         raise TableError(f"Every value of {target!r} stands once: it names the rows and is no class.")
     if not single:
         return frame, []
-    shown = ", ".join(map(str, single[:MOST_NAMED]))
-    note = f"{len(single)} classes have one row only and are left out, for nothing can be learned of them: {shown}."
+    shown, is_one = listed(single, MOST_NAMED), len(single) == 1
+    has, them = ("has one row only and is", "it") if is_one else ("have one row only and are", "them")
+    classes = counted(len(single), "class", "classes")
+    note = f"{classes} {has} left out, for nothing can be learned of {them}: {shown}."
     return frame.filter(~labels.is_in(single)), [note]
 
 
@@ -275,6 +310,19 @@ def _guess_task(target: pl.Series) -> Task:
     return "classification" if is_whole and numbers.n_unique() <= MANY_VALUES else "regression"
 
 
+def _doubtful_task(target: pl.Series, task: Task) -> list[str]:
+    """Whole numbers of few values may be amounts, those that come again and again may be codes, as zip codes are."""
+    numbers = as_numbers(target).drop_nulls() if is_textual(target) else target.drop_nulls()
+    if not numbers.dtype.is_numeric() or numbers.len() < target.len() - target.null_count():
+        return []
+    n_values, is_whole = numbers.n_unique(), bool((numbers == numbers.floor()).all())
+    if task == "classification" and n_values > 2:
+        return [f"{target.name!r} has {n_values} values and is taken for classes; for amounts: --task regression."]
+    if task == "regression" and is_whole and n_values <= COMES_AGAIN * numbers.len():
+        return [f"{target.name!r} is taken for amounts; if its whole numbers are codes: --task classification."]
+    return []
+
+
 def _read_target(target: pl.Series, task: Task) -> tuple[NDArray[Any], Literal["bool", "int", "str", "float"]]:
     if task == "regression":
         return as_numbers(target).to_numpy(), "float"
@@ -301,7 +349,7 @@ def _target_warnings(y: NDArray[Any], task: Task) -> list[str]:
     few = [f"{label} ({n})" for label, n in zip(classes, counts, strict=True) if n < FEW_ROWS_OF_CLASS]
     if few:
         notes.append(
-            f"Classes with fewer than {FEW_ROWS_OF_CLASS} rows: {', '.join(few[:MOST_NAMED])}. They are kept, but not "
+            f"Classes with fewer than {FEW_ROWS_OF_CLASS} rows: {listed(few, MOST_NAMED)}. They are kept, but not "
             "every fold can have one, and what is said of them is guesswork."
         )
     if counts.min() < RARE_SHARE * y.size and classes.size <= MANY_VALUES:
@@ -320,10 +368,14 @@ def _target_warnings(y: NDArray[Any], task: Task) -> list[str]:
 # --- columns ----------------------------------------------------------------------------------------------------------
 
 
-def _recipe(series: pl.Series, dropped: Sequence[str], kept: Sequence[str]) -> ColumnRecipe:
+def _recipe(
+    series: pl.Series, dropped: Sequence[str], kept: Sequence[str], counters: Collection[str] = ()
+) -> ColumnRecipe:
     if series.name in dropped:
         return ColumnRecipe(series.name, "dropped", "was dropped on request")
     found = recipe_for(series)
+    if found.kind == "number" and series.name in counters:
+        found = ColumnRecipe(series.name, "dropped", NUMBERS_ROWS)
     if found.kind == "dropped" and series.name in kept:
         is_number = series.dtype.is_numeric() or series.dtype == pl.Boolean
         return ColumnRecipe(series.name, "number" if is_number else "category", "is kept on request")
@@ -432,7 +484,8 @@ def _weights(frame: pl.DataFrame, name: str, y: NDArray[Any], task: Task) -> tup
         raise TableError(f"The weights in {name!r} must be numbers >= 0, one in every row.")
     found = weights.to_numpy()
     weightless = np.setdiff1d(y, y[found > 0]) if task == "classification" else y[:0]
-    notes = [f"All rows of {label} have the weight 0: it will hardly be answered." for label in weightless[:MOST_NAMED]]
+    words = f"All rows of {listed(weightless.tolist(), MOST_NAMED)} have the weight 0: it will hardly be answered."
+    notes = [words] if weightless.size else []
     return found, notes
 
 
@@ -443,14 +496,18 @@ def _groups(frame: pl.DataFrame, name: str) -> tuple[NDArray[Any] | None, list[s
     text = clean_text(frame[name])
     own = pl.Series([f"\0{row}" for row in range(len(text))])
     n_missing = text.null_count()
-    notes = [f"{n_missing} rows have no {name!r}: each is taken for a group of its own."] if n_missing else []
+    has = "has" if n_missing == 1 else "have"
+    words = f"{counted(n_missing, 'row')} {has} no {name!r}: each is taken for a group of its own."
+    notes = [words] if n_missing else []
     return text.zip_with(text.is_not_null(), own.alias(name)).to_numpy(), notes
 
 
 def _times(series: pl.Series) -> NDArray[Any]:
     """Something that sorts by time."""
     if series.null_count():
-        raise TableError(f"The time column {series.name!r} is empty in {series.null_count()} rows: fill it in.")
+        raise TableError(
+            f"The time column {series.name!r} is empty in {counted(series.null_count(), 'row')}: fill it in."
+        )
     if series.dtype.is_temporal() or series.dtype.is_numeric():
         return series.to_physical().to_numpy()
     recipe = recipe_for(series)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.experts.em import part_way
-from committee.experts.weighted_grams import sampled_grams, solve_normal_equations
+from committee.experts.weighted_grams import weighted_ridge
 from committee.kernels.mixture import BLOCK, log_softmax, softmax_slopes
 
 Floats = NDArray[np.float64]
@@ -38,9 +38,11 @@ def log_softmax_scores(coef: Floats, X: Floats) -> Floats:
 
 def softmax_step(coef: Floats, X: Floats, weights: Floats, log_p: Floats, l2: float) -> Floats:
     """Coefficients of softmax regression after one step uphill: weights [K, n] count the (soft) labels of each row."""
+    if len(coef) == 1:  # one expert has every row
+        return np.zeros_like(coef)
     slope, curvature = np.empty_like(log_p), np.empty_like(log_p)
     softmax_slopes(log_p, weights, weights.sum(axis=0), slope, curvature)
-    new = coef + solve_normal_equations(sampled_grams(X, curvature), slope @ X - l2 * coef, l2)
+    new = coef + weighted_ridge(X, curvature, slope @ X - l2 * coef, l2, sample=True)
     return new - new.mean(axis=0)
 
 

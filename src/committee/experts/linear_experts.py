@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.experts.em import part_way
-from committee.experts.weighted_grams import solve_normal_equations, weighted_grams
+from committee.experts.weighted_grams import weighted_ridge
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ class LinearExperts(NamedTuple):
         self, params: LinearParams, X: Floats, y: Floats, weights: Floats, at: Floats | None = None
     ) -> LinearParams:
         right = (weights * y) @ X
-        coef = solve_normal_equations(weighted_grams(X, weights), right, self.l2)
+        coef = weighted_ridge(X, weights, right, self.l2)
         squares = np.einsum("kn,kn->k", weights, (coef @ X.T - y) ** 2)
         squares += self.l2 * np.einsum("kp,kp->k", coef, coef) + self.variance_rows * self.variance_scale
         load = weights.sum(axis=1) + self.variance_rows

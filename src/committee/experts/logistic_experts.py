@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from committee.experts.em import part_way
 from committee.experts.gate import log_softmax_scores, softmax_step
-from committee.experts.weighted_grams import sampled_grams, solve_normal_equations
+from committee.experts.weighted_grams import weighted_ridge
 from committee.kernels.mixture import log_sigmoid, logistic_slopes
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ class LogisticExperts(NamedTuple):
         slope, curvature = np.empty_like(log_q), np.empty_like(log_q)
         logistic_slopes(log_q, y, weights, slope, curvature)
         right = slope @ X - self.l2 * params
-        return params + solve_normal_equations(sampled_grams(X, curvature), right, self.l2)
+        return params + weighted_ridge(X, curvature, right, self.l2, sample=True)
 
     def between(self, old: Floats, new: Floats, share: Floats) -> Floats:
         return part_way(old, new, share[:, np.newaxis])

@@ -18,6 +18,9 @@ SAMPLE, LEAST_SAMPLE, ENOUGH = 20, 5000, 10
 SAFE = 1e-10
 """A prior smaller than this share of the diagonal does not make up for columns that say the same."""
 
+SAFE_BY_ROWS = 1e-8
+"""The same where a small difference is divided by the prior."""
+
 EPS, SMALLEST = float(np.finfo(np.float64).eps), 1e-280
 
 
@@ -55,6 +58,25 @@ def sampled_grams(X: Floats, weights: Floats) -> Floats:
         return weighted_grams(X, weights)
     scale = weights.sum(axis=1) / seen
     return weighted_grams(np.ascontiguousarray(X[::every]), part) * scale[:, np.newaxis, np.newaxis]
+
+
+def weighted_ridge(X: Floats, weights: Floats, right: Floats, l2: float, sample: bool = False) -> Floats:
+    """(X' diag(weights[k]) X + l2 I)^-1 right[k], [K, p]; with `sample` from a part of the rows where they are many."""
+    n, p = X.shape
+    if n < p and l2 > SAFE_BY_ROWS * float(np.max(weights @ (X * X), initial=0.0)):
+        return np.array([_ridge_by_rows(X, *each, l2) for each in zip(weights, right, strict=True)])
+    grams = sampled_grams(X, weights) if sample else weighted_grams(X, weights)
+    return solve_normal_equations(grams, right, l2)
+
+
+def _ridge_by_rows(X: Floats, weight: Floats, right: Floats, l2: float) -> Floats:
+    """The same for fewer rows than columns: a system of n equations instead of p (Woodbury).
+
+    (A'A + l2 I)^-1 r = (r - A' (A A' + l2 I)^-1 A r) / l2,    A = diag(weight)^1/2 X
+    """
+    A = np.sqrt(weight)[:, np.newaxis] * X
+    inner = np.linalg.solve(A @ A.T + l2 * np.eye(len(A)), A @ right)
+    return np.asarray((right - inner @ A) / l2, np.float64)
 
 
 def solve_normal_equations(grams: Floats, right: Floats, l2: float) -> Floats:

@@ -87,7 +87,9 @@ def suspicious_rows(
     [350, 300, 250, 87, 144, 89, 200, 143]
     """
     if not isinstance(estimator, BaseBooster | BaseForestClassifier):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"suspicious_rows is for boosted classifiers and forests, not for {type(estimator).__name__}.")
+        raise TypeError(
+            f"suspicious_rows is for boosted classifiers and forests of classes, not for {type(estimator).__name__}."
+        )
     is_forest = isinstance(estimator, BaseForestClassifier)
     check_is_fitted(estimator, ("trees_", "outputs_") if is_forest else "members_", all_or_any=any)
     if n is not None and n < 1:

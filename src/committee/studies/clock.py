@@ -1,4 +1,7 @@
-"""Work within a budget of time: what a fit will take, told from fits on fewer rows, and a bell that ends it."""
+"""Work within a budget of time: what a fit will take, told from fits on fewer rows, and a bell that ends it.
+
+The compilation of kernels, which happens once in a life, counts for nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+
+from committee.base.jit import COMPILING
 
 FEW_ROWS = 2000
 """A fit on fewer rows is not worth a prediction."""
@@ -28,23 +33,37 @@ AGAIN = 5.0
 """Seconds between two strokes of the bell: a stroke in a destructor or a call from C is lost."""
 
 
+EARLY = 1e-2
+"""Seconds by which the bell may ring too soon."""
+
+
 class OutOfTime(BaseException):
     """The bell rang. No `Exception`: nothing on the way may take it for a failure of its own and go on."""
 
 
+def work_seconds() -> float:
+    """A clock that stands still while kernels are compiled."""
+    return time.perf_counter() - COMPILING.seconds
+
+
 @contextmanager
 def stop_after(seconds: float) -> Generator[None]:
-    """Raise `OutOfTime` in the block after so many seconds; where there are no timers, the block runs to its end.
+    """Raise `OutOfTime` in the block after so many seconds of work.
 
-    Timers reach the main thread of a process only, as Ctrl-C does.
+    Where there are no timers, the block runs to its end. They reach the main thread of a process only, as Ctrl-C does.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not np.isfinite(seconds) or not is_main or not hasattr(signal, "setitimer"):
         yield
         return
 
+    end = work_seconds() + seconds
+
     def ring(*_: Any) -> None:
-        raise OutOfTime
+        left = end - work_seconds()
+        if left <= EARLY:
+            raise OutOfTime
+        signal.setitimer(signal.ITIMER_REAL, left, AGAIN)  # a compilation has stopped the clock
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), AGAIN)
@@ -71,6 +90,6 @@ def foreseen_seconds(fit: Callable[[int], object], n_rows: int) -> float:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    start = work_seconds()
     work()
-    return max(time.perf_counter() - start, 1e-6)
+    return max(work_seconds() - start, 1e-6)

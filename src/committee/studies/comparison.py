@@ -30,7 +30,7 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.base.columns import open_table
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.parts.on_numbers import BaseOnNumbers
-from committee.studies.clock import OutOfTime, foreseen_seconds, stop_after
+from committee.studies.clock import OutOfTime, foreseen_seconds, stop_after, work_seconds
 from committee.studies.folds import rows_of, seeded, stderr
 from committee.studies.judging import Answers, answers_of, loss_of, metric_names, standard_error
 from committee.studies.methods import family
@@ -49,6 +49,9 @@ REFITS = 2.8
 
 DOUBT = 1.5
 """A method is not begun if it is foreseen to need so many times the time that is left: forecasts are rough."""
+
+FAIR = 2.0
+"""Equal shares of the time that is left: a method is stopped when it has had so many, and the next one begins."""
 
 OVERRUN = 1.5
 """Times its own budget that an estimator which has one is taken to need."""
@@ -89,6 +92,7 @@ class Comparison(NamedTuple):
     seed: int
     seconds: float
     plan: dict[str, Any]  # what was run
+    compile_seconds: float = 0.0  # of `seconds`: the budget is not charged with them
 
     @property
     def is_forward(self) -> bool:
@@ -149,15 +153,25 @@ class _Clock(NamedTuple):
     """When the comparison began, and how long it may take."""
 
     start: float
+    start_of_work: float
     budget: float
+
+    @classmethod
+    def begun(cls, budget: float | None) -> _Clock:
+        return cls(time.perf_counter(), work_seconds(), np.inf if budget is None else float(budget))
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.start
 
     @property
+    def worked(self) -> float:
+        """Without the compilation of kernels."""
+        return work_seconds() - self.start_of_work
+
+    @property
     def left(self) -> float:
-        return self.budget - self.seconds
+        return self.budget - self.worked
 
 
 def compare(
@@ -190,6 +204,8 @@ def compare(
     cv : number of folds
     held_out : share of the rows kept apart for the winner's error; 0 for none
     budget : seconds; methods that would pass it are left out and marked "out of time"
+        No method takes more than two equal shares of what is left before the others were tried. The compilation of
+        kernels is not counted.
     weights : one weight per row, in fits and in errors
     groups : one label per row; rows of one group stay together
     times : one time per row; learn from the past, judge on the future
@@ -206,7 +222,7 @@ def compare(
     >>> found.winner, round(found.held_out_scores["error"], 3), model.n_features_in_
     ('random forest', 0.143, 60)
     """
-    clock = _Clock(time.perf_counter(), np.inf if budget is None else float(budget))
+    clock = _Clock.begun(budget)
     problem, chosen_task = _read(X, y, task, metric, cv, held_out, weights, groups, times, seed, n_jobs)
     estimators = _choose_methods(methods, chosen_task, problem)
     results = _judge_all(estimators, problem, clock, progress)
@@ -244,6 +260,7 @@ def _concluded(
         seed=problem.seed,
         seconds=clock.seconds,
         plan=plan,
+        compile_seconds=clock.seconds - clock.worked,
     )
     return found, model
 
@@ -346,21 +363,37 @@ def _plain(name: str) -> str:
 # --- judging ----------------------------------------------------------------------------------------------------------
 
 
+class _Try(NamedTuple):
+    """A method so far."""
+
+    result: MethodResult
+    needed: float = 0.0  # seconds that it is thought to need still, where it is out of time
+
+
 def _judge_all(
     estimators: Mapping[str, Any], problem: _Problem, clock: _Clock, progress: Progress | None
 ) -> tuple[MethodResult, ...]:
-    results: list[MethodResult] = []
-    for number, (name, estimator) in enumerate(estimators.items(), start=1):
+    """Every method within its share of the time; what is left is for those that were stopped at theirs."""
+    tries: dict[str, _Try] = {}
 
-        def tell(fold: int, state: Any, error: float, note: str = "", name: str = name, number: int = number) -> None:
+    def attempt(number: int, name: str, blank: MethodResult, share: float) -> None:
+        def tell(fold: int, state: Any, error: float, note: str = "") -> None:
             if progress is not None:
                 n_folds = problem.split.n_folds
                 progress(Step(name, number, len(estimators), fold, n_folds, state, error, clock.seconds, note))
 
-        result = _judge_in_time(name, estimator, problem, clock, _reserve(results), tell)
-        tell(problem.split.n_folds, result.status, _mean(result.errors), result.note)
-        results.append(result)
-    return tuple(results)
+        reserve = _reserve([each.result for each in tries.values()])
+        found = _judge_in_time(blank, estimators[name], problem, clock, min(share, clock.left - reserve), tell)
+        tell(problem.split.n_folds, found.result.status, _mean(found.result.errors), found.result.note)
+        tries[name] = found
+
+    for number, (name, estimator) in enumerate(estimators.items(), start=1):
+        share = FAIR * clock.left / (len(estimators) - number + 1)
+        attempt(number, name, _blank(name, estimator, problem), share)
+    for number, (name, (result, needed)) in enumerate(list(tries.items()), start=1):
+        if 0.0 < needed <= clock.left:
+            attempt(number, name, result._replace(status="done", note=""), clock.left)
+    return tuple(each.result for each in tries.values())
 
 
 def _reserve(results: Sequence[MethodResult]) -> float:
@@ -370,25 +403,50 @@ def _reserve(results: Sequence[MethodResult]) -> float:
 
 
 def _judge_in_time(
-    name: str, estimator: Any, problem: _Problem, clock: _Clock, reserve: float, tell: Callable[..., None]
-) -> MethodResult:
-    """The method on all folds; its failure or the end of the budget are noted, and the comparison goes on."""
-    blank = _blank(name, estimator, problem)
-    tell(0, "starting", np.nan)
+    blank: MethodResult, estimator: Any, problem: _Problem, clock: _Clock, allowed: float, tell: Callable[..., None]
+) -> _Try:
+    """The method on all folds; its failure or the end of its time are noted, and the comparison goes on."""
+    if allowed <= 0.0:
+        return _Try(blank._replace(status="out of time", note="was not tried: the time was up"))
+    tell(_n_judged(blank), "starting", _mean(blank.errors))
+    start, is_share = clock.worked, allowed < 0.8 * clock.left
     try:
-        with stop_after(clock.left - reserve):
-            needed = _foreseen(estimator, problem, clock)
-            if needed > DOUBT * clock.left:
-                note = f"would need about {needed:.0f} s more, {max(clock.left, 0.0):.0f} s are left"
-                return blank._replace(status="out of time", note=note)
+        with stop_after(allowed):
+            needed = 0.0 if _n_judged(blank) else _foreseen(estimator, problem, clock)
+            if needed > DOUBT * min(clock.left, allowed):
+                return _would_need(blank, needed, clock, allowed if is_share else clock.left)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                judged = _judge(blank, estimator, problem, clock, tell)
-        return judged._replace(note=judged.note or _in_short(caught))
+                judged = _judge(blank, estimator, problem, clock, start + allowed, tell)
+        return judged._replace(result=judged.result._replace(note=judged.result.note or _in_short(caught)))
     except OutOfTime:
-        return blank._replace(status="out of time", note="was stopped when the time was up")
+        note = f"was stopped after {clock.worked - start:.0f} s, its share of the time"
+        note = note if is_share else "was stopped when the time was up"
+        return _Try(blank._replace(status="out of time", note=note), _still_needed(blank, clock.worked - start))
     except Exception as error:
-        return blank._replace(status="failed", note=f"{type(error).__name__}: {error}"[:LONGEST_NOTE])
+        return _Try(blank._replace(status="failed", note=f"{type(error).__name__}: {error}"[:LONGEST_NOTE]))
+
+
+def _n_judged(blank: MethodResult) -> int:
+    return int(_judged(blank).sum())
+
+
+def _judged(blank: MethodResult) -> NDArray[np.bool_]:
+    return np.isfinite(blank.predict_seconds)
+
+
+def _still_needed(blank: MethodResult, spent: float) -> float:
+    """Seconds for the folds to come and the refits; a first fold that was cut off needs more than was spent on it."""
+    done = _judged(blank)
+    per_fit = float(blank.fit_seconds[done].min()) if done.any() else spent
+    return (done.size - int(done.sum()) + REFITS) * per_fit
+
+
+def _would_need(blank: MethodResult, needed: float, clock: _Clock, allowed: float) -> _Try:
+    left = max(clock.left, 0.0)
+    there = f"its share is {allowed:.0f} s" if allowed < 0.8 * left else f"{left:.0f} s are left"
+    note = f"would need about {needed:.0f} s more, {there}"
+    return _Try(blank._replace(status="out of time", note=note), needed)
 
 
 def _blank(name: str, estimator: Any, problem: _Problem) -> MethodResult:
@@ -409,28 +467,29 @@ def _blank(name: str, estimator: Any, problem: _Problem) -> MethodResult:
 
 
 def _judge(
-    blank: MethodResult, estimator: Any, problem: _Problem, clock: _Clock, tell: Callable[..., None]
-) -> MethodResult:
-    """Fit without each fold in turn, judge on it. The arrays of `blank` are filled in place."""
+    blank: MethodResult, estimator: Any, problem: _Problem, clock: _Clock, end: float, tell: Callable[..., None]
+) -> _Try:
+    """Fit without each fold in turn, judge on it. The arrays of `blank` are filled in place, folds judged stay."""
     split = problem.split
-    for k in range(split.n_folds):
+    for k in np.flatnonzero(~_judged(blank)).tolist():
         test = split.test_of(k)
-        start = time.perf_counter()
+        start = work_seconds()
         model = _fitted(estimator, problem, split.train_of(k), _fold_seed(problem.seed, k))
-        blank.fit_seconds[k] = time.perf_counter() - start
+        blank.fit_seconds[k] = work_seconds() - start
         X = rows_of(problem.X, test)
-        start = time.perf_counter()
+        start = work_seconds()
         predicted = model.predict(X)
-        blank.predict_seconds[k] = time.perf_counter() - start
+        predict_seconds = work_seconds() - start
         _score(blank, problem, answers_of(model, X, problem.classes, predicted), test, k)
+        blank.predict_seconds[k] = predict_seconds  # at the end: it marks folds that were judged
         tell(k + 1, "judged", _mean(blank.errors))
-        remaining = (split.n_folds - k - 1 + REFITS) * float(np.nanmin(blank.fit_seconds))
-        if k + 1 < split.n_folds and remaining > clock.left:
-            note = f"would need about {remaining:.0f} s more, {max(clock.left, 0.0):.0f} s are left"
-            return blank._replace(status="out of time", note=note)
+        remaining, to_come = _still_needed(blank, np.inf), split.n_folds - k - 1
+        shortest = float(np.nanmin(blank.fit_seconds))
+        if to_come and (remaining > clock.left or to_come * shortest > end - clock.worked):
+            return _would_need(blank, remaining, clock, end - clock.worked)
     if not np.all(np.isfinite(blank.errors)):
-        return blank._replace(status="failed", note=f"gives no {problem.metric}")
-    return blank
+        return _Try(blank._replace(status="failed", note=f"gives no {problem.metric}"))
+    return _Try(blank)
 
 
 def _score(blank: MethodResult, problem: _Problem, said: Answers, test: Rows, k: int) -> None:

@@ -27,6 +27,9 @@ Task = Literal["classification", "regression"]
 MANY_ROWS = 5000
 """Rows beyond which a kernel machine works with landmarks, and a mixture starts less often."""
 
+FEW_ROWS = 1000
+"""Rows below which a boosted tree may make no error on those it learned from."""
+
 NEVER = 2**60
 """Rows that a node must have to be split, where none is to be."""
 
@@ -86,7 +89,9 @@ def _adaboost_stumps(size: Size) -> Any:
 
 def _adaboost_trees(size: Size) -> Any:
     if size.task == "classification":
-        return AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=16), n_estimators=200)
+        # A tree that is perfect on few rows would end boosting after one round; one grown on a sample seldom is.
+        update = "resample" if size.n_rows < FEW_ROWS else "reweight"
+        return AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=16), n_estimators=200, update=update)
     return AdaBoostRegressor(DecisionTreeRegressor(max_leaf_nodes=64), n_estimators=100)
 
 

@@ -84,7 +84,8 @@ class BaseLargeMachine(BaseEstimator):
 
     def _refuse_hard_margin(self) -> None:
         if np.isinf(self.C):
-            raise ValueError("C must be finite: the hard margin, C=inf, is for SVC(kernel='linear').")
+            exact = "SVR" if isinstance(self, RegressorMixin) else "SVC"
+            raise ValueError(f"C must be finite: the hard margin, C=inf, is for {exact}(kernel='linear').")
 
     def _rows(self, table: Any, weight: Floats) -> tuple[Rows, NDArray[np.bool_] | slice]:
         """Rows of weight above 0, scaled where asked for, and which they are."""
@@ -124,7 +125,8 @@ class BaseLargeClassifier(ClassifierMixin, BaseLargeMachine):
             self.classes_, codes = read_targets_classification(y, table.shape[0])
             if len(self.classes_) < 2:
                 raise ValueError(
-                    f"{type(self).__name__} needs rows of at least 2 classes, y has only 1 class: {self.classes_[0]!r}."
+                    f"{type(self).__name__} needs rows of at least 2 classes, y has only 1 class: "
+                    f"{self.classes_.tolist()[0]!r}."
                 )
             rows, kept = self._rows(table, weight)
             codes = codes[kept]

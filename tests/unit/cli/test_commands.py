@@ -393,7 +393,7 @@ def test_answers_can_be_predicted_on_again(classes: Made, tmp_path: Path):
     [
         (("predict", "MODEL", "TABLE", "-o", "answers.xlsx"), "cannot be written as .xlsx"),
         (("predict", "MODEL", "BROKEN"), "cannot be read"),
-        (("compare", "TABLE", "-t", "bought", "-o", "/proc/nothing"), "Nothing can be written to"),
+        (("compare", "TABLE", "-t", "bought", "-o", "/proc/nothing"), "cannot be written"),
         (("compare", "TABLE", "-t", "bought", "--drop", "bought"), "cannot be dropped"),
     ],
 )

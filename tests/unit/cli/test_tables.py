@@ -126,8 +126,8 @@ def test_rows_without_a_target_and_classes_of_one_row_are_left_out():
     reading = read_training_table(table.with_columns(y=pl.Series(labels)), "y")
     assert reading.rows.tolist() == [i for i in range(N) if i not in (3, 7)]
     joined = " ".join(reading.warnings)
-    assert "1 rows have no 'y'" in joined
-    assert "one row only and are left out" in joined
+    assert "1 row has no 'y'" in joined
+    assert "one row only and is left out" in joined
     assert "few (2)" in joined
 
 
@@ -321,7 +321,7 @@ def test_a_target_of_numbers_with_a_few_words_is_a_regression():
     reading = read_training_table(pl.DataFrame({"x": RNG.normal(size=N), "y": y}), "y")
     assert reading.recipe.task == "regression"
     assert reading.y.size == N - 1
-    assert any("1 rows whose 'y' is no number" in warning for warning in reading.warnings)
+    assert any("1 row whose 'y' is no number" in warning for warning in reading.warnings)
 
 
 def test_names_that_are_shared_or_empty(tmp_path: Path):

@@ -84,6 +84,15 @@ def test_softmax_slopes(n: int) -> None:
     np.testing.assert_allclose(slope, shares - curvature, atol=1e-15)
 
 
+def test_fewer_rows_than_columns_are_solved_by_rows_with_the_same_answer() -> None:
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(40, 300)), rng.random((3, 40))
+    right = (weights * rng.normal(size=(3, 40))) @ X - 1e-3 * rng.normal(size=(3, 300))
+    by_columns = weighted_grams.solve_normal_equations(weighted_grams.weighted_grams(X, weights), right, 1e-2)
+    # The difference is divided by the prior: 1e-16 of the scores, over 1e-2.
+    np.testing.assert_allclose(weighted_grams.weighted_ridge(X, weights, right, 1e-2), by_columns, rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize(("n", "p"), [(1, 1), (63, 5), (64, 5), (5000, 3), (40, 60)])
 def test_weighted_grams(n: int, p: int) -> None:
     rng = np.random.default_rng(n)

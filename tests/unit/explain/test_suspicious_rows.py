@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from committee import AdaBoostClassifier, AdaBoostM1Classifier, AdaBoostThetaClassifier, DecisionTreeClassifier
 from committee.explain import suspicious_rows
+from committee.forests.estimators import RandomForestRegressor
 
 FLIPPED = 0.05
 
@@ -187,3 +188,9 @@ def test_bad_arguments_are_refused():
         suspicious_rows(model, data.X, np.where(data.y == "ash", "yew", data.y))
     with pytest.raises(NotFittedError):
         suspicious_rows(AdaBoostClassifier(), data.X, data.y)
+
+
+def test_forests_of_numbers_are_told_what_it_is_for():
+    forest: Any = RandomForestRegressor(n_estimators=2).fit(np.eye(8), np.arange(8.0))
+    with pytest.raises(TypeError, match="and forests of classes, not for RandomForestRegressor"):
+        suspicious_rows(forest, np.eye(8), np.arange(8.0))

@@ -47,6 +47,19 @@ def test_a_block_in_time_hears_nothing():
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+def test_the_bell_waits_for_compilations():
+    def work() -> None:
+        with clock.COMPILING:
+            spin(0.2)
+        heard.append("nothing while kernels were compiled")
+        spin(60.0)
+
+    heard: list[str] = []
+    with pytest.raises(OutOfTime), stop_after(0.05):
+        work()
+    assert heard
+
+
 def test_time_of_a_fit_is_foreseen(monkeypatch: pytest.MonkeyPatch):
     now = [0.0]
     monkeypatch.setattr("committee.studies.clock.time.perf_counter", lambda: now[0])

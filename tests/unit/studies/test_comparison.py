@@ -12,7 +12,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 
 from committee.data.samples import load_sample
-from committee.studies.comparison import Comparison, Step, compare, find_name, guess_task, pick
+from committee.studies.comparison import (
+    Comparison,
+    Step,
+    _blank,
+    _Clock,
+    _judge_in_time,
+    _read,
+    compare,
+    find_name,
+    guess_task,
+    pick,
+)
 from committee.studies.judging import Answers, loss_of, metric_names, standard_error
 from committee.studies.methods import METHODS, family
 from committee.studies.row_splits import ONLY_LEARNED, split_rows
@@ -106,6 +117,28 @@ def test_a_method_that_passes_the_budget_is_left_out(found: tuple[Comparison, An
     comparison, _ = compare(SONAR.X, SONAR.y, methods={"stump": TREES["stump"], "slow": Slow()}, cv=3, budget=6.0)
     assert comparison.result("slow").status == "out of time"
     assert comparison.winner == "stump"
+
+
+def test_a_slow_method_takes_no_more_than_its_share_and_the_next_ones_are_tried(found: tuple[Comparison, Any]):
+    methods = {"slow": Slow(), **TREES}
+    comparison, _ = compare(SONAR.X, SONAR.y, methods=methods, cv=3, budget=6.0)
+    assert comparison.result("slow").status == "out of time"
+    assert [comparison.result(name).status for name in TREES] == ["done"] * len(TREES)
+
+
+def test_methods_that_never_began_are_not_said_to_be_stopped():
+    with pytest.raises(RuntimeError, match="stump: out of time, was not tried: the time was up"):
+        compare(SONAR.X, SONAR.y, methods=TREES, cv=3, budget=1e-9)
+
+
+def test_folds_that_were_judged_are_not_judged_again():
+    problem = _read(SONAR.X, SONAR.y, "auto", "auto", 3, 0.2, None, None, None, 0, 1)[0]
+    clock = _Clock.begun(None)
+    whole = _judge_in_time(_blank("x", TREES["stump"], problem), TREES["stump"], problem, clock, np.inf, print).result
+    begun = _blank("x", TREES["stump"], problem)
+    begun.errors[0], begun.predict_seconds[0], begun.fit_seconds[0] = 0.123, 1.0, 1.0
+    resumed = _judge_in_time(begun, TREES["stump"], problem, clock, np.inf, print).result
+    assert resumed.errors.tolist() == [0.123, *whole.errors[1:].tolist()]
 
 
 def test_progress_tells_every_fold():

@@ -540,6 +540,11 @@ def test_missing_and_huge_values_are_refused_by_name(cls: type[Any]) -> None:
 
 def test_one_class_is_refused() -> None:
     assert_refused(LinearSVC(), ValueError, "at least 2 classes, y has only 1 class: ", X, np.ones(N, int))
+    assert_refused(LinearSVC(), ValueError, r"only 1 class: 1\.0\.", X, np.ones(N))
+
+
+def test_the_hard_margin_is_that_of_the_same_task() -> None:
+    assert_refused(LinearSVR(C=inf), ValueError, r"is for SVR\(kernel='linear'\)", X, target_of(LinearSVR))
 
 
 @pytest.mark.parametrize(("first", "second"), SAME_TABLES)

@@ -1,0 +1,227 @@
+"""Faults that a new user of the command met."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from committee.cli import main
+from committee.cli.column_kinds import recipe_for
+from committee.cli.files import TableError
+from committee.cli.main import helpful_errors, print_table
+from committee.cli.predicting import odd_cells
+from committee.cli.showing import verdict
+from committee.cli.tables import read_training_table
+from committee.studies.comparison import compare
+from committee.studies.methods import family
+
+N = 120
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments], catch_exceptions=False)
+
+
+def table() -> pl.DataFrame:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=N)
+    columns: dict[str, Any] = {
+        "nr": [f"{100 + 3 * (i % 40)}" for i in range(N)], "code": ["007", "12"] * (N // 2),
+        "flag": ["true", "false"] * (N // 2), "age": rng.integers(20, 60, N), "x": x,
+        "noise": rng.normal(size=N), "city": ["Rome", "Oslo", "Bern"] * (N // 3),
+        "y": np.where(x + 0.5 * rng.normal(size=N) > 0, "yes", "no"),
+    }  # fmt: skip
+    return pl.DataFrame(columns)
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Result]:
+    folder = tmp_path_factory.mktemp("fitted")
+    source, model = folder / "table.csv", folder / "m.committee"
+    table().write_csv(source)
+    result = run("fit", source, "-t", "y", "-m", "random forest", "-o", model, "--folds", "3", "--budget", "none")
+    assert result.exit_code == 0, result.output
+    return source, model, result
+
+
+# --- what is printed --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_numbers_are_never_cut(is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    if is_terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    words = "a long statement of what was measured " * 4
+    lines = [(words, "0.073", "0.0741 ± 0.0123", "yes"), ("short", "", words, "no")]
+    print_table(("what", "published", "obtained", "agrees"), lines)
+    printed = capsys.readouterr().out
+    for number in ("0.073 ", "0.0741 ± 0.0123", "yes", "published", "agrees"):
+        assert number in printed
+    assert (words.strip() in printed) == (not is_terminal)
+
+
+def test_warnings_are_notes_without_source_lines(capsys: pytest.CaptureFixture[str]):
+    for quiet in (False, True):
+        with helpful_errors(quiet):
+            for _ in range(2):
+                warnings.warn("EM did not converge", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "! EM did not converge\n"
+
+
+def test_one_method_is_not_said_to_be_chosen(fitted: tuple[Path, Path, Result]):
+    output = fitted[2].output
+    for word in ("smallest", "chose", "Choosing"):
+        assert word not in output
+    assert "very few to judge by" in output
+
+
+def test_choices_are_told_as_choices():
+    frame = table()
+    methods = {name: family("classification", N)[name] for name in ("constant", "pruned tree")}
+    found, _ = compare(frame.select("x", "noise"), frame["y"], methods=methods, cv=3)
+    assert "has the smallest error" in verdict(found)
+
+
+def test_inspect_prints_no_dictionaries(fitted: tuple[Path, Path, Result]):
+    printed = run("inspect", fitted[1]).stdout
+    assert "parameters: n estimators" in printed
+    assert "{" not in printed
+
+
+# --- predicting and explaining ----------------------------------------------------------------------------------------
+
+
+def test_garbage_in_columns_is_told_once_for_all_batches(fitted: tuple[Path, Path, Result], tmp_path: Path):
+    from committee.cli.models import read_model
+
+    new = tmp_path / "new.csv"
+    table().with_columns(age=pl.lit("abc"), city=pl.lit("Tokyo")).write_csv(new)
+    told = run("predict", fitted[1], new, "--batch-rows", "50").stderr
+    assert told.count(f'"age": {N} cells are no numbers and count as missing') == 1
+    assert told.count(f'"city": {N} values that the model has not seen') == 1
+    assert run("predict", fitted[1], new, "-q").stderr == ""
+    assert not +odd_cells(read_model(str(fitted[1])), table())
+
+
+@pytest.mark.parametrize("name", ["p.parquet", "p.arrow", "p.ndjson"])
+def test_columns_handed_through_keep_their_types(name: str, fitted: tuple[Path, Path, Result], tmp_path: Path):
+    words = ["--keep", "age", "--keep", "flag", "--keep", "x", "--keep", "code", "--batch-rows", "50"]
+    assert run("predict", fitted[1], fitted[0], *words, "-o", tmp_path / name).exit_code == 0
+    read = {"p.parquet": pl.read_parquet, "p.arrow": pl.read_ipc, "p.ndjson": pl.read_ndjson}[name]
+    found = read(tmp_path / name)
+    wanted = [pl.Int64, pl.Boolean, pl.Float64, pl.String, pl.String]
+    assert [found.schema[column] for column in ("age", "flag", "x", "code", "prediction")] == wanted
+    assert found["age"].to_list() == table()["age"].to_list()
+    assert found["flag"].to_list() == [True, False] * (N // 2)
+
+
+def test_a_forest_is_explained_out_of_bag_on_its_own_rows(fitted: tuple[Path, Path, Result], tmp_path: Path):
+    own = run("explain", fitted[1], fitted[0], "--json")
+    assert "out of bag" in own.stderr
+    values = {each["column"]: each["value"] for each in json.loads(own.stdout)}
+    assert values["noise"] < 20.0 < values["x"] == 100.0
+    table()[:60].write_csv(tmp_path / "new.csv")
+    assert run("explain", fitted[1], tmp_path / "new.csv").stderr == ""
+
+
+def test_rows_learned_by_heart_are_warned_of(fitted: tuple[Path, Path, Result], tmp_path: Path):
+    model = tmp_path / "tree.committee"
+    assert run("fit", fitted[0], "-t", "y", "-m", "pruned tree", "-o", model, "--folds", "3").exit_code == 0
+    assert "learned by heart" in run("explain", model, fitted[0]).stderr
+
+
+def test_explained_rows_have_numbers_and_a_base(fitted: tuple[Path, Path, Result]):
+    (row,) = json.loads(run("explain", fitted[1], fitted[0], "--rows", "0", "--json").stdout)
+    cells = {share["column"]: share["cell"] for share in row["shares"]}
+    assert isinstance(cells["x"], float)
+    assert cells["city"] == "Rome"
+    assert "(all rows)" in run("explain", fitted[1], fitted[0], "--rows", "0").stdout
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("fit", "TABLE", "-t", "y", "-o", "-"), "'-' is no name for a file"),
+        (("fit", "TABLE", "-t", "y", "-o", "/proc/none/m.committee"), "/proc/none/m.committee cannot be written"),
+        (("predict", "MODEL", "TABLE", "-o", "/proc/none/p.csv"), "/proc/none/p.csv cannot be written"),
+        (("fit", "TABLE", "-t", "y", "-m", ""), "--method is empty"),
+        (("compare", "TABLE", "-t", "y", "-m", ""), "--methods names none"),
+        (("compare", "TABLE", "-t", "y", "--weights", "y"), "'y' is the target: it cannot be the weights"),
+        (("compare", "TABLE", "-t", "charges"), "There are: nr, code"),
+    ],
+)
+def test_requests_that_are_refused(words: tuple[str, ...], message: str, fitted: tuple[Path, Path, Result]):
+    places = {"TABLE": fitted[0], "MODEL": fitted[1]}
+    result = run(*(places.get(word, word) for word in words))
+    assert result.exit_code == 2, result.output
+    assert message in result.output
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_counters_with_gaps_are_identifiers():
+    counter = [i for i in range(205) if i not in (3, 50, 51, 120, 199)]
+    assert recipe_for(pl.Series("c", counter)).kind == "dropped"
+    assert recipe_for(pl.Series("c", [*range(100), None, *range(101, 110)])).kind == "dropped"
+    assert recipe_for(pl.Series("c", [7 * i for i in range(100)])).kind == "number"  # growing amounts
+
+
+def test_counters_are_known_before_rows_are_left_out():
+    labels = [None if i % 4 else "ab"[i % 8 // 4] for i in range(400)]
+    frame = pl.DataFrame({"c": range(400), "x": np.random.default_rng(0).normal(size=400), "y": labels})
+    assert read_training_table(frame, "y").X.columns == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([i % 5 for i in range(N)], "--task regression"),
+        ([10_000 + i % 30 for i in range(N)], "--task classification"),
+        ([i % 2 for i in range(N)], ""),
+        ([float(i) + 0.5 for i in range(N)], ""),
+    ],
+)
+def test_a_doubtful_task_names_the_option(values: list[float], words: str):
+    frame = pl.DataFrame({"x": np.random.default_rng(0).normal(size=N), "y": values})
+    told = " ".join(read_training_table(frame, "y").warnings)
+    assert words in told
+    assert bool(words) == ("--task" in told)
+    assert "--task" not in " ".join(read_training_table(frame, "y", task="regression").warnings)
+
+
+def test_dates_say_which_comes_first():
+    either = recipe_for(pl.Series("d", [f"{i % 12 + 1:02d}/{i % 11 + 1:02d}/2021" for i in range(N)]))
+    assert "taken with the day first (it may be the month" in either.word
+    month = recipe_for(pl.Series("d", [f"{i % 12 + 1:02d}/{i % 28 + 1:02d}/2021" for i in range(N)]))
+    assert "with the month first: month, weekday and days since the first are taken" in month.word
+
+
+def test_long_lists_say_how_many_there_are_besides():
+    labels = [f"single {i:03d}" for i in range(20)] + ["a", "b"] * 50
+    told = " ".join(read_training_table(pl.DataFrame({"x": np.sin(np.arange(120.0)), "y": labels}), "y").warnings)
+    assert "and 14 more." in told
+
+
+def test_a_table_of_the_target_alone():
+    with pytest.raises(TableError, match="the table has none but 'y'"):
+        read_training_table(pl.DataFrame({"y": ["a", "b"] * 30}), "y")
+
+
+def test_boosted_trees_do_not_end_after_one_member():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    model = family("classification", 60)["AdaBoost trees"].fit(X, X[:, 0] + rng.normal(size=60) > 0.0)
+    assert len(model.estimators_) > 10
