@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from committee.storage.annotations import check_fields
@@ -187,7 +189,7 @@ class Decoder:
             return made
         _check_attributes(kind, names)
         made: Any = object.__new__(kind)
-        for name, value in attributes.items():
+        for name, value in {**_younger_parameters(kind, attributes), **attributes}.items():
             object.__setattr__(made, name, value)
         if kind.__module__.startswith("committee.") and isinstance(attributes.get("trees_"), list):
             made.__setstate__({})  # makes the prediction form of a forest
@@ -389,3 +391,12 @@ def _check_random_state(state: dict[Any, Any]) -> None:
         key, position = state["state"].get("key"), state["state"].get("pos")
         is_key = isinstance(key, np.ndarray) and key.shape == (624,) and key.dtype == np.uint32
         _need(is_key and is_count(position, 624), "a random state")
+
+
+def _younger_parameters(kind: type, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Defaults of the parameters that an estimator of the library has got since the file was written."""
+    if not (kind.__module__.startswith("committee.") and issubclass(kind, BaseEstimator)):
+        return {}
+    parameters = inspect.signature(kind).parameters.values()
+    known = [each for each in parameters if each.name not in attributes and each.default is not each.empty]
+    return {each.name: each.default for each in known}
