@@ -26,9 +26,6 @@ Floats = NDArray[np.float64]
 Update = Literal["resample", "reweight", "fixed"]
 """Learn from a sample drawn by the weights, under the weights, or under weights that never change."""
 
-MOST_REPEATS = 100
-"""A regressor that takes no weights sees rows repeated up to this often on average, beyond that a resample."""
-
 
 class Task:
     """The rows a booster learns from; `counts` are the user's weights, `weight` the same with sum one."""
@@ -74,7 +71,7 @@ def make_regressor(estimator: Any, task: Task, *, update: Update, n_jobs: int | 
     if update != "resample" and has_fit_parameter(estimator, "sample_weight"):
         return EstimatorRegression(estimator, task, takes_weights=True)
     learner = EstimatorRegression(estimator, task, takes_weights=False)
-    can_repeat = update == "fixed" and task.is_whole and task.n_draws <= MOST_REPEATS * task.counts.size
+    can_repeat = update == "fixed" and task.is_whole
     return learner if can_repeat else Resampling(learner, task)
 
 

@@ -59,17 +59,16 @@ def search_many_classes(f, n_codes, node, rules, packed, keys, counters, of_clas
         if c >= 0:
             keep(f, c, gain[c], node)
         return
-    which = 0
     if n <= SMALL and n_codes > 2 * n:
         rank_small_codes(n, codes, counters)
         for i in range(np.uintp(n)):
             keys[0, counters[SMALL + i]] = (np.uint32(codes[i]) << np.uint32(16)) | np.uint32(weights[i])
     else:
-        which = sort_by_code(n, n_codes, codes, weights, keys, counters)
-    cut_classes(n, node.h, keys[which], of_class, gain)
+        sort_by_code(n, n_codes, codes, weights, keys, counters)
+    cut_classes(n, node.h, keys[0], of_class, gain)
     c = first_best(n - 1, node.score, gain)
     if c >= 0:
-        keep(f, keys[which, c] >> np.uint32(16), gain[c], node)
+        keep(f, keys[0, c] >> np.uint32(16), gain[c], node)
 
 
 @part

@@ -78,7 +78,8 @@ def search_two_classes(f, n_codes, node, rules, packed, keys, counters, gain):
         if c >= 0:
             keep(f, c, gain[c], node)
     else:
-        sum_sorted(n, keys[sort_by_code(n, n_codes, codes, packed[LOW_HALVES], keys, counters)], codes, sums)
+        sort_by_code(n, n_codes, codes, packed[LOW_HALVES], keys, counters)
+        sum_sorted(n, keys[0], codes, sums)
         score_sums(n, node, rules, sums, gain)
         c = first_best(n, node.score, gain)
         if c >= 0:
@@ -125,10 +126,10 @@ def sum_histogram(n, n_codes, codes, weights, sums_out):
 
 @part
 def sort_by_code(n, n_codes, codes, low_halves, keys, counters):
-    """Sort `code << 16 | low half` by code; return which row of keys [2, n] holds them (radix sort)."""
+    """Sort `code << 16 | low half` by code, into keys[0] of keys [2, n] (radix sort)."""
     if n_codes <= DIGITS:
         sort_few_codes(n, n_codes, codes, low_halves, counters, keys[0])
-        return 0
+        return
     low, high = counters[:DIGITS], counters[DIGITS : 2 * DIGITS]
     for j in range(np.uintp(2 * DIGITS)):
         counters[j] = 0
@@ -140,7 +141,6 @@ def sort_by_code(n, n_codes, codes, low_halves, keys, counters):
         source[i] = (code << np.uint32(16)) | np.uint32(low_halves[i])
     radix_pass(n, keys[0], np.uint32(16), low, keys[1])
     radix_pass(n, keys[1], np.uint32(24), high, keys[0])
-    return 0
 
 
 @part

@@ -43,6 +43,7 @@ def test_what_was_ignored_stays_ignored():
     try:
         with signals_held("the work"):
             signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
 
