@@ -26,7 +26,7 @@ ROWS, COLUMNS = 256, 1024
 LITTLE = 1e-4
 """What f may be wrong by, of the margin (|f| = 1): a tenth of the tolerance that machines are trained to."""
 
-SAMPLE, SAFETY = 256, 3.0
+SAMPLE, SAFETY = 64, 4.0
 """Training rows on which float32 kernel values are judged, and how much worse other rows may be."""
 
 
