@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from committee.experts.em import part_way
 from committee.experts.linear_experts import LOG_2PI
-from committee.experts.weighted_grams import weighted_grams
+from committee.experts.weighted_grams import row_blocks
 
 Floats = NDArray[np.float64]
 Shape = Literal["full", "diag"]
@@ -49,9 +49,11 @@ class GaussianExperts(NamedTuple):
         whiten = np.linalg.inv(lower)
         log_det = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
         values = np.empty((len(params.mean), len(y)))
-        for k, (mean, W) in enumerate(zip(params.mean, whiten, strict=True)):
-            z = (y - mean) @ W.T
-            np.einsum("np,np->n", z, z, out=values[k])
+        for rows in row_blocks(*y.shape):
+            columns = np.ascontiguousarray(y[rows].T)  # long lines: the rows of a density are short
+            for k, (mean, W) in enumerate(zip(params.mean, whiten, strict=True)):
+                z = W @ (columns - mean[:, np.newaxis])
+                np.sum(np.square(z, out=z), axis=0, out=values[k, rows])
         return -0.5 * (values + y.shape[1] * LOG_2PI) - log_det[:, np.newaxis]
 
     def log_prior(self, params: GaussianParams) -> Floats:
@@ -66,8 +68,12 @@ class GaussianExperts(NamedTuple):
         p = y.shape[1]
         load = np.maximum(weights.sum(axis=1), np.finfo(np.float64).tiny)
         mean = (weights @ y) / load[:, np.newaxis]
-        scatter = np.array([weighted_grams(y - m, line[np.newaxis])[0] for m, line in zip(mean, weights, strict=True)])
-        scatter += self.variance_rows * self.variance_scale * np.eye(p)
+        scatter = np.tile(self.variance_rows * self.variance_scale * np.eye(p), (len(mean), 1, 1))
+        for rows in row_blocks(*y.shape):
+            columns = np.ascontiguousarray(y[rows].T)
+            for k, m in enumerate(mean):
+                z = columns - m[:, np.newaxis]
+                scatter[k] += (z * weights[k, rows]) @ z.T
         covariance = scatter / (load + self.variance_rows)[:, np.newaxis, np.newaxis]
         return GaussianParams(mean, self._shaped(covariance))
 

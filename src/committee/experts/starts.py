@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from committee.base.threads import run
 from committee.experts.em import Floats, Found, Mixture, Rows, State, e_step, evaluate, m_step, run_em
+from committee.experts.weighted_grams import row_blocks
 
 Start = Literal["kmeans", "random", "annealing"]
 STARTS: tuple[Start, ...] = ("kmeans", "annealing", "random")
@@ -184,7 +185,13 @@ def kmeans(points: Floats, weight: Floats, n_centres: int, rng: np.random.Genera
 
 def _squared_distances(points: Floats, centres: Floats) -> Floats:
     """[K, n], from differences: exactly 0 between equal rows."""
-    return np.array([np.sum((points - centre) ** 2, axis=1) for centre in centres])
+    found = np.empty((len(centres), len(points)))
+    for rows in row_blocks(*points.shape):
+        columns = np.ascontiguousarray(points[rows].T)
+        for k, centre in enumerate(centres):
+            gap = columns - centre[:, np.newaxis]
+            np.sum(np.square(gap, out=gap), axis=0, out=found[k, rows])
+    return found
 
 
 def _evenly(n: int) -> NDArray[np.int64]:

@@ -24,6 +24,12 @@ SAFE_BY_ROWS = 1e-8
 EPS, SMALLEST = float(np.finfo(np.float64).eps), 1e-280
 
 
+def row_blocks(n: int, n_cells: int) -> list[slice]:
+    """n rows in blocks of about CELLS numbers, `n_cells` for each row."""
+    n_rows = max(64, CELLS // max(n_cells, 1))
+    return [slice(first, min(first + n_rows, n)) for first in range(0, n, n_rows)]
+
+
 def weighted_grams(X: Floats, weights: Floats) -> Floats:
     """X' diag(weights[k]) X for X [n, p] and weights [K, n]: [K, p, p].
 
@@ -31,12 +37,12 @@ def weighted_grams(X: Floats, weights: Floats) -> Floats:
     """
     n, p = X.shape
     n_experts = len(weights)
-    n_rows = max(64, CELLS // (p * n_experts))
-    block, total = np.empty((min(n_rows, n), n_experts, p)), np.zeros((p, n_experts * p))
-    for first in range(0, n, n_rows):
-        last = min(first + n_rows, n)
-        weigh_rows(X, weights, first, last, block)
-        total += X[first:last].T @ block[: last - first].reshape(last - first, -1)
+    blocks = row_blocks(n, p * n_experts)
+    room, total = np.empty((blocks[0].stop, n_experts, p)), np.zeros((p, n_experts * p))
+    for rows in blocks:
+        n_rows = rows.stop - rows.start
+        weigh_rows(X, weights, rows.start, rows.stop, room)
+        total += X[rows].T @ room[:n_rows].reshape(n_rows, -1)
     return np.ascontiguousarray(total.reshape(p, n_experts, p).transpose(1, 0, 2))
 
 
