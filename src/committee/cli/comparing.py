@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -118,6 +119,7 @@ def _metric(asked: str, table: TableReading) -> str:
     if asked == "auto":
         return names[0]
     plain = {name.replace(" ", "").replace("-", ""): name for name in names}
+    plain |= {short.removeprefix("1"): name for short, name in plain.items()}  # auc for 1 - auc: nobody wants it small
     found = plain.get(asked.lower().replace(" ", "").replace("-", "").replace("_", ""))
     if found is None:
         raise ValueError(f"No metric {asked!r} for {table.recipe.task}; there are: {', '.join(names)}.")
@@ -229,7 +231,7 @@ def _say_time(out: Console, what: str, start: float) -> None:
 
 def command_line() -> str:
     """What was typed."""
-    return " ".join(["committee", *(f"'{word}'" if " " in word else word for word in sys.argv[1:])])
+    return shlex.join(["committee", *sys.argv[1:]])
 
 
 def results(outcome: Outcome, request: Request) -> dict[str, Any]:
