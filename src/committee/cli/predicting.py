@@ -124,7 +124,7 @@ def odd_cell_words(odd: Counter[tuple[str, str]]) -> list[str]:
 
 def _odd_words(what: str, n: int) -> str:
     if what == NOT_SEEN:
-        return f"{counted(n, 'value')} that the model has not seen"
+        return f"{counted(n, 'cell')} with a value that the model has not seen"
     return f"1 cell is no {what} and counts as missing" if n == 1 else f"{n} cells are no {what}s and count as missing"
 
 

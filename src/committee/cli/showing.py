@@ -160,8 +160,11 @@ def left_out(found: Comparison) -> list[str]:
     return [*lines, "A longer --budget judges those that were out of time."] if is_short else lines
 
 
-def verdict(found: Comparison) -> str:
-    """One or two sentences: the winner, and its error on rows that did not choose it."""
+def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better") -> str:
+    """The winner, and its error on rows that did not choose it.
+
+    `no_model` is the loss of one answer to all of those rows, `standing` how the winner stands beside that.
+    """
     metric = found.metric
     n_folds, mean = found.plan["n_folds"], mean_and_stderr(found.result(found.winner))
     words = f"{found.winner} has the smallest {metric} over {n_folds} folds{_ties(found)}."
@@ -175,7 +178,7 @@ def verdict(found: Comparison) -> str:
             f" On {counted(found.held_out.size, 'row')} that {what} nothing its {metric} is "
             f"{loss_text(metric, error)} (± {loss_text(metric, se, 2)})"
         )
-        words += _against_nothing(found) + _few_rows(found)
+        words += _against_nothing(found, no_model, standing) + _few_rows(found)
     if np.isfinite(found.nested_error) and is_choice(found):
         words += (
             f" Choosing again without each fold gives {loss_text(metric, found.nested_error)} "
@@ -199,11 +202,11 @@ def _few_rows(found: Comparison) -> str:
     return f" {counted(found.held_out.size, 'row')} {'is' if found.held_out.size == 1 else 'are'} very few to judge by."
 
 
-def _against_nothing(found: Comparison) -> str:
-    base = next((result for result in found.results if result.name == "constant" and result.status == "done"), None)
-    if base is None or found.winner == "constant":
+def _against_nothing(found: Comparison, no_model: float, standing: str) -> str:
+    if found.winner == "constant" or not np.isfinite(no_model):
         return "."
-    return f"; over the folds, no model at all has {loss_text(found.metric, mean_and_stderr(base)[0])}."
+    doubt = {"not clear": ": it is not clearly better", "no better": ": it is no better"}.get(standing, "")
+    return f"; there, no model at all has {loss_text(found.metric, no_model)}{doubt}."
 
 
 def as_json(value: Any) -> Any:

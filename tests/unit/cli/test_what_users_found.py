@@ -111,7 +111,7 @@ def test_garbage_in_columns_is_told_once_for_all_batches(fitted: tuple[Path, Pat
     table().with_columns(age=pl.lit("abc"), city=pl.lit("Tokyo")).write_csv(new)
     told = run("predict", fitted[1], new, "--batch-rows", "50").stderr
     assert told.count(f'"age": {N} cells are no numbers and count as missing') == 1
-    assert told.count(f'"city": {N} values that the model has not seen') == 1
+    assert told.count(f'"city": {N} cells with a value that the model has not seen') == 1
     assert run("predict", fitted[1], new, "-q").stderr == ""
     assert not +odd_cells(read_model(str(fitted[1])), table())
 
@@ -348,3 +348,23 @@ def test_some_folds_are_not_put_beside_all(capsys: pytest.CaptureFixture[str]):
     watch(Step("a", 1, 2, 1, 5, "out of time", 0.01, 1.0, "would need more"))
     watch(Step("b", 2, 2, 5, 5, "done", 0.2, 1.0))
     assert capsys.readouterr().err.splitlines() == ["1/2 a: out of time (would need more)", "2/2 b: done error 20.0 %"]
+
+
+def test_page_figures_and_terminal_tell_the_same_of_no_model(tmp_path: Path):
+    rng = np.random.default_rng(1)
+    noise = pl.DataFrame({"x": rng.normal(size=N), "y": np.exp(2.0 * rng.normal(size=N))})
+    noise.write_csv(tmp_path / "noise.csv")
+    words = ("-t", "y", "--metric", "mae", "-m", "SVM,linear model", "--no-bias-variance", "-o", tmp_path / "out")
+    result = run("compare", tmp_path / "noise.csv", *words)
+    winner = json.loads((tmp_path / "out" / "results.json").read_text())["winner"]
+    held_out = sorted(json.loads((tmp_path / "out" / "results.json").read_text())["held_out_rows"])
+    y = noise["y"].to_numpy()
+    others = np.delete(y, held_out)
+    median = np.sort(others)[(others.size - 1) // 2]
+    assert winner["held_out_no_model"] == pytest.approx(np.abs(y[held_out] - median).mean())  # not the mean: by mae
+    assert f"no model at all has {winner['held_out_no_model']:.4g}" in result.stderr
+    doubt = " it is no better" in result.stderr or " it is not clearly better" in result.stderr
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert doubt
+    assert "always answering the median" in page
+    assert ("None of the 2 methods" in page) == ("it is no better" in result.stderr)
