@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -118,6 +119,7 @@ def _metric(asked: str, table: TableReading) -> str:
     if asked == "auto":
         return names[0]
     plain = {name.replace(" ", "").replace("-", ""): name for name in names}
+    plain |= {short.removeprefix("1"): name for short, name in plain.items()}  # auc for 1 - auc: nobody wants it small
     found = plain.get(asked.lower().replace(" ", "").replace("-", "").replace("_", ""))
     if found is None:
         raise ValueError(f"No metric {asked!r} for {table.recipe.task}; there are: {', '.join(names)}.")
@@ -229,7 +231,7 @@ def _say_time(out: Console, what: str, start: float) -> None:
 
 def command_line() -> str:
     """What was typed."""
-    return " ".join(["committee", *(f"'{word}'" if " " in word else word for word in sys.argv[1:])])
+    return shlex.join(["committee", *sys.argv[1:]])
 
 
 def results(outcome: Outcome, request: Request) -> dict[str, Any]:
@@ -246,7 +248,8 @@ def results(outcome: Outcome, request: Request) -> dict[str, Any]:
         "classes": found.classes,
         "winner": {
             "method": found.winner, "held_out": found.held_out_scores, "held_out_rows": found.held_out.size,
-            "held_out_stderr": found.held_out_error_se, "nested": found.nested_error, "nested_stderr": found.nested_se,
+            "held_out_stderr": found.held_out_error_se, "held_out_no_model": beside_no_model(outcome)[0],
+            "nested": found.nested_error, "nested_stderr": found.nested_se,
         },
         "methods": [_method_line(result) for result in found.results],
         "held_out_rows": table.rows[found.held_out],
@@ -273,10 +276,19 @@ def print_outcome(outcome: Outcome, written: Mapping[str, Path], out: Console) -
     for line in (*method_notes(outcome.found), *left_out(outcome.found)):
         out.print(line, style="dim", markup=False)
     out.print()
-    out.print(verdict(outcome.found), markup=False)
+    out.print(verdict(outcome.found, *beside_no_model(outcome)), markup=False)
     for what, path in written.items():
         out.print(f"{what:8} {path}", markup=False)
     out.print(_time_words(outcome.found), markup=False)
+
+
+def beside_no_model(outcome: Outcome) -> tuple[float, str]:
+    """As on the page: the loss of no model on the rows held out, and how the winner stands beside it."""
+    from committee.report.evidence import Evidence
+    from committee.report.verdict import beside_no_model
+
+    table, found = outcome.table, outcome.found
+    return beside_no_model(Evidence(outcome.model, table.X, table.y, found, weight=table.weights), found)
 
 
 def _time_words(found: Comparison) -> str:

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import tempfile
+import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,9 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 BLANK_LINE = re.compile(rb"\r?\n(?:[ \t]*\r?\n)+")
 
+JSON = re.compile(rb"\s*(\{|\[\s*\{)")
+"""An object, or an array of them."""
+
 ENDINGS: dict[str, Kind] = {
     ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".data": "csv",
     ".parquet": "parquet", ".pq": "parquet",
@@ -36,8 +40,14 @@ ENDINGS: dict[str, Kind] = {
     ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson",
 }  # fmt: skip
 
+PACKED = (".gz", ".gzip")
+GZIP = b"\x1f\x8b"
+
 DUPLICATED = "_duplicated_"
 """Between the name that a column shares with an earlier one and a number."""
+
+ENOUGH_TO_KNOW = 64
+"""Bytes of a stream that tell its format."""
 
 BATCH_ROWS = 50_000
 BATCH_BYTES = 2**23
@@ -55,7 +65,7 @@ def kind_of(source: str) -> Kind:
     ('csv', 'parquet')
     """
     suffixes = [suffix.lower() for suffix in Path(source).suffixes]
-    if suffixes and suffixes[-1] in (".gz", ".gzip"):
+    if suffixes and suffixes[-1] in PACKED:
         suffixes.pop()
     return ENDINGS.get(suffixes[-1] if suffixes else ".csv", "csv")
 
@@ -66,7 +76,7 @@ def kind_of(source: str) -> Kind:
 def read_frame(source: str) -> pl.DataFrame:
     """The table of a CSV, Parquet, Arrow or JSON-lines file, or of stdin for "-"; types are inferred from all rows."""
     if source == STDIN:
-        data = sys.stdin.buffer.read()
+        data = _reading_bytes(_unpacked_stdin(), "stdin")
         return _parse(data, _sniff_kind(data), "stdin")
     path = _existing(source)
     kind = kind_of(source)
@@ -203,16 +213,29 @@ def _existing(source: str) -> Path:
 
 def _bytes_of(path: Path) -> bytes:
     with _open(path) as stream:
-        try:
-            return stream.read()
-        except (OSError, EOFError) as error:
-            raise TableError(f"{path} cannot be read: {error}") from error
+        return _reading_bytes(stream, str(path))
+
+
+def _reading_bytes(stream: IO[bytes], shown: str, n_bytes: int = -1) -> bytes:
+    try:
+        return stream.read(n_bytes)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(f"{shown} cannot be read: {error}") from error
 
 
 def _open(path: Path) -> IO[bytes]:
     with path.open("rb") as raw:
-        is_packed = raw.read(2) == b"\x1f\x8b"
+        is_packed = raw.read(2) == GZIP
     return gzip.open(path) if is_packed else path.open("rb")  # pyright: ignore[reportReturnType]
+
+
+def _unpacked_stdin() -> IO[bytes]:
+    """A pipe has no name, and its beginning can be read once only: what is packed is known by looking ahead."""
+    stream = sys.stdin.buffer
+    if not isinstance(stream, io.BufferedReader):
+        stream = io.BufferedReader(stream)  # pyright: ignore[reportArgumentType]
+    is_packed = stream.peek(2)[:2] == GZIP
+    return gzip.GzipFile(fileobj=stream) if is_packed else stream  # pyright: ignore[reportReturnType]
 
 
 def _sniff_kind(data: bytes) -> Kind:
@@ -220,7 +243,7 @@ def _sniff_kind(data: bytes) -> Kind:
         return "parquet"
     if data[:6] == b"ARROW1" or data[:4] == b"\xff\xff\xff\xff":
         return "arrow"
-    return "ndjson" if data.lstrip()[:1] == b"{" else "csv"
+    return "ndjson" if JSON.match(data) else "csv"
 
 
 def _separator(data: bytes) -> str:
@@ -235,7 +258,7 @@ def _separator(data: bytes) -> str:
 def iterate_frames(source: str, batch_rows: int = BATCH_ROWS, batch_bytes: int = BATCH_BYTES) -> Iterator[pl.DataFrame]:
     """The table in batches, so that it need not fit into memory. Cells of text files come as strings."""
     if source == STDIN:
-        yield from _iterate_stream(sys.stdin.buffer, "stdin", batch_rows, batch_bytes)
+        yield from _iterate_stream(_unpacked_stdin(), "stdin", batch_rows, batch_bytes)
         return
     path, kind = _existing(source), kind_of(source)
     if kind == "csv":
@@ -261,12 +284,12 @@ def _iterate_scan(scan: pl.LazyFrame, shown: str, batch_rows: int) -> Iterator[p
 
 
 def _iterate_stream(stream: IO[bytes], shown: str, batch_rows: int, batch_bytes: int) -> Iterator[pl.DataFrame]:
-    head = stream.read(8)
+    head = _reading_bytes(stream, shown, ENOUGH_TO_KNOW)
     kind = _sniff_kind(head)
     if kind == "csv":
         yield from _slices(_iterate_csv(stream, shown, batch_bytes, head), batch_rows)
     else:  # a footer at the end: these formats cannot be read as they come
-        yield from _parse(head + stream.read(), kind, shown).iter_slices(batch_rows)
+        yield from _parse(head + _reading_bytes(stream, shown), kind, shown).iter_slices(batch_rows)
 
 
 def _slices(frames: Iterator[pl.DataFrame], batch_rows: int) -> Iterator[pl.DataFrame]:
@@ -279,10 +302,7 @@ def _iterate_csv(stream: IO[bytes], shown: str, batch_bytes: int, head: bytes = 
     header, n_lines = b"", 0
     rest, is_first = head, True
     while True:
-        try:
-            block = stream.read(batch_bytes)
-        except (OSError, EOFError) as error:
-            raise TableError(f"{shown} cannot be read: {error}") from error
+        block = _reading_bytes(stream, shown, batch_bytes)
         data = (rest + block).lstrip(b"\r\n") if is_first else rest + block
         if is_first and data[:2] in UTF_16:  # a line break has two bytes there
             data, block = _decoded(data + stream.read()), b""

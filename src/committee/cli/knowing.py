@@ -8,10 +8,14 @@ from typing import Any
 
 from committee.catalog import CATALOG
 from committee.cli.files import whole_file
+from committee.parts.on_numbers import BaseOnNumbers
 from committee.studies.comparison import find_name
-from committee.studies.methods import METHODS
+from committee.studies.methods import METHODS, family
 
 COMMITTEE_WORD = "the best of all of these together, weighted by what each is worth"
+
+LESS_THAN_THEIR_CLASS = ("constant", "linear model")
+"""A tree of one leaf, a mixture of one expert: the papers and properties of trees and mixtures are not theirs."""
 
 
 def catalogue() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -22,12 +26,17 @@ def catalogue() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def properties_of(name: str) -> tuple[str, list[tuple[str, str]]]:
-    """The title of an estimator, by its name or another one, and lines about it."""
+    """The title of a method of compare or of an estimator, by its name or another one, and lines about it."""
     from committee.data.properties import CARDS, PROPERTIES
 
+    compared = {each["name"]: each["what"] for each in catalogue()[0]}
     names = {each.lower(): entry for entry in reversed(CATALOG) for each in (*entry.aliases, entry.name)}
-    entry = names[find_name(name, list(names), "estimator")]
-    lines = [("also called", ", ".join(entry.aliases)), ("paper", entry.paper), ("in", entry.module)]
+    found = find_name(name, [*compared, *names], "method or estimator")
+    entry = names[_class_of(found).lower() if found in compared else found]
+    lines = [("in compare", compared[found])] if found in compared else []
+    if found in LESS_THAN_THEIR_CLASS:
+        return found, [*lines, ("made with", entry.name)]
+    lines += [("also called", ", ".join(entry.aliases)), ("paper", entry.paper), ("in", entry.module)]
     card = CARDS.get(entry.name)
     if card is not None:
         for each in PROPERTIES:
@@ -36,6 +45,14 @@ def properties_of(name: str) -> tuple[str, list[tuple[str, str]]]:
         if card.measured is not None:
             lines.append(("measured", f"{card.measured.time}, {card.measured.task}"))
     return entry.name, lines
+
+
+def _class_of(method: str) -> str:
+    """The name of the class that a method of compare is for classes of a table of middling size."""
+    made = family("classification", 1000).get(method)
+    if made is None:
+        return "CommitteeClassifier"
+    return type(made.estimator if isinstance(made, BaseOnNumbers) else made).__name__
 
 
 def list_reproductions() -> list[dict[str, Any]]:

@@ -515,9 +515,8 @@ def print_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> None
         title, cells = name.replace("_", " "), [line[place] for line in lines]
         longest = max(map(len, [title, *cells]))
         is_short = longest <= (WIDEST_NAME if place == 0 else WIDEST_NUMBER)
-        least = (
-            longest if is_short else max(len(each) for each in (*title.split(), *cells) if len(each) <= WIDEST_NUMBER)
-        )
+        words = (len(each) for each in (*title.split(), *cells) if len(each) <= WIDEST_NUMBER)
+        least = longest if is_short else max(words, default=WIDEST_NUMBER)
         table.add_column(title, no_wrap=is_short, overflow="fold", min_width=least)
     for line in lines:
         table.add_row(*line)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import sys
 import tempfile
 from collections import Counter
@@ -14,10 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from committee.cli.column_kinds import clean_text, columns_from, is_textual
-from committee.cli.files import ENDINGS, STDIN, TableError, iterate_frames, kind_of, whole_file
+from committee.cli.files import ENDINGS, PACKED, STDIN, TableError, iterate_frames, kind_of, whole_file
 from committee.cli.models import KnownModel, inner_model
-from committee.cli.tables import MOST_LISTED, apply_recipe
-from committee.cli.wording import counted, listed
+from committee.cli.tables import apply_recipe, find_column
+from committee.cli.wording import counted
 
 if TYPE_CHECKING:
     from committee.forests.intervals import Residuals
@@ -49,7 +51,7 @@ def predict_batches(
             yield predict_frame(known, frame, wish)
         elif number == 0:  # a table without rows gets an answer without rows
             apply_recipe(known.facts.recipe, frame)
-            yield pl.DataFrame([*_handed_through(frame, wish.keep), pl.Series(ANSWER, [], pl.String)])
+            yield _beside(_handed_through(frame, wish.keep), [pl.Series(ANSWER, [], pl.String)])
 
 
 def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.DataFrame:
@@ -57,19 +59,32 @@ def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.Data
     recipe, model = known.facts.recipe, known.model
     X = apply_recipe(recipe, frame)
     answer = model.predict(X)
-    columns = _handed_through(frame, wish.keep)
-    columns.append(pl.Series(ANSWER, answer.tolist()))
+    columns = [pl.Series(ANSWER, answer.tolist())]
     if wish.probabilities:
         columns += _probabilities(model, X)
     if wish.interval is not None:
         columns += _interval(known, answer, wish.interval)
     if wish.votes:
         columns += member_votes(model, X)
-    return pl.DataFrame(columns)
+    return _beside(_handed_through(frame, wish.keep), columns)
 
 
-NO_NUMBERS = "no numbers and count as missing"
-NO_DATES = "no dates and count as missing"
+def _beside(handed: list[pl.Series], answers: list[pl.Series]) -> pl.DataFrame:
+    """Columns of the table under their names, but for those that are called as an answer is; then the answers."""
+    taken = {each.name for each in (*handed, *answers)}
+    called = {each.name for each in answers}
+    found = list[pl.Series]()
+    for each in handed:
+        name = each.name
+        while each.name in called and name in taken:
+            name += " of the table"
+        taken.add(name)
+        found.append(each.alias(name))
+    return pl.DataFrame([*found, *answers])
+
+
+NO_NUMBERS = "number"
+NO_DATES = "date"
 NOT_SEEN = "not seen"
 
 
@@ -104,27 +119,20 @@ def _seen_categories(model: Any) -> dict[str, list[str]]:
 
 def odd_cell_words(odd: Counter[tuple[str, str]]) -> list[str]:
     """A line for each column."""
-    return [
-        f'"{name}": {counted(n, "value")} that the model has not seen'
-        if word == NOT_SEEN
-        else f'"{name}": {counted(n, "cell")} {"is" if n == 1 else "are"} {word}'
-        for (name, word), n in odd.items()
-        if n
-    ]
+    return [f'"{name}": {_odd_words(what, n)}' for (name, what), n in odd.items() if n]
+
+
+def _odd_words(what: str, n: int) -> str:
+    if what == NOT_SEEN:
+        return f"{counted(n, 'cell')} with a value that the model has not seen"
+    return f"1 cell is no {what} and counts as missing" if n == 1 else f"{n} cells are no {what}s and count as missing"
 
 
 def _handed_through(frame: pl.DataFrame, keep: tuple[str, ...]) -> list[pl.Series]:
-    """Columns of the table under their names, but for one that is called as the answers are."""
-    return [frame[name].alias(f"{name} of the table" if name == ANSWER else name) for name in _kept(frame, keep)]
-
-
-def _kept(frame: pl.DataFrame, keep: tuple[str, ...]) -> list[str]:
+    """In the order asked for, each once."""
     if keep == ("all",):
-        return frame.columns
-    missing = [name for name in keep if name not in frame.columns]
-    if missing:
-        raise TableError(f"No such column: {missing[0]!r}. There are: {listed(frame.columns, MOST_LISTED)}.")
-    return list(keep)
+        return frame.get_columns()
+    return [frame[name] for name in dict.fromkeys(find_column(frame, name) for name in keep)]
 
 
 def _probabilities(model: Any, X: pl.DataFrame) -> list[pl.Series]:
@@ -209,25 +217,48 @@ def write_predictions(batches: Iterator[pl.DataFrame], output: str, from_text: b
     if output == STDIN:
         return _write_csv(batches, sys.stdout.buffer, flush=True)
     path, kind = Path(output), kind_of(output)
-    if path.suffix and path.suffix.lower() not in (*ENDINGS, ".gz"):
+    if path.suffix and path.suffix.lower() not in (*ENDINGS, *PACKED):
         raise TableError(f"Answers cannot be written as {path.suffix}: take {', '.join(ENDINGS)}.")
+    if path.suffix.lower() in PACKED and kind != "csv":
+        raise TableError(
+            f"Of answers, CSV only is packed: take {path.with_suffix('').name} or a name as answers.csv.gz."
+        )
     if path.is_dir():
         raise TableError(f"{output} is a directory: name a file in it.")
     with whole_file(path) as draft:
         if kind == "csv":
-            with draft.open("wb") as stream:
+            with _opened(draft) as stream:
                 return _write_csv(batches, stream)
         return _write_typed(batches, draft, kind, from_text)
+
+
+def _opened(draft: Path) -> IO[bytes]:
+    """To write to; what is called .gz is packed."""
+    is_packed = draft.suffix.lower() in PACKED
+    return gzip.open(draft, "wb") if is_packed else draft.open("wb")  # pyright: ignore[reportReturnType]
 
 
 def _write_csv(batches: Iterator[pl.DataFrame], stream: IO[bytes], flush: bool = False) -> int:
     n_rows = 0
     for number, batch in enumerate(batches):
-        stream.write(batch.write_csv(include_header=number == 0).encode())
+        stream.write(_flat(batch).write_csv(include_header=number == 0).encode())
         if flush:
             stream.flush()
         n_rows += batch.height
     return n_rows
+
+
+def _flat(batch: pl.DataFrame) -> pl.DataFrame:
+    """Lists and records handed through, and bytes, as text: a cell of CSV is one value."""
+    for name, dtype in batch.schema.items():
+        if dtype.is_nested() or dtype == pl.Binary:
+            texts = [None if cell is None else _cell_of_csv(cell) for cell in batch[name].to_list()]
+            batch = batch.with_columns(pl.Series(name, texts, pl.String))
+    return batch
+
+
+def _cell_of_csv(cell: Any) -> str:
+    return cell.decode(errors="replace") if isinstance(cell, bytes) else json.dumps(cell, default=str)
 
 
 def _write_typed(batches: Iterator[pl.DataFrame], draft: Path, kind: str, from_text: bool) -> int:

@@ -11,9 +11,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from committee.cli.wording import counted
+from committee.cli.wording import counted, listed
 from committee.studies.comparison import Comparison, MethodResult, Step
 from committee.studies.folds import stderr
+
+MOST_TIES = 3
+"""Methods named that err as much as the winner."""
 
 FEW_ROWS = 30
 """Of so few an error is hardly known."""
@@ -27,14 +30,17 @@ def console(quiet: bool = False, stderr_: bool = True) -> Console:
 def seconds_text(seconds: float) -> str:
     """A time for people.
 
-    >>> seconds_text(0.0123), seconds_text(3.21), seconds_text(185)
-    ('12 ms', '3.2 s', '3 min 5 s')
+    >>> seconds_text(0.0123), seconds_text(3.21), seconds_text(185), seconds_text(119.7)
+    ('12 ms', '3.2 s', '3 min 5 s', '2 min 0 s')
     """
     if not np.isfinite(seconds):
         return "-"
-    if seconds < 1.0:
+    if seconds < 0.9995:
         return f"{1000 * seconds:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 100.0 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)  # before they are parted, or 119.7 s are 1 min 60 s
+    return f"{minutes} min {rest} s"
 
 
 def loss_text(metric: str, value: float, digits: int = 4) -> str:
@@ -85,7 +91,8 @@ class LiveComparison:
         if self.live is not None:
             self.live.update(self._view())
         elif step.state in ("done", "failed", "out of time"):
-            error = "" if step.state == "failed" else f" {self.metric} {loss_text(self.metric, step.error)}"
+            # The error of some folds is not put beside that of all.
+            error = f" {self.metric} {loss_text(self.metric, step.error)}" if step.state == "done" else ""
             note = f" ({step.note})" if step.state != "done" and step.note else ""
             self._say(f"{step.number}/{step.n_methods} {step.method}: {step.state}{error}{note}")
 
@@ -98,8 +105,9 @@ class LiveComparison:
             table.add_column(title, justify="left" if title in ("method", "") else "right", no_wrap=True)
         for step in self.steps.values():
             state = {"judged": "running", "starting": "starting"}.get(step.state, step.state)
+            is_whole = step.state not in ("failed", "out of time")
             table.add_row(
-                step.method, f"{step.fold}/{step.n_folds}", loss_text(self.metric, step.error),
+                step.method, f"{step.fold}/{step.n_folds}", loss_text(self.metric, step.error) if is_whole else "-",
                 seconds_text(step.seconds), state,
             )  # fmt: skip
         left = next((step.n_methods - step.number for step in reversed(self.steps.values())), 0)
@@ -152,11 +160,14 @@ def left_out(found: Comparison) -> list[str]:
     return [*lines, "A longer --budget judges those that were out of time."] if is_short else lines
 
 
-def verdict(found: Comparison) -> str:
-    """One or two sentences: the winner, and its error on rows that did not choose it."""
+def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better") -> str:
+    """The winner, and its error on rows that did not choose it.
+
+    `no_model` is the loss of one answer to all of those rows, `standing` how the winner stands beside that.
+    """
     metric = found.metric
     n_folds, mean = found.plan["n_folds"], mean_and_stderr(found.result(found.winner))
-    words = f"{found.winner} has the smallest {metric} over {n_folds} folds."
+    words = f"{found.winner} has the smallest {metric} over {n_folds} folds{_ties(found)}."
     if not is_choice(found):
         shown = f"{loss_text(metric, mean[0])} (± {loss_text(metric, mean[1], 2)})"
         words = f"{found.winner} has the {metric} {shown} over {n_folds} folds."
@@ -167,7 +178,7 @@ def verdict(found: Comparison) -> str:
             f" On {counted(found.held_out.size, 'row')} that {what} nothing its {metric} is "
             f"{loss_text(metric, error)} (± {loss_text(metric, se, 2)})"
         )
-        words += _against_nothing(found) + _few_rows(found)
+        words += _against_nothing(found, no_model, standing) + _few_rows(found)
     if np.isfinite(found.nested_error) and is_choice(found):
         words += (
             f" Choosing again without each fold gives {loss_text(metric, found.nested_error)} "
@@ -176,17 +187,26 @@ def verdict(found: Comparison) -> str:
     return words
 
 
+def _ties(found: Comparison) -> str:
+    """Who errs exactly as much as the winner, if anybody does."""
+    winner = found.result(found.winner)
+    same = [r.name for r in found.ranking() if r.name != winner.name and r.errors.mean() == winner.errors.mean()]
+    if not same:
+        return ""
+    return f", and so {'has' if len(same) == 1 else 'have'} {listed(same, MOST_TIES)}"
+
+
 def _few_rows(found: Comparison) -> str:
     if found.held_out.size >= FEW_ROWS:
         return ""
     return f" {counted(found.held_out.size, 'row')} {'is' if found.held_out.size == 1 else 'are'} very few to judge by."
 
 
-def _against_nothing(found: Comparison) -> str:
-    base = next((result for result in found.results if result.name == "constant" and result.status == "done"), None)
-    if base is None or found.winner == "constant":
+def _against_nothing(found: Comparison, no_model: float, standing: str) -> str:
+    if found.winner == "constant" or not np.isfinite(no_model):
         return "."
-    return f"; over the folds, no model at all has {loss_text(found.metric, mean_and_stderr(base)[0])}."
+    doubt = {"not clear": ": it is not clearly better", "no better": ": it is no better"}.get(standing, "")
+    return f"; there, no model at all has {loss_text(found.metric, no_model)}{doubt}."
 
 
 def as_json(value: Any) -> Any:

@@ -243,7 +243,7 @@ def _usable_rows(frame: pl.DataFrame, target: str, drop_duplicates: bool) -> tup
         notes.append(f"{counted(n_missing, 'row')} {has} no {target!r} and {are} left out.")
         frame = frame.filter(~is_missing)
     if frame.height == 0:
-        raise TableError(f"No row has a value of {target!r}.")
+        raise TableError(f"No row has a value of {target!r}." if n_missing else "The table has a header and no rows.")
     columns = [name for name in frame.columns if name != ROW_NUMBER]
     if n_copies := frame.height - frame.select(columns).n_unique():
         copies = "1 row is a copy of another" if n_copies == 1 else f"{n_copies} rows are copies of others"
@@ -483,8 +483,11 @@ def _weights(frame: pl.DataFrame, name: str, y: NDArray[Any], task: Task) -> tup
     if weights.null_count() or bool((weights < 0).any()):
         raise TableError(f"The weights in {name!r} must be numbers >= 0, one in every row.")
     found = weights.to_numpy()
+    if not found.any():
+        raise TableError(f"All weights in {name!r} are 0: there is nothing to learn from.")
     weightless = np.setdiff1d(y, y[found > 0]) if task == "classification" else y[:0]
-    words = f"All rows of {listed(weightless.tolist(), MOST_NAMED)} have the weight 0: it will hardly be answered."
+    it = "it" if weightless.size == 1 else "they"
+    words = f"All rows of {listed(weightless.tolist(), MOST_NAMED)} have the weight 0: {it} will hardly be answered."
     notes = [words] if weightless.size else []
     return found, notes
 

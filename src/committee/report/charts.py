@@ -25,6 +25,7 @@ INK, SOFT, LINE, PAPER = "var(--ink)", "var(--soft)", "var(--line)", "var(--card
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 ROW = 30  # pixels of a line of bars or dots
 DIGITS = 5  # significant, of the numbers in the page
+LABEL_WIDTH, PHONE_WIDTH = 6, 250  # pixels: of a letter beside an axis, and of a chart without its labels on a phone
 
 PERCENT = alt.Axis(format="%", tickCount=5)
 PLAIN = ",~r"  # 4,000 and 0.25, never 4e+3
@@ -119,7 +120,8 @@ def dots(names: Sequence[str], value: Floats, error: Floats, best: int, axis: st
     """A dot with a bar of one standard error for each name, in the order given; the best one stands out."""
     format = "%" if is_share else PLAIN
     who = ["best" if i == best else "other" for i in range(len(names))]
-    data = records("rows", name=list(names), value=value, low=value - error, high=value + error, who=who)
+    low = np.where(value >= 0.0, np.maximum(value - error, 0.0), value - error)  # no loss is smaller than none
+    data = records("rows", name=list(names), value=value, low=low, high=value + error, who=who)
     base = data.chart().encode(
         y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelColor=INK, labelPadding=8, grid=True)),
         color=alt.Color(
@@ -267,7 +269,7 @@ def confusion(classes: Sequence[str], counts: NDArray[np.int64]) -> Spec:
         kind=["right" if i == j else "wrong" for i, j in zip(truth, answer, strict=True)],
     )  # fmt: skip
     base = data.chart().encode(
-        x=alt.X("answer:N", sort=labels, title="answer", axis=alt.Axis(labelColor=INK, labelAngle=0, labelLimit=70)),
+        x=alt.X("answer:N", sort=labels, title="answer", axis=_names_below(labels)),
         y=alt.Y("truth:N", sort=labels, title="truth", axis=alt.Axis(labelColor=INK, labelLimit=100)),
         tooltip=[
             "truth:N", "answer:N", alt.Tooltip("n:Q", title="rows"),
@@ -282,6 +284,12 @@ def confusion(classes: Sequence[str], counts: NDArray[np.int64]) -> Spec:
     white = alt.condition("datum.share > 0.7", alt.value(PAPER), alt.value(INK))
     text = base.mark_text(fontSize=13, fontWeight=600).encode(text=alt.Text("n:Q", format=",d"), color=white)
     return _spec(alt.layer(field, text), (44 if k <= 8 else 30) * k, data)
+
+
+def _names_below(labels: Sequence[str]) -> alt.Axis:
+    """Upright where a phone has room for them side by side, else slanted."""
+    needed = len(labels) * max(min(LABEL_WIDTH * len(label) + 8, 70) for label in labels)
+    return alt.Axis(labelColor=INK, labelAngle=0 if needed <= PHONE_WIDTH else -35, labelLimit=70)
 
 
 def scatter(answer: Floats, truth: Floats, x: str, y: str) -> Spec:

@@ -20,7 +20,7 @@ def comparison(found: Evidence) -> Section | LeftOut:
     what = found.comparison
     if what is None:
         return LeftOut(TITLE, "the page is about one model; committee compare sets the whole family side by side")
-    done = [*what.ranking(), *(r for r in what.results if r.status != "done" and np.isfinite(r.errors).any())]
+    done = what.ranking()  # the mean of some folds does not belong beside means of all
     drawn = _within_sight(done)
     value, error = np.array([_mean(r) for r in drawn]), np.array([_error(r) for r in drawn])
     lead = _lead(what, len(done))
@@ -50,7 +50,7 @@ def _lead(what: Comparison, n_fitted: int) -> str:
         folds = f"the same {what.n_folds} stretches of time, each after all that was learned from"
     why = "" if n_fitted == 1 else ", so their differences are those of the methods and not of the rows"
     n_more = len(what.results) - n_fitted
-    more = f" {count(n_more, 'other')} could not be judged." if n_more else ""
+    more = f" {count(n_more, 'other')} could not be judged to the end." if n_more else ""
     return (
         f"{count(n_fitted, 'method')} {were} fitted and judged on {folds}{why}.{more} Dots are means over folds, bars "
         "one standard error."
@@ -60,10 +60,18 @@ def _lead(what: Comparison, n_fitted: int) -> str:
 def _troubles(what: Comparison) -> list[str]:
     """Under the table, for a phone has no room for it beside the numbers."""
     return [
-        f"{r.name}{'' if r.status == 'done' else f', {r.status}'}: {clip(r.note, 200) or 'no reason is known'}."
+        f"{r.name}{'' if r.status == 'done' else f', {r.status}'}: "
+        f"{clip(r.note.rstrip('.'), 200) or 'no reason is known'}.{_some_folds(what, r)}"
         for r in what.results
         if r.status != "done" or r.note
     ]
+
+
+def _some_folds(what: Comparison, result: MethodResult) -> str:
+    n = int(np.isfinite(result.errors).sum())
+    if result.status == "done" or n == 0:
+        return ""
+    return f" Its {what.metric} on {n} of {count(what.n_folds, 'fold')} is {shown(what.metric, _mean(result))}."
 
 
 def _within_sight(done: list[MethodResult]) -> list[MethodResult]:
@@ -119,7 +127,7 @@ def _times(what: Comparison) -> Table:
     rows = [
         (
             r.name + (" (chosen)" if r.name == what.winner else "" if r.status == "done" else f" ({r.status})"),
-            "—" if np.isnan(_mean(r)) else shown(what.metric, _mean(r)),
+            shown(what.metric, _mean(r)) if r.status == "done" else "—",
             seconds(_middle(r.fit_seconds)), seconds(_middle(r.predict_seconds)),
         )
         for r in judged

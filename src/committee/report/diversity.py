@@ -71,8 +71,10 @@ def _of_forest(found: Evidence, evidence: ForestEvidence, figures: tuple[Figure,
     legend = tuple(charts_key(line) for line in lines)
     figure = Figure("chart-trees", spec, "What more trees would bring", alt, numbers, legend, "narrow")
     lead = (
-        f"More trees would {'still help' if evidence.more_trees_help else 'help little'}: {variance.note}. The figures "
-        "come from trees on rows that they did not see."
+        f"More trees would {'still help' if evidence.more_trees_help else 'help little'}: {evidence.n_trees} trees "
+        f"leave {number(variance.of_average)} of the {what} of one, {number(variance.variance)}; infinitely many more "
+        f"would remove another {number(variance.gain_left)} ({percent(variance.gain_left / variance.of_average)}). The "
+        "figures come from trees on rows that they did not see."
     )
     notes = [
         f"Breiman's bound{_vacuous(evidence.strength)}: {evidence.strength.note}."

@@ -11,6 +11,10 @@ TITLE = "Properties of the method"
 
 def properties_card(found: Evidence) -> Section | LeftOut:
     """Seven questions about the method as such, not about this fit."""
+    if getattr(found.core, "n_experts", None) == 1:
+        return LeftOut(TITLE, f"one expert is a linear model, and the card of {found.method} is about several")
+    if getattr(getattr(found.core, "tree_", None), "node_count", 0) == 1:
+        return LeftOut(TITLE, "one leaf is a constant, and the card of trees is about more")
     card = CARDS.get(found.method)
     if card is None:
         return LeftOut(TITLE, f"there is no card of {found.method}")

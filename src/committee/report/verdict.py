@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from committee.studies.comparison import Comparison, MethodResult
 from committee.studies.folds import stderr
 from committee.studies.judging import Answers
 from committee.studies.judging import loss_of as row_loss
+
+Standing = Literal["better", "not clear", "no better"]
+"""Of the winner, beside answering without looking."""
 
 ERROR_LIKE = ("error", "balanced error")
 """Metrics that are shares of rows; all others are shown as numbers."""
@@ -76,18 +79,35 @@ def _headline(found: Evidence, comparison: Comparison, held_out: Figures, nested
     first = nested if np.isnan(held_out.value) else held_out
     size = _sentence(found, comparison, first)
     of = f"the {n} methods compared"
-    is_worse = bool(first.value >= first.blind)
+    stands = _standing(held_out, nested)
     if name == "constant":
         return f"None of {of} beats {blind}: {size}." if n > 1 else f"The one method compared is {blind}: {size}."
-    if is_worse and not nested.is_clear:
+    if stands == "no better":
         who = f"None of {of} beats {blind}" if n > 1 else f"{name} does not beat {blind}"
         best = f"the best of them, {name}, has" if n > 1 else "it has"
         return f"{who}: {best} {_beside(found, comparison, first)}."
     chosen = f"Of {of}, the one to use is {name}" if n > 1 else f"The one method compared is {name}"
-    if np.isnan(first.blind) or first.is_clear or (nested.is_clear and not is_worse):
+    if stands == "better":
         return f"{chosen}: {size}."
     least = f"Of {of}, {name} errs least" if n > 1 else chosen
     return f"{least}, but it is not clearly better than {blind}: {_beside(found, comparison, first)}."
+
+
+def _standing(held_out: Figures, nested: Figures) -> Standing:
+    """By the rows held out, and by the folds where those leave a doubt."""
+    first = nested if np.isnan(held_out.value) else held_out
+    is_worse = bool(first.value >= first.blind)
+    if is_worse and not nested.is_clear:
+        return "no better"
+    if np.isnan(first.blind) or first.is_clear or (nested.is_clear and not is_worse):
+        return "better"
+    return "not clear"
+
+
+def beside_no_model(found: Evidence, comparison: Comparison) -> tuple[float, Standing]:
+    """The loss of one answer to all rows held out (nan without them), and how the winner stands beside that."""
+    held_out = _held_out(found, comparison)
+    return held_out.blind, _standing(held_out, _nested(found, comparison))
 
 
 def _sentence(found: Evidence, comparison: Comparison, first: Figures) -> str:
@@ -151,20 +171,31 @@ def _nested(found: Evidence, comparison: Comparison) -> Figures:
 
 
 def _blind_loss(found: Evidence, metric: str, train: Any, test: Any) -> float:
-    """The loss on `test` of the one answer that suits `train` best: the commonest class and the shares, or the mean."""
+    """The loss on `test` of the one answer that suits `train` best: a class and shares, the mean or the median."""
     weight = np.ones(found.n_rows) if found.weight is None else found.weight
     if weight[train].sum() <= 0.0 or weight[test].sum() <= 0.0:
         return np.nan
     if not found.is_classifier:
         truth = found.y.astype(np.float64)
-        mean = float(np.average(truth[train], weights=weight[train]))
-        return row_loss(metric, truth[test], Answers(None, np.full(len(test), mean), sure=True), weight[test])
+        said = _middle(truth[train], weight[train], metric)
+        return row_loss(metric, truth[test], Answers(None, np.full(len(test), said), sure=True), weight[test])
     shares = np.bincount(found.codes[train], weight[train], len(found.classes)) / weight[train].sum()
     said = Answers(np.full(len(test), shares.argmax()), np.tile(shares, (len(test), 1)), sure=True)
     return row_loss(metric, found.codes[test], said, weight[test])
 
 
+def _middle(truth: Any, weight: Any, metric: str) -> float:
+    """The one number of the smallest loss: the median of absolute errors, the mean of squared ones."""
+    if metric != "mae":
+        return float(np.average(truth, weights=weight))
+    order = np.argsort(truth)
+    below = np.cumsum(weight[order])
+    return float(truth[order][np.searchsorted(below, 0.5 * below[-1])])
+
+
 def _blind_words(metric: str) -> str:
+    if metric == "mae":
+        return "always answering the median"
     if metric in ERROR_LIKE:
         return "always answering the commonest class"
     if metric in ("log loss", "brier score", "1 - auc"):

@@ -384,7 +384,8 @@ def _judge_all(
 
         reserve = _reserve([each.result for each in tries.values()])
         found = _judge_in_time(blank, estimators[name], problem, clock, min(share, clock.left - reserve), tell)
-        tell(problem.split.n_folds, found.result.status, _mean(found.result.errors), found.result.note)
+        n_judged = int(np.isfinite(found.result.errors).sum())
+        tell(n_judged, found.result.status, _mean(found.result.errors), found.result.note)
         tries[name] = found
 
     for number, (name, estimator) in enumerate(estimators.items(), start=1):
@@ -607,7 +608,7 @@ def _mean(values: Floats) -> float:
 
 def _in_short(caught: Iterable[warnings.WarningMessage]) -> str:
     """The distinct warnings, each said once."""
-    return "; ".join(dict.fromkeys(str(each.message) for each in caught))[:LONGEST_NOTE]
+    return " ".join(dict.fromkeys(f"{str(each.message).rstrip(' .')}." for each in caught))[:LONGEST_NOTE]
 
 
 def _class_name(estimator: Any) -> str:

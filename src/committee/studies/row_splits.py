@@ -81,7 +81,8 @@ def _by_group(codes: Codes | None, groups: Codes, cv: int, held_out: float, seed
     n_groups = int(groups.max()) + 1
     if n_groups < cv + (held_out > 0):
         raise ValueError(
-            f"There are {n_groups} groups, too few for {cv} folds and rows held out: take fewer folds, or no groups."
+            f"{'There is 1 group' if n_groups == 1 else f'There are {n_groups} groups'}, too few for {cv} folds and "
+            "rows held out: take fewer folds, or no groups."
         )
     everything = np.arange(groups.size)
     apart = np.empty(0, np.intp)

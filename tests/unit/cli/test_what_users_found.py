@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import shlex
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +17,14 @@ from click.testing import CliRunner, Result
 
 from committee.cli import main
 from committee.cli.column_kinds import recipe_for
+from committee.cli.comparing import command_line
 from committee.cli.files import TableError
 from committee.cli.main import helpful_errors, print_table
-from committee.cli.predicting import odd_cells
-from committee.cli.showing import verdict
+from committee.cli.predicting import NO_NUMBERS, odd_cell_words, odd_cells
+from committee.cli.showing import LiveComparison, console, verdict
 from committee.cli.tables import read_training_table
-from committee.studies.comparison import compare
-from committee.studies.methods import family
+from committee.studies.comparison import Step, compare
+from committee.studies.methods import METHODS, family
 
 N = 120
 
@@ -107,7 +111,7 @@ def test_garbage_in_columns_is_told_once_for_all_batches(fitted: tuple[Path, Pat
     table().with_columns(age=pl.lit("abc"), city=pl.lit("Tokyo")).write_csv(new)
     told = run("predict", fitted[1], new, "--batch-rows", "50").stderr
     assert told.count(f'"age": {N} cells are no numbers and count as missing') == 1
-    assert told.count(f'"city": {N} values that the model has not seen') == 1
+    assert told.count(f'"city": {N} cells with a value that the model has not seen') == 1
     assert run("predict", fitted[1], new, "-q").stderr == ""
     assert not +odd_cells(read_model(str(fitted[1])), table())
 
@@ -225,3 +229,142 @@ def test_boosted_trees_do_not_end_after_one_member():
     X = rng.normal(size=(60, 3))
     model = family("classification", 60)["AdaBoost trees"].fit(X, X[:, 0] + rng.normal(size=60) > 0.0)
     assert len(model.estimators_) > 10
+
+
+# --- a second new user ------------------------------------------------------------------------------------------------
+
+
+def test_every_method_of_compare_has_its_properties():
+    names = [*(method.name for method in METHODS), "committee"]
+    found = {name: run("methods", name) for name in names}
+    assert [name for name, result in found.items() if result.exit_code] == []
+    assert all("in compare" in result.output for result in found.values())
+    assert "GradientBoostingClassifier" in found["gradient boosting"].output
+    assert "paper" not in found["linear model"].output  # a mixture of one expert has not the mixture's paper
+
+
+def test_a_table_of_long_names_only(capsys: pytest.CaptureFixture[str]):
+    print_table(("", "ANameThatIsLongerThanAnyNumber"), [("a", "a text that is longer than any number is")])
+    assert "ANameThatIsLongerThanAnyNumber" in capsys.readouterr().out
+
+
+def test_answers_called_gz_are_packed(fitted: tuple[Path, Path, Result], tmp_path: Path):
+    source, model, _ = fitted
+    assert run("predict", model, source, "-o", tmp_path / "a.csv.gz").exit_code == 0
+    text = gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).decode()
+    assert text.splitlines()[0] == "prediction"
+    assert len(text.splitlines()) == N + 1
+    refused = run("predict", model, source, "-o", tmp_path / "a.parquet.gz")
+    assert refused.exit_code == 2
+    assert "take a.parquet" in refused.output
+
+
+@pytest.mark.parametrize("kind", ["gz", "json", "ndjson", "csv"])
+def test_a_pipe_tells_its_format(kind: str, fitted: tuple[Path, Path, Result]):
+    source, model, _ = fitted
+    rows = {
+        "gz": lambda: gzip.compress(source.read_bytes()), "csv": source.read_bytes,
+        "json": lambda: b"\n " + table().write_json().encode(), "ndjson": lambda: table().write_ndjson().encode(),
+    }[kind]()  # fmt: skip
+    runner = CliRunner()
+    answered = runner.invoke(main, ["predict", str(model), "-q"], input=rows)
+    assert answered.stdout == run("predict", model, source, "-q").stdout
+    explained = runner.invoke(main, ["explain", str(model), "-", "--rows", "0", "--json"], input=rows)
+    assert json.loads(explained.stdout)[0]["row"] == 0
+
+
+def test_a_damaged_pipe_is_a_plain_error(fitted: tuple[Path, Path, Result]):
+    source, model, _ = fitted
+    packed = gzip.compress(source.read_bytes())
+    cut = CliRunner().invoke(main, ["predict", str(model)], input=packed[: len(packed) // 2])
+    assert (cut.exit_code, "stdin cannot be read" in cut.output) == (2, True)
+
+
+def test_columns_handed_through_twice_or_under_names_of_answers(fitted: tuple[Path, Path, Result], tmp_path: Path):
+    _, model, _ = fitted
+    more = table().with_columns(
+        pl.lit("a").alias("probability yes"), pl.lit(1).alias("low"), pl.lit(2).alias("prediction")
+    )
+    more.write_csv(tmp_path / "more.csv")
+    words = [part for name in ("AGE", "age", "probability yes", "low", "prediction") for part in ("--keep", name)]
+    found = run("predict", model, tmp_path / "more.csv", "-p", "-q", *words).stdout.splitlines()[0]
+    kept = "age,probability yes of the table,low,prediction of the table"
+    assert found == f"{kept},prediction,probability no,probability yes"
+    near = run("predict", model, tmp_path / "more.csv", "--keep", "agee")
+    assert (near.exit_code, "Did you mean 'age'?" in near.output) == (2, True)
+
+
+def test_lists_handed_through_to_csv_are_text(fitted: tuple[Path, Path, Result], tmp_path: Path):
+    _, model, _ = fitted
+    nested = table().with_columns(
+        pl.Series("list", [[1, 2]] * N), pl.Series("record", [{"a": None, "b": "ä"}] * N), pl.Series("b", [b"x"] * N)
+    )
+    nested.write_parquet(tmp_path / "nested.parquet")
+    words = ("--keep", "list", "--keep", "record", "--keep", "b")
+    found = run("predict", model, tmp_path / "nested.parquet", "-q", *words).stdout
+    first = pl.read_csv(found.encode()).row(0)[:3]
+    assert (json.loads(first[0]), json.loads(first[1]), first[2]) == ([1, 2], {"a": None, "b": "ä"}, "x")
+
+
+def test_one_odd_cell_is_one_cell():
+    assert odd_cell_words(Counter({("a", NO_NUMBERS): 1})) == ['"a": 1 cell is no number and counts as missing']
+
+
+def test_weights_of_nothing_are_refused():
+    with pytest.raises(TableError, match="All weights in 'w' are 0"):
+        read_training_table(table().with_columns(pl.lit(0).alias("w")), "y", weights="w")
+
+
+def test_a_header_alone():
+    with pytest.raises(TableError, match="a header and no rows"):
+        read_training_table(table()[:0], "y")
+
+
+def test_the_command_can_be_copied(monkeypatch: pytest.MonkeyPatch):
+    words = ["compare", "a$b.csv", "-t", "sugar > 120", "--drop", "it's"]
+    monkeypatch.setattr("sys.argv", ["committee", *words])
+    assert shlex.split(command_line()) == ["committee", *words]
+
+
+def test_auc_is_understood(tmp_path: Path):
+    source = tmp_path / "table.csv"
+    table().write_csv(source)
+    words = ("-t", "y", "-m", "constant", "--metric", "AUC", "-o", tmp_path / "m", "--folds", "2", "--json", "-q")
+    assert json.loads(run("fit", source, *words).stdout)["metric"] == "1 - auc"
+
+
+def test_methods_that_err_as_much_are_named():
+    x = np.arange(80.0)
+    methods = {name: family("classification", 80)[name] for name in ("constant", "pruned tree", "AdaBoost stumps")}
+    found = compare(x[:, None], np.where(x < 40, "a", "b"), methods=methods, cv=4)[0]
+    same = {r.name for r in found.ranking() if r.errors.mean() == found.result(found.winner).errors.mean()}
+    words = verdict(found).partition(".")[0]
+    assert len(same) > 1
+    assert all(name in words for name in same)
+
+
+def test_some_folds_are_not_put_beside_all(capsys: pytest.CaptureFixture[str]):
+    watch = LiveComparison(console(), "error")
+    watch(Step("a", 1, 2, 1, 5, "out of time", 0.01, 1.0, "would need more"))
+    watch(Step("b", 2, 2, 5, 5, "done", 0.2, 1.0))
+    assert capsys.readouterr().err.splitlines() == ["1/2 a: out of time (would need more)", "2/2 b: done error 20.0 %"]
+
+
+def test_page_figures_and_terminal_tell_the_same_of_no_model(tmp_path: Path):
+    rng = np.random.default_rng(1)
+    noise = pl.DataFrame({"x": rng.normal(size=N), "y": np.exp(2.0 * rng.normal(size=N))})
+    noise.write_csv(tmp_path / "noise.csv")
+    words = ("-t", "y", "--metric", "mae", "-m", "SVM,linear model", "--no-bias-variance", "-o", tmp_path / "out")
+    result = run("compare", tmp_path / "noise.csv", *words)
+    winner = json.loads((tmp_path / "out" / "results.json").read_text())["winner"]
+    held_out = sorted(json.loads((tmp_path / "out" / "results.json").read_text())["held_out_rows"])
+    y = noise["y"].to_numpy()
+    others = np.delete(y, held_out)
+    median = np.sort(others)[(others.size - 1) // 2]
+    assert winner["held_out_no_model"] == pytest.approx(np.abs(y[held_out] - median).mean())  # not the mean: by mae
+    assert f"no model at all has {winner['held_out_no_model']:.4g}" in result.stderr
+    doubt = " it is no better" in result.stderr or " it is not clearly better" in result.stderr
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert doubt
+    assert "always answering the median" in page
+    assert ("None of the 2 methods" in page) == ("it is no better" in result.stderr)

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from committee import SVC, AdaBoostClassifier, DecisionTreeClassifier, RandomForestRegressor, svm_geometry
+from committee import (
+    SVC,
+    AdaBoostClassifier,
+    DecisionTreeClassifier,
+    MixtureOfExpertsClassifier,
+    RandomForestRegressor,
+    svm_geometry,
+)
 from committee.explain.forest_importances import KINDS, forest_importances
 from committee.explain.suspicious_rows import suspicious_rows
 from committee.parts.on_numbers import OnNumbersClassifier
@@ -26,6 +33,7 @@ from committee.report.importances import importances
 from committee.report.intervals import crossed_coverage, intervals
 from committee.report.margins import margins
 from committee.report.page import render
+from committee.report.properties_card import properties_card
 from committee.report.provenance import provenance
 from committee.report.residuals import residuals
 from committee.report.section import Figure, LeftOut, Section, table
@@ -192,6 +200,50 @@ def test_a_method_far_off_does_not_press_the_others_together() -> None:
     assert "constant" not in [row["name"] for row in rows_of(found.figures[0])]
     assert "constant (120" in found.lead
     assert "constant" in [row[0] for row in found.tables[0].rows]
+
+
+def test_a_method_judged_on_some_folds_is_not_put_beside_the_others() -> None:
+    base = glass_comparison()
+    some = result("cut off", [0.01, np.nan, np.nan, np.nan], base.results[0].out_of_fold, status="out of time",
+                  note="was stopped.")  # fmt: skip
+    found = made(comparison(of_forest(comparison=base._replace(results=(*base.results, some)))))
+    assert "cut off" not in [row["name"] for row in rows_of(found.figures[0])]
+    assert found.lead.startswith("2 methods were fitted and judged")
+    assert next(row for row in found.tables[0].rows if row[0].startswith("cut off"))[1] == "—"
+    assert "cut off, out of time: was stopped. Its error on 1 of 4 folds is 1.0\u202f%." in found.notes
+
+
+def test_no_bar_of_an_error_begins_below_none() -> None:
+    spec = charts.dots(["a", "b"], np.array([0.1, 0.3]), np.array([0.2, 0.1]), 0, "error", True)
+    assert [row["low"] for row in spec["datasets"]["rows"]] == pytest.approx([0.0, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("names", "angle"), [(["no", "yes"], 0), (["amphibian", "bird", "fish", "mammal", "mollusc"], -35)]
+)
+def test_names_of_classes_have_room_on_a_phone(names: list[str], angle: int) -> None:
+    spec = charts.confusion(names, np.eye(len(names), dtype=np.int64))
+    assert spec["layer"][0]["encoding"]["x"]["axis"]["labelAngle"] == angle
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (MixtureOfExpertsClassifier(n_experts=1), "linear model"),
+        (DecisionTreeClassifier(max_depth=1, min_samples_split=10**6), "constant"),
+    ],
+)
+def test_the_card_of_a_class_is_not_that_of_its_least_case(model: Any, words: str) -> None:
+    sonar = sample("sonar")
+    assert words in left_out(properties_card(Evidence(model.fit(sonar.X, sonar.y), sonar.X, sonar.y)))
+
+
+def test_large_errors_of_forests_are_written_out() -> None:
+    ozone = sample("ozone")
+    many = RandomForestRegressor(n_estimators=25, random_state=0).fit(ozone.X, 1000.0 * ozone.y)
+    lead = made(diversity(Evidence(many, ozone.X, 1000.0 * ozone.y))).lead
+    assert "25 trees leave" in lead
+    assert "e+" not in lead
 
 
 # --- rounds ----------------------------------------------------------------------------------------------------------
