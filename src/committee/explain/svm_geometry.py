@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.optimize import lsq_linear
 from sklearn.utils.validation import check_is_fitted
 
@@ -129,6 +130,8 @@ def svm_geometry(
             f"for {type(model).__name__}."
         )
     check_is_fitted(model, "classes_")
+    if sparse.issparse(X):
+        raise TypeError("X is sparse, the geometry takes a dense table: pass X.toarray().")
     weight = read_weights(sample_weight, len(y))
     weight = np.ones(len(y)) if weight is None else weight
     codes = _codes(model, y)
@@ -225,8 +228,10 @@ def _kernel(model: SVC | NuSVC, X: Any, codes: Rows, weight: Floats, place: Rows
     if np.any(alpha < 0.0):
         _refuse_rows()
     factor = model.class_weight_[codes[place]] * weight[place]
-    penalty = model.C if isinstance(model, SVC) else 1.0 / found.scale
-    return _Dual(alpha, penalty * factor, is_bounded, float(np.sqrt(found.squared_norm)), found.offset)
+    bound = (model.C if isinstance(model, SVC) else 1.0 / found.scale) * factor
+    if not np.allclose(alpha[is_bounded], bound[is_bounded], rtol=1e-6):  # other weights, or C was set later
+        _refuse_rows()
+    return _Dual(alpha, bound, is_bounded, float(np.sqrt(found.squared_norm)), found.offset)
 
 
 def _require_training_rows(model: SVC | NuSVC, X: Any, kept: NDArray[np.bool_], are_kept: bool) -> None:
@@ -240,7 +245,10 @@ def _require_training_rows(model: SVC | NuSVC, X: Any, kept: NDArray[np.bool_], 
 
 
 def _refuse_rows() -> NoReturn:
-    raise ValueError("These are not the rows that the model was fitted on: pass the same X, y and sample_weight.")
+    raise ValueError(
+        "These are not the rows that the model was fitted on: pass the same X, y and sample_weight, and leave its "
+        "parameters as they were."
+    )
 
 
 # --- linear machines: the dual side from the primal one --------------------------------------------------------------

@@ -103,9 +103,15 @@ class Kernel:
 
     def __call__(self, X: Any, Z: Any = None) -> Floats:
         table = np.asarray(X, np.float64)
+        other = table if Z is None else np.asarray(Z, np.float64)
+        if table.ndim != 2 or other.ndim != 2 or table.shape[1] != other.shape[1]:
+            raise ValueError(
+                "A kernel is called with one table of rows and columns, or with two of the same columns; got shapes "
+                f"{table.shape} and {other.shape}."
+            )
         settled = self.settle(table)
         left = settled.points(table)
-        right = left if Z is None else settled.points(np.asarray(Z, np.float64))
+        right = left if Z is None else settled.points(other)
         out = np.empty((left.n, right.n))
         settled.fill(left, right, out)
         return out
@@ -114,7 +120,7 @@ class Kernel:
         return Sum((self, _as_kernel(other)))
 
     def __radd__(self, other: float) -> Kernel:
-        return Sum((_as_kernel(other), self))
+        return self if isinstance(other, int) and other == 0 else Sum((_as_kernel(other), self))
 
     def __mul__(self, other: Kernel | float) -> Kernel:
         return Scaled(self, float(other)) if isinstance(other, Real) else Product((self, _as_kernel(other)))
@@ -235,6 +241,10 @@ class _Distance(Kernel):
         _check_gamma(self.gamma)
         if self.width is not None and not 0.0 < self.width < np.inf:
             raise ValueError(f"The width s of a kernel must be a positive number, got {self.width}.")
+        if self.width is not None and self.gamma != "scale":
+            raise ValueError(
+                f"width={self.width} is gamma={1.0 / self.width**2:g}: give the width or gamma={self.gamma}, not both."
+            )
 
     @property
     def is_psd(self) -> bool:
@@ -381,6 +391,15 @@ def _require_finite(out: Array) -> None:
         raise ValueError("The kernel function returned nan or infinity: look at it on the rows of X, or scale them.")
 
 
+def require_finite(values: Array) -> None:
+    """Raise ValueError for kernel values that cannot be compared: solvers would not end."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "The kernel is nan or infinity on rows of X: scale the columns (scale=True), or lower its degree or gamma. "
+            "A power that is not whole needs products that are not negative."
+        )
+
+
 # --- algebra ---------------------------------------------------------------------------------------------------------
 
 
@@ -406,8 +425,8 @@ class _Combined(Kernel):
     kernels: tuple[Kernel, ...]
 
     def __post_init__(self) -> None:
-        if any(isinstance(kernel, Precomputed) for kernel in self.kernels):
-            raise ValueError("A precomputed Gram matrix has no rows to combine with: combine the matrices themselves.")
+        for kernel in self.kernels:
+            _refuse_given(kernel)
 
     @property
     def is_psd(self) -> bool | None:
@@ -467,6 +486,7 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         _check_factor(self.factor)
+        _refuse_given(self.kernel)
 
     @property
     def is_psd(self) -> bool | None:
@@ -499,6 +519,7 @@ class Power(Kernel):
     def __post_init__(self) -> None:
         if not isinstance(self.degree, Integral) or self.degree < 1:
             raise ValueError(f"A kernel can be raised to a whole power of at least 1, got {self.degree!r}.")
+        _refuse_given(self.kernel)
 
     @property
     def is_psd(self) -> bool | None:
@@ -521,6 +542,11 @@ class Power(Kernel):
         return self.kernel.is_far_apart(points)
 
 
+def _refuse_given(kernel: Kernel) -> None:
+    if isinstance(kernel, Precomputed):
+        raise ValueError("A precomputed Gram matrix has no rows to combine with: combine the matrices themselves.")
+
+
 def _check_factor(factor: float) -> None:
     if not 0.0 < factor < np.inf:
         raise ValueError(f"A kernel can only be scaled by, or get added, a positive number; got {factor}.")
@@ -536,6 +562,8 @@ def make_kernel(kernel: Any, *, degree: float = 3, gamma: Gamma = "scale", coef0
     if isinstance(kernel, Kernel):
         _refuse_parameters(kernel, degree=degree, gamma=gamma, coef0=coef0)
         return kernel
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise ValueError(f"{kernel.__name__} is a class of kernels: make an object of it, {kernel.__name__}(...).")
     if callable(kernel):
         return _Unseen(kernel)
     if kernel in ("rbf", "gaussian"):
@@ -576,7 +604,7 @@ class _Unseen(Kernel):
         if is_gram:
             return GramFunction(self.function)
         found = np.asarray(self.function(X[0], X[0]))
-        if found.size != 1 or found.dtype.kind not in "fiub":
+        if found.ndim != 0 or found.dtype.kind not in "fiub":
             raise ValueError(
                 "The kernel function must return a Gram matrix for two tables, or a number for two rows; for tables of "
                 f"2 and 3 rows it did not return shape (2, 3), for two rows it returned {found!r:.60}."

@@ -31,7 +31,7 @@ from committee.svm.kernel_functions import (
 )
 from committee.svm.kernel_rows import KernelRows
 from committee.svm.machine import Machine, make_machine
-from committee.svm.mercer import judge_points
+from committee.svm.mercer import warn_of_invalid
 from committee.svm.scaling import fit_scaling, refuse_values, warn_of_scales
 from committee.svm.shrinking import shrinking
 from committee.svm.smo import OnStep, Problem, Progress, Solution, Step, solve
@@ -41,9 +41,6 @@ Rows = NDArray[np.int64]
 
 SMALLEST = 1e-100
 """Of the largest |x|: squares of it stay far from the end of float64."""
-
-MERCER_ROWS = 200
-"""Rows on which a kernel that is not known to be valid is checked at every fit."""
 
 
 class Record(NamedTuple):
@@ -109,11 +106,11 @@ class BaseKernelMachine(BaseEstimator):
         table = np.asarray(found, np.float64)
         weight = read_weights(sample_weight, len(table))
         self.columns_ = columns
-        self._refuse(table)
+        refuse_values(table, columns, type(self).__name__)
+        self._refuse_tiny(table)
         return table, np.ones(len(table)) if weight is None else weight
 
-    def _refuse(self, table: Floats) -> None:
-        refuse_values(table, self.columns_, type(self).__name__)
+    def _refuse_tiny(self, table: Floats) -> None:
         largest = max(float(table.max()), -float(table.min()))
         if not self.scale and 0.0 < largest < SMALLEST:
             raise ValueError(
@@ -144,15 +141,7 @@ class BaseKernelMachine(BaseEstimator):
 
     def _rows(self, task: Task) -> KernelRows:
         rows = KernelRows(task.kernel, task.table, cache_size=self.cache_size, n_jobs=self.n_jobs, place=task.kept)
-        if not task.kernel.is_psd:
-            check = judge_points(task.kernel, rows.exact_points, MERCER_ROWS)
-            if not check.is_psd:
-                warnings.warn(
-                    f"{check.verdict} The machine then has no unique optimum, and what is found may be a poor one: "
-                    "choose another kernel or other parameters.",
-                    UserWarning,
-                    stacklevel=level_of_caller(),
-                )
+        warn_of_invalid(task.kernel, rows.exact_points)
         return rows
 
     # --- solving ------------------------------------------------------------------------------------------------------
@@ -195,11 +184,18 @@ class BaseKernelMachine(BaseEstimator):
             which = "" if len(solutions) == 1 else f" in {len(late)} of {len(solutions)} machines"
             warnings.warn(
                 f"The solver ended after {max(found.n_steps for found in late)} steps{which}: the KKT gap is "
-                f"{worst:.3g}, asked for was tol={self.tol:g}. Raise max_iter or tol, or scale the columns (set "
-                "scale=True).",
+                f"{worst:.3g}, asked for was tol={self.tol:g}. {self._advice()}",
                 ConvergenceWarning,
                 stacklevel=level_of_caller(),
             )
+
+    def _advice(self) -> str:
+        """What may help a solver that does not get there."""
+        if np.isinf(getattr(self, "C", 1.0)):
+            return "C is infinite, and what it asks for may be impossible: give a finite C."
+        if self.scale or self.__sklearn_tags__().input_tags.pairwise:
+            return "Raise max_iter or tol, or lower C."
+        return "Raise max_iter or tol, or scale the columns (set scale=True)."
 
     def _expand(
         self, task: Task, rows: KernelRows, support: Rows, coef: Floats, offset: Floats, unit: float = 1.0
@@ -238,7 +234,7 @@ class BaseKernelMachine(BaseEstimator):
         """The rows to answer, scaled."""
         check_is_fitted(self, "columns_")
         table = np.asarray(read_table(self, X), np.float64)
-        self._refuse(table)
+        refuse_values(table, self.columns_, type(self).__name__)
         if self._scaling is not None:
             table = np.asarray(self._scaling.apply(table), np.float64)
         return table

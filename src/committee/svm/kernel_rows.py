@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from committee.base.blas_threads import one_blas_thread
 from committee.base.threads import n_threads, run
-from committee.svm.kernel_functions import GramFunction, Kernel, Points, RowFunction
+from committee.svm.kernel_functions import GramFunction, Kernel, Points, RowFunction, require_finite
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -64,7 +64,9 @@ class KernelRows:
         self.kernel, self.cache_size, self.n_jobs, self._is_guest = kernel, cache_size, n_jobs, False
         self.exact_points = kernel.points(X, np.float64, place)
         self.n = self.exact_points.n
-        self.diagonal = kernel.diagonal(self.exact_points)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line, in words
+            self.diagonal = kernel.diagonal(self.exact_points)
+        require_finite(self.diagonal)
         is_small = self.n <= SMALL
         is_large = not np.abs(self.diagonal).max() < LARGEST_SINGLE
         self.dtype: type[np.float32] | type[np.float64] = np.float64 if is_small or is_large else np.float32
@@ -189,6 +191,8 @@ class KernelRows:
         width = _tile_width(min(len(rows), TILE_ROWS), self.n)
         calls = [(lefts, self.points.take(slice(start, start + width)), start) for start in range(0, self.n, width)]
         self._run(self._compute_columns, calls, len(rows) * self.n * 8)
+        if not self.kernel.is_psd:  # others are at most as large as the largest k(x, x)
+            require_finite(self._cache[slots])
         self._cache[slots, rows] = self.diagonal[rows]  # where the rounding of a distance shows most
         self.n_computed += len(rows)
 
@@ -223,6 +227,8 @@ class KernelRows:
         room = _room(new.n, q, self.points.values.dtype)
         with one_blas_thread():
             self.kernel.fill_rows(new, both, room, wide, np.arange(h, q), 0)
+        if not self.kernel.is_psd:
+            require_finite(wide[h:, :q])
         wide[:h, :h] = known
         wide[:h, h:q] = wide[h:, :h].T
         return wide

@@ -53,6 +53,7 @@ from committee.svm.large_machine import (
     warn_of_no_convergence,
 )
 from committee.svm.linear_problem import LinearProblem, add_gram, excess, flat_plane
+from committee.svm.mercer import warn_of_invalid
 from committee.svm.nystroem import NystroemMap, Pieces, cut, lost_trace, nystroem_map, sweep
 from committee.svm.primal_newton import primal_newton
 
@@ -275,6 +276,7 @@ class BaseLandmarkMachine(BaseLargeMachine):
 
     def _map(self, kernel: Kernel, rows: Rows, costs: Sequence[Costs], rng: np.random.Generator) -> NystroemMap:
         found = candidates(rows.raw, rows.X, rows.weight, rng)
+        warn_of_invalid(kernel, kernel.points(found.X))
         m = self.n_landmarks
         if m == "auto":
             m = int(np.clip(4.0 * np.sqrt(len(rows.X)), FEWEST, MOST))

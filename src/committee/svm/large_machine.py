@@ -85,7 +85,8 @@ class BaseLargeMachine(BaseEstimator):
     def _refuse_hard_margin(self) -> None:
         if np.isinf(self.C):
             exact = "SVR" if isinstance(self, RegressorMixin) else "SVC"
-            raise ValueError(f"C must be finite: the hard margin, C=inf, is for {exact}(kernel='linear').")
+            kernel = f"{getattr(self, 'kernel', 'linear')!r:.40}"
+            raise ValueError(f"C must be finite: the hard margin, C=inf, is for {exact}(kernel={kernel}).")
 
     def _rows(self, table: Any, weight: Floats) -> tuple[Rows, NDArray[np.bool_] | slice]:
         """Rows of weight above 0, scaled where asked for, and which they are."""
@@ -137,7 +138,9 @@ class BaseLargeClassifier(ClassifierMixin, BaseLargeMachine):
     def _class_factors(self, codes: NDArray[np.int64], weight: Floats) -> Floats:
         if self.class_weight is None:
             return np.ones(len(self.classes_))
-        return class_weights(self.class_weight, codes, self.classes_, weight)
+        factors = class_weights(self.class_weight, codes, self.classes_, weight)
+        read_weights(factors, factors.size, "class_weight")
+        return factors
 
     def decision_function(self, X: Any) -> Floats:
         """f(x) [n], positive for ``classes_[1]``; [n, classes] for more than two."""

@@ -59,8 +59,10 @@ class Machine(NamedTuple):
         return int(np.count_nonzero(self.is_bounded))
 
 
-def make_machine(problem: Problem, found: Solution, offset: Offset, n_rows: int, scale_by_rho: bool = False) -> Machine:
-    """The machine of a solution; `scale_by_rho` divides by the margin that a nu-machine finds for itself."""
+def make_machine(
+    problem: Problem, found: Solution, offset: Offset, n_rows: int, least_rho: float | None = None
+) -> Machine:
+    """The machine of a solution; a nu-machine is divided by the margin rho it finds, at least `least_rho`."""
     nu = multipliers(problem, found, offset)
     by = found.alpha * problem.y
     coef = np.bincount(problem.row, by, minlength=n_rows)
@@ -68,8 +70,8 @@ def make_machine(problem: Problem, found: Solution, offset: Offset, n_rows: int,
     support = np.flatnonzero(coef)
     norm = float(by @ (found.f - problem.y * problem.p))
     b, half_width = -float(nu.mean()), 0.5 * float(nu[0] - nu[1])
-    scale = half_width if scale_by_rho else 1.0
-    if not scale > 0.0:
+    scale = 1.0 if least_rho is None else half_width
+    if least_rho is not None and not scale > least_rho:
         raise ValueError(
             "The classes leave no margin under this kernel and nu: raise nu, or choose another kernel or gamma."
         )

@@ -6,18 +6,25 @@ semi-definite. A sample cannot prove it, but one negative eigenvalue disproves i
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from committee.base.blas_threads import one_blas_thread
-from committee.svm.kernel_functions import Gamma, Kernel, Points, Precomputed, make_kernel
+from committee.base.callers import level_of_caller
+from committee.svm.kernel_functions import Gamma, Kernel, Points, Precomputed, make_kernel, require_finite
 
 Floats = NDArray[np.float64]
 
 ROUNDING = 1e-10
 """Of the largest eigenvalue: negative ones smaller than it are rounding."""
+
+
+FIT_ROWS = 200
+"""Rows on which a kernel that is not known to be valid is checked at every fit."""
 
 
 class MercerCheck(NamedTuple):
@@ -50,9 +57,15 @@ def check_mercer(
     >>> print(check_mercer("sigmoid", X, gamma=1.0, coef0=1.0).verdict)
     Not a valid kernel: on these 50 rows the Gram matrix has the eigenvalue -5.49, the largest being 26.8.
     """
+    if sparse.issparse(X):
+        raise TypeError("X is sparse, a dense table is required: pass X.toarray().")
     table = np.asarray(X, np.float64)
     if table.ndim != 2 or not table.size:
         raise ValueError(f"X must be a table of rows and columns, got shape {table.shape}.")
+    if not np.isfinite(table).all():
+        raise ValueError("X contains nan or infinity: fill missing values in, or drop these rows.")
+    if n_rows < 1:
+        raise ValueError(f"n_rows must be at least 1, got {n_rows}.")
     made = make_kernel(kernel, degree=degree, gamma=gamma, coef0=coef0)
     if isinstance(made, Precomputed) and table.shape[0] != table.shape[1]:
         raise ValueError(f"A precomputed Gram matrix is square, X has shape {table.shape}.")
@@ -66,7 +79,9 @@ def judge_points(kernel: Kernel, points: Points, n_rows: int, random_state: int 
         points = points.take(np.sort(np.random.default_rng(random_state).choice(points.n, n_rows, replace=False)))
     with one_blas_thread():
         gram = np.empty((points.n, points.n), points.values.dtype)
-        kernel.fill(points, points, gram)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line, in words
+            kernel.fill(points, points, gram)
+        require_finite(gram)
         gram = gram.astype(np.float64)
         asymmetry = float(np.abs(gram - gram.T).max())
         eigenvalues = np.linalg.eigvalsh(0.5 * (gram + gram.T))
@@ -77,6 +92,20 @@ def judge_points(kernel: Kernel, points: Points, n_rows: int, random_state: int 
     return MercerCheck(
         is_psd, smallest, largest, asymmetry, points.n, _verdict(is_symmetric, smallest, largest, size, points.n)
     )
+
+
+def warn_of_invalid(kernel: Kernel, points: Points) -> None:
+    """Warn where a settled kernel that is not known to be valid is not so on some training points."""
+    if kernel.is_psd:
+        return
+    check = judge_points(kernel, points, FIT_ROWS)
+    if not check.is_psd:
+        warnings.warn(
+            f"{check.verdict} The machine then has no unique optimum, and what is found may be a poor one: "
+            "choose another kernel or other parameters.",
+            UserWarning,
+            stacklevel=level_of_caller(),
+        )
 
 
 def _verdict(is_symmetric: bool, smallest: float, largest: float, size: float, n: int) -> str:

@@ -37,6 +37,9 @@ Floats = NDArray[np.float64]
 MOST_OF_CLASS = 0.99
 """The share of the smaller class that may lie beyond the margin where nu asks for more: all would leave no margin."""
 
+NO_MARGIN = 1e-14
+"""Of the sum of a times the largest k(x, x): a margin rho that small is rounding, and f / rho would be noise."""
+
 
 def fill_up(upper: Floats, total: float) -> Floats:
     """Variables at their bounds one after the other until they add up to `total`; one in between."""
@@ -138,7 +141,8 @@ class NuSVC(BaseSVC):
     def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[Machine, Solution]:
         problem = nu_svc_problem(y, weight, self.nu)
         found = self._solve(problem, rows)
-        return make_machine(problem, found, "free", rows.n, scale_by_rho=True), found
+        least_rho = NO_MARGIN * float(found.alpha.sum() * np.abs(rows.diagonal).max())
+        return make_machine(problem, found, "free", rows.n, least_rho), found
 
 
 class NuSVR(BaseSVR):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.threads import n_threads, run
-from committee.svm.kernel_functions import Kernel, Points, Precision
+from committee.svm.kernel_functions import Kernel, Points, Precision, require_finite
 from committee.svm.linear_problem import excess
 
 Floats = NDArray[np.float64]
@@ -72,7 +72,9 @@ def nystroem_map(kernel: Kernel, landmarks: Floats, dtype: Precision) -> Nystroe
     """The map of a settled kernel and some landmarks."""
     exact = kernel.points(landmarks, np.float64)
     K = np.empty((exact.n, exact.n))
-    kernel.fill(exact, exact, K)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line, in words
+        kernel.fill(exact, exact, K)
+    require_finite(K)
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))
     kept = values > NOISE[dtype] * max(values[-1], 0.0)
     if not kept.any():

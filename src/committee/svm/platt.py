@@ -47,6 +47,9 @@ LEAST = 1e-3
 SUREST = 1e-7
 """Probabilities of pairs are kept so far from 0 and 1, where their system is singular."""
 
+FINEST = 2.0**-40
+"""Of exponents: rows on two margins have f = -1 twice but for the last digits, which a logarithm would lose."""
+
 STRICTLY = 1.0 + 16.0 * np.finfo(np.float64).eps
 """By which the share of the chosen class is above the others after a tie."""
 
@@ -61,9 +64,9 @@ class PlattScaling(NamedTuple):
     def shares(self, values: Floats, chosen: Codes, n_classes: int) -> Floats:
         """Probabilities [n, K] from the values [n, M] of the machines; largest for the class chosen."""
         if n_classes == 2:
-            found = softmax(_two_sides(self.slope[0] * values[:, 0]), axis=1)
+            found = softmax(_two_sides(_rounded(self.slope[0] * values[:, 0])), axis=1)
         elif self.slope.size == 1:
-            found = softmax(self.slope[0] * values, axis=1)
+            found = softmax(_rounded(self.slope[0] * values), axis=1)
         else:
             found = join_pairs(expit(self.slope * values), n_classes)
         return agree(found, chosen)
@@ -83,6 +86,11 @@ def fit_platt(
         ]
     slope, loss = np.array(fits).T
     return PlattScaling(slope, loss, n_folds)
+
+
+def _rounded(exponents: Floats) -> Floats:
+    """To multiples of FINEST: what differs by rounding alone is equal, and the logarithms keep the order."""
+    return np.rint(exponents / FINEST) * FINEST
 
 
 def _two_sides(values: Floats) -> Floats:

@@ -57,6 +57,9 @@ FAR = 1e37
 MANY_STEPS = 10_000_000
 """Where the user sets no limit (at least 100 steps a variable): rounding may go round in circles."""
 
+MOST_IDLE = 10
+"""Blocks in a row in which nothing moved: steps are smaller than the rounding of huge kernel values, for ever."""
+
 FINE = 1e-3
 """Small problems go on to this share of tol before the active-set method takes over, with as many steps again."""
 
@@ -225,7 +228,7 @@ def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> b
     """Outer steps until the gap is at most tol (true) or no step or none within the limit is left (false)."""
     from committee.svm.shrinking import active_rows, descend_among
 
-    target, may_shrink = tol, True
+    target, may_shrink, n_idle = tol, True, 0
     while True:
         # Step 1: how far from optimal?
         judged = run.judge()
@@ -254,8 +257,9 @@ def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> b
         if not _has_all(run, judged):
             aim = max(aim, INNER_TOL * gap)
         moved = _solve_block(run, judged.middle, aim, limit - run.n_steps)
-        if not moved and gap <= 10.0 * tol and not run.rows.is_exact:
-            return False  # float32 sees no better step
+        n_idle = 0 if moved else n_idle + 1
+        if n_idle == MOST_IDLE or (not moved and gap <= 10.0 * tol and not run.rows.is_exact):
+            return False  # the rounding of kernel values hides any better step
         step = _record(run, gap)
         if on_step is not None:
             on_step(run, step)

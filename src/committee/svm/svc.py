@@ -56,7 +56,8 @@ def require_separable(run: Progress, step: Step) -> None:
     """Raise ValueError when the hulls of the classes touch: a hard margin does not exist."""
     total = 0.5 * float(run.alpha.sum())
     norm = 2.0 * (step.objective + float(run.alpha.sum()))  # |w|^2 = 2 (objective + sum a)
-    if total > 0.0 and norm <= TOUCHING * total**2 * max(float(np.abs(run.rows.diagonal).max()), 1e-300):
+    size = max(float(np.abs(run.rows.diagonal).max()), 1e-300)
+    if total > 0.0 and not norm / total > TOUCHING * total * size:  # nan: an invalid kernel went beyond all bounds
         raise ValueError(
             "The classes cannot be separated under this kernel: their convex hulls meet, so there is no hard margin. "
             "Give a finite C, or another kernel."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,9 +91,9 @@ def tune_svc(
     X: Any,
     y: Any,
     *,
-    C: Sequence[float] = PENALTIES,
-    gamma: Sequence[Gamma] | None = None,
-    kernel: Sequence[Any] | None = None,
+    C: float | Sequence[float] = PENALTIES,
+    gamma: Gamma | Sequence[Gamma] | None = None,
+    kernel: Any = None,
     estimator: SVC | None = None,
     cv: Any = 5,
     sample_weight: ArrayLike | None = None,
@@ -105,9 +105,9 @@ def tune_svc(
     Parameters
     ----------
     X, y : a table and its labels
-    C : finite penalties to try
+    C : finite penalties to try, one or several
     gamma : values to try where the kernel has a gamma; None takes 1/16 to 16 times 1 / (d var(X))
-    kernel : kernels to try, names or objects; None keeps that of `estimator`
+    kernel : kernels to try, names, objects or functions; None keeps that of `estimator`
     estimator : an `SVC` with all other parameters; None takes `SVC()`
     cv : number of folds, each with its share of every class, or a splitter or splits as in scikit-learn
     sample_weight : counts rows, in the fits and in the errors
@@ -126,6 +126,7 @@ def tune_svc(
     gamma=0.01, C=10: error 0.1197 ± 0.026, the smallest of 6 on 5 folds
     """
     model = SVC() if estimator is None else estimator
+    _require(model, SVC)
     ground = _read_ground(model, X, C, sample_weight)
     classes, codes = read_targets_classification(y, len(ground.table))
     present = np.unique(codes[ground.weight > 0.0])
@@ -147,10 +148,10 @@ def tune_svr(
     X: Any,
     y: Any,
     *,
-    C: Sequence[float] = PENALTIES,
-    gamma: Sequence[Gamma] | None = None,
-    epsilon: Sequence[float] | None = None,
-    kernel: Sequence[Any] | None = None,
+    C: float | Sequence[float] = PENALTIES,
+    gamma: Gamma | Sequence[Gamma] | None = None,
+    epsilon: float | Sequence[float] | None = None,
+    kernel: Any = None,
     estimator: SVR | None = None,
     cv: Any = 5,
     sample_weight: ArrayLike | None = None,
@@ -173,12 +174,12 @@ def tune_svr(
     gamma=0.1, C=10: error 14.53 ± 3.6, the smallest of 6 on 5 folds
     """
     model = SVR() if estimator is None else estimator
+    _require(model, SVR)
     ground = _read_ground(model, X, C, sample_weight)
     target = read_one_target(y, len(ground.table), "SVR")
     splitter: Any = KFold(int(cv), shuffle=True, random_state=random_state) if isinstance(cv, Integral) else cv
     ground = _with_folds(ground, check_cv(splitter, target), target)
-    tubes = (model.epsilon,) if epsilon is None else tuple(float(value) for value in epsilon)
-    lines = list(_lines(model, ground, kernel, gamma, tubes))
+    lines = list(_lines(model, ground, kernel, gamma, _read_tubes(model, epsilon), has_tubes=epsilon is not None))
     return _search(model, lines, lambda line: NumberTask(target, line.epsilon), ground, verbose, (X, y, sample_weight))
 
 
@@ -240,10 +241,31 @@ def _warn_of(trials: list[Trial], tol: float) -> None:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _read_ground(model: SVC | SVR, X: Any, C: Sequence[float], sample_weight: ArrayLike | None) -> Ground:
-    penalties = np.unique(np.asarray(list(C), np.float64))
-    if not penalties.size or not np.all((penalties > 0.0) & np.isfinite(penalties)):
-        raise ValueError(f"C must hold positive finite penalties to try, got {list(C)!r}.")
+def _require(model: Any, kind: type[Any]) -> None:
+    if not isinstance(model, kind):
+        raise TypeError(f"estimator must be an {kind.__name__} with the other parameters, got {model!r:.60}.")
+
+
+def _as_list(given: Any) -> list[Any]:
+    """Several values, or one."""
+    if isinstance(given, str) or callable(given) or not np.iterable(given):
+        return [given]
+    return list(given)
+
+
+def _read_tubes(model: SVR, epsilon: Any) -> tuple[float, ...]:
+    tubes = [model.epsilon] if epsilon is None else _as_list(epsilon)
+    if not all(isinstance(tube, Real) and 0.0 <= float(tube) < np.inf for tube in tubes):
+        raise ValueError(f"epsilon must hold numbers of at least 0 to try, got {tubes!r}.")
+    return tuple(float(tube) for tube in tubes)
+
+
+def _read_ground(model: SVC | SVR, X: Any, C: Any, sample_weight: ArrayLike | None) -> Ground:
+    tried = _as_list(C)
+    is_right = all(isinstance(each, Real) and 0.0 < float(each) < np.inf for each in tried)
+    if not tried or not is_right:
+        raise ValueError(f"C must hold positive finite penalties to try, got {tried!r}.")
+    penalties = np.unique(np.asarray(tried, np.float64))
     reader: Any = clone(model)
     reader._validate_params()
     columns, found = read_training_table(reader, X, categorical_features=None, sample_weight=sample_weight)
@@ -270,27 +292,36 @@ def _with_folds(ground: Ground, splitter: Any, target: NDArray[Any]) -> Ground:
 
 
 def _lines(
-    model: SVC | SVR, ground: Ground, kernel: Sequence[Any] | None, gamma: Sequence[Gamma] | None,
-    tubes: tuple[float, ...],
-) -> Iterator[Line]:  # fmt: skip
-    """The kernels to try; gamma where it is a parameter of the estimator."""
-    for given, word in ((kernel, "kernel"), (gamma, "gamma"), (tubes, "epsilon")):
-        if given is not None and not len(given):
-            raise ValueError(f"{word} is empty: give at least one value to try, or None.")
+    model: SVC | SVR, ground: Ground, kernel: Any, gamma: Any, tubes: tuple[float, ...], has_tubes: bool = False
+) -> Iterator[Line]:
+    """The kernels to try; gamma and the tube where they are parameters of the estimator."""
     usual = _usual_gamma(ground)
-    gammas: list[Any] = [factor * usual for factor in FACTORS] if gamma is None else list(gamma)
-    for name, epsilon in product([model.kernel] if kernel is None else kernel, tubes):
-        has_gamma = isinstance(name, str) and name in WITH_GAMMA
+    kernels = _as_list(model.kernel if kernel is None else kernel)
+    gammas: list[Any] = [factor * usual for factor in FACTORS] if gamma is None else _as_list(gamma)
+    for given, word in ((kernels, "kernel"), (gammas, "gamma"), (tubes, "epsilon")):
+        if not len(given):
+            raise ValueError(f"{word} is empty: give at least one value to try, or None.")
+    if gamma is not None and not any(_has_gamma(name) for name in kernels):
+        raise ValueError(
+            f"gamma={gamma!r} is for kernels given by name, {', '.join(WITH_GAMMA)}; {kernels!r:.80} would not see it: "
+            "leave gamma out, or try objects with several gammas by kernel=[...]."
+        )
+    for name, epsilon in product(kernels, tubes):
+        has_gamma = _has_gamma(name)
         tried: list[Any] = gammas if has_gamma else [model.gamma]
         for value in tried:
             params: dict[str, Any] = {} if kernel is None else {"kernel": name}
             if has_gamma:
                 params["gamma"] = value
-            if len(tubes) > 1:
+            if has_tubes:
                 params["epsilon"] = epsilon
             number = {"scale": usual, "auto": 1.0 / ground.table.shape[1]}.get(str(value), value)
             made = make_kernel(name, degree=model.degree, gamma=value, coef0=model.coef0)
             yield Line(made, str(name), float(number) if has_gamma else np.nan, epsilon, params)
+
+
+def _has_gamma(kernel: Any) -> bool:
+    return isinstance(kernel, str) and kernel in WITH_GAMMA
 
 
 def _usual_gamma(ground: Ground) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from committee.data.samples import load_sample
@@ -149,3 +150,19 @@ def test_other_rows_are_refused() -> None:
         svm_geometry(LinearSVC(fit_intercept=False).fit(X, y), X, y)
     with pytest.raises(NotFittedError):
         svm_geometry(SVC(), X, y)
+
+
+def test_other_weights_or_another_penalty_are_refused() -> None:
+    X, y = load_sample("sonar")[:2]
+    weight = np.linspace(0.5, 2.0, len(y))
+    with pytest.raises(ValueError, match="pass the same X, y and sample_weight, and leave its parameters as they were"):
+        svm_geometry(SVC().fit(X, y, sample_weight=weight), X, y)
+    with pytest.raises(ValueError, match="leave its parameters as they were"):
+        svm_geometry(SVC().fit(X, y).set_params(C=50.0), X, y)
+
+
+def test_a_sparse_table_is_refused() -> None:
+    X, y = load_sample("sonar")[:2]
+    table = sparse.csr_matrix(X)
+    with pytest.raises(TypeError, match=r"pass X.toarray\(\)"):
+        svm_geometry(LinearSVC().fit(table, y), table, y)

@@ -447,7 +447,7 @@ BAD_PARAMETERS = table(
     ("a given matrix as an object", {"kernel": Precomputed()}, "no rows to choose landmarks from"),
     ("gamma", {"gamma": -1.0}, "'gamma' parameter"),
     ("infinite C", {"C": inf}, "C must be finite"),
-    ("class_weight", {"class_weight": {0: -1.0, 1: 1.0}}, "Negative values in C times the weights"),
+    ("class_weight", {"class_weight": {0: -1.0, 1: 1.0}}, "Negative values in class_weight"),
 )
 
 

@@ -520,7 +520,7 @@ BAD_PARAMETERS = table(
     ("multi_class", {"multi_class": "crammer_singer"}, "take 'ovr', or SVC"),
     ("dual", {"dual": "yes"}, "'dual' parameter"),
     ("scaling", {"intercept_scaling": 0.0}, "'intercept_scaling' parameter"),
-    ("class_weight", {"class_weight": {0: -1.0, 1: 1.0}}, "Negative values in C times the weights"),
+    ("class_weight", {"class_weight": {0: -1.0, 1: 1.0}}, "Negative values in class_weight"),
 )
 
 

@@ -17,7 +17,16 @@ from committee.data.samples import load_sample
 from committee.svm import platt
 from committee.svm.kernel_functions import Gaussian
 from committee.svm.kernel_rows import KernelRows
-from committee.svm.platt import Folds, agree, deal_folds, fit_slope, held_out_values, join_pairs, values_at
+from committee.svm.platt import (
+    Folds,
+    PlattScaling,
+    agree,
+    deal_folds,
+    fit_slope,
+    held_out_values,
+    join_pairs,
+    values_at,
+)
 from committee.svm.svc import SVC, svc
 
 SETTINGS: list[dict[str, Any]] = [{}, {"multi_class": "ovr"}, {"break_ties": False}, {"class_weight": "balanced"}]
@@ -252,3 +261,14 @@ def test_shared_rows_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(seen) == 1
     assert seen[0].n_computed <= len(y)
     assert platt.N_FOLDS == 5
+
+
+@pytest.mark.parametrize("size", [1.0, 30.0, 600.0])
+def test_logarithms_have_the_order_of_the_probabilities(size: float) -> None:
+    scaling = PlattScaling(np.array([1.0]), np.zeros(1), 5)
+    values = np.random.default_rng(0).uniform(-size, 0.0, (1000, 3))
+    values[:, 1] = np.nextafter(values[:, 2], 0.0)  # of two margins: the same but for the last digit
+    values[:, 0] = 1.0
+    found = scaling.shares(values, np.zeros(1000, np.int64), 3)
+    np.testing.assert_array_equal(np.argsort(np.log(found)), np.argsort(found))
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-15)

@@ -256,3 +256,36 @@ def test_values_at_rows_held_out_are_those_of_independent_fits(monkeypatch: pyte
             with pytest.warns(UserWarning, match="differ in scale"):
                 alone = clone(model).set_params(C=C).fit(X[train], codes[train])
             np.testing.assert_allclose(values, alone.decision_function(X[test]), atol=1e-4)
+
+
+def test_a_single_tube_is_that_of_the_fitted_machine() -> None:
+    X, y = ozone()
+    found = tune_svr(X, y, C=[1.0], gamma=[0.1], epsilon=[2.0], estimator=SVR(scale=True), cv=3)
+    assert found.params["epsilon"] == found.estimator.epsilon == 2.0
+
+
+def test_one_value_needs_no_list() -> None:
+    X, y = load_sample("sonar")[:2]
+    one = tune_svc(X, y, C=1, gamma=0.1, kernel="rbf", cv=3)
+    several = tune_svc(X, y, C=[1.0], gamma=[0.1], kernel=["rbf"], cv=3)
+    assert one.params == several.params
+    assert one.error == several.error
+    assert tune_svc(X, y, C=np.array([1.0]), kernel=Gaussian(1.0), cv=3).params["kernel"] == Gaussian(1.0)
+    X, y = ozone()
+    assert tune_svr(X, y, C=1.0, gamma=0.1, epsilon=2, estimator=SVR(scale=True), cv=3).estimator.epsilon == 2.0
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"estimator": SVC()}, TypeError, r"estimator must be an SVR with the other parameters, got SVC\(\)"),
+        ({"epsilon": [-1.0]}, ValueError, r"epsilon must hold numbers of at least 0 to try, got \[-1.0\]"),
+        ({"C": "large"}, ValueError, "C must hold positive finite penalties to try, got .'large'"),
+        ({"kernel": "linear", "gamma": [0.1]}, ValueError, "would not see it: leave gamma out"),
+        ({"kernel": []}, ValueError, "kernel is empty"),
+    ],
+)
+def test_what_a_grid_cannot_try_is_said(options: dict[str, Any], error: type[Exception], words: str) -> None:
+    X, y = ozone()
+    with pytest.raises(error, match=words):
+        tune_svr(X, y, **options)
