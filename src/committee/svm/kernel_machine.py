@@ -103,7 +103,7 @@ class BaseKernelMachine(BaseEstimator):
     def _read(self, X: Any, sample_weight: ArrayLike | None) -> tuple[Floats, Floats]:
         """The table as the user sees it and the weights; sets `columns_`."""
         columns, found = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
-        table = np.asarray(found, np.float64)
+        table = np.ascontiguousarray(found, np.float64)  # sums over rows in another order have other bits
         weight = read_weights(sample_weight, len(table))
         self.columns_ = columns
         refuse_values(table, columns, type(self).__name__)
@@ -233,7 +233,7 @@ class BaseKernelMachine(BaseEstimator):
     def _read_asked(self, X: Any) -> Floats:
         """The rows to answer, scaled."""
         check_is_fitted(self, "columns_")
-        table = np.asarray(read_table(self, X), np.float64)
+        table = np.ascontiguousarray(read_table(self, X), np.float64)
         refuse_values(table, self.columns_, type(self).__name__)
         if self._scaling is not None:
             table = np.asarray(self._scaling.apply(table), np.float64)

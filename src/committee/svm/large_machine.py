@@ -76,7 +76,8 @@ class BaseLargeMachine(BaseEstimator):
     def _begin(self, X: Any, sample_weight: Any) -> tuple[Any, Floats]:
         """Table and weights as they come; sets `columns_`."""
         self._refuse_hard_margin()
-        columns, table = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
+        columns, found = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
+        table = np.ascontiguousarray(found)  # sums over rows in another order have other bits
         refuse_values(table, columns, type(self).__name__)
         weight = read_weights(sample_weight, len(table))
         self.columns_ = columns
@@ -105,7 +106,7 @@ class BaseLargeMachine(BaseEstimator):
 
     def _read(self, X: Any) -> Any:
         check_is_fitted(self, "columns_")
-        table = read_table(self, X)
+        table = np.ascontiguousarray(read_table(self, X))
         refuse_values(table, self.columns_, type(self).__name__)
         return table
 

@@ -269,7 +269,7 @@ def _read_ground(model: SVC | SVR, X: Any, C: Any, sample_weight: ArrayLike | No
     reader: Any = clone(model)
     reader._validate_params()
     columns, found = read_training_table(reader, X, categorical_features=None, sample_weight=sample_weight)
-    table = np.asarray(found, np.float64)
+    table = np.ascontiguousarray(found, np.float64)
     refuse_values(table, columns, type(model).__name__)
     weight = read_weights(sample_weight, len(table))
     return Ground(
