@@ -30,6 +30,7 @@ from committee.bagging.judging import (
     members_missing,
     own_error,
 )
+from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
@@ -393,7 +394,7 @@ class BaseBagging(BaseEnsemble):
             f"{n_unjudged} of {n_judges.size} rows were in the sample of every member: none judges them, their "
             f"out-of-bag answers are nan; {advice}.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=level_of_caller(),
         )
 
     # --- what a fitted model answers ----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.blas_threads import one_blas_thread
+from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -298,7 +299,7 @@ class BaseMixtureOfExperts(BaseEstimator):
                 f"EM did not converge in {self.max_iter} iterations: a row still gains more than tol={self.tol:g} of "
                 "log-likelihood in each. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=level_of_caller(),
             )
 
     # --- what a fitted mixture says -----------------------------------------------------------------------------------

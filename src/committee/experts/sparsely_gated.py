@@ -29,6 +29,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.blas_threads import one_blas_thread
+from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
@@ -250,7 +251,7 @@ class BaseSparselyGatedMixture(BaseEstimator):
                 "top_k=1: the share of the only expert is 1 whatever the gate says, so the gate learns nothing from y; "
                 "take top_k=2 or more.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=level_of_caller(),
             )
         with all_or_nothing(self), one_blas_thread():  # more threads would change bits
             self._train(self._read(X, y, sample_weight))

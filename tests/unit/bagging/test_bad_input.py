@@ -64,7 +64,7 @@ ONLINE: list[type[Any]] = [OnlineBaggingClassifier, OnlineBoostingClassifier, On
 ESTIMATORS = BAGGED + ONLINE
 CLASSIFIERS = [cls for cls in ESTIMATORS if is_classifier(cls())]
 ONLINE_CLASSIFIERS = [cls for cls in ONLINE if is_classifier(cls())]
-METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
+METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "predict_interval"]
 STAGED = ["staged_predict", "staged_predict_proba"]
 FRAME = pd.DataFrame(X, columns=list("abc"))
 
