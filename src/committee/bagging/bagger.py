@@ -222,7 +222,7 @@ class BaseBagging(BaseEnsemble):
         columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
         _refuse_outputs(y, type(self).__name__, self._kind)
         classes, target = self._read_target(y, len(table))
-        self._refuse_missing(table)
+        self._refuse_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         self._set_columns(columns)
         self._describe(classes)

@@ -217,7 +217,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
                 "early_stopping='margin' is for two classes: with more, edges do not enclose the largest margin. Use "
                 "'validation' or 'bound'."
             )
-        self._refuse_missing(table)
+        self._refuse_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
         seed = self._seed()

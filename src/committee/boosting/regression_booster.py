@@ -163,7 +163,7 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
         categorical = getattr(self.estimator_, "categorical_features", "from_dtype")
         columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
         target = self._read_target(y, len(table))
-        self._refuse_missing(table)
+        self._refuse_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
         if not (self.warm_start and hasattr(self, "_entropy")):

@@ -179,7 +179,7 @@ def test_bad_weights_are_refused(cls: type[Any], weight: Any, text: str) -> None
 
 @each(ESTIMATORS)
 def test_missing_values_are_refused_where_the_learner_does_not_take_them(cls: type[Any]) -> None:
-    text = r"Input X contains NaN, which .* does not accept: fill the missing values in"
+    text = r"Input X contains NaN in column x\[1\], which .* does not accept: fill the missing values in"
     model = make(cls, estimator=plain_learner(cls))
     assert_refused(model, ValueError, text, changed(nan), target_of(cls))
     model.fit(X, target_of(cls))
