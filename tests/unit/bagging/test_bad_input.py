@@ -50,7 +50,10 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
+    answers_of,
+    assert_refused,
     changed,
+    each,
     has_params,
     inf,
     nan,
@@ -69,10 +72,6 @@ STAGED = ["staged_predict", "staged_predict_proba"]
 FRAME = pd.DataFrame(X, columns=list("abc"))
 
 
-def each(classes: list[type[Any]]) -> Any:
-    return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
-
-
 def make(cls: type[Any], **params: Any) -> Any:
     """A few members, the same at every fit; those of the parameters that the class has."""
     return with_params(cls, **{"n_estimators": 6, "random_state": 0, **params})
@@ -84,26 +83,11 @@ def fitted(cls: type[Any]) -> Any:
     return make(cls).fit(X, target_of(cls))
 
 
-def answers_of(model: Any, rows: Any = X) -> Any:
-    return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
-
-
 def plain_learner(cls: type[Any]) -> Any:
     """A learner that takes no missing values and no weights."""
     if cls in ONLINE:
         return Perceptron() if is_classifier(cls()) else SGDRegressor()
     return KNeighborsClassifier(1) if is_classifier(cls()) else KNeighborsRegressor(1)
-
-
-def assert_refused(
-    model: Any, error: type[BaseException] | tuple[type[BaseException], ...], text: str | None, *rows: Any, **more: Any
-) -> None:
-    """fit refuses with this text and leaves the model as it was."""
-    before = dict(vars(model))
-    with pytest.raises(error, match=text):
-        model.fit(*rows, **more)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is value for name, value in before.items())
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------

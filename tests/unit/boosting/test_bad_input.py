@@ -46,6 +46,7 @@ from tests.bad_input import (
     N,
     X,
     changed,
+    each,
     has_params,
     inf,
     nan,
@@ -73,10 +74,6 @@ ENSEMBLES = [cls for cls in ESTIMATORS if has_params(cls, estimator=None)]
 
 METHODS = ["predict", "predict_proba", "decision_function"]
 STAGED = ["staged_predict", "staged_predict_proba", "staged_decision_function"]
-
-
-def each(classes: list[type[Any]]) -> Any:
-    return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
 
 
 def make(cls: type[Any], **params: Any) -> Any:
