@@ -50,6 +50,24 @@ def changed(value: Any, row: int = 3, column: int = 1, dtype: Any = np.float64) 
     return array
 
 
+def each(classes: list[type[Any]]) -> Any:
+    """A test of every one of these classes, named after it."""
+    return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
+
+
+def answers_of(model: Any, rows: Any = X) -> Any:
+    return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
+
+
+def assert_refused(model: Any, error: Any, text: str | None, *rows: Any, **more: Any) -> None:
+    """fit refuses with this text and leaves the model as it was."""
+    before = dict(vars(model))
+    with pytest.raises(error, match=text):
+        model.fit(*rows, **more)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
 class OnlyShape:
     """A table that declares its size and holds nothing."""
 

@@ -331,7 +331,7 @@ def drucker_r2(
         relative = np.abs(p - y) / largest
         L = {"linear": relative, "square": relative**2, "exponential": 1 - np.exp(-relative)}[loss]
         mean = w @ L
-        beta = mean / (1 - mean)
+        beta = mean / (1 - mean) if mean < 1 else np.inf  # where every error is the largest, and the sum of w is 1
         if mean >= 1 / 2 - TIE:
             if not restart:
                 stopped = "weak"

@@ -30,6 +30,7 @@ from committee.bagging.judging import (
     members_missing,
     own_error,
 )
+from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
@@ -221,7 +222,7 @@ class BaseBagging(BaseEnsemble):
         columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
         _refuse_outputs(y, type(self).__name__, self._kind)
         classes, target = self._read_target(y, len(table))
-        self._refuse_missing(table)
+        self._refuse_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         self._set_columns(columns)
         self._describe(classes)
@@ -393,7 +394,7 @@ class BaseBagging(BaseEnsemble):
             f"{n_unjudged} of {n_judges.size} rows were in the sample of every member: none judges them, their "
             f"out-of-bag answers are nan; {advice}.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=level_of_caller(),
         )
 
     # --- what a fitted model answers ----------------------------------------------------------------------------------

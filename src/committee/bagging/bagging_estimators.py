@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging.answering import side_by_side
 from committee.bagging.bagger import BaseBagging, TreeStrategy
-from committee.bagging.bagging import Floats
+from committee.bagging.bagging import Floats, Sampling
 from committee.bagging.base_learners import ClassifierMember
-from committee.bagging.judging import Rule
+from committee.bagging.judging import Rule, Tally
 from committee.base.rng import RandomState
 from committee.base.validation import read_one_target, read_targets_classification
 from committee.parts.available import available_if
 from committee.parts.combining import weighted_median
+from committee.parts.oob_intervals import OutOfBagIntervals, Residuals
 from committee.parts.out_of_bag import Loss
 from committee.trees.decision_tree import (
     BaseDecisionTree,
@@ -197,7 +198,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         return np.sum(scores, axis=0) / len(scores)
 
 
-class BaggingRegressor(RegressorMixin, BaseBagging):
+class BaggingRegressor(RegressorMixin, OutOfBagIntervals, BaseBagging):
     """Bagged regressors, by default full trees of the library (C-3, C-4, C-5, C-6, B-6).
 
     Parameters are those of `BaggingClassifier`; these differ:
@@ -223,6 +224,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     _loss: ClassVar[Loss] = "squared_error"
     _oob_answer: ClassVar[str] = "oob_prediction_"
+    _to_judge: ClassVar[str] = "bootstrap=True, or max_samples below 1.0"
     oob_prediction_: Floats
 
     def __init__(
@@ -273,6 +275,16 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
 
     def _read_judged_target(self, y_val: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
         return read_one_target(y_val, n_rows, type(self).__name__)
+
+    def _keep_oob(self, oob: Tally, sampling: Sampling) -> None:
+        vars(self).pop("_residuals", None)
+        super()._keep_oob(oob, sampling)
+        if not sampling.draws_all:
+            judged = np.flatnonzero(oob.is_judged & (oob.weight > 0.0))
+            self._residuals = Residuals.of(oob.target[judged] - oob.mean[judged, 0], oob.weight[judged])
+
+    def _need_members(self) -> None:
+        check_is_fitted(self, "members_")
 
     # --- what a fitted model answers ----------------------------------------------------------------------------------
 

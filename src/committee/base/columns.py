@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from committee.base.callers import level_of_caller
 from committee.base.dtypes import MAX_CATEGORIES
 from committee.base.reading import (
     STRING_ADVICE,
@@ -331,7 +332,7 @@ def _warn_of_foreign_values(columns: Columns, factors: Factors) -> None:
                 f"Column {columns.name(f)!r} held {_label(known.kept[0], quote=True)} and the like in fit, now "
                 f"{_label(factor.values[0], quote=True)}: no value is known, all count as missing. Convert the column.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=level_of_caller(),
             )
 
 

@@ -148,6 +148,22 @@ def read_targets_classification(y: Any, n: int) -> tuple[NDArray[Any], NDArray[n
     return classes, codes
 
 
+def refuse_missing_cells(
+    table: NDArray[np.floating], columns: Columns, who: str, may_miss: NDArray[np.bool_] | None = None
+) -> None:
+    """Raise ValueError for missing values, which `who` does not take; of the columns `may_miss` it does."""
+    is_missing = np.isnan(table).any(axis=0)
+    if may_miss is not None:
+        is_missing &= ~may_miss
+    if is_missing.any():
+        name = columns.name(int(is_missing.argmax()))
+        raise ValueError(
+            f"Input X contains NaN in column {name}, which {who} does not accept: fill the missing values in "
+            "(sklearn.impute.SimpleImputer, with add_indicator=True to keep what they say; OnNumbersClassifier and "
+            "OnNumbersRegressor of this library do so), or take trees, which accept them as they are."
+        )
+
+
 def _string_advice(estimator: Any, categorical_features: Any) -> str:
     """What to do about a column of strings, by what the estimator takes."""
     if hasattr(estimator, "categorical_features"):

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from committee.base.callers import level_of_caller
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -216,7 +217,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
                 "early_stopping='margin' is for two classes: with more, edges do not enclose the largest margin. Use "
                 "'validation' or 'bound'."
             )
-        self._refuse_missing(table)
+        self._refuse_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
         seed = self._seed()
@@ -364,10 +365,12 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         n = len(self.members_)
         count = "1 member" if n == 1 else f"{n} members"
         if run.stop and (n == 1 or run.n_perfect):
-            warnings.warn(f"Boosting ended after {count}: {run.stop}.", ConvergenceWarning, stacklevel=6)
+            warnings.warn(
+                f"Boosting ended after {count}: {run.stop}.", ConvergenceWarning, stacklevel=level_of_caller()
+            )
         elif run.n_perfect:
             word = f"{run.n_perfect} of {count} make no training error: their coefficients were cut to finite ones."
-            warnings.warn(word, ConvergenceWarning, stacklevel=6)
+            warnings.warn(word, ConvergenceWarning, stacklevel=level_of_caller())
 
     def _unjudged_slope(self, task: Task) -> float:
         """The slope where no rows were held out, by the shrinkage law of `calibration.py`."""

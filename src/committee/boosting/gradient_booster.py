@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
@@ -588,12 +589,12 @@ class BaseGradientBoosting(BaseEstimator):
         if n_kept and records[0].n_leaves <= n_trees:
             warnings.warn(
                 "The first tree has no split: min_samples_leaf or another limit is too large for these rows, or no "
-                "feature tells anything.", ConvergenceWarning, stacklevel=5,
+                "feature tells anything.", ConvergenceWarning, stacklevel=level_of_caller(),
             )  # fmt: skip
         elif self._heads_[0].own is not None and _stands_still(records):
             warnings.warn(
                 "No round made the loss smaller, so every step was taken back: the gradient of your loss must be its "
-                "derivative by the score, not the negative one.", ConvergenceWarning, stacklevel=5,
+                "derivative by the score, not the negative one.", ConvergenceWarning, stacklevel=level_of_caller(),
             )  # fmt: skip
 
     # --- what a fitted model answers ----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The loop that every multiplicative booster shares; an algorithm is its rule for the coefficient.
 
-Notation (MISSION.md): w the weights of the rows (sum 1), h the hypothesis of the round, u = y h(x) in [-1, 1], its
+Notation: w the weights of the rows (sum 1), h the hypothesis of the round, u = y h(x) in [-1, 1], its
 weighted error e = sum w (1 - u) / 2 and edge r = sum w u = 1 - 2 e, a the coefficient, f = sum a h.
 """
 

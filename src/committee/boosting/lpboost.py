@@ -34,6 +34,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from committee.base.callers import level_of_caller
 from committee.base.progress import progress
 from committee.base.rng import RandomState
 from committee.boosting.adaboost import adaboost
@@ -474,7 +475,7 @@ class LPBoostClassifier(BaseBooster):
             warnings.warn(
                 f"The best value over {len(found.members)} hypotheses is {value:.3g}: they leave no margin between the "
                 f"classes, and the vote is close to a tie. {self._advice(found, rows)}", ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=level_of_caller(),
             )  # fmt: skip
 
     def _advice(self, found: Found, rows: Task) -> str:

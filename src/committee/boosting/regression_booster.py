@@ -13,6 +13,7 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from committee.base.callers import level_of_caller
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -162,7 +163,7 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
         categorical = getattr(self.estimator_, "categorical_features", "from_dtype")
         columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
         target = self._read_target(y, len(table))
-        self._refuse_missing(table)
+        self._refuse_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
         if not (self.warm_start and hasattr(self, "_entropy")):
@@ -275,7 +276,7 @@ class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
             self._packed = pack_members(self.members_, past.coefficients[:n_kept], n_classes=2)
         if "perfect" in reason or ("no better" in reason and n_kept == 1):
             count = "1 member" if n_kept == 1 else f"{n_kept} members"
-            warnings.warn(f"Boosting ended after {count}: {reason}.", ConvergenceWarning, stacklevel=6)
+            warnings.warn(f"Boosting ended after {count}: {reason}.", ConvergenceWarning, stacklevel=level_of_caller())
 
     def _record_fields(self) -> tuple[str, ...]:
         """The columns of ``history_``, there even when no round was kept."""

@@ -22,6 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.callers import level_of_caller
 from committee.base.rng import RandomState
 from committee.boosting.booster import BaseBooster, Early, Judge
 from committee.boosting.votes import TwoClasses, vote_shares
@@ -213,7 +214,7 @@ class SchapireBoostClassifier(BaseBooster):
         self.history_ = self._record(top, task, judge)
         self._packed = pack_members(self.members_, list(self.coefficients_), self.n_classes_)
         if len(top.members) == 2:
-            warnings.warn(f"No boosting took place: {top.note}.", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"No boosting took place: {top.note}.", ConvergenceWarning, stacklevel=level_of_caller())
 
     def _recursive_bound(self) -> float:
         bound = max(each.p for each in self.bounds_ if each.level == 1)

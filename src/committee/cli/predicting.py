@@ -22,7 +22,7 @@ from committee.cli.tables import apply_recipe, find_column
 from committee.cli.wording import counted
 
 if TYPE_CHECKING:
-    from committee.forests.intervals import Residuals
+    from committee.parts.oob_intervals import Residuals
 
 Floats = NDArray[np.float64]
 
@@ -150,7 +150,7 @@ def _interval(known: KnownModel, answer: NDArray[Any], coverage: float) -> list[
 
 
 def interval_ends(known: KnownModel, answer: Floats, coverage: float) -> tuple[Floats, Floats]:
-    """Ends of prediction intervals: from residuals out of bag where a forest has them, else from those out of fold."""
+    """Ends of prediction intervals: from residuals out of bag where the model has them, else from those out of fold."""
     if not 0.0 < coverage < 1.0:
         raise TableError(f"An interval holds the truth with a probability between 0 and 1, not {coverage:g}.")
     low, high = _residuals(known).ends(coverage)
@@ -166,10 +166,9 @@ def interval_warnings(known: KnownModel, coverage: float | None) -> list[str]:
 
 
 def _residuals(known: KnownModel) -> Residuals:
-    from committee.forests.estimators import BaseForestRegressor
-    from committee.forests.intervals import Residuals
+    from committee.parts.oob_intervals import OutOfBagIntervals, Residuals
 
-    own = known.model.oob_residuals() if isinstance(known.model, BaseForestRegressor) else None
+    own = known.model.oob_residuals() if isinstance(known.model, OutOfBagIntervals) else None
     if own is not None:
         return own
     residuals = np.array(known.facts.residuals)

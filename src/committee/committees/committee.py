@@ -25,6 +25,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.blas_threads import one_blas_thread
+from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
@@ -324,12 +325,14 @@ def _warn_of_missing(found: Sequence[Candidate], budget: float | None) -> None:
         )
     for candidate in failed:
         warnings.warn(
-            f"The committee goes on without {candidate.member.name!r}: {candidate.note[8:]}", UserWarning, stacklevel=4
+            f"The committee goes on without {candidate.member.name!r}: {candidate.note[8:]}",
+            UserWarning,
+            stacklevel=level_of_caller(),
         )
     if late:
         warnings.warn(
             f"The time was over before {', '.join(late)} could be fitted: the committee goes on without. Give more "
-            f"than time_budget={budget:g}, or a plan of fewer members.", UserWarning, stacklevel=4,
+            f"than time_budget={budget:g}, or a plan of fewer members.", UserWarning, stacklevel=level_of_caller(),
         )  # fmt: skip
 
 

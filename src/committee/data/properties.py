@@ -110,7 +110,7 @@ RESTARTS = Card(
 
 BAGGING = Card(
     interpretable=Property("no", "a vote of many; importances and single cases can be looked at"),
-    critique=Property("yes", "out-of-bag error without a test set, and the members' disagreement"),
+    critique=Property("yes", "out-of-bag error without a test set, intervals, and the members' disagreement"),
     consistent=Property("partly", "where members are, or samples small enough (Biau, Devroye and Lugosi 2008)"),
     minimax=Property("no", "shown for bagged nearest neighbours only (Biau, Cerou and Guyader 2010)"),
     parameter_free=Property("partly", 'more members never hurt; n_estimators="auto" stops in time'),

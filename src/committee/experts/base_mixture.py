@@ -15,13 +15,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.blas_threads import one_blas_thread
+from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads
-from committee.base.validation import read_table, read_training_table, read_weights
+from committee.base.validation import read_table, read_training_table, read_weights, refuse_missing_cells
 from committee.data.history import History
-from committee.experts.design import Design, refuse_missing
+from committee.experts.design import Design
 from committee.experts.em import Found, Mixture, Rows, e_step, effective_number, evaluate
 from committee.experts.gate import ConstantGate, SoftmaxGate
 from committee.experts.starts import FINALISTS, STARTS, Blank, Problem, Restart, Start, best_of_starts
@@ -169,7 +170,7 @@ class BaseMixtureOfExperts(BaseEstimator):
         columns, table = read_training_table(
             self, X, categorical_features=categorical_features, sample_weight=sample_weight
         )
-        refuse_missing(columns, table, self)
+        refuse_missing_cells(table, columns, type(self).__name__, columns.is_categorical)
         values: NDArray[Any] = target(len(table))
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
@@ -298,7 +299,7 @@ class BaseMixtureOfExperts(BaseEstimator):
                 f"EM did not converge in {self.max_iter} iterations: a row still gains more than tol={self.tol:g} of "
                 "log-likelihood in each. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=level_of_caller(),
             )
 
     # --- what a fitted mixture says -----------------------------------------------------------------------------------
@@ -310,7 +311,7 @@ class BaseMixtureOfExperts(BaseEstimator):
     def _read_rows(self, X: Any) -> Floats:
         check_is_fitted(self, "columns_")
         table = read_table(self, X)
-        refuse_missing(self.columns_, table, self)
+        refuse_missing_cells(table, self.columns_, type(self).__name__, self.columns_.is_categorical)
         return np.asarray(table, np.float64)
 
     def _log_gate(self, table: Floats) -> Floats:

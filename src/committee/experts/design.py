@@ -95,18 +95,6 @@ def _raw(table: NDArray[np.floating], source: NDArray[np.int64], category: Float
     return raw
 
 
-def refuse_missing(columns: Columns, table: NDArray[np.floating], estimator: object) -> None:
-    """Numbers must be there; a missing category is one of its own kind."""
-    is_missing = np.isnan(table).any(axis=0) & ~columns.is_categorical
-    if is_missing.any():
-        name = columns.name(int(np.flatnonzero(is_missing)[0]))
-        raise ValueError(
-            f"Input X contains NaN in column {name}, which {type(estimator).__name__} does not accept: fill the "
-            "missing values in (sklearn.impute.SimpleImputer, with add_indicator=True to keep what they say), or take "
-            "trees, which accept them as they are."
-        )
-
-
 def choose_features(columns: Columns, features: Any, what: str) -> NDArray[np.int64]:
     """Positions of features given by name or position, all for None; `what` names the parameter in an error."""
     if features is None:

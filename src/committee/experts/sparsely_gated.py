@@ -29,6 +29,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.blas_threads import one_blas_thread
+from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
@@ -39,6 +40,7 @@ from committee.base.validation import (
     read_targets_classification,
     read_training_table,
     read_weights,
+    refuse_missing_cells,
 )
 from committee.data.history import History
 from committee.experts.adam import Adam
@@ -52,7 +54,7 @@ from committee.experts.deep_mixture import (
     row_losses,
     scores,
 )
-from committee.experts.design import make_design, refuse_missing
+from committee.experts.design import make_design
 from committee.experts.neural_layers import Layer, start, views
 from committee.experts.noisy_top_k import hard_load, importance, squared_variation
 from committee.parts.class_weights import class_weights
@@ -250,7 +252,7 @@ class BaseSparselyGatedMixture(BaseEstimator):
                 "top_k=1: the share of the only expert is 1 whatever the gate says, so the gate learns nothing from y; "
                 "take top_k=2 or more.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=level_of_caller(),
             )
         with all_or_nothing(self), one_blas_thread():  # more threads would change bits
             self._train(self._read(X, y, sample_weight))
@@ -261,7 +263,7 @@ class BaseSparselyGatedMixture(BaseEstimator):
         columns, table = read_training_table(
             self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
         )
-        refuse_missing(columns, table, self)
+        refuse_missing_cells(table, columns, type(self).__name__, columns.is_categorical)
         self.columns_ = columns
         weight = read_weights(sample_weight, len(table))
         X_read = np.ascontiguousarray(table, np.float64)
@@ -335,7 +337,7 @@ class BaseSparselyGatedMixture(BaseEstimator):
 
     def _inputs(self, X: Any) -> Floats:
         table = read_table(self, X)
-        refuse_missing(self.columns_, table, self)
+        refuse_missing_cells(table, self.columns_, type(self).__name__, self.columns_.is_categorical)
         return self._standardised(table)
 
     def _standardised(self, table: NDArray[np.floating]) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -16,10 +15,10 @@ from committee.base.validation import read_targets_classification, read_targets_
 from committee.data.prediction_only import kept_from_fit
 from committee.forests.calibration import calibrate
 from committee.forests.forest import BaseForest, MaxFeatures, Rows, keep_parameters
-from committee.forests.intervals import Residuals
 from committee.forests.quantiles import Calibrated, LeafSamples, RankTally, forest_quantiles, read_quantiles
 from committee.parts.answer_scores import score_answers
 from committee.parts.class_weights import balanced_weights, class_weights, reweighed
+from committee.parts.oob_intervals import OutOfBagIntervals, Residuals
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
             yield self.classes_[shares.argmax(axis=1)]
 
 
-class BaseForestRegressor(RegressorMixin, BaseForest):
+class BaseForestRegressor(RegressorMixin, OutOfBagIntervals, BaseForest):
     """Answers of a forest about numbers."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -166,6 +165,7 @@ class BaseForestRegressor(RegressorMixin, BaseForest):
         "criterion": [StrOptions({"squared_error", "friedman_mse", "absolute_error", "poisson"})],
     }
     _tree_class = DecisionTreeRegressor
+    _to_judge: ClassVar[str] = "bootstrap=True and oob_score not False"
 
     if TYPE_CHECKING:
         _targets: Floats
@@ -211,6 +211,9 @@ class BaseForestRegressor(RegressorMixin, BaseForest):
             tally.add(leaf, self._sampler.weights(seed), *judged)
         return Calibrated.by_ranks(tally.ranks, rows.weight)
 
+    def _need_members(self) -> None:
+        self._need_trees()
+
     def predict(self, X: Any) -> Floats:
         """Mean over the trees of the value of the leaf each row ends in."""
         if hasattr(self, "outputs_"):
@@ -249,30 +252,6 @@ class BaseForestRegressor(RegressorMixin, BaseForest):
         """Which training rows each leaf has, and their targets."""
         leaves, sampler = kept_from_fit(self, "_leaves_kept"), self._sampler
         return LeafSamples(leaves, [sampler.weights(seed) for seed in self._seeds_], self._targets)
-
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
-        """Lower and upper ends (n_samples, 2): the prediction plus quantiles of the out-of-bag errors.
-
-        Zhang, Zimmerman, Nettleton and Nordman, Random forest prediction intervals, 2020. The share of new rows inside
-        is about `coverage` on average over all rows; it is not adapted to each row. That takes n >= 2 / (1 - coverage)
-        - 1 rows judged out of bag (19 for 90 %, 39 for 95 %); with fewer the ends are the extreme errors, which promise
-        (n - 1) / (n + 1) only, and a UserWarning says so.
-        """
-        self._need_trees()
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage must lie between 0 and 1, got {coverage}.")
-        residuals = self.oob_residuals()
-        if residuals is None:
-            raise ValueError("Intervals come from out-of-bag errors: fit with bootstrap=True and oob_score not False.")
-        if words := residuals.too_few(coverage):
-            warnings.warn(words, UserWarning, stacklevel=2)
-        return self.predict(X)[:, np.newaxis] + residuals.ends(coverage)
-
-    def oob_residuals(self) -> Residuals | None:
-        """Errors of the rows judged out of bag, which `predict_interval` is made of; None if fewer than two were."""
-        self._need_trees()
-        residuals: Residuals | None = getattr(self, "_residuals", None)
-        return None if residuals is None or residuals.value.size < 2 else residuals
 
 
 class RandomForestClassifier(BaseForestClassifier):

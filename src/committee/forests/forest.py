@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
@@ -323,7 +324,7 @@ class BaseForest(BaseEstimator):
         if n_unjudged and self.oob_score is not False and self.oob_score != "auto":
             warnings.warn(
                 f"{n_unjudged} rows were in the sample of every tree and have no out-of-bag answer (nan): grow more "
-                "trees.", UserWarning, stacklevel=5,
+                "trees.", UserWarning, stacklevel=level_of_caller(),
             )  # fmt: skip
         self.oob_error_ = tally.error
         self._keep_out_of_bag(tally, rows)

@@ -21,7 +21,13 @@ from sklearn.utils._param_validation import Interval
 
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
-from committee.base.validation import read_table, read_targets_classification, read_training_table, read_weights
+from committee.base.validation import (
+    read_table,
+    read_targets_classification,
+    read_training_table,
+    read_weights,
+    refuse_missing_cells,
+)
 
 Floats = NDArray[np.float64]
 
@@ -91,7 +97,7 @@ class PocketPerceptron(ClassifierMixin, BaseEstimator):
         self._validate_params()
         with all_or_nothing(self):
             columns, table = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
-            _refuse_missing(table)
+            refuse_missing_cells(table, columns, type(self).__name__)
             self.columns_ = columns
             self.classes_, codes = read_targets_classification(y, len(table))
             weight = read_weights(sample_weight, len(table))
@@ -127,7 +133,7 @@ class PocketPerceptron(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Floats:
         """Distance from the plane [n], positive on the side of ``classes_[1]``; [n, K] for more than two classes."""
         table = read_table(self, X)
-        _refuse_missing(table)
+        refuse_missing_cells(table, self.columns_, type(self).__name__)
         scores = np.asarray(table, np.float64) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
@@ -135,8 +141,3 @@ class PocketPerceptron(ClassifierMixin, BaseEstimator):
         """The class on whose side of the plane a row lies, for more classes the one it lies deepest in."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-
-def _refuse_missing(table: NDArray[np.floating]) -> None:
-    if np.isnan(table).any():
-        raise ValueError("Input X contains NaN, which PocketPerceptron does not accept: fill the missing values in.")

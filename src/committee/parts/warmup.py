@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,18 +79,7 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
         "squared_error",
     )  # fmt: skip
     say("boosting stumps")
-    labels, share = np.where(y > 0, np.int8(1), np.int8(-1)), np.full(n, 1.0 / n)
-    for matrix in (exact, binned):
-        search = StumpSearch(matrix, None)
-        stump = search.find(labels, share)
-        _, sums = search.divide(stump, labels, share)
-        member = TreeMember(search.as_tree(stump, sums), np.array([1, -1, 1], np.int8))
-    multiply_weights(share, labels, np.array([1.0, 2.0]))
-    for answers in (labels, labels.astype(np.float64)):
-        tally_votes(1.0, answers, labels, share, np.zeros(n), np.empty(2))
-    packed = pack_members([member], [1.0], 2)
-    if packed is not None:
-        score_packed(packed, X, None)
+    _warm_stumps((exact, binned), X, y)
     say("gradient boosting")
     _warm_gradient_boosting(binned, X, y)
     _warm_gradient_boosting(BinMapper(16).fit_transform(codes, None, np.ones(3, bool)), codes, y)
@@ -104,6 +93,21 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     _warm_mixtures()
     remove_stale_caches()
     return time.process_time() - began
+
+
+def _warm_stumps(matrices: Iterable[BinnedMatrix], X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    n = y.size
+    labels, share = np.where(y > 0, np.int8(1), np.int8(-1)), np.full(n, 1.0 / n)
+    for matrix in matrices:
+        search = StumpSearch(matrix, None)
+        stump = search.find(labels, share)
+        _, sums = search.divide(stump, labels, share)
+        packed = pack_members([TreeMember(search.as_tree(stump, sums), np.array([1, -1, 1], np.int8))], [1.0], 2)
+        if packed is not None:
+            score_packed(packed, X, None)
+    multiply_weights(share, labels, np.array([1.0, 2.0]))
+    for answers in (labels, labels.astype(np.float64)):
+        tally_votes(1.0, answers, labels, share, np.zeros(n), np.empty(2))
 
 
 def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDArray[np.float64]) -> None:

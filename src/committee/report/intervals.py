@@ -1,7 +1,7 @@
 """Prediction intervals for numbers, and how often they hold the truth.
 
 From honest residuals (out of fold, out of bag or of new rows) an interval is the answer plus two of their order
-statistics (`committee.forests.intervals`). Its coverage is measured crosswise: the ends come from all groups of rows
+statistics (`committee.parts.oob_intervals`). Its coverage is measured crosswise: the ends come from all groups of rows
 but one, and are judged on that one.
 """
 
@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.forests.estimators import BaseForestRegressor
-from committee.forests.intervals import Residuals, n_errors_needed
+from committee.parts.oob_intervals import OutOfBagIntervals, Residuals, n_errors_needed
 from committee.report import charts
 from committee.report.evidence import Evidence, Judged
 from committee.report.section import Figure, Key, LeftOut, Section, Tile, table
@@ -86,7 +85,7 @@ def _short_words(group: NDArray[np.int64]) -> tuple[str, ...]:
 def _own_words(found: Evidence) -> tuple[str, ...]:
     """Models that know intervals for new rows themselves."""
     core = found.core
-    residuals = core.oob_residuals() if isinstance(core, BaseForestRegressor) else None
+    residuals = core.oob_residuals() if isinstance(core, OutOfBagIntervals) else None
     if residuals is None and not (hasattr(core, "predict_interval") and getattr(core, "loss", "") == "quantile"):
         return ()
     words = [f"This {found.method} gives intervals of new rows itself: predict_interval(X)."]

@@ -201,4 +201,4 @@ REPRODUCTIONS = _register(
         "machine_outcomes:exclusive_or", "exclusive_or",
     ),
 )  # fmt: skip
-"""In the order of the mission's ids; the tables of papers stand beside the experiments they belong to."""
+"""In the order of the ids; the tables of papers stand beside the experiments they belong to."""

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.columns import Columns
-from committee.base.validation import read_table
+from committee.base.validation import read_table, refuse_missing_cells
 from committee.parts.members import Member, TreeMember
 from committee.trees.decision_tree import BaseDecisionTree
 
@@ -62,12 +62,9 @@ class BaseEnsemble(BaseEstimator):
     def _takes_missing(self) -> bool:
         return takes_missing(self._weak())
 
-    def _refuse_missing(self, table: NDArray[np.floating]) -> None:
-        if not takes_missing(self.estimator_) and np.isnan(table).any():
-            raise ValueError(
-                f"Input X contains NaN, which the base learner {type(self.estimator_).__name__} does not accept: fill "
-                "the missing values in, or take trees, which accept them as they are."
-            )
+    def _refuse_missing(self, table: NDArray[np.floating], columns: Columns) -> None:
+        if not takes_missing(self.estimator_):
+            refuse_missing_cells(table, columns, f"the base learner {type(self.estimator_).__name__}")
 
     def _set_columns(self, columns: Columns) -> None:
         """Keep what the columns are; members that a warm start goes on with must have seen the same ones."""
@@ -82,7 +79,7 @@ class BaseEnsemble(BaseEstimator):
         """A table to answer for."""
         check_is_fitted(self, "members_")
         table = read_table(self, X)
-        self._refuse_missing(table)
+        self._refuse_missing(table, self.columns_)
         return table
 
     def _read_judged(self, X_val: Any, y_val: Any) -> NDArray[np.floating]:
@@ -90,7 +87,7 @@ class BaseEnsemble(BaseEstimator):
         if X_val is None or y_val is None:
             raise ValueError("Rows to validate on need both X_val and y_val: pass both, or neither.")
         table = read_table(self, X_val)
-        self._refuse_missing(table)
+        self._refuse_missing(table, self.columns_)
         return table
 
     @property

@@ -50,7 +50,10 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
+    answers_of,
+    assert_refused,
     changed,
+    each,
     has_params,
     inf,
     nan,
@@ -64,13 +67,9 @@ ONLINE: list[type[Any]] = [OnlineBaggingClassifier, OnlineBoostingClassifier, On
 ESTIMATORS = BAGGED + ONLINE
 CLASSIFIERS = [cls for cls in ESTIMATORS if is_classifier(cls())]
 ONLINE_CLASSIFIERS = [cls for cls in ONLINE if is_classifier(cls())]
-METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function"]
+METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "predict_interval"]
 STAGED = ["staged_predict", "staged_predict_proba"]
 FRAME = pd.DataFrame(X, columns=list("abc"))
-
-
-def each(classes: list[type[Any]]) -> Any:
-    return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
 
 
 def make(cls: type[Any], **params: Any) -> Any:
@@ -84,26 +83,11 @@ def fitted(cls: type[Any]) -> Any:
     return make(cls).fit(X, target_of(cls))
 
 
-def answers_of(model: Any, rows: Any = X) -> Any:
-    return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
-
-
 def plain_learner(cls: type[Any]) -> Any:
     """A learner that takes no missing values and no weights."""
     if cls in ONLINE:
         return Perceptron() if is_classifier(cls()) else SGDRegressor()
     return KNeighborsClassifier(1) if is_classifier(cls()) else KNeighborsRegressor(1)
-
-
-def assert_refused(
-    model: Any, error: type[BaseException] | tuple[type[BaseException], ...], text: str | None, *rows: Any, **more: Any
-) -> None:
-    """fit refuses with this text and leaves the model as it was."""
-    before = dict(vars(model))
-    with pytest.raises(error, match=text):
-        model.fit(*rows, **more)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is value for name, value in before.items())
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------
@@ -179,7 +163,7 @@ def test_bad_weights_are_refused(cls: type[Any], weight: Any, text: str) -> None
 
 @each(ESTIMATORS)
 def test_missing_values_are_refused_where_the_learner_does_not_take_them(cls: type[Any]) -> None:
-    text = r"Input X contains NaN, which .* does not accept: fill the missing values in"
+    text = r"Input X contains NaN in column x\[1\], which .* does not accept: fill the missing values in"
     model = make(cls, estimator=plain_learner(cls))
     assert_refused(model, ValueError, text, changed(nan), target_of(cls))
     model.fit(X, target_of(cls))

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn import ensemble as peer
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
 from sklearn.metrics import balanced_accuracy_score, mean_absolute_error, mean_squared_error, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -32,6 +33,7 @@ from committee.data.samples import load_sample
 from committee.parts import memory
 from committee.parts.combining import majority_vote, mean, mean_distribution, weighted_median
 from committee.parts.members import Member
+from committee.parts.oob_intervals import Residuals
 from committee.parts.pruning import deal_folds
 from committee.parts.row_samples import Places, Sampler
 from committee.trees.decision_stump import DecisionStump
@@ -560,6 +562,43 @@ def test_out_of_bag_scores() -> None:
     regressor = BaggingRegressor(n_estimators=60, oob_score="neg_mean_absolute_error", random_state=0).fit(X, numbers)
     assert regressor.oob_score_ == -mean_absolute_error(numbers, regressor.oob_prediction_)
     assert regressor.oob_error_ == pytest.approx(mean_squared_error(numbers, regressor.oob_prediction_))
+
+
+@pytest.mark.parametrize("combine", ["mean", "median", "weighted"])
+def test_intervals_cover_what_they_say(combine: Any) -> None:
+    """Of new rows, with a learner of scikit-learn; standard errors 0.6 points, and as much from the training rows."""
+    X, _, y = make_data(1500)
+    new, _, truth = make_data(3000, seed=1)
+    model = BaggingRegressor(KNeighborsRegressor(5), n_estimators=60, combine=combine, random_state=0).fit(X, y)
+    for coverage in (0.8, 0.95):
+        low, high = model.predict_interval(new, coverage).T
+        assert np.mean((low <= truth) & (truth <= high)) == pytest.approx(coverage, abs=0.025)
+    errors = np.sort(y - model.oob_prediction_)
+    np.testing.assert_allclose(high - model.predict(new), errors[1500 - 37])  # floor(1501 * 0.025) from the end
+    np.testing.assert_allclose(low - model.predict(new), errors[37 - 1])
+
+
+def test_intervals_need_rows_out_of_bag_of_this_fit() -> None:
+    X, _, y = make_data()
+    model = BaggingRegressor(n_estimators=20, random_state=0).fit(X, y)
+    assert model.predict_interval(X).shape == (150, 2)
+    with pytest.raises(ValueError, match="coverage must lie between 0 and 1, got 1"):
+        model.predict_interval(X, 1.0)
+    with pytest.raises(ValueError, match=r"fit with bootstrap=True, or max_samples below 1\.0"):
+        model.set_params(bootstrap=False).fit(X, y).predict_interval(X)
+    assert BaggingRegressor(n_estimators=20).fit(X[:1], y[:1]).oob_residuals() is None
+    with pytest.raises(NotFittedError):
+        BaggingRegressor().predict_interval(X)
+
+
+def test_intervals_count_a_whole_weight_as_so_many_rows() -> None:
+    X, _, y = make_data(80)
+    weight = np.resize([1, 1, 2, 3], 80)
+    weighted = BaggingRegressor(n_estimators=40, random_state=0).fit(X, y, weight)
+    judged = np.repeat(np.arange(80), weight)
+    errors = (y - weighted.oob_prediction_)[judged]
+    expected = Residuals.of(errors[~np.isnan(errors)], np.ones(np.sum(~np.isnan(errors)))).ends(0.8)
+    np.testing.assert_allclose(weighted.predict_interval(X, 0.8) - weighted.predict(X)[:, np.newaxis], [expected] * 80)
 
 
 @pytest.mark.parametrize("how", [True, "balanced_accuracy", balanced_accuracy_score], ids=["bool", "name", "function"])

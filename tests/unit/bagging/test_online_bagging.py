@@ -462,7 +462,7 @@ def test_the_classes_must_be_known() -> None:
 def test_missing_values_and_two_outputs_are_refused() -> None:
     X, y = stream()
     X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="contains NaN, which the base learner SGDClassifier does not accept"):
+    with pytest.raises(ValueError, match=r"contains NaN in column x\[\d\], which the base learner SGDClassifier does"):
         OnlineBaggingClassifier().partial_fit(X, y, classes=["a", "b", "c"])
     with pytest.raises(ValueError, match="2 outputs, OnlineBaggingRegressor takes one"):
         OnlineBaggingRegressor().fit(stream()[0], np.ones((260, 2)))

@@ -335,7 +335,7 @@ def test_foreign_regressors_by_weights_or_by_resampling(friedman: tuple[Floats, 
         assert neighbours.score(X, y) > 0.7
     with pytest.raises(AttributeError, match="no feature_importances_"):
         _ = ridge.feature_importances_
-    with pytest.raises(ValueError, match="Input X contains NaN, which the base learner Ridge"):
+    with pytest.raises(ValueError, match=r"Input X contains NaN in column x\[\d\], which the base learner Ridge"):
         clone(ridge).fit(np.where(X > 0.9, np.nan, X), y)
 
 

@@ -46,6 +46,7 @@ from tests.bad_input import (
     N,
     X,
     changed,
+    each,
     has_params,
     inf,
     nan,
@@ -73,10 +74,6 @@ ENSEMBLES = [cls for cls in ESTIMATORS if has_params(cls, estimator=None)]
 
 METHODS = ["predict", "predict_proba", "decision_function"]
 STAGED = ["staged_predict", "staged_predict_proba", "staged_decision_function"]
-
-
-def each(classes: list[type[Any]]) -> Any:
-    return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
 
 
 def make(cls: type[Any], **params: Any) -> Any:
@@ -176,10 +173,10 @@ def test_bad_weights_are_refused(cls: type[Any], weight: Any, text: str) -> None
 def test_missing_values_are_refused_where_the_learner_does_not_take_them(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, estimator=plain_learner(cls)) if cls in BOOSTERS else make(cls)
-    with pytest.raises(ValueError, match=r"Input X contains NaN, which .* does not accept: fill the missing values in"):
+    with pytest.raises(ValueError, match=r"contains NaN in column x\[1\], which .* does not accept: fill the missing"):
         model.fit(changed(nan), y)
     model.fit(X, y)
-    with pytest.raises(ValueError, match=r"Input X contains NaN, which .* does not accept: fill the missing values in"):
+    with pytest.raises(ValueError, match=r"contains NaN in column x\[1\], which .* does not accept: fill the missing"):
         model.predict(changed(nan))
 
 
@@ -415,7 +412,7 @@ def test_rows_to_validate_on_have_the_columns_of_the_training_table(cls: type[An
     for other, text in ((FRAME[["b", "a", "c"]], "same order"), (FRAME.rename(columns={"c": "z"}), "unseen at fit")):
         with pytest.raises(ValueError, match=text):
             make(cls).fit(FRAME, y, X_val=other, y_val=y)
-    with pytest.raises(ValueError, match="contains NaN, which the base learner"):
+    with pytest.raises(ValueError, match=r"contains NaN in column x\[\d\], which the base learner"):
         make(cls, estimator=plain_learner(cls)).fit(X, y, X_val=changed(nan), y_val=y)
     by_array = make(cls).fit(X, y, X_val=X[::2], y_val=y[::2])
     by_frame = make(cls).fit(FRAME, y, X_val=FRAME.iloc[::2].set_index(np.arange(N // 2) % 3), y_val=pd.Series(y[::2]))

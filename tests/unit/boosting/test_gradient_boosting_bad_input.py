@@ -33,6 +33,7 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
+    assert_refused,
     changed,
     has_params,
     inf,
@@ -69,17 +70,6 @@ def assert_same_answers(model: Any, expected: Any, rows: Any = X) -> None:
     else:
         answers, right = model.predict(rows), expected.predict(rows)
     np.testing.assert_allclose(answers, right, rtol=1e-9, atol=1e-12)
-
-
-def assert_refused(
-    model: Any, error: type[Exception] | tuple[type[Exception], ...], text: str, *rows: Any, **more: Any
-) -> None:
-    """fit refuses with this text and leaves the model as it was."""
-    before = dict(vars(model))
-    with pytest.raises(error, match=text):
-        model.fit(*rows, **more)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is value for name, value in before.items())
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------

@@ -17,6 +17,8 @@ WRITTEN = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if DO
 PAGES = {path.stem: path for path in WRITTEN if "python\n" in path.read_text(encoding="utf-8")}
 NEEDED = ("matplotlib", "pandas", "safetensors", "vl_convert")
 LARGEST_PICTURE = 60_000
+ITEMS = {"A": 7, "B": 8, "C": 9, "D": 9, "E": 14, "F": 6, "G": 7, "H": 5, "I": 8, "J": 4}
+"""How many items of each family the lecture notes have: A-1 to A-7, and so on."""
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 
 pytestmark = pytest.mark.skipif(not (ROOT / "mkdocs.yml").exists(), reason="the documentation is not in the package")
@@ -46,6 +48,16 @@ def test_blocks_run_and_print_what_the_page_says(page: str) -> None:
 def _words(text: str) -> str:
     """The page without its numbers, nor the spaces that make room for them in a table."""
     return re.sub(" +", " ", NUMBER.sub("#", text))
+
+
+def test_every_item_of_the_lecture_notes_is_on_a_page() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in WRITTEN)
+    told = set(re.findall(r"\b[A-J]-\d+\b", text))
+    for family, first, last in re.findall(r"\b([A-J])-(\d+) to [A-J]-(\d+)\b", text):
+        told |= {f"{family}-{number}" for number in range(int(first), int(last) + 1)}
+    wanted = {f"{family}-{number}" for family, n in ITEMS.items() for number in range(1, n + 1)}
+    assert sorted(wanted - told) == []
+    assert {found for entry in CATALOG for found in entry.ids} <= wanted
 
 
 def test_no_python_block_is_overlooked() -> None:

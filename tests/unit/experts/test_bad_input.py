@@ -37,7 +37,9 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
+    assert_refused,
     changed,
+    each,
     has_params,
     inf,
     nan,
@@ -62,10 +64,6 @@ JUDGES = ["responsibilities", "log_likelihood"]
 FRAME = pd.DataFrame(X, columns=list("abc"))
 
 
-def each(classes: list[type[Any]]) -> Any:
-    return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
-
-
 def make(cls: type[Any], **params: Any) -> Any:
     """Two experts, a short search."""
     return cls(**{"n_experts": 2, "n_restarts": 2, "max_iter": 30, "random_state": 0, **params})
@@ -81,17 +79,6 @@ def answers_of(model: Any, rows: Any = X) -> Any:
     if isinstance(model, MixtureOfExpertsDensity):
         return model.score_samples(rows)
     return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
-
-
-def assert_refused(
-    model: Any, error: type[Exception] | tuple[type[Exception], ...], text: str, *rows: Any, **more: Any
-) -> None:
-    """fit refuses with this text and leaves the model as it was."""
-    before = dict(vars(model))
-    with pytest.raises(error, match=text):
-        model.fit(*rows, **more)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is value for name, value in before.items())
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------

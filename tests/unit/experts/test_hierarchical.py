@@ -40,6 +40,8 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
+    answers_of,
+    assert_refused,
     changed,
     nan,
     table,
@@ -62,10 +64,6 @@ def make(cls: type[Any], **params: Any) -> Any:
 def fitted(cls: type[Any]) -> Any:
     """A model of the common rows, for reading only."""
     return make(cls).fit(X, target_of(cls))
-
-
-def answers_of(model: Any, rows: Any = X) -> Any:
-    return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
 
 
 # --- the tree of gates -----------------------------------------------------------------------------------------------
@@ -333,14 +331,6 @@ def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[A
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------
-
-
-def assert_refused(model: Any, error: type[Exception], text: str, *rows: Any, **more: Any) -> None:
-    before = dict(vars(model))
-    with pytest.raises(error, match=text):
-        model.fit(*rows, **more)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is value for name, value in before.items())
 
 
 @pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)

@@ -37,7 +37,10 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
+    answers_of,
+    assert_refused,
     changed,
+    each,
     has_params,
     inf,
     nan,
@@ -56,10 +59,6 @@ STAGED = ["staged_predict", "staged_predict_proba"]
 FRAME = pd.DataFrame(X, columns=list("abc"))
 
 
-def each(classes: list[type[Any]]) -> Any:
-    return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
-
-
 def make(cls: type[Any], **params: Any) -> Any:
     """A few trees on bootstrap samples, extra-trees too."""
     return cls(**{"n_estimators": 8, "bootstrap": True, "random_state": 0, **params})
@@ -69,21 +68,6 @@ def make(cls: type[Any], **params: Any) -> Any:
 def fitted(cls: type[Any]) -> Any:
     """A model of the common rows, for reading only: fitted once."""
     return make(cls, **({} if is_classifier(cls()) else {"keep_leaf_samples": True})).fit(X, target_of(cls))
-
-
-def answers_of(model: Any, rows: Any = X) -> Any:
-    return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
-
-
-def assert_refused(
-    model: Any, error: type[Exception] | tuple[type[Exception], ...], text: str, *rows: Any, **more: Any
-) -> None:
-    """fit refuses with this text and leaves the model as it was."""
-    before = dict(vars(model))
-    with pytest.raises(error, match=text):
-        model.fit(*rows, **more)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is value for name, value in before.items())
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------

@@ -98,16 +98,32 @@ def test_quality_is_that_of_scikit_learn():
     assert abs(np.mean(ours) - np.mean(theirs)) < 0.01
 
 
-def test_breimans_choices():
-    forest = RandomForestRegressor.breiman(n_estimators=5, random_state=0)
-    assert (forest.max_features, forest.min_samples_split) == (1.0 / 3.0, 5)
+def test_d1_breimans_choices():
+    """m = floor(d / 3), and no node of fewer than 5 draws is split while some of 5 are."""
     X, y = numbers()
-    forest.fit(X, y)
-    for tree in forest.trees_:
-        inner = tree.feature >= 0
-        assert tree.n_samples[inner].min() >= 2
-    weights = np.concatenate([tree.weight[tree.feature >= 0] for tree in forest.trees_])
-    assert weights.min() >= 4.0
+    for d in (1, 2, 3, 4, 5):
+        forest = RandomForestRegressor.breiman(n_estimators=5, random_state=0).fit(X[:, :d], y)
+        assert {tree.max_features_ for tree in forest.estimators_} == {max(1, d // 3)}
+        assert min(tree.weight[tree.feature >= 0].min() for tree in forest.trees_) == 5.0
+
+
+def test_d1_choices_for_classes():
+    """m = floor(sqrt(d)), and trees are grown to the end."""
+    X, y = classes()
+    for d in (1, 3, 4, 6):
+        forest = RandomForestClassifier(5, random_state=0).fit(X[:, :d], y)
+        assert {tree.max_features_ for tree in forest.estimators_} == {int(np.sqrt(d))}
+        assert min(tree.weight[tree.feature >= 0].min() for tree in forest.trees_) == 2.0
+
+
+@pytest.mark.parametrize("limit", [{"max_leaf_nodes": 2}, {"max_depth": 1}, {"max_leaf_nodes": 5}])
+def test_d2_trees_of_limited_size_down_to_a_single_split(limit: dict[str, int]):
+    X, y = classes(200)
+    forest = RandomForestClassifier(6, max_features=None, random_state=1, **limit).fit(X, y)
+    for t, tree in enumerate(forest.estimators_):
+        assert tree.get_n_leaves() == limit.get("max_leaf_nodes", 2)
+        again = type(tree)(splitter="best", **limit).fit(X, y, sample_weight=sample_of(forest, t))
+        np.testing.assert_array_equal(again.predict_proba(X), tree.predict_proba(X))
 
 
 @pytest.mark.parametrize("kind", [ExtraTreesClassifier, ExtraTreesRegressor])

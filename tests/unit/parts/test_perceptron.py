@@ -125,7 +125,9 @@ def test_values_of_any_size(size: float) -> None:
 
 def test_missing_values_are_refused() -> None:
     X = np.array([[0.0], [np.nan], [1.0]])
-    with pytest.raises(ValueError, match="contains NaN, which PocketPerceptron does not accept"):
+    with pytest.raises(
+        ValueError, match=r"NaN in column x\[\d\], which PocketPerceptron does not .*OnNumbersClassifier"
+    ):
         PocketPerceptron().fit(X, [0, 1, 1])
     with pytest.raises(ValueError, match="contains NaN"):
         PocketPerceptron().fit(X[[0, 2]], [0, 1]).predict(X)

@@ -55,7 +55,7 @@ def test_reproductions_are_found_by_id_and_by_name_whatever_the_spelling() -> No
         REPRODUCTIONS["no such thing at all"]
 
 
-def test_mission_experiments_are_all_there() -> None:
+def test_experiments_of_the_lecture_notes_are_all_there() -> None:
     wanted = {"B-1", "B-2", "C-2", "C-7", "D-8", "D-9", "E-5", "E-13", "E-14", "F-2", "F-6", "G-1", "H", "I-5"}
     assert wanted <= set(REPRODUCTIONS)
     assert {"BREIMAN-2001", "FREUND-1996"} <= set(REPRODUCTIONS)

@@ -25,6 +25,7 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
+    assert_refused,
     nan,
     target_of,
 )
@@ -44,13 +45,6 @@ def make(cls: type[Any]) -> Any:
 def fitted(cls: type[Any]) -> Any:
     """A model of the common rows, for reading only: fitted once."""
     return make(cls).fit(X, target_of(cls))
-
-
-def assert_refused(model: Any, error: Any, text: str, *data: Any) -> None:
-    before = dict(vars(model))
-    with pytest.raises(error, match=text):
-        model.fit(*data)
-    assert vars(model) == before
 
 
 @each
