@@ -633,6 +633,11 @@ class BaseGradientBoosting(BaseEstimator):
         output = np.empty(0, np.int64) if self._trees is None else self._trees.output
         return TreeSum(trees, output, np.ones(len(trees)), self.baseline_)
 
+    @property
+    def n_iter_(self) -> int:
+        """Number of rounds kept, under the name of scikit-learn's histogram boosting."""
+        return len(self)
+
     def __len__(self) -> int:
         """Number of rounds kept."""
         check_is_fitted(self, "n_estimators_")

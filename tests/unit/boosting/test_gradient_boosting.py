@@ -267,7 +267,7 @@ def test_a_warm_start_goes_on_exactly(loss: str, params: dict[str, Any]) -> None
     model = make(loss, n_estimators=5, warm_start=True, **params).fit(X, y)
     for n in (5, 33, 45):
         model.set_params(n_estimators=n).fit(X, y)
-        assert len(model) == n
+        assert len(model) == model.n_iter_ == n
     assert trees_equal(model, whole)
     np.testing.assert_array_equal(scores(model, X), scores(whole, X))
     np.testing.assert_array_equal(model.history_.train_loss, whole.history_.train_loss)
