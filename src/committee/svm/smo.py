@@ -15,7 +15,7 @@ cache is small, steps go on among the others alone (`shrinking.py`).
 
 Kernel rows are float32 in large problems, so the gradient drifts: when it says "optimal", all rows that decide are
 computed anew in float64, and the run goes on if they do not agree. In small problems everything is float64, and an
-active-set method (`active_set.py`) makes the last digits right.
+active-set method (`active_set.py`) makes the last digits right, or takes over where pairs creep.
 """
 
 from __future__ import annotations
@@ -59,6 +59,9 @@ MANY_STEPS = 10_000_000
 
 MOST_IDLE = 10
 """Blocks in a row in which nothing moved: steps are smaller than the rounding of huge kernel values, for ever."""
+
+PATIENCE = 1000
+"""Steps a variable after which a small problem goes to the active-set method, and comes back if that fails."""
 
 FINE = 1e-3
 """Small problems go on to this share of tol before the active-set method takes over, with as many steps again."""
@@ -211,7 +214,12 @@ def solve(
     limit = max_steps if max_steps >= 0 else max(MANY_STEPS, 100 * problem.y.size)
     with one_blas_thread():
         run = Progress(problem, rows)
-        is_optimal = _descend(run, tol, limit, on_step)
+        patience = PATIENCE * problem.y.size
+        is_optimal = _descend(run, tol, min(limit, patience) if rows.is_exact else limit, on_step)
+        if rows.is_exact and not is_optimal and limit > patience:
+            # Pairs of variables creep where columns differ in scale: all at once
+            polish(run)
+            is_optimal = _descend(run, tol, limit, on_step)
         if rows.is_exact and is_optimal:
             _descend(run, FINE * tol, min(limit, 2 * run.n_steps + 10 * problem.y.size), on_step)
             polish(run)

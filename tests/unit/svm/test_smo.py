@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from committee.svm import kernel_rows, smo
 from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian, Linear, Polynomial, RowFunction
@@ -14,7 +16,7 @@ from committee.svm.kernel_rows import KernelRows
 from committee.svm.nu_svm import nu_svc_problem, nu_svr_problem
 from committee.svm.one_class import one_class_problem
 from committee.svm.smo import Problem, Solution, solve
-from committee.svm.svc import svc, svc_problem
+from committee.svm.svc import SVC, svc, svc_problem
 from committee.svm.svr import svr_problem
 from tests.naive.svm import Dual, gaussian
 
@@ -212,3 +214,24 @@ def test_huge_kernel_values_stay_in_float64() -> None:
     X = data()[0] * 1e9
     assert rows_of(Linear(), X).dtype == np.float64
     assert kernel_rows.SMALL < N
+
+
+@pytest.mark.parametrize("C", [1e2, 1e4])
+@pytest.mark.parametrize("seed", range(6))
+def test_columns_on_different_scales_end_at_the_optimum(seed: int, C: float) -> None:
+    """Pairs creep there for millions of steps, LIBSVM's too; the gap between primal and dual says who is right."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(20, 60))
+    X = rng.normal(size=(n, 3)) * [1.0, 30.0, 1000.0]
+    side = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The columns of X differ in scale")
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = SVC(kernel="linear", C=C).fit(X, side)
+    assert model.n_iter_[0] < 2_000_000
+    coef = model.dual_coef_[0]
+    w = coef @ X[model.support_]
+    dual = np.abs(coef).sum() - 0.5 * w @ w
+    hinge = min(np.maximum(0.0, 1.0 - side * (X @ w + b)).sum() for b in side - X @ w)
+    assert abs(coef.sum()) < 1e-9 * C
+    assert 0.5 * w @ w + C * hinge == pytest.approx(dual, rel=1e-5)
