@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -108,3 +109,21 @@ def test_caches_of_older_sources_are_removed_after_a_day(tmp_path, monkeypatch):
     monkeypatch.setattr(jit, "cache_directory", lambda: used)
     assert jit.remove_stale_caches() == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kernels-new", "kernels-used"]
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_collector_rests_while_a_kernel_is_compiled_and_is_then_as_before(is_on):
+    seen = []
+
+    class Dispatcher:
+        def compile(self, signature):
+            seen.append(gc.isenabled())
+
+    was_on = gc.isenabled()
+    try:
+        (gc.enable if is_on else gc.disable)()
+        jit.compiled_whole(Dispatcher()).compile(None)
+        assert seen == [False]
+        assert gc.isenabled() == is_on
+    finally:
+        (gc.enable if was_on else gc.disable)()
