@@ -31,8 +31,8 @@ Rows = NDArray[np.int64]
 MOST_FREE, MOST_WORK = 1500, 1e11
 """Free variables beyond which a step would cost more than the digits are worth; their cubes, over all steps."""
 
-STEPS_EACH = 10
-"""The most steps, for each variable."""
+MOST_IDLE, FALLS = 50, 1e-13
+"""Steps in a row that neither halve the gap nor lower the objective, by this share of it: rounding goes in circles."""
 
 RIDGE = 1e-13
 """Times the mean of the diagonal: a singular system has a solution too, and the next step makes up for the ridge."""
@@ -59,14 +59,15 @@ def polish(run: Progress) -> None:
     problem = run.problem
     best_gap, best_alpha, best_g = run.judge().gap(problem.is_by_class), run.alpha.copy(), run.g.copy()
     with one_blas_thread():
-        work, n_steps = 0.0, 0
-        while work < MOST_WORK and n_steps < STEPS_EACH * problem.y.size:
+        work, n_idle, best_value = 0.0, 0, run.objective
+        while work < MOST_WORK and n_idle < MOST_IDLE:
             enough = ENOUGH * max(1.0, float(np.abs(run.f).max()))
             if best_gap <= enough or not _step(run):
                 break
             work += np.count_nonzero((run.alpha > 0.0) & (run.alpha < problem.upper)) ** 3
-            n_steps += 1
-            gap = run.judge().gap(problem.is_by_class)
+            gap, value = run.judge().gap(problem.is_by_class), run.objective
+            has_moved = gap < 0.5 * best_gap or value < best_value - FALLS * abs(best_value)
+            n_idle, best_value = 0 if has_moved else n_idle + 1, min(value, best_value)
             if gap < best_gap:
                 best_gap, best_alpha, best_g = gap, run.alpha.copy(), run.g.copy()
     run.alpha[:], run.g[:] = best_alpha, best_g
@@ -168,6 +169,6 @@ def _spectral_step(q: Floats, sums: Floats, steepest: Floats) -> Floats:
 
 def _room(alpha: Floats, upper: Floats, direction: Floats) -> Floats:
     """How often the step fits between each variable and the bound it moves to."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room = np.where(direction > 0.0, (upper - alpha) / direction, -alpha / direction)
     return np.where(direction == 0.0, np.inf, room)
