@@ -205,6 +205,7 @@ def _check_shape(model: Any) -> None:
 def _check_contents(model: Any) -> None:
     """What kernels read must be about the table of this estimator."""
     _check_forms(vars(model))
+    _check_coefficients(vars(model))
     for part in parts_of(model):
         if isinstance(part, Tree | PackedTrees | PackedForest | BoostedTrees):
             check_features(part, _columns_of(model).is_categorical)
@@ -230,6 +231,13 @@ def _check_forms(own: dict[str, Any]) -> None:
     packed: Any = own.get("_packed")
     if type(packed).__name__ == "PackedSum":
         need(packed.arrays is own.get("_trees"), "a model has two kinds of trees")
+
+
+def _check_coefficients(own: dict[str, Any]) -> None:
+    if "coefficients_" in own and "members_" in own:
+        coefficients, n = own["coefficients_"], len(own["members_"])
+        is_sound = isinstance(coefficients, np.ndarray) and coefficients.shape == (n,)
+        need(is_sound, "a model has other numbers of members and of coefficients")
 
 
 def _check_scores(model: Any, trees: Any) -> None:

@@ -213,6 +213,8 @@ def test_category_sets_are_given_for_every_node_or_for_none(tmp_path: Path) -> N
         ("forest, prediction only", set_field("PackedTreeList", "packed", None), "packed forest is missing"),
         ("AdaBoost, prediction only", set_field("LostMembers", "n", -1), "number of members"),
         ("bagging", set_number("members_.0.features", 0, 99), "not in order|does not have"),
+        ("bagging", empty_array("coefficients_"), "members and of coefficients"),
+        ("AdaBoost, prediction only", empty_array("coefficients_"), "members and of coefficients"),
         ("forest", set_field("Sampler", "n_draws", 2**60), "impossible size"),
         ("forest", set_field("Places", "n_rows", 10**9), "rows of a sample|no row"),
     ],
