@@ -74,6 +74,8 @@ class RunningMedian:
         while rows.size:
             held, value = self.answers[rows, : c.size], self.value[rows, np.newaxis]
             beyond = held > value if up else held < value
+            is_left = beyond.any(axis=1)  # not so at the last answer, where rounding asks for another
+            rows, held, beyond = rows[is_left], held[is_left], beyond[is_left]
             value = np.where(beyond, held, np.inf).min(axis=1) if up else np.where(beyond, held, -np.inf).max(axis=1)
             at = (held == value[:, np.newaxis]) @ c
             below = self.below[rows] + self.at[rows] if up else self.below[rows] - at

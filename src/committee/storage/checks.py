@@ -206,6 +206,8 @@ def _check_contents(model: Any) -> None:
     """What kernels read must be about the table of this estimator."""
     _check_forms(vars(model))
     _check_coefficients(vars(model))
+    if type(model).__module__ in PLANES:
+        _check_planes(vars(model))
     for part in parts_of(model):
         if isinstance(part, Tree | PackedTrees | PackedForest | BoostedTrees):
             check_features(part, _columns_of(model).is_categorical)
@@ -238,6 +240,16 @@ def _check_coefficients(own: dict[str, Any]) -> None:
         coefficients, n = own["coefficients_"], len(own["members_"])
         is_sound = isinstance(coefficients, np.ndarray) and coefficients.shape == (n,)
         need(is_sound, "a model has other numbers of members and of coefficients")
+
+
+PLANES = ("committee.parts.perceptron", "committee.svm.linear_svm")
+
+
+def _check_planes(own: dict[str, Any]) -> None:
+    coef, offset, d = np.asarray(own.get("coef_")), np.asarray(own.get("intercept_")), own.get("n_features_in_")
+    n = 1 if coef.ndim == 1 else len(coef) if coef.ndim == 2 else 0
+    is_sound = n > 0 and coef.shape[-1] == d and offset.shape in ((), (n,))
+    need(is_sound, "the coefficients of a linear model have the wrong shape")
 
 
 def _check_scores(model: Any, trees: Any) -> None:

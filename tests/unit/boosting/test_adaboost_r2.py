@@ -382,3 +382,12 @@ def test_whole_weights_are_repetition_where_many_splits_tie(seed: int) -> None:
     model = AdaBoostRegressor(n_estimators=30, update="reweight", random_state=0)
     weighted = model.fit(X, y, sample_weight=counts).predict(X)
     np.testing.assert_allclose(model.fit(X[rows], y[rows]).predict(X), weighted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("coefficient", [5e-324, 0.0, 1e300])
+def test_a_running_median_ends_whatever_the_coefficients(coefficient: float) -> None:
+    """Half of the smallest number is zero, which no answer lies below: the search for one went on for ever."""
+    median = RunningMedian(3)
+    for scale, weight in ((1.0, coefficient), (-1.0, 1.0), (2.0, 0.5)):
+        median.add(scale * np.array([1.0, -2.0, 0.0]), weight)
+    assert np.isfinite(median.value).all()

@@ -18,7 +18,7 @@ from committee.storage.container import DTYPES
 WANTED = (
     "tree with categories", "forest", "forest, prediction only", "AdaBoost", "AdaBoost, prediction only", "bagging",
     "gradient boosting with categories", "SVC", "mixture of experts", "hierarchical mixture", "sparsely gated mixture",
-    "online boosting", "forest of many classes",
+    "online boosting", "LinearSVC", "forest of many classes",
 )  # fmt: skip
 
 
@@ -214,6 +214,7 @@ def test_category_sets_are_given_for_every_node_or_for_none(tmp_path: Path) -> N
         ("AdaBoost, prediction only", set_field("LostMembers", "n", -1), "number of members"),
         ("bagging", set_number("members_.0.features", 0, 99), "not in order|does not have"),
         ("bagging", empty_array("coefficients_"), "members and of coefficients"),
+        ("LinearSVC", empty_array("intercept_"), "linear model have the wrong shape"),
         ("AdaBoost, prediction only", empty_array("coefficients_"), "members and of coefficients"),
         ("forest", set_field("Sampler", "n_draws", 2**60), "impossible size"),
         ("forest", set_field("Places", "n_rows", 10**9), "rows of a sample|no row"),
