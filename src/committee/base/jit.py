@@ -6,14 +6,17 @@ hash of all kernel sources and of everything else that decides the machine code,
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import hashlib
+import logging
 import os
 import pickle
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator
 from functools import cache
@@ -34,8 +37,21 @@ from committee.base.stopwatch import Stopwatch
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
+TEMPORARY = "committee-kernels-"
+"""Prefix of a cache directory that lasts as long as the process."""
+
+DURATION = "which takes about 15 seconds before the first tree and about a minute for all methods"
+
 COMPILING = Stopwatch()
 """Runs while kernels are compiled or read from the disk: nobody's budget is charged with it."""
+
+NOTICE_GIVEN = threading.Event()
+"""Set when the user knows that kernels are being compiled: it is said once per process."""
+
+NOTICE_SECONDS = 3.0
+"""Kernels missing from a cache that has others are compiled silently until this much time went into it."""
+
+_LOG = logging.getLogger("committee")
 
 _njit: Any = numba.njit
 
@@ -76,7 +92,39 @@ def cache_directory() -> Path:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             tempfile.TemporaryFile(dir=directory).close()
             return directory
-    return Path(tempfile.mkdtemp(prefix="committee-kernels-"))
+    return _temporary_directory()
+
+
+def _temporary_directory() -> Path:
+    """A private cache directory that this process removes when it ends."""
+    directory, owner = Path(tempfile.mkdtemp(prefix=TEMPORARY)), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # a forked child inherits the exit handlers
+            shutil.rmtree(directory, ignore_errors=True)
+
+    atexit.register(remove)
+    return directory
+
+
+def _announce_compilation() -> None:
+    """Say once per process that kernels are compiled, how long that takes and how to avoid it.
+
+    The logger "committee" says it at level WARNING, which Python prints to stderr unless logging is configured.
+    """
+    directory = cache_directory()
+    is_first = not any(directory.glob("*.nbi"))
+    if NOTICE_GIVEN.is_set() or not (is_first or COMPILING.seconds > NOTICE_SECONDS):
+        return
+    NOTICE_GIVEN.set()
+    if directory.name.startswith(TEMPORARY):
+        advice = (
+            "No cache directory is writable, so every process compiles again: set COMMITTEE_CACHE_DIR to a writable "
+            "directory"
+        )
+    else:
+        advice = f"This happens once; the result is cached in {directory}. `committee warmup` compiles ahead of time"
+    _LOG.warning("committee is compiling its kernels for this machine, %s. %s.", DURATION, advice)
 
 
 def remove_stale_caches() -> int:
@@ -135,10 +183,13 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            stored = super().load_overload(sig, target_context)
         except DAMAGE:
             self._discard()
-            return None
+            stored = None
+        if stored is None:
+            _announce_compilation()
+        return stored
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:

@@ -225,7 +225,7 @@ class BaseCommittee(BaseEstimator):
 
     @property
     def members_(self) -> History:
-        """A row for every member of the plan; ``members_.to_frame()`` is a frame."""
+        """A row for every member of the plan; print it, or convert it with ``to_pandas()`` or ``to_polars()``."""
         check_is_fitted(self, "weights_")
         return History({**self._evidence, "seconds": self.seconds_.of(self._evidence["name"])})
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import csv
 import gzip
+from collections.abc import Callable
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:  # pandas is no dependency of the library
+if TYPE_CHECKING:  # neither is a dependency of the library
     import pandas as pd
+    import polars as pl
 
 Table = TypeVar("Table")
 Task = Literal["classification", "regression"]
@@ -25,7 +27,7 @@ class Sample(NamedTuple, Generic[Table]):
     or integers where all of them are integers), or floats for regression.
     """
 
-    X: Table  # [n, d] array of floats, or a pandas frame
+    X: Table  # [n, d] array of floats, or a pandas or polars frame
     y: NDArray[Any]  # [n]
     feature_names: tuple[str, ...]  # [d]
     target_name: str
@@ -82,11 +84,14 @@ def sample_names() -> tuple[str, ...]:
 @overload
 def load_sample(name: str, *, as_frame: Literal[False] = False) -> Sample[NDArray[np.float64]]: ...
 @overload
-def load_sample(name: str, *, as_frame: Literal[True]) -> Sample[pd.DataFrame]: ...
-def load_sample(name: str, *, as_frame: bool = False) -> Sample[Any]:
-    """One built-in data set by its name.
+def load_sample(name: str, *, as_frame: Literal[True, "pandas"]) -> Sample[pd.DataFrame]: ...
+@overload
+def load_sample(name: str, *, as_frame: Literal["polars"]) -> Sample[pl.DataFrame]: ...
+def load_sample(name: str, *, as_frame: bool | Literal["pandas", "polars"] = False) -> Sample[Any]:
+    """Load a built-in data set by its name.
 
-    With ``as_frame=True``, ``X`` is a pandas frame whose categorical columns have the category dtype.
+    With ``as_frame="pandas"`` (or True) or ``as_frame="polars"``, ``X`` is a frame of that library whose categorical
+    columns have its categorical dtype.
 
     >>> pima = load_sample("pima_diabetes")
     >>> pima.X.shape, pima.feature_names[:3], pima.y[:2].tolist()
@@ -94,6 +99,8 @@ def load_sample(name: str, *, as_frame: bool = False) -> Sample[Any]:
     """
     if name not in _SOURCES:
         raise ValueError(f"no built-in data set {name!r}; there are: {', '.join(_SOURCES)}")
+    if as_frame not in (False, True, "pandas", "polars"):
+        raise ValueError(f"as_frame must be False, True, 'pandas' or 'polars'; got {as_frame!r}.")
     source = _SOURCES[name]
     header, rows = _read_rows(name)
     target = header.index(source.target_name)
@@ -102,7 +109,7 @@ def load_sample(name: str, *, as_frame: bool = False) -> Sample[Any]:
     names = tuple(column for column in header if column != source.target_name)
     X = np.array([[_number(cell) for cell in row] for row in rows], dtype=np.float64)
     return Sample(
-        X=_as_frame(X, names, source.category_names) if as_frame else X,
+        X=_frame_maker(as_frame)(X, names, source.category_names) if as_frame else X,
         y=np.array(labels, dtype=np.float64) if source.task == "regression" else _class_labels(labels),
         feature_names=names,
         target_name=source.target_name,
@@ -129,13 +136,32 @@ def _class_labels(labels: list[str]) -> NDArray[Any]:
     return np.array(labels)
 
 
-def _as_frame(X: NDArray[np.float64], names: tuple[str, ...], category_names: tuple[str, ...]) -> pd.DataFrame:
+def _frame_maker(as_frame: bool | str) -> Callable[[NDArray[np.float64], tuple[str, ...], tuple[str, ...]], Any]:
+    return _polars_frame if as_frame == "polars" else _pandas_frame
+
+
+def _pandas_frame(X: NDArray[np.float64], names: tuple[str, ...], category_names: tuple[str, ...]) -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("as_frame=True needs pandas; install it, or take the arrays of as_frame=False") from error
+        raise ImportError(
+            "as_frame=True needs pandas: run `pip install pandas`, or use as_frame='polars' or as_frame=False."
+        ) from error
     frame = pd.DataFrame(X, columns=list(names))
-    # The factors of these files are whole numbers and never missing: as integers they read as in the source.
+    # The categories of these files are integers and never missing: as integers they read as in the source.
     return frame.astype({column: "int64" for column in category_names}).astype(
         {column: "category" for column in category_names}
     )
+
+
+def _polars_frame(X: NDArray[np.float64], names: tuple[str, ...], category_names: tuple[str, ...]) -> pl.DataFrame:
+    try:
+        import polars as pl
+    except ImportError as error:
+        raise ImportError(
+            "as_frame='polars' needs polars: run `pip install polars`, or use as_frame='pandas' or as_frame=False."
+        ) from error
+    frame = pl.DataFrame({name: X[:, f] for f, name in enumerate(names)}).fill_nan(None)
+    codes = {name: frame[name].cast(pl.Int64) for name in category_names}
+    enums = {name: pl.Enum([str(value) for value in column.unique().sort()]) for name, column in codes.items()}
+    return frame.with_columns(*(column.cast(pl.String).cast(enums[name]) for name, column in codes.items()))

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.validation import read_table
 from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.experts.base_mixture import BaseMixtureOfExperts
 from committee.experts.density import MixtureOfExpertsDensity
 from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
@@ -99,7 +100,7 @@ def expert_evidence(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> Exper
 def expert_coefficients(model: BaseMixtureOfExperts) -> History:
     """A table with a row for every coefficient: who it belongs to, the column, the value in the column's own units.
 
-    `to_frame()` makes a frame of it. Experts that are estimators of the user have their gate in it only.
+    `to_table()` makes a table of it. Experts that are estimators of the user have their gate in it only.
 
     Examples
     --------
@@ -161,12 +162,15 @@ class RowAnswers(NamedTuple):
     names: tuple[str, ...]  # [p], of the columns that contribute
     mixture: NDArray[Any]  # [n], what the mixture answers
 
-    def to_frame(self) -> Any:
+    def to_table(self) -> ResultTable:
         """One line for each row: expert, share, the answer of the mixture, contributions."""
         table: dict[str, Any] = {"expert": self.expert, "share": self.share, "mixture": self.mixture}
         if self.contributions is not None:
             table |= {f"by {name}": column for name, column in zip(self.names, self.contributions.T, strict=True)}
-        return History(table).to_frame()
+        return ResultTable(table)
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def row_answers(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> RowAnswers:

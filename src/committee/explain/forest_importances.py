@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.base.rng import RandomState, member_seeds
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.explain.forest_rows import check_forest, judged_forest, training_rows
-from committee.explain.importances import Backend, scaled_to_100
+from committee.explain.importances import scaled_to_100
 from committee.forests.forest import BaseForest
 from committee.parts.judged_forest import JudgedForest, mean_of, standard_error
 from committee.parts.node_permutation import node_permutation
@@ -69,18 +70,17 @@ class ForestImportances(NamedTuple):
                 return found
         raise ValueError(f"{kind!r} was not asked for; there are: {', '.join(found.kind for found in self.kinds)}.")
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
+    def to_table(self) -> ResultTable:
         """One line per feature, the most important of the first kind on top: of every kind the importance scaled to
         100, as it is, and its standard error."""
-        import narwhals as nw
-
         columns: dict[str, Sequence[Any]] = {"feature": self.names}
         for found in self.kinds:
             columns[found.kind], columns[f"{found.kind}_raw"] = found.values.tolist(), found.raw.tolist()
             columns[f"{found.kind}_se"] = found.standard_error.tolist()
-        order = np.argsort(-self.kinds[0].raw, kind="stable")
-        ordered = {name: [values[i] for i in order] for name, values in columns.items()}
-        return nw.from_dict(ordered, backend=backend).to_native()
+        return ResultTable(columns).take(np.argsort(-self.kinds[0].raw, kind="stable"))
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def forest_importances(

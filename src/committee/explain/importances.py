@@ -36,13 +36,13 @@ from committee.base.reading import Table
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_weights
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.data.tree import LEAF, Tree
 from committee.explain.shap import tree_sum
 from committee.explain.tables import Feature, Rows, column_names, find_columns, native, replace_columns
 from committee.parts.members import TreeMember
 
 Floats = NDArray[np.float64]
-Backend = Literal["pandas", "polars"]
 
 
 def scaled_to_100(raw: Floats) -> Floats:
@@ -59,9 +59,12 @@ class Importances(NamedTuple):
     raw: Floats  # [d], mean fall per tree, or share of the splits
     kind: Literal["gain", "frequency"]
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
-        """One line per feature, the most important first, as a frame of the library named."""
-        return _sorted_frame({"feature": self.names, "importance": self.values, "raw": self.raw}, self.raw, backend)
+    def to_table(self) -> ResultTable:
+        """One line per feature, the most important first."""
+        return _sorted_table({"feature": self.names, "importance": self.values, "raw": self.raw}, self.raw)
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 class PermutationImportances(NamedTuple):
@@ -78,18 +81,17 @@ class PermutationImportances(NamedTuple):
         """The mean falls, scaled so that the largest is 100; below zero where the score rose."""
         return scaled_to_100(self.mean)
 
-    def to_frame(self, backend: Backend = "pandas") -> Any:
-        """One line per feature or group, the most important first, as a frame of the library named."""
+    def to_table(self) -> ResultTable:
+        """One line per feature or group, the most important first."""
         columns = {"feature": self.names, "importance": self.values, "mean": self.mean, "se": self.standard_error}
-        return _sorted_frame(columns, self.mean, backend)
+        return _sorted_table(columns, self.mean)
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
-def _sorted_frame(columns: dict[str, Any], by: Floats, backend: Backend) -> Any:
-    import narwhals as nw
-
-    order = np.argsort(-by, kind="stable")
-    ordered = {name: [values[i] for i in order] for name, values in columns.items()}
-    return nw.from_dict(ordered, backend=backend).to_native()
+def _sorted_table(columns: dict[str, Any], by: Floats) -> ResultTable:
+    return ResultTable(columns).take(np.argsort(-by, kind="stable"))
 
 
 # --- by the splits of trees ------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ Breiman and Cutler, Random forests manual, 2003. Lin and Jeon, Random forests an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from scipy import sparse
 
 from committee.base.validation import read_table
 from committee.data.prediction_only import kept_from_fit
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.explain.forest_rows import check_forest, training_rows
 from committee.forests.forest import BaseForest
 from committee.parts.traversing import apply_tree
@@ -42,14 +43,15 @@ class Neighbours(NamedTuple):
     rows: NDArray[np.int64]  # [n, k], positions in the training table; -1 where fewer rows have a part
     weight: Floats  # [n, k], their parts in the answer; all parts of a row sum to 1, k of them to less
 
-    def to_frame(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
+    def to_table(self) -> ResultTable:
         """One line per pair of a row and a training row behind it."""
-        import narwhals as nw
-
         at, _ = np.nonzero(self.rows >= 0)
         is_there = self.rows >= 0
         columns = {"row": at, "training_row": self.rows[is_there], "weight": self.weight[is_there]}
-        return nw.from_dict(columns, backend=backend).to_native()
+        return ResultTable(columns)
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def proximities(forest: BaseForest, X: Any, Z: Any = None, *, out_of_bag: bool = False) -> Sparse:

@@ -16,7 +16,7 @@ judged by (1 - margin) / 2 of those trees, its margin being the mean share of it
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.validation import read_weights
 from committee.boosting.booster import BaseBooster
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.explain.forest_rows import check_forest, training_rows
 from committee.forests.estimators import BaseForestClassifier
 
@@ -43,11 +44,12 @@ class SuspiciousRows(NamedTuple):
     suggested_label: NDArray[Any]  # [n], the class with most votes of the others
     score: Floats  # [n]
 
-    def to_frame(self, backend: Literal["pandas", "polars"] = "pandas") -> Any:
-        """One line per row, as a frame of the library named."""
-        import narwhals as nw
+    def to_table(self) -> ResultTable:
+        """One line per row."""
+        return ResultTable(self._asdict())
 
-        return nw.from_dict(self._asdict(), backend=backend).to_native()
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def suspicious_rows(

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.validation import read_table, read_weights
 from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.machine import Machine
 from committee.svm.multi_class import TwoSides, machine_plan
@@ -89,9 +90,12 @@ class SvmGeometry(NamedTuple):
         """Number of rows of a kind."""
         return int(np.count_nonzero(self.rows.kind == kind))
 
-    def to_frame(self) -> Any:
-        """A row for every training row, as a pandas frame, or a polars frame where pandas is not installed."""
-        return self.rows.to_frame()
+    def to_table(self) -> ResultTable:
+        """A row for every training row."""
+        return self.rows
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
     def __str__(self) -> str:
         against = "the rest" if self.negative is None else self.negative

@@ -28,6 +28,7 @@ from committee.bagging.bagging_estimators import BaggingClassifier
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.studies.folds import Mean, unfitted
 from committee.trees.decision_tree import DecisionTreeClassifier
 
@@ -110,9 +111,12 @@ class BaggingSimulation(NamedTuple):
             columns |= {f"{name}_error": errors.mean(axis=0), f"{name}_stderr": stderr_over_draws(errors)}
         return History(columns)
 
-    def to_frame(self) -> Any:
-        """`history` as a pandas frame, or a polars frame where pandas is not installed."""
-        return self.history.to_frame()
+    def to_table(self) -> ResultTable:
+        """`history`."""
+        return self.history
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def bagging_simulation(

@@ -30,7 +30,7 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
 from committee.base.validation import read_targets_classification, read_targets_regression
 from committee.data.generators import Simulation
-from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.studies.folds import Mean, rows_of, seeded
 from committee.theory.decomposition import Decomposition, Part, decompose_squared_error, decompose_zero_one
 
@@ -129,11 +129,14 @@ class BiasVariance(NamedTuple):
     def __str__(self) -> str:
         return self.verdict
 
-    def to_frame(self) -> Any:
-        """One line per part, as a pandas frame, or a polars frame where pandas is not installed."""
+    def to_table(self) -> ResultTable:
+        """One line per part."""
         means = [self.part(name) for name in self.names]
         columns = {"part": list(self.names), "value": [m.value for m in means], "stderr": [m.stderr for m in means]}
-        return History(columns).to_frame()
+        return ResultTable(columns)
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def bias_variance(

@@ -30,6 +30,7 @@ from committee.base.progress import progress
 from committee.base.rng import RandomState
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.data.samples import load_sample
 from committee.studies.folds import Fold, Mean, draw_folds, mean_over_folds, read_labels, rows_of, stderr, unfitted
 
@@ -113,9 +114,12 @@ class BoostingExperiment(NamedTuple):
         names = ("train_error", "train_stderr", "test_error", "test_stderr")
         return History({"round": self.rounds, **{name: getattr(self, name) for name in names}})
 
-    def to_frame(self) -> Any:
-        """`history` as a pandas frame, or a polars frame where pandas is not installed."""
-        return self.history.to_frame()
+    def to_table(self) -> ResultTable:
+        """`history`."""
+        return self.history
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 class FoldCurves(NamedTuple):

@@ -22,7 +22,7 @@ from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
-from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.studies.bootstrap_samples import (
     Floats,
     Rows,
@@ -116,16 +116,19 @@ class Bootstrap(NamedTuple):
     def intervals(self) -> dict[Kind, Interval]:
         return {kind: self.interval(kind) for kind in self.kinds}
 
-    def to_frame(self) -> Any:
+    def to_table(self) -> ResultTable:
         """One line per number of the statistic: value, bias, standard error, and every interval."""
         columns = {"value": self.value, "bias": self.bias, "stderr": self.stderr}
         for kind, interval in self.intervals.items():
             columns |= {f"{kind}_low": interval.low, f"{kind}_high": interval.high}
-        return History({name: np.ravel(values) for name, values in columns.items()}).to_frame()
+        return ResultTable({name: np.ravel(values) for name, values in columns.items()})
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
     def __str__(self) -> str:
         if np.ndim(self.value):
-            return f"{np.size(self.value)} numbers, {len(self.replicates)} resamples: see to_frame()"
+            return f"{np.size(self.value)} numbers, {len(self.replicates)} resamples: see to_table()"
         low, high = self.interval()
         return (
             f"{self.value:.4g}, bias {self.bias:+.2g}, standard error {self.stderr:.2g}, {100 * self.level:g} % "

@@ -44,7 +44,7 @@ from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
 from committee.base.validation import read_targets_regression
-from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.studies.folds import rows_of, seeded
 from committee.theory.intervals import Interval
 
@@ -68,9 +68,9 @@ class PredictionInterval(NamedTuple):
     level: float
     kind: str  # "normal", "residual" or "pairs"
 
-    def to_frame(self) -> Any:
-        """One line per new row, as a pandas frame, or a polars frame where pandas is not installed."""
-        return History(
+    def to_table(self) -> ResultTable:
+        """One line per new row."""
+        return ResultTable(
             {
                 "prediction": self.prediction,
                 "mean_low": self.mean.low,
@@ -78,7 +78,10 @@ class PredictionInterval(NamedTuple):
                 "new_low": self.new.low,
                 "new_high": self.new.high,
             }
-        ).to_frame()
+        )
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def polynomial_regression(degree: int) -> Any:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.base.progress import progress
 from committee.base.rng import member_seeds
 from committee.boosting.adaboost import AdaBoostClassifier
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.data.samples import load_sample
 from committee.forests.estimators import RandomForestClassifier
 from committee.studies.bagging_simulation import mean_over_draws
@@ -62,9 +63,12 @@ class Breiman2001(NamedTuple):
         errors = self.errors[name]
         return mean_over_draws(100.0 * (errors[METHODS.index(method)] - errors[METHODS.index(other)]))
 
-    def to_frame(self) -> Any:
-        """One line per set and method, as a pandas frame, or a polars frame where pandas is not installed."""
-        return errors_beside_published(self.errors, METHODS, TABLE, self.error).to_frame()
+    def to_table(self) -> ResultTable:
+        """One line per set and method."""
+        return errors_beside_published(self.errors, METHODS, TABLE, self.error)
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def breiman_2001(

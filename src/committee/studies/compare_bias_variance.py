@@ -22,7 +22,7 @@ from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
 from committee.boosting.gradient_boosting_estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.data.generators import Simulation
-from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.forests.estimators import RandomForestClassifier, RandomForestRegressor
 from committee.studies.bias_variance import (
     N_SETS,
@@ -82,8 +82,8 @@ class BiasVarianceComparison(NamedTuple):
     def __str__(self) -> str:
         return self.verdict
 
-    def to_frame(self) -> Any:
-        """One line per model, as a pandas frame, or a polars frame where pandas is not installed.
+    def to_table(self) -> ResultTable:
+        """One line per model.
 
         Parts with their standard errors, and their change against the model named in ``against``.
         """
@@ -96,7 +96,10 @@ class BiasVarianceComparison(NamedTuple):
         for part in ("bias", "variance", "error"):
             means = [self.difference(m, part) if m in self.against else Mean(np.nan, np.nan) for m in self.results]
             columns |= {f"{part}_change": [m.value for m in means], f"{part}_change_stderr": [m.stderr for m in means]}
-        return History(columns).to_frame()
+        return ResultTable(columns)
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def compare_bias_variance(

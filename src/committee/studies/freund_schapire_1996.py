@@ -9,7 +9,7 @@ the standard error of their mean is their standard deviation over sqrt(10), and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from committee.bagging.bagging_estimators import BaggingClassifier
 from committee.base.progress import progress
 from committee.boosting.adaboost_m1 import AdaBoostM1Classifier
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.data.samples import load_sample
 from committee.studies.bagging_simulation import mean_over_draws
 from committee.studies.folds import Mean, draw_folds, read_labels, unfitted
@@ -40,9 +41,12 @@ class FreundSchapire1996(NamedTuple):
         """Mean over the cross-validations, in %."""
         return mean_over_draws(100.0 * self.errors[name][METHODS.index(method)])
 
-    def to_frame(self) -> Any:
-        """One line per set and method, as a pandas frame, or a polars frame where pandas is not installed."""
-        return errors_beside_published(self.errors, METHODS, TABLE, self.error).to_frame()
+    def to_table(self) -> ResultTable:
+        """One line per set and method."""
+        return errors_beside_published(self.errors, METHODS, TABLE, self.error)
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def freund_schapire_1996(

@@ -30,7 +30,7 @@ from committee.boosting.adaboost_star import AdaBoostStarClassifier
 from committee.boosting.adaboost_theta import AdaBoostThetaClassifier
 from committee.boosting.arc_gv import ArcGVClassifier
 from committee.boosting.lpboost import LPBoostClassifier
-from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.data.samples import load_sample
 from committee.studies.folds import Fold, Mean, draw_folds, mean_over_folds, read_labels, rows_of, unfitted
 
@@ -82,13 +82,16 @@ class MarginMaximisation(NamedTuple):
             word = "the test error is worse" if excess.value > 0.0 else "the test error is better"
         return f"{widest} has a smallest margin larger by {gain:.4f} than {first}, and {word}: {excess} above"
 
-    def to_frame(self) -> Any:
-        """One line per booster, as a pandas frame, or a polars frame where pandas is not installed."""
+    def to_table(self) -> ResultTable:
+        """One line per booster."""
         columns: dict[str, Any] = {"booster": self.boosters, "n_members": self.n_members}
         for name in ("smallest_margin", "test_error", "excess"):
             means = [getattr(self, name)(booster) for booster in self.boosters]
             columns |= {name: [mean.value for mean in means], f"{name}_stderr": [mean.stderr for mean in means]}
-        return History(columns).to_frame()
+        return ResultTable(columns)
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
     def _place(self, booster: str) -> int:
         if booster not in self.boosters:
@@ -120,15 +123,18 @@ class ValidationChoice(NamedTuple):
             f"{self.difference}; {mean_over_folds(self.plain_errors)} with neither"
         )
 
-    def to_frame(self) -> Any:
-        """One line per choice, as a pandas frame, or a polars frame where pandas is not installed."""
+    def to_table(self) -> ResultTable:
+        """One line per choice."""
         means = [mean_over_folds(errors) for errors in (self.rounds_errors, self.theta_errors, self.plain_errors)]
-        return History({
+        return ResultTable({
             "chosen": ["rounds", "theta", "nothing"],
             "test_error": [mean.value for mean in means],
             "test_error_stderr": [mean.stderr for mean in means],
             "median_choice": [float(np.median(self.rounds)), float(np.median(self.thetas)), np.nan],
-        }).to_frame()  # fmt: skip
+        })  # fmt: skip
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def margin_maximisers(n_rounds: int = 1000, *, nu: float = 0.02, estimator: Any = None) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from committee.base.progress import progress
 from committee.base.rng import member_seeds
-from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.forests.estimators import RandomForestClassifier
 from committee.parts.judged_forest import JudgedForest
 from committee.parts.oob_permutation import oob_permutation
@@ -74,13 +74,16 @@ class RareClassImportances(NamedTuple):
             f"{self.importance('permutation, rare rows', 'noise').value:.0f}"
         )
 
-    def to_frame(self) -> Any:
-        """One line per kind, as a pandas frame, or a polars frame where pandas is not installed."""
+    def to_table(self) -> ResultTable:
+        """One line per kind."""
         columns: dict[str, list[Any]] = {"kind": list(KINDS)}
         for group in GROUPS:
             means = [self.importance(kind, group) for kind in KINDS]
             columns |= {group: [mean.value for mean in means], f"{group}_stderr": [mean.stderr for mean in means]}
-        return History(columns).to_frame()
+        return ResultTable(columns)
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 def make_rare_class(

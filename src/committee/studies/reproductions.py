@@ -13,6 +13,7 @@ import time
 from typing import Any, NamedTuple
 
 from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.studies.published import Claim, Outcome, OutcomeOf, Row
 
 ESL = "Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009"
@@ -41,11 +42,14 @@ class ReproductionResult(NamedTuple):
             "is_quick": self.is_quick,
         }  # fmt: skip
 
-    def to_frame(self) -> Any:
-        """One line per number, as a pandas frame, or a polars frame where pandas is not installed."""
+    def to_table(self) -> ResultTable:
+        """One line per number."""
         columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in self.rows] for name in Row._fields}
         columns["published"] = [math.nan if value is None else value for value in columns["published"]]
-        return History({**columns, "agrees": [row.agrees for row in self.rows]}).to_frame()
+        return ResultTable({**columns, "agrees": [row.agrees for row in self.rows]})
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
 
 class Reproduction(NamedTuple):

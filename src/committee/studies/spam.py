@@ -25,6 +25,7 @@ from committee.base.progress import progress
 from committee.base.rng import RandomState
 from committee.boosting.gradient_boosting_estimators import GradientBoostingClassifier
 from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.data.samples import load_sample
 from committee.forests.estimators import RandomForestClassifier
 from committee.studies.folds import Fold, Mean, draw_folds, mean_over_folds, read_labels, rows_of, stderr, unfitted
@@ -91,12 +92,12 @@ class SpamExperiment(NamedTuple):
         near = ", ".join(f"{name} {self.optimism(name)}" for name in order if name in self.oob_errors)
         return f"test errors {errors}; {word}; test minus out-of-bag error: {near or 'not measured'}"
 
-    def to_frame(self) -> Any:
-        """One line per model, as a pandas frame, or a polars frame where pandas is not installed."""
+    def to_table(self) -> ResultTable:
+        """One line per model."""
         missing = Mean(np.nan, np.nan)
         tests = [self.test_error(name) for name in self.models]
         oobs = [self.oob_error(name) if name in self.oob_errors else missing for name in self.models]
-        return History({
+        return ResultTable({
             "model": self.models,
             "n_trees": [self.test_errors[name].shape[2] for name in self.models],
             "test_error": [mean.value for mean in tests],
@@ -104,7 +105,10 @@ class SpamExperiment(NamedTuple):
             "oob_error": [mean.value for mean in oobs],
             "oob_error_stderr": [mean.stderr for mean in oobs],
             "book": [BOOK.get(name, np.nan) for name in self.models],
-        }).to_frame()  # fmt: skip
+        })  # fmt: skip
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
     def _is_sure(self, worse: str, better: str) -> bool:
         excess = self.excess(worse, better)

@@ -26,6 +26,7 @@ from committee.base.validation import (
     read_weights,
 )
 from committee.data.history import History
+from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.svm.cross_validation import ClassTask, Fold, Ground, NumberTask, Task, judge_kernel
 from committee.svm.kernel_functions import Gamma, Kernel, make_kernel, settle_gamma
 from committee.svm.scaling import fit_scaling, refuse_values
@@ -67,9 +68,12 @@ class Tuned(NamedTuple):
     grid: History  # a row for each cell, the columns of `Trial`
     fold_errors: Floats  # [cells, folds]
 
-    def to_frame(self) -> Any:
-        """The grid as a pandas frame, or a polars frame where pandas is not installed."""
-        return self.grid.to_frame()
+    def to_table(self) -> ResultTable:
+        """The grid."""
+        return self.grid
+
+    to_pandas = to_pandas
+    to_polars = to_polars
 
     def __str__(self) -> str:
         chosen = ", ".join(f"{name}={_short(value)}" for name, value in self.params.items())

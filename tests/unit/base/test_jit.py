@@ -31,7 +31,7 @@ def run_kernel(cache: Path) -> tuple[list[str], int, int]:
         text=True,
         check=True,
     )
-    assert result.stderr == ""
+    assert all("compiling its kernels" in line for line in result.stderr.splitlines())
     *order, hits, misses = result.stdout.split()
     return order, int(hits), int(misses)
 
@@ -89,6 +89,30 @@ def test_a_read_only_install_falls_back_to_other_places(monkeypatch, tmp_path):
             assert directory.parent == parent
         assert directory.stat().st_mode & 0o077 == 0
     jit.cache_directory.cache_clear()
+
+
+def run_with_cache(cache: Path, temporary: Path) -> str:
+    """What a process that needs two specialisations of a kernel prints to stderr."""
+    code = RUN + "\ndraw_order(np.uint64(7), np.empty(5, np.int32))"
+    environment = {**os.environ, "COMMITTEE_CACHE_DIR": str(cache), "TMPDIR": str(temporary)}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return run.stderr
+
+
+def test_compilation_is_announced_once_and_only_when_it_happens(tmp_path):
+    first = run_with_cache(tmp_path / "cache", tmp_path)
+    assert first.count("compiling its kernels") == 1
+    assert str(tmp_path / "cache") in first
+    assert "committee warmup" in first
+    assert run_with_cache(tmp_path / "cache", tmp_path) == ""
+
+
+def test_without_a_writable_cache_the_advice_is_another_and_nothing_stays_behind(tmp_path):
+    blocked, temporary = tmp_path / "file", tmp_path / "tmp"
+    blocked.write_text("")  # no directory can be made below a file, even by root
+    temporary.mkdir()
+    assert "set COMMITTEE_CACHE_DIR" in run_with_cache(blocked, temporary)
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_part_cannot_be_called_from_python():

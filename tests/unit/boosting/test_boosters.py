@@ -313,10 +313,10 @@ def test_verbose_shows_progress(pima, capsys):
 def test_history_as_a_frame(pima):
     X, y = pima
     history = AdaBoostClassifier(n_estimators=4).fit(X, y).history_
-    frame = history.to_frame()
+    frame = history.to_pandas()
     assert list(frame["round"]) == [1, 2, 3, 4]
     assert history.n_rounds == 4
-    with pytest.raises(AttributeError, match="no column 'egde'; it has round, error, edge"):
+    with pytest.raises(AttributeError, match="no column 'egde'; its columns are round, error, edge"):
         _ = history.egde
 
 

@@ -272,7 +272,7 @@ def test_the_table_and_the_pictures_of_the_gates() -> None:
     assert rows.leads_to.tolist() == ["gate 1", "gate 2", "expert 0", "expert 1", "expert 2", "expert 3"]
     np.testing.assert_allclose(rows.load[2:], model.load_)
     np.testing.assert_allclose(rows.load[:2], [model.load_[:2].sum(), model.load_[2:].sum()])
-    assert len(rows.to_frame()) == 6
+    assert len(rows.to_pandas()) == 6
     score = rows.intercept[:2] + x * rows['coef[the "x"]'][:2]  # the root decides between the halves of the leaves
     share = np.exp(score[:, 0]) / np.exp(score).sum(axis=1)
     np.testing.assert_allclose(share, model.gate_proba(frame)[:, :2].sum(axis=1), rtol=1e-9)

@@ -94,7 +94,7 @@ def test_evidence_of_a_fit() -> None:
     assert model.converged_ == (model.n_iter_ < 1000)
     n_parameters = 2 * 5 + 4
     assert model.bic_ == pytest.approx(-2.0 * model.log_likelihood_ + n_parameters * np.log(300))
-    assert len(history.to_frame()) == model.n_iter_
+    assert len(history.to_pandas()) == model.n_iter_
 
 
 def test_the_gate_may_see_other_columns_than_the_experts() -> None:

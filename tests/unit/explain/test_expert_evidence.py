@@ -54,7 +54,7 @@ def test_a_density_needs_no_target() -> None:
 def test_coefficients_as_a_table() -> None:
     frame = pd.DataFrame(X, columns=["a", "b"])
     model = MixtureOfExpertsRegressor(2, n_restarts=1, max_iter=50, random_state=0).fit(frame, Y)
-    table = expert_coefficients(model).to_frame()
+    table = expert_coefficients(model).to_pandas()
     own = table[(table.part == "expert") & (table.expert == 1)].set_index("column").value
     assert own.to_dict() == pytest.approx(
         {"a": model.coef_[1, 0], "b": model.coef_[1, 1], "intercept": model.intercept_[1], "noise": model.noise_[1]}
@@ -88,7 +88,7 @@ def test_who_answers_for_a_row_and_how() -> None:
     np.testing.assert_allclose(found.contributions.sum(axis=1) + MODEL.intercept_[found.expert], own, rtol=1e-9)
     known = row_answers(MODEL, X, Y)
     np.testing.assert_array_equal(known.expert, MODEL.responsibilities(X, Y).argmax(axis=1))
-    frame = found.to_frame()
+    frame = found.to_pandas()
     assert list(frame.columns) == ["expert", "share", "mixture", "by x[0]", "by x[1]"]
     assert len(frame) == 200
 
@@ -111,7 +111,7 @@ def test_experts_of_the_user_have_no_coefficients_but_a_gate() -> None:
     table = expert_coefficients(model)
     assert set(table.column[table.part == "expert"].tolist()) == {"noise"}
     assert row_answers(model, X).contributions is None
-    assert list(row_answers(model, X).to_frame().columns) == ["expert", "share", "mixture"]
+    assert list(row_answers(model, X).to_pandas().columns) == ["expert", "share", "mixture"]
 
 
 @pytest.mark.parametrize("look", [lambda m: expert_evidence(m, X), expert_coefficients, lambda m: row_answers(m, X)])

@@ -383,7 +383,7 @@ def test_a_frame_has_every_kind(backend: Any):
     glass = load_sample("glass", as_frame=True) if backend == "pandas" else load_sample("glass")
     forest = RandomForestClassifier(20, random_state=0).fit(glass.X, glass.y)
     found = forest_importances(forest, glass.X, glass.y, kinds=["impurity", "permutation"], random_state=0)
-    frame = found.to_frame(backend)
+    frame = getattr(found, f"to_{backend}")()
     columns = ["impurity", "impurity_raw", "impurity_se", "permutation", "permutation_raw", "permutation_se"]
     assert list(frame.columns) == ["feature", *columns]
     assert list(frame["impurity"]) == sorted(found.of("impurity").values.tolist(), reverse=True)

@@ -124,7 +124,7 @@ def test_a_tree_without_a_split_has_no_importances():
 def test_frames_have_the_most_important_first(backend, ozone):
     pytest.importorskip(backend)
     model = DecisionTreeRegressor(max_depth=4).fit(ozone.X, ozone.y)
-    frame = tree_importances(model).to_frame(backend)
+    frame = getattr(tree_importances(model), f"to_{backend}")()
     assert list(frame.columns) == ["feature", "importance", "raw"]
     assert next(iter(frame["feature"])) == "V8"
     assert list(frame["importance"]) == sorted(tree_importances(model).values.tolist(), reverse=True)
@@ -294,7 +294,7 @@ def test_a_weight_means_so_many_rows():
 def test_frame_of_falls(ozone):
     model = DecisionTreeRegressor(max_depth=4).fit(ozone.X, ozone.y)
     found = permutation_importances(model, ozone.X, ozone.y, random_state=0)
-    frame = found.to_frame()
+    frame = found.to_pandas()
     assert list(frame.columns) == ["feature", "importance", "mean", "se"]
     assert frame["feature"][0] == "V8"
     np.testing.assert_array_equal(frame["mean"], np.sort(found.mean)[::-1])

@@ -94,7 +94,7 @@ def test_neighbours_are_the_largest_parts():
     every = neighbours(forest, X, X[:9], k=400)  # more than have a part
     assert np.all((every.rows >= 0) == (every.weight > 0.0))
     np.testing.assert_allclose(every.weight.sum(axis=1), 1.0)
-    frame = every.to_frame()
+    frame = every.to_pandas()
     assert len(frame) == np.count_nonzero(parts)
     assert frame["weight"].sum() == pytest.approx(9.0)
 

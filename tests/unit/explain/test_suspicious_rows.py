@@ -149,7 +149,7 @@ def test_frame(backend: Any):
     data = noisy(0)
     model = AdaBoostClassifier(n_estimators=10).fit(data.X, data.y)
     found = suspicious_rows(model, data.X, data.y, n=7)
-    frame = found.to_frame(backend)
+    frame = getattr(found, f"to_{backend}")()
     assert type(frame).__module__.startswith(backend)
     assert list(frame.columns) == ["rows", "weight", "margin", "label", "suggested_label", "score"]
     assert list(frame["rows"]) == found.rows.tolist()

@@ -52,7 +52,7 @@ def test_margins_are_those_of_the_out_of_bag_shares():
     np.testing.assert_allclose(found.margin, own - others.max(axis=1))
     np.testing.assert_allclose(found.score, (1.0 - found.margin) / 2.0)
     np.testing.assert_array_equal(found.suggested_label, forest.classes_[others.argmax(axis=1)])
-    assert list(found.to_frame().columns) == ["rows", "weight", "margin", "label", "suggested_label", "score"]
+    assert list(found.to_pandas().columns) == ["rows", "weight", "margin", "label", "suggested_label", "score"]
 
 
 def test_new_rows_are_judged_by_all_trees():

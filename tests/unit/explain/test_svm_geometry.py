@@ -127,7 +127,7 @@ def test_frames_and_words() -> None:
     X, y = load_sample("sonar")[:2]
     frame = pd.DataFrame(X, columns=[f"band {f}" for f in range(X.shape[1])])
     found = svm_geometry(SVC().fit(frame, y), frame, pd.Series(y))
-    table = found.to_frame()
+    table = found.to_pandas()
     assert list(table.columns) == ["row", "label", "side", "decision", "distance", "slack", "alpha", "kind"]
     assert len(table) == len(y)
     assert f"{found.count('free')} free, {found.count('bounded')} bounded" in str(found)

@@ -62,7 +62,7 @@ def test_the_seed_decides_and_other_trees_take_part():
     ]
     np.testing.assert_array_equal(runs[0].mean_errors, runs[1].mean_errors)
     assert np.any(runs[0].mean_errors != runs[2].mean_errors)
-    assert list(runs[0].to_frame().columns) == ["n_trees", "vote_error", "vote_stderr", "mean_error", "mean_stderr"]
+    assert list(runs[0].to_pandas().columns) == ["n_trees", "vote_error", "vote_stderr", "mean_error", "mean_stderr"]
 
 
 def test_means_and_standard_errors_are_over_the_training_sets():

@@ -77,7 +77,7 @@ def test_b2_domingos_parts_of_a_coin():
     for name, value in wanted.items():
         part = found.part(name)
         assert abs(part.value - value) <= 4.0 * part.stderr + 1e-9, name
-    assert list(found.to_frame()["part"]) == list(found.names) == [
+    assert list(found.to_pandas()["part"]) == list(found.names) == [
         "error", "bias", "variance", "noise", "unbiased variance", "biased variance", "best error",
     ]  # fmt: skip
 
@@ -123,7 +123,7 @@ def test_labels_frames_and_samples_of_one_class():
     rows = found.decomposition.rows
     shares = wrong[:, rows].sum(axis=0) / (found.answers[:, rows] >= 0).sum(axis=0)
     assert found.error.value == pytest.approx(shares.mean())
-    assert list(found.to_frame()["part"]) == ["error", "bias", "variance", "unbiased variance", "biased variance"]
+    assert list(found.to_pandas()["part"]) == ["error", "bias", "variance", "unbiased variance", "biased variance"]
 
 
 @pytest.mark.parametrize("source", ["simulation", "table"])
@@ -159,7 +159,7 @@ def test_j4_bagging_lowers_variance_and_boosting_bias():
     change = found.difference("gradient boosting", "bias")
     assert change.value < -2.0 * change.stderr
     assert "gradient boosting against small tree: less bias" in str(found)
-    frame = found.to_frame()
+    frame = found.to_pandas()
     assert list(frame["model"]) == list(default_models("regression"))
     line = frame.set_index("model").loc["bagging"]
     assert line["bias_change"] == pytest.approx(line["bias"] - frame.set_index("model").loc["full tree", "bias"])

@@ -167,7 +167,7 @@ def test_history_and_frame():
     assert list(found.history) == ["round", "train_error", "train_stderr", "test_error", "test_stderr"]
     np.testing.assert_array_equal(found.history.test_error, found.test_errors.mean(axis=(0, 1)))
     pd = pytest.importorskip("pandas")
-    frame = found.to_frame()
+    frame = found.to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert frame["round"].tolist() == [1, 2, 3, 4, 5]
 

@@ -112,7 +112,7 @@ def test_estimators_attributes_predictions_scores_and_functions():
     )  # fmt: skip
     np.testing.assert_allclose(slopes.replicates, by_hand.replicates, rtol=1e-8)
     np.testing.assert_allclose(slopes.interval("BCa"), by_hand.interval("BCa"), rtol=1e-6)
-    assert slopes.to_frame().shape == (2, 3 + 2 * 4)
+    assert slopes.to_pandas().shape == (2, 3 + 2 * 4)
     at = bootstrap(model, X, y, at=X[:3], n_resamples=50, bca=False, random_state=0)
     assert at.replicates.shape == (50, 3)
     assert at.kinds == ("normal", "percentile", "basic")

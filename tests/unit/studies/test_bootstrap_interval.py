@@ -162,7 +162,7 @@ def test_any_regressor_has_intervals_and_threads_change_nothing():
         np.testing.assert_array_equal(one.new.low, two.new.low)
         assert np.all(one.new.width > one.mean.width)
         assert np.all(one.mean.width > 0.0)
-        assert list(one.to_frame().columns) == ["prediction", "mean_low", "mean_high", "new_low", "new_high"]
+        assert list(one.to_pandas().columns) == ["prediction", "mean_low", "mean_high", "new_low", "new_high"]
 
 
 def test_prediction_intervals_of_neighbours_are_not_too_narrow():

@@ -78,7 +78,7 @@ def test_verdict_compares_with_the_booster_of_the_largest_margin():
 
 def test_tables():
     pd = pytest.importorskip("pandas")
-    frame = study([[[0.1, 0.2, 0.3]], [[0.3, 0.2, 0.1]]], [[[0.1, 0.1, 0.1]], [[0.2, 0.2, 0.2]]]).to_frame()
+    frame = study([[[0.1, 0.2, 0.3]], [[0.3, 0.2, 0.1]]], [[[0.1, 0.1, 0.1]], [[0.2, 0.2, 0.2]]]).to_pandas()
     assert isinstance(frame, pd.DataFrame)
     assert frame["booster"].tolist() == ["AdaBoost", "arc-gv"]
     assert frame["smallest_margin"].tolist() == pytest.approx([0.1, 0.2])
@@ -108,7 +108,7 @@ def test_similar_or_not_is_said():
     same = ValidationChoice(*(np.array([[0.2, 0.3, 0.25]]),) * 3, np.array([[3, 9, 4]]), np.array([[0.0, 0.1, 0.1]]))
     assert same.verdict.startswith("similar: ")
     assert same._replace(theta_errors=same.theta_errors + 0.1).verdict.startswith("not similar: ")
-    frame = same.to_frame()
+    frame = same.to_pandas()
     assert frame["chosen"].tolist() == ["rounds", "theta", "nothing"]
     assert frame["median_choice"].tolist()[:2] == [4.0, 0.1]
 

@@ -32,7 +32,7 @@ def test_forests_of_breiman_are_judged_on_a_random_tenth() -> None:
         assert errors[1] == np.mean(best.predict(X[test]) != codes[test])
         trees = [np.mean(tree.predict(X[test]) != codes[test]) for tree in best.estimators_]
         assert errors[3] == np.mean(trees)
-    assert found.to_frame()["published"].tolist() == list(breiman_2001.TABLE["glass"])
+    assert found.to_pandas()["published"].tolist() == list(breiman_2001.TABLE["glass"])
     mean = found.error("glass", "one tree")
     both = found.errors["glass"][3]
     assert mean == pytest.approx((100 * both.mean(), 100 * abs(both[0] - both[1]) / 2))

@@ -61,7 +61,7 @@ def test_importances_are_those_of_explain():
 def test_table_and_errors():
     values = np.arange(24.0).reshape(4, 3, 2)
     found = RareClassImportances(values, np.zeros(2))
-    frame = found.to_frame()
+    frame = found.to_pandas()
     assert frame["kind"].tolist() == list(KINDS)
     assert frame["rare"].tolist() == [2.5, 8.5, 14.5, 20.5]
     assert frame["noise_stderr"].tolist() == [0.5] * 4

@@ -38,7 +38,7 @@ def test_every_reproduction_runs_compares_and_is_drawn(name: str, tmp_path: Path
     assert result.claims or any(one.published is not None for one in result.rows)
     assert np.isfinite([(one.obtained, one.stderr) for one in result.rows]).all()
     assert np.isfinite(result.curves.value).all()
-    assert len(result.to_frame()) == len(result.rows)
+    assert len(result.to_pandas()) == len(result.rows)
     told = json.loads(json.dumps(result.to_dict()))
     assert told["title"] == REPRODUCTIONS[name].title
     assert len(told["rows"]) == len(result.rows)

@@ -62,7 +62,7 @@ def test_differences_are_paired_over_the_folds():
     assert found.verdict.startswith("test errors forest 0.1100")
     assert "bagging above forest by 0.0200" in found.verdict
     assert "close above forest" not in found.verdict
-    frame = found.to_frame()
+    frame = found.to_pandas()
     assert frame["test_error"].tolist() == pytest.approx([0.13, 0.11, 0.11 + 0.001 / 3])
     assert frame["oob_error"].isna().tolist() == [True, False, True]
 

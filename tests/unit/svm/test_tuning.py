@@ -160,7 +160,7 @@ def test_defaults_cover_the_usual_gamma() -> None:
     assert found.fold_errors.shape == (len(PENALTIES) * len(FACTORS), 2)
     usual = 1.0 / (X.shape[1] * X.var())
     np.testing.assert_allclose(np.unique(found.grid.gamma), usual * np.array(FACTORS))
-    frame = found.to_frame()
+    frame = found.to_pandas()
     assert list(frame.columns) == list(found.grid)
     assert (frame["seconds"] > 0.0).all()
     assert str(found).endswith("on 2 folds")

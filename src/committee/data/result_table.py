@@ -1,0 +1,155 @@
+"""Result tables: named columns that print the same everywhere and convert to pandas or polars on request."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+MAX_PRINTED_ROWS = 20
+"""A longer table is printed with its first and last rows only."""
+
+
+class ResultTable(Mapping[str, NDArray[Any]]):
+    """Columns of equal length, read-only, also as attributes: ``table["error"]`` is ``table.error``.
+
+    A column may have several values per row (shape [n, k]); printed and converted, it becomes k columns.
+
+    >>> table = ResultTable({"name": ["tree", "forest", "SVM"], "error": [0.3, 0.125, 0.2]})
+    >>> print(table.sort("error").head(2))
+      name  error
+    forest  0.125
+       SVM    0.2
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> None:
+        self._columns = {name: np.array(values) for name, values in columns.items()}
+        for values in self._columns.values():
+            values.setflags(write=False)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._columns[name]
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        columns = self.__dict__.get("_columns", {})
+        if name in columns:
+            return columns[name]
+        raise AttributeError(f"{type(self).__name__} has no column {name!r}; its columns are {', '.join(columns)}.")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ResultTable):
+            return NotImplemented
+        return self.keys() == other.keys() and all(_is_equal(values, other[name]) for name, values in self.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._columns))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        """Number of columns, as of any mapping; `n_rows` counts the rows."""
+        return len(self._columns)
+
+    @property
+    def n_rows(self) -> int:
+        return len(next(iter(self._columns.values()), ()))
+
+    # --- parts of the table ------------------------------------------------------------------------------------------
+
+    def select(self, *names: str) -> Self:
+        """The columns of these names, in this order."""
+        return type(self)({name: self[name] for name in names})
+
+    def take(self, rows: ArrayLike) -> Self:
+        """The rows at these positions; negative ones count from the end."""
+        return type(self)({name: values[np.asarray(rows)] for name, values in self.items()})
+
+    def head(self, n: int = 5) -> Self:
+        """The first n rows."""
+        return self.take(np.arange(min(n, self.n_rows)))
+
+    def tail(self, n: int = 5) -> Self:
+        """The last n rows."""
+        return self.take(np.arange(max(0, self.n_rows - n), self.n_rows))
+
+    def sort(self, by: str, descending: bool = False) -> Self:
+        """Rows sorted by one column (stable; nan last)."""
+        values = self[by]
+        ranks = np.unique(values, return_inverse=True)[1]
+        return self.take(np.lexsort((-ranks if descending else ranks, values != values)))
+
+    # --- to other libraries ------------------------------------------------------------------------------------------
+
+    def to_pandas(self) -> Any:
+        """Convert to a `pandas.DataFrame` (pandas must be installed)."""
+        return _library("pandas", "to_polars()").DataFrame(self._flat())
+
+    def to_polars(self) -> Any:
+        """Convert to a `polars.DataFrame` (polars must be installed)."""
+        columns = {
+            name: values.tolist() if values.dtype.kind in "OU" else values for name, values in self._flat().items()
+        }
+        return _library("polars", "to_pandas()").DataFrame(columns)
+
+    def _flat(self) -> dict[str, NDArray[Any]]:
+        """Columns with one value per row."""
+        flat: dict[str, NDArray[Any]] = {}
+        for name, values in self._columns.items():
+            flat |= {name: values} if values.ndim == 1 else {f"{name}_{k}": part for k, part in enumerate(values.T)}
+        return flat
+
+    # --- as text -----------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self.n_rows} rows: {', '.join(self._columns)}"
+
+    def __str__(self) -> str:
+        n, half = self.n_rows, MAX_PRINTED_ROWS // 2
+        shown = np.arange(n) if n <= MAX_PRINTED_ROWS else np.r_[:half, n - half : n]
+        columns = [[name, *map(_cell, values[shown].tolist())] for name, values in self._flat().items()]
+        widths = [max(map(len, column)) for column in columns]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in zip(*columns, strict=True)
+        ]
+        if shown.size < n:
+            lines.insert(1 + half, f"... {n - shown.size} more rows ...")
+        return "\n".join(lines)
+
+
+class HasTable(Protocol):
+    """A result that can be shown as a table."""
+
+    def to_table(self) -> ResultTable: ...
+
+
+def to_pandas(self: HasTable) -> Any:
+    """Convert the table of this result to a `pandas.DataFrame`."""
+    return self.to_table().to_pandas()
+
+
+def to_polars(self: HasTable) -> Any:
+    """Convert the table of this result to a `polars.DataFrame`."""
+    return self.to_table().to_polars()
+
+
+def _library(name: str, other: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"to_{name}() needs {name}: run `pip install {name}`, use {other}, or read the columns by name."
+        ) from error
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _is_equal(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Equal, nan to nan; only numbers can be nan."""
+    return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")
