@@ -43,8 +43,8 @@ FORMAT_VERSION = 1
 MOST_SHOWN = 1000
 """Names and classes in the summary."""
 
-PACKED_ONLY = (".PackedTreeList", ".LostMembers")
-"""Classes that stand for members in prediction-only files."""
+PACKED_ONLY = ("PackedTreeList", "LostMembers")
+"""Classes that stand for members in prediction-only files; with NodeMeasures, in compact ones."""
 
 LONGEST_SHOWN = 500
 """Letters of a parameter in the summary."""
@@ -135,7 +135,8 @@ def save_model(
     text = json.dumps(state, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     if not encoder.foreign and not encoder.functions:  # what could not be read must not be written
         Decoder(parse_json(text), encoder.tensors, Allowed({}, ())).model()
-    is_packed = any(name.endswith(PACKED_ONLY) for name, _ in encoder.classes)  # read from such a file, say
+    names = {name.rpartition(".")[2] for name, _ in encoder.classes}
+    is_packed = not names.isdisjoint(PACKED_ONLY) and "NodeMeasures" not in names  # read from such a file, say
     summary = _summary(model, encoder, prediction_only or is_packed)
     texts = {
         "format": FORMAT,

@@ -37,6 +37,10 @@ GONE = (
 """Attributes of forests and of ensembles of trees that prediction does not need, or gets in another form."""
 
 
+WARM_START = ("_print", "_records", "_state")
+"""Attributes of forests, bagged trees and gradient boosting that only a warm start reads."""
+
+
 class LostMembers(Sequence[Any]):
     """So many members, which are not there."""
 
@@ -79,8 +83,8 @@ class MeasuredTree(Tree):
 
     def _refuse(self) -> NoReturn:
         raise PredictionOnlyError(
-            "The model was saved in its compact form: its trees keep weights and gains, but no impurities or numbers of "
-            "rows. Save it from Python with save_model(model, path) to keep everything."
+            "The model was saved in its compact form: its trees keep weights and gains, but no impurities or numbers "
+            "of rows. Save it from Python with save_model(model, path) to keep everything."
         )
 
     impurity = property(_refuse)  # type: ignore[assignment]
@@ -192,7 +196,7 @@ def _measured(tree: Tree, weight_ends: NDArray[np.int64], measures: NodeMeasures
     gain = np.zeros(tree.n_nodes)
     gain[first] = gains
     weight = weights if weights.size == tree.n_nodes else _summed(tree, weights)
-    return MeasuredTree(*tuple(tree)[:-4], impurity=tuple(tree)[-4], gain=gain, n_samples=tuple(tree)[-2], weight=weight)
+    return MeasuredTree._make(tree._replace(gain=gain, weight=weight))
 
 
 def _slice(values: NDArray[np.float64], ends: NDArray[np.int64], t: int) -> NDArray[np.float64]:
@@ -251,11 +255,13 @@ def keep_for_explanation(thing: Any, attributes: dict[str, Any]) -> dict[str, An
     trees, members = attributes.get("trees_"), attributes.get("members_")
     if isinstance(trees, list) and trees and all(type(tree) is Tree for tree in trees):
         packed = vars(thing)["packed_"]
-        return {**attributes, "packed_": packed, "trees_": PackedTreeList(packed, measure_nodes(trees))}
+        kept = {name: value for name, value in attributes.items() if name not in WARM_START}
+        return {**kept, "packed_": packed, "trees_": PackedTreeList(packed, measure_nodes(trees))}
     if "_combined" in attributes and isinstance(members, list):
-        return {**attributes, **_packed_members(members, attributes)}
+        packed = _packed_members(members, attributes)
+        return {**{name: value for name, value in attributes.items() if name not in WARM_START}, **packed}
     if isinstance(attributes.get("_packed"), PackedSum):
-        return {name: value for name, value in attributes.items() if name != "_state"}
+        return {name: value for name, value in attributes.items() if name not in WARM_START}
     return attributes
 
 
