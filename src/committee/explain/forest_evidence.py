@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.prediction_only import PredictionOnlyError
+from committee.data.prediction_only import PredictionOnlyError, kept_from_fit
 from committee.data.tree import Tree
 from committee.explain.forest_rows import ForestRows, check_forest, training_rows
 from committee.forests.forest import BaseForest
@@ -130,7 +130,8 @@ def _leaf_variances(forest: BaseForest, t: int, tree: Tree, rows: ForestRows) ->
     try:
         return np.maximum(tree.impurity, 0.0)
     except PredictionOnlyError:
-        leaf, weight = apply_tree(tree, rows.X), forest._sampler.weights(forest._seeds_[t])
+        sampler, seeds = kept_from_fit(forest, "_sampler"), kept_from_fit(forest, "_seeds_")
+        leaf, weight = apply_tree(tree, rows.X), sampler.weights(seeds[t])
         total = np.maximum(np.bincount(leaf, weight, tree.n_nodes), np.finfo(np.float64).tiny)
         deviation = rows.target - (np.bincount(leaf, weight * rows.target, tree.n_nodes) / total)[leaf]
         return np.bincount(leaf, weight * deviation**2, tree.n_nodes) / total

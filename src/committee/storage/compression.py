@@ -206,7 +206,7 @@ def read_sizes(text: str) -> Sizes:
 
 def restore(tensors: Mapping[str, NDArray[Any]], text: str) -> Restored:
     """The arrays and the description of the model. Sizes are checked before memory is allocated for them."""
-    _need(tensors.keys() == {DIRECTORY, DATA}, "it does not hold its directory and its data")
+    _need(set(tensors) == {DIRECTORY, DATA}, "it does not hold its directory and its data")
     _need(all(array.dtype == np.uint8 and array.ndim == 1 for array in tensors.values()), "its data are no bytes")
     sizes, data = read_sizes(text), tensors[DATA]
     n_listed = sizes.n_directory_bytes

@@ -37,7 +37,8 @@ MOST_UNFOLDED, ALWAYS = 50, 10_000
 N_PARTS = {
     "list": 1, "tuple": 1, "set": 1, "frozenset": 1, "dict": 2, "bunch": 2, "type": 1, "range": 3, "slice": 3,
     "named": 2, "object": 2, "array": 2, "constant": 3, "thin": 4, "record": 3, "nodes": 6, "text": 5,
-    "moments": 3, "objects": 3, "scalar": 2, "sparse": 5, "random": 2, "routing": 2, "loss": 2, "function": 1, "own_loss": 1, "foreign": 2,
+    "moments": 3, "objects": 3, "scalar": 2, "sparse": 5, "random": 2, "routing": 2, "loss": 2,
+    "function": 1, "own_loss": 1, "foreign": 2,
 }  # fmt: skip
 """The kinds of entries, and how many parts each has after its kind."""
 

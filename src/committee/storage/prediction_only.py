@@ -164,20 +164,22 @@ def measure_nodes(trees: Sequence[Tree]) -> NodeMeasures:
     """What a packed form of these trees keeps for explanations."""
     is_sum = all(np.array_equal(_summed(tree, tree.weight[tree.is_leaf]), tree.weight) for tree in trees)
     weights = [tree.weight[tree.is_leaf] if is_sum else tree.weight for tree in trees]
-    gains = [np.bincount(tree.feature[~tree.is_leaf], tree.gain[~tree.is_leaf])[_features(tree)] for tree in trees]
+    gains = [_gains(tree) for tree in trees]
     ends = np.cumsum([gain.size for gain in gains], dtype=np.int64)
     return NodeMeasures(np.concatenate(weights), np.concatenate(gains), ends)
 
 
-def _features(tree: Tree) -> NDArray[np.int32]:
-    return np.unique(tree.feature[~tree.is_leaf])
+def _gains(tree: Tree) -> NDArray[np.float64]:
+    """Of every feature that the tree uses, in their order; added up as importances add them."""
+    feature = tree.feature[~tree.is_leaf]
+    return np.bincount(feature, tree.gain[~tree.is_leaf]).astype(np.float64)[np.unique(feature)]
 
 
 def _summed(tree: Tree, of_leaf: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights of all nodes from those of the leaves."""
     weight = np.zeros(tree.n_nodes)
     weight[tree.is_leaf] = of_leaf
-    levels = [np.zeros(1, np.int64)]
+    levels: list[NDArray[np.integer]] = [np.zeros(1, np.int64)]
     while levels[-1].size:
         inner = levels[-1][~tree.is_leaf[levels[-1]]]
         levels[-1] = inner
