@@ -109,10 +109,8 @@ def main() -> None:
             first = 0
             for row in measure(table, options.trees, Path(folder)):
                 first = row.n_bytes if row.form in ("not compressed", "joblib") else first
-                share = f"{100 * row.n_bytes / first:.1f} %"
-                print(
-                    f"| {row.table} | {row.model} | {row.form} | {row.n_bytes / 1e3:,.0f} | {share} | {row.load_ms:.0f} |"
-                )
+                sizes = f"{row.n_bytes / 1e3:,.0f} | {100 * row.n_bytes / first:.1f} %"
+                print(f"| {row.table} | {row.model} | {row.form} | {sizes} | {row.load_ms:.0f} |")
 
 
 if __name__ == "__main__":
