@@ -50,6 +50,7 @@ class Kind(NamedTuple):
     table: Literal["frame", "numbers"]
     target: Literal["numbers", "classes", "two classes", "many classes"]
     only: bool = False  # saved for prediction only
+    form: Literal["", "compressed", "compact", "compact, compressed"] = ""
 
     def data(self) -> tuple[Any, NDArray[Any]]:
         """The rows and targets that it is fitted on."""
@@ -102,6 +103,15 @@ KINDS = (
     Kind("hierarchical mixture", "HierarchicalMixtureOfExpertsRegressor", SHORT, "numbers", "numbers"),
     Kind("sparsely gated mixture", "SparselyGatedMixtureRegressor",
          {"n_experts": 4, "hidden_units": 4, "max_iter": 5, "random_state": 0}, "numbers", "numbers"),
+    Kind("forest with categories, compact", "RandomForestRegressor", FEW, "frame", "numbers", False,
+         "compact, compressed"),
+    Kind("bagging, compact", "BaggingClassifier", {**FEW, "max_features": 0.7}, "frame", "classes", False,
+         "compact, compressed"),
+    Kind("bagging, compact, not compressed", "BaggingRegressor", FEW, "numbers", "numbers", False, "compact"),
+    Kind("forest of many classes, compressed", "RandomForestClassifier", FEW, "numbers", "many classes", False,
+         "compressed"),
+    Kind("gradient boosting, compressed", "GradientBoostingClassifier", ROUNDS, "numbers", "classes", False,
+         "compressed"),
     Kind("online boosting", "OnlineBoostingClassifier", {"random_state": 0}, "numbers", "classes"),
 )  # fmt: skip
 
@@ -111,7 +121,13 @@ def write_models(directory: Path) -> None:
     from committee.storage import save_model
 
     for i, kind in enumerate(KINDS):
-        save_model(kind.fit(), directory / f"{i}.committee", prediction_only=kind.only)
+        save_model(
+            kind.fit(),
+            directory / f"{i}.committee",
+            prediction_only=kind.only,
+            compact="compact" in kind.form,
+            compress="compressed" in kind.form,
+        )
 
 
 # --- files in pieces --------------------------------------------------------------------------------------------------
@@ -128,10 +144,46 @@ class Pieces(NamedTuple):
         length = int.from_bytes(data[:8], "little")
         listed = json.loads(data[8 : 8 + length])
         texts, rest = listed.pop("__metadata__"), data[8 + length :]
-        return cls(texts, {name: _piece(entry, rest) for name, entry in listed.items()})
+        pieces = cls(texts, {name: _piece(entry, rest) for name, entry in listed.items()})
+        return pieces.restored() if "compression" in texts else pieces
+
+    def restored(self) -> Pieces:
+        """Of a compressed file, the arrays and the state that it holds."""
+        from committee.storage.compression import restore
+        from committee.storage.container import NAMES
+
+        stored = {name: np.frombuffer(content, np.uint8) for name, (_, _, content) in self.arrays.items()}
+        found = restore(stored, self.texts["compression"])
+        arrays = {
+            name: (NAMES[array.dtype], list(array.shape), array.tobytes()) for name, array in found.tensors.items()
+        }
+        return Pieces({**self.texts, "state": found.state}, arrays)
+
+    def compressed(self) -> Pieces:
+        """Compressed again; as it is if an array has not the bytes of its shape any more."""
+        from committee.storage.compression import compress
+        from committee.storage.container import DTYPES
+
+        texts = {name: text for name, text in self.texts.items() if name != "compression"}
+        try:
+            tensors = {
+                name: np.frombuffer(content, DTYPES[dtype]).reshape(shape)
+                for name, (dtype, shape, content) in self.arrays.items()
+            }
+        except ValueError:
+            return Pieces(texts, self.arrays)
+        packed = compress(tensors, self.texts["state"])
+        assert packed is not None
+        arrays = {name: ("U8", list(array.shape), array.tobytes()) for name, array in packed.tensors.items()}
+        return Pieces({**texts, "state": "", "compression": packed.text}, arrays)
 
     def join(self) -> bytes:
-        """A file with digests that are right again."""
+        """A file with digests that are right again, compressed if it was."""
+        is_restored = "compression" in self.texts and "compressed.data" not in self.arrays
+        return (self.compressed() if is_restored else self).stored()
+
+    def stored(self) -> bytes:
+        """These arrays in a file."""
         from committee.storage.container import Tensor, header_digest
 
         directory: dict[str, Any] = {}
@@ -287,8 +339,41 @@ def change_text(data: bytes, rng: Generator) -> bytes:
     return pieces.join()
 
 
+def change_compression(data: bytes, rng: Generator) -> bytes:
+    """The directory, the sizes or the data of a compressed file; the shapes of any other."""
+    import zlib
+
+    length = int.from_bytes(data[:8], "little")
+    listed = json.loads(data[8 : 8 + length])
+    texts = listed.pop("__metadata__")
+    if "compression" not in texts:
+        return change_shapes(data, rng)
+    pieces = Pieces(texts, {name: _piece(entry, data[8 + length :]) for name, entry in listed.items()})
+    sizes, choice = json.loads(texts["compression"]), rng.integers(4)
+    if choice == 0:
+        name = str(rng.choice(list(sizes)))
+        sizes[name] = _other(sizes[name], sizes, rng)
+    elif choice == 1:
+        content = bytearray(pieces.arrays["compressed.data"][2])
+        for place in rng.integers(0, len(content), rng.integers(1, 4)):
+            content[place] = int(rng.integers(256))
+        pieces.arrays["compressed.data"] = ("U8", [len(content)], bytes(content))
+    else:
+        inside = json.loads(zlib.decompress(pieces.arrays["compressed.directory"][2]))
+        holder, place = _somewhere(inside["groups"], rng)
+        if place is not None:
+            holder[place] = _other(holder[place], inside, rng)
+        text = json.dumps(inside).encode()
+        sizes["n_directory_bytes"] = len(text)
+        small = zlib.compress(text)
+        pieces.arrays["compressed.directory"] = ("U8", [len(small)], small)
+    pieces.texts["compression"] = json.dumps(sizes)
+    return pieces.stored()
+
+
 MUTATIONS: tuple[Callable[[bytes, Generator], bytes], ...] = (
     flip_bits, cut, change_numbers, change_numbers, change_shapes, change_state, change_state, change_text,
+    change_compression,
 )  # fmt: skip
 
 

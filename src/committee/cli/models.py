@@ -57,8 +57,8 @@ class KnownModel(NamedTuple):
 
 
 def write_model(path: Path, model: Any, facts: ModelFacts) -> None:
-    """The model and its facts into one file, whole or not at all."""
-    save_model(model, path, metadata={"table": facts.to_json(), TRAINING_ROWS: facts.training_rows})
+    """Write the compact form of the model and its facts into one file, whole or not at all."""
+    save_model(model, path, compact=True, metadata={"table": facts.to_json(), TRAINING_ROWS: facts.training_rows})
 
 
 def read_model(path: str) -> KnownModel:

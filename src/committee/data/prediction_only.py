@@ -16,7 +16,8 @@ def kept_from_fit(model: Any, name: str) -> Any:
     """What the fit left under this private name."""
     if name not in vars(model):
         raise PredictionOnlyError(
-            f"The {type(model).__name__} was saved for prediction only: what its fit drew and measured is gone, and it "
-            "cannot go on. Load a model that was saved whole, or fit it anew (warm_start=False)."
+            f"The {type(model).__name__} was saved for prediction only or in its compact form, without what its fit "
+            "drew and measured: it cannot be fitted further. Load a model that was saved whole, or fit a new one "
+            "(warm_start=False)."
         )
     return vars(model)[name]

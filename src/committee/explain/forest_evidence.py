@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.data.prediction_only import PredictionOnlyError, kept_from_fit
+from committee.data.tree import Tree
 from committee.explain.forest_rows import ForestRows, check_forest, training_rows
 from committee.forests.forest import BaseForest
 from committee.parts.traversing import apply_tree
@@ -109,7 +111,7 @@ def forest_evidence(forest: BaseForest, X: Any, y: Any, *, max_rows: int = 20_00
 
 
 def _unseen_answers(forest: BaseForest, rows: ForestRows, looked_at: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Answers [trees, rows, k] of trees to rows they did not see, nan elsewhere, and the impurities of the leaves."""
+    """Predictions [trees, rows, k] of trees for rows they did not see, nan elsewhere, and variances in regression."""
     k = forest.trees_[0].value.shape[1]
     answers = np.full((len(forest.trees_), looked_at.size, k), np.nan)
     spread = np.full(answers.shape[:2], np.nan)
@@ -118,5 +120,18 @@ def _unseen_answers(forest: BaseForest, rows: ForestRows, looked_at: NDArray[np.
         is_unseen = np.isin(looked_at, forest.out_of_bag_(t), assume_unique=True)
         leaf = apply_tree(tree, table[is_unseen])
         answers[t, is_unseen] = tree.value[leaf]
-        spread[t, is_unseen] = np.maximum(tree.impurity[leaf], 0.0)
+        if not rows.n_classes:
+            spread[t, is_unseen] = _leaf_variances(forest, t, tree, rows)[leaf]
     return answers, spread
+
+
+def _leaf_variances(forest: BaseForest, t: int, tree: Tree, rows: ForestRows) -> Floats:
+    """Variance of the target in every leaf: the tree's impurity, or measured again if the tree keeps none."""
+    try:
+        return np.maximum(tree.impurity, 0.0)
+    except PredictionOnlyError:
+        sampler, seeds = kept_from_fit(forest, "_sampler"), kept_from_fit(forest, "_seeds_")
+        leaf, weight = apply_tree(tree, rows.X), sampler.weights(seeds[t])
+        total = np.maximum(np.bincount(leaf, weight, tree.n_nodes), np.finfo(np.float64).tiny)
+        deviation = rows.target - (np.bincount(leaf, weight * rows.target, tree.n_nodes) / total)[leaf]
+        return np.bincount(leaf, weight * deviation**2, tree.n_nodes) / total

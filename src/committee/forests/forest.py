@@ -274,7 +274,7 @@ class BaseForest(BaseEstimator):
             raise ValueError(
                 f"warm_start=True goes on with the same rows: the earlier fit had {n_before}, X has {len(rows.X)}."
             )
-        if self._fingerprint(rows) != self._print:
+        if self._fingerprint(rows) != kept_from_fit(self, "_print"):
             raise ValueError(
                 "warm_start=True goes on with the same rows and samples: X, y, the weights, bootstrap or max_samples "
                 "are others than in the earlier fit. Fit a new forest, or set warm_start=False."

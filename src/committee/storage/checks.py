@@ -98,8 +98,34 @@ def _check_lost(members: Any) -> None:
 
 
 def _check_tree_list(trees: Any) -> None:
-    is_packed = vars(trees).keys() == {"packed"} and isinstance(trees.packed, PackedForest)
+    own = vars(trees)
+    is_packed = {"packed"} <= own.keys() <= {"packed", "measures"} and isinstance(own["packed"], PackedForest)
     need(is_packed, "a packed forest is missing")
+    measures: Any = own.setdefault("measures", None)
+    if measures is None:
+        return
+    need(type(measures).__name__ == "NodeMeasures", "the weights of a packed forest are missing")
+    nodes, weight, ends = trees.packed.nodes, measures.weight, measures.gain_ends
+    n_leaves = np.count_nonzero(nodes["left"] == np.arange(len(nodes)))
+    is_sound = weight.shape in ((n_leaves,), (len(nodes),)) and np.all(np.isfinite(weight)) and np.all(weight >= 0.0)
+    need(is_sound, "the weights of a packed forest are not those of its nodes")
+    is_sound = ends.shape == (trees.packed.n_trees,) and measures.gain.shape == (ends[-1],) and ends[0] >= 0
+    need(is_sound and np.all(np.diff(ends) >= 0), "the gains of a packed forest are not those of its trees")
+    need(np.all(np.isfinite(measures.gain)), "a gain of a packed forest is not finite")
+
+
+def _check_members(members: Any) -> None:
+    own = vars(members)
+    trees, features = own.get("trees"), own.get("features")
+    is_sound = own.keys() == {"trees", "features"} and type(trees).__name__ == "PackedTreeList"
+    need(is_sound, "the packed members of a model are missing")
+    if features is None:
+        return
+    is_sound = isinstance(features, list) and len(features) == trees.packed.n_trees
+    need(is_sound, "packed members have other numbers of trees and features")
+    for one in features:
+        is_list = isinstance(one, np.ndarray) and one.dtype == np.int64 and one.ndim == 1
+        need(is_list and np.all(np.diff(one) >= 0), "the features of a tree are not in order")
 
 
 def _check_places(places: Any) -> None:
@@ -146,6 +172,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "committee.parts.row_samples.Sampler": _check_sampler,
     "committee.parts.tree_scores.PackedSum": _check_sum,
     "committee.storage.prediction_only.LostMembers": _check_lost,
+    "committee.storage.prediction_only.PackedMembers": _check_members,
     "committee.storage.prediction_only.PackedTreeList": _check_tree_list,
     "committee.svm.nystroem.NystroemMap": check_landmarks,
     "committee.trees.view.TreeView": _check_view,

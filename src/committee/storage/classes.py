@@ -34,6 +34,7 @@ PLAIN = (
     "committee.parts.prequential.Prequential",
     "committee.parts.tree_scores.PackedSum",
     "committee.storage.prediction_only.LostMembers",
+    "committee.storage.prediction_only.PackedMembers",
     "committee.storage.prediction_only.PackedTreeList",
     "committee.trees.view.TreeView",
 )

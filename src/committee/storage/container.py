@@ -38,7 +38,7 @@ NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 LONGEST_DIRECTORY = 100_000_000
 """Bytes; the limit of safetensors."""
 
-MOST_DIMENSIONS = 32
+MAX_DIMENSIONS = 32
 BLOCK = 1 << 24
 ALIGNMENT = 64
 
@@ -186,7 +186,7 @@ def _read_entry(name: str, entry: Any) -> Tensor:
     dtype, shape, place = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ModelFileError(f"The array {name!r:.80} has the unknown dtype {dtype!r:.40}.")
-    for numbers, n in ((shape, MOST_DIMENSIONS), (place, 2)):
+    for numbers, n in ((shape, MAX_DIMENSIONS), (place, 2)):
         if not isinstance(numbers, list) or len(numbers) > n or not all(is_count(number) for number in numbers):
             raise ModelFileError(f"The shape or the place of the array {name!r:.80} is not what it must be.")
     if len(place) != 2 or math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize != place[1] - place[0]:

@@ -36,8 +36,9 @@ MOST_UNFOLDED, ALWAYS = 50, 10_000
 
 N_PARTS = {
     "list": 1, "tuple": 1, "set": 1, "frozenset": 1, "dict": 2, "bunch": 2, "type": 1, "range": 3, "slice": 3,
-    "named": 2, "object": 2, "array": 2, "constant": 3, "thin": 4, "record": 3, "text": 5, "moments": 3, "objects": 3,
-    "scalar": 2, "sparse": 5, "random": 2, "routing": 2, "loss": 2, "function": 1, "own_loss": 1, "foreign": 2,
+    "named": 2, "object": 2, "array": 2, "constant": 3, "thin": 4, "record": 3, "nodes": 6, "text": 5,
+    "moments": 3, "objects": 3, "scalar": 2, "sparse": 5, "random": 2, "routing": 2, "loss": 2,
+    "function": 1, "own_loss": 1, "foreign": 2,
 }  # fmt: skip
 """The kinds of entries, and how many parts each has after its kind."""
 
@@ -247,6 +248,23 @@ class Decoder:
         words = self._tensor(tensor, "<u8")
         _need(words.ndim == 2 and words.shape[1] * 8 == known[name].itemsize, "records of an array have another size")
         return _laid_out(words.reshape(-1).view(known[name]), layout)
+
+    def make_nodes(self, n: Any, *parts: Any) -> NDArray[Any]:
+        dtypes = ("|u1", "<f8", "<i4", "<i4")
+        bits, threshold, feature, step = (self._tensor(*part) for part in zip(parts[:4], dtypes, strict=True))
+        is_sound = bits.ndim == threshold.ndim == 1 and is_count(n, 2**31 - 1) and -(-n // 8) == bits.size
+        _need(is_sound, "packed nodes are not what they must be")
+        is_leaf = np.unpackbits(bits, count=n).view(np.bool_)
+        inner = np.flatnonzero(~is_leaf)
+        is_sound = threshold.shape == feature.shape == step.shape == inner.shape
+        _need(is_sound, "packed nodes have another number of splits")
+        nodes = np.empty(n, records()["PACKED"])
+        nodes["threshold"], nodes["feature"], nodes["left"] = np.inf, -1, np.arange(n)
+        nodes["threshold"][inner], nodes["feature"][inner] = threshold, feature
+        left = inner + step
+        _need(np.all((left > inner) & (left < n)), "a child of packed nodes lies outside them")
+        nodes["left"][inner] = left
+        return _laid_out(nodes, parts[4])
 
     def make_text(self, width: Any, shape: Any, tensor: Any, ends: Any, layout: Any) -> NDArray[Any]:
         text, end = self._tensor(tensor, "|u1"), self._tensor(ends, "<i8")

@@ -16,6 +16,7 @@ is one thing again after reading. Entries:
     constant                       [kind, dtype, hex digits of the number, shape]      the same number everywhere
     thin                           [kind, shape, tensor of bits, tensor of numbers, layout]    few numbers among zeros
     record                         [kind, name of the dtype, tensor, layout]
+    nodes                          [kind, number, is leaf (bits), thresholds, features, steps to the left child, layout]
     text                           [kind, width, shape, tensor of UTF-8, tensor of ends, layout]
     moments                        [kind, dtype, tensor, layout]               datetime64, timedelta64
     objects                        [kind, shape, [value, ...], layout]
@@ -35,7 +36,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ SHORTEST_THIN, LARGEST_SHARE = 1024, 0.5
 class Encoder:
     """Collects the table and the arrays of one model."""
 
-    def __init__(self, takes_foreign: bool = False, slim: Slim | None = None) -> None:
+    def __init__(self, takes_foreign: bool = False, slim: Slim | None = None, is_mapped: bool = False) -> None:
         self.table: list[list[Any]] = []
         self.classes: dict[tuple[str, tuple[str, ...]], int] = {}
         self.tensors: dict[str, NDArray[Any]] = {}
@@ -81,6 +82,7 @@ class Encoder:
         self._alive: list[Any] = []  # else the id of a thing that is gone could come again
         self._owners: list[Any] = []  # the objects around the one being encoded
         self._takes_foreign, self._slim = takes_foreign, slim
+        self._is_mapped = is_mapped  # arrays are stored as kernels want them, not as they are smallest
 
     def state(self, model: Any) -> dict[str, Any]:
         """All of the model but its arrays."""
@@ -206,8 +208,8 @@ class Encoder:
         raise UnstorableError(f"{path} is an array of {array.dtype}, which a model file cannot hold.")
 
     def _thin(self, array: NDArray[Any], path: str, layout: str) -> list[Any] | None:
-        """Class distributions of trees are mostly zeros; not in prediction-only files, whose arrays are mapped."""
-        if self._slim is not None or array.dtype != np.float64 or array.ndim != 2 or array.size < SHORTEST_THIN:
+        """Store an array without its zeros if it has many, as the class distributions of trees do."""
+        if self._is_mapped or array.dtype != np.float64 or array.ndim != 2 or array.size < SHORTEST_THIN:
             return None
         is_number = np.ascontiguousarray(array).view(np.uint64) != 0  # the bits: -0.0 is kept
         if np.count_nonzero(is_number) > LARGEST_SHARE * array.size:
@@ -226,6 +228,10 @@ class Encoder:
         name = next((name for name, dtype in records().items() if dtype == array.dtype), None)
         if name is None or array.ndim != 1:
             raise UnstorableError(f"{path} is an array of the records {array.dtype}, which a model file cannot hold.")
+        split = None if self._is_mapped else split_nodes(array)
+        if split is not None:
+            tensors = [self._tensor(part, f"{path}.{field}") for field, part in split._asdict().items()]
+            return ["nodes", len(array), *tensors, layout]
         words = np.ascontiguousarray(array).view(np.uint64).reshape(len(array), array.dtype.itemsize // 8)
         return ["record", name, self._tensor(words, path), layout]
 
@@ -283,6 +289,26 @@ class Encoder:
         name = f"{thing.__module__}.{thing.__qualname__}"
         self.functions.append(name)
         return ["function", name]
+
+
+class SplitNodes(NamedTuple):
+    """Packed nodes field by field, of leaves nothing but that they are leaves."""
+
+    is_leaf: NDArray[np.uint8]  # bits
+    threshold: NDArray[np.float64]  # [inner nodes]
+    feature: NDArray[np.int32]  # [inner nodes]
+    step: NDArray[np.int32]  # [inner nodes], from the node to its left child
+
+
+def split_nodes(nodes: NDArray[np.void]) -> SplitNodes | None:
+    """The fields of packed nodes (parts/traversing.py); None if a leaf is not like all others."""
+    index = np.arange(len(nodes))
+    is_leaf = nodes["left"] == index
+    leaf, inner = nodes[is_leaf], nodes[~is_leaf]
+    if not (np.all(leaf["threshold"] == np.inf) and np.all(leaf["feature"] == -1)):
+        return None
+    step = (inner["left"] - index[~is_leaf]).astype(np.int32)
+    return SplitNodes(np.packbits(is_leaf), inner["threshold"].copy(), inner["feature"].copy(), step)
 
 
 def _refuse_rare_kinds(known: Categories) -> None:

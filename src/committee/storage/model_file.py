@@ -5,7 +5,8 @@ A model file is a safetensors file (container.py). Its texts are
     format            "committee model"
     format_version    the number of the format, for all versions
     summary           JSON: what the model is, for people and for `inspect_model`
-    state             JSON: all of the model but its arrays (encoding.py)
+    state             JSON: all of the model but its arrays (encoding.py); in a compressed file it is with the arrays
+    compression       JSON: the sizes that a compressed file takes when it is read (compression.py)
     notes             JSON: texts that whoever saved the model put in, by name
 
 No code is in it and none is run to read it, and nothing is used before it was checked (decoding.py, checks.py).
@@ -27,11 +28,13 @@ from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from committee.storage.annotations import check_fields
+from committee.storage.compression import COMPRESSION, read_sizes, restore
+from committee.storage.compression import compress as compress_model
 from committee.storage.container import Header, parse_json, read_header, read_tensors, write_container
 from committee.storage.decoding import Allowed, Decoder
 from committee.storage.encoding import Encoder
 from committee.storage.errors import ModelFileError, UnstorableError
-from committee.storage.prediction_only import keep_for_prediction
+from committee.storage.prediction_only import keep_for_explanation, keep_for_prediction
 from committee.storage.trial import answers_a_row, can_be_tried, try_out
 
 FORMAT = "committee model"
@@ -40,8 +43,8 @@ FORMAT_VERSION = 1
 MOST_SHOWN = 1000
 """Names and classes in the summary."""
 
-PACKED_ONLY = (".PackedTreeList", ".LostMembers")
-"""Classes that stand for members in prediction-only files."""
+PACKED_ONLY = ("PackedTreeList", "LostMembers")
+"""Classes that stand for members in prediction-only files; with NodeMeasures, in compact ones."""
 
 LONGEST_SHOWN = 500
 """Letters of a parameter in the summary."""
@@ -88,6 +91,8 @@ def save_model(
     path: str | os.PathLike[str],
     *,
     prediction_only: bool = False,
+    compact: bool = False,
+    compress: bool = True,
     foreign: bool = False,
     metadata: Mapping[str, str] | None = None,
 ) -> ModelInfo:
@@ -99,7 +104,12 @@ def save_model(
         Its members may be estimators of committee, or those estimators of scikit-learn that hold only arrays
         (``committee.storage.classes.SKLEARN``).
     path : the file; an older file of this name is replaced when the new one is complete
-    prediction_only : keep of trees what answers, without what was measured at their nodes and what a warm start needs
+    prediction_only : keep only what predicts; of trees neither what was measured at their nodes nor what a warm start
+        needs
+    compact : keep what predicts, explains and reports, as the command does: forests and bagged trees in their packed
+        form with the weights of their nodes, boosters without what a warm start needs
+    compress : compress the arrays, losing no bit; without it the file is larger, but ``load_model(path, mmap=True)``
+        can map the arrays into memory
     foreign : let members of any other class in by way of skops; reading them needs ``trusted``
     metadata : texts to keep beside the model, by name; `inspect_model` gives them back
 
@@ -117,12 +127,16 @@ def save_model(
         raise UnstorableError(f"save_model takes a fitted estimator, not a {type(model).__name__}.")
     check_is_fitted(model)
     _check_metadata(metadata or {})
-    encoder = Encoder(foreign, keep_for_prediction if prediction_only else None)
+    if prediction_only and compact:
+        raise ValueError("prediction_only=True keeps less than compact=True: pass one of them.")
+    slim = keep_for_prediction if prediction_only else keep_for_explanation if compact else None
+    encoder = Encoder(foreign, slim, is_mapped=slim is not None and not compress)
     state = encoder.state(model)
     text = json.dumps(state, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     if not encoder.foreign and not encoder.functions:  # what could not be read must not be written
         Decoder(parse_json(text), encoder.tensors, Allowed({}, ())).model()
-    is_packed = any(name.endswith(PACKED_ONLY) for name, _ in encoder.classes)  # read from such a file, say
+    names = {name.rpartition(".")[2] for name, _ in encoder.classes}
+    is_packed = not names.isdisjoint(PACKED_ONLY) and "NodeMeasures" not in names  # read from such a file, say
     summary = _summary(model, encoder, prediction_only or is_packed)
     texts = {
         "format": FORMAT,
@@ -131,7 +145,11 @@ def save_model(
         "state": text,
         "notes": json.dumps(dict(metadata or {}), ensure_ascii=True, separators=(",", ":")),
     }
-    write_container(path, encoder.tensors, texts)
+    packed = compress_model(encoder.tensors, text) if compress else None
+    if packed is None:
+        write_container(path, encoder.tensors, texts)
+    else:
+        write_container(path, packed.tensors, {**texts, "state": "", COMPRESSION: packed.text})
     return inspect_model(path)
 
 
@@ -208,7 +226,8 @@ def load_model(
     Parameters
     ----------
     path : the file
-    mmap : map the arrays into memory instead of reading them: processes on one machine share them. The file must not
+    mmap : map the arrays into memory instead of reading them: processes on one machine share them. For files saved
+        with ``compress=False``; of others the arrays are read, with a warning. The file must not
         be changed in place while the model is in use; replacing it by `save_model` is safe.
     trusted : names of foreign classes that may be read by way of skops
     functions : the functions that the model was fitted with, such as a kernel or a loss of your own, by their names
@@ -217,6 +236,15 @@ def load_model(
         header = read_header(file)
         read = _reader(header)
         tensors = read_tensors(file, header, mmap)
+    if COMPRESSION in header.metadata:
+        tensors, state = restore(tensors, header.metadata[COMPRESSION])
+        header = header._replace(metadata={**header.metadata, "state": state})
+        if mmap:
+            warnings.warn(
+                f"The arrays of {path} are compressed: they were read into memory, not mapped. Save the model with "
+                "compress=False to map them.",
+                stacklevel=2,
+            )
     return read(header, tensors, Allowed(functions or {}, tuple(trusted)))
 
 
@@ -290,10 +318,12 @@ def inspect_model(path: str | os.PathLike[str]) -> ModelInfo:
         header = read_header(file)
     _reader(header)
     summary = _parse_summary(header)
+    compression = header.metadata.get(COMPRESSION)
+    sizes = None if compression is None else read_sizes(compression)
     values: dict[str, Any] = {
         "path": str(path),
         "n_bytes": header.data_begin + header.n_bytes,
-        "n_arrays": len(header.directory),
+        "n_arrays": len(header.directory) if sizes is None else sizes.n_arrays,
         "format_version": int(header.metadata["format_version"]),
         "data_sha256": header.metadata.get("data_sha256"),
         "metadata": parse_json(header.metadata.get("notes", "{}")),

@@ -413,3 +413,29 @@ def test_who_ran_out_of_time_is_told_what_to_do():
     assert listed("out of time") == ["a: out of time, b", "A longer --budget judges those that were out of time."]
     assert listed("failed") == ["a: failed, b"]
     assert listed("done") == []
+
+
+@pytest.mark.parametrize("method", ["random forest", "bagging", "gradient boosting"])
+def test_the_whole_command_works_on_a_compact_file(method: str, tmp_path: Path):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(250, 4))
+    frame = pl.DataFrame(X.round(3), schema=list("abcd")).with_columns(y=pl.Series(X[:, 0] + X[:, 1] * X[:, 2]))
+    table, model = tmp_path / "table.csv", tmp_path / "m.committee"
+    frame.write_csv(table)
+    made = run("fit", table, "--target", "y", "-m", method, "-o", model)
+    assert made.exit_code == 0, made.output
+    whole = tmp_path / "whole.committee"
+    read = read_model(str(model)).model
+    if method != "gradient boosting":
+        own = getattr(read, "trees_", getattr(read, "members_", None))
+        assert type(own).__name__ in ("PackedTreeList", "PackedMembers")
+    assert save_model(read, whole, compress=False).n_bytes > model.stat().st_size
+    wishes: list[tuple[str, ...]] = [("predict",), ("predict", "--interval", "0.9"), ("explain",), ("report",)]
+    if method != "gradient boosting":
+        wishes.append(("predict", "--votes"))
+    for command, *options in wishes:
+        output = ("-o", tmp_path / "r.html") if command == "report" else ()
+        result = run(command, model, table, *options, *output)
+        assert result.exit_code == 0, result.output
+    assert "prediction only" not in (tmp_path / "r.html").read_text()
+    assert run("inspect", model).exit_code == 0

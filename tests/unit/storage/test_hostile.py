@@ -32,7 +32,7 @@ def files() -> dict[str, bytes]:
         for kind in KINDS:
             if kind.name in WANTED:
                 path = Path(directory) / "m"
-                save_model(kind.fit(), path, prediction_only=kind.only)
+                save_model(kind.fit(), path, prediction_only=kind.only, compress=False)
                 made[kind.name] = path.read_bytes()
     return made
 
