@@ -121,7 +121,8 @@ def daily_rentals() -> Case:
     dates = pd.Timestamp("2021-01-01") + pd.to_timedelta(day, unit="D")
     frame = pd.DataFrame({
         "date": dates.strftime("%Y-%m-%d"), "month": dates.month, "weekday": day % 7,
-        "temperature": temperature.round(1), "humidity": rng.uniform(30, 95, day.size).round(), "rentals": rentals.round(),
+        "temperature": temperature.round(1), "humidity": rng.uniform(30, 95, day.size).round(),
+        "rentals": rentals.round(),
     })  # fmt: skip
     return Case("daily rentals", "time order, dates", "rentals", frame[:n_train], frame[n_train:], True)
 
@@ -198,7 +199,8 @@ def flights(is_regression: bool) -> Case:
     effect += rng.normal(0, 0.4, n_carriers)[carrier] + 0.09 * (hour - 12) + 0.3 * np.isin(month, (6, 7, 12))
     frame = pd.DataFrame({
         "month": month, "hour": hour, "carrier": [f"C{c:02d}" for c in carrier],
-        "origin": [f"A{a:03d}" for a in origin], "destination": [f"A{a:03d}" for a in destination], "distance": distance.round(),
+        "origin": [f"A{a:03d}" for a in origin], "destination": [f"A{a:03d}" for a in destination],
+        "distance": distance.round(),
     })  # fmt: skip
     if is_regression:
         frame["delay"] = (8 * effect + rng.gumbel(0, 12, n)).round(1)

@@ -97,7 +97,7 @@ def test_a_forgotten_fit_and_other_things_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_an_interrupt_leaves_the_old_file(error: type[BaseException], tmp_path: Path, monkeypatch: Any) -> None:
     model, path = committee.DecisionStump().fit(X, Y), tmp_path / "m"
-    save_model(model, path)
+    save_model(model, path, compress=False)
     before = path.read_bytes()
     blocks = container._blocks
     calls = []
@@ -110,7 +110,7 @@ def test_an_interrupt_leaves_the_old_file(error: type[BaseException], tmp_path: 
 
     monkeypatch.setattr(container, "_blocks", interrupted)
     with pytest.raises(error):
-        save_model(committee.DecisionTreeClassifier().fit(X, Y), path)
+        save_model(committee.DecisionTreeClassifier().fit(X, Y), path, compress=False)
     assert len(calls) == 21
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["m"]
