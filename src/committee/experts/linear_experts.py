@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.experts.em import part_way
-from committee.experts.weighted_grams import weighted_ridge
+from committee.experts.weighted_grams import scaled_slopes, weighted_ridge
 
 Floats = NDArray[np.float64]
 
@@ -60,15 +60,34 @@ class LinearExperts(NamedTuple):
         return -0.5 * (size / params.variance + self.variance_rows * np.log(params.variance))
 
     def m_step(
-        self, params: LinearParams, X: Floats, y: Floats, weights: Floats, at: Floats | None = None
+        self,
+        params: LinearParams,
+        X: Floats,
+        y: Floats,
+        weights: Floats,
+        at: Floats | None = None,
+        *,
+        exact: bool = False,
     ) -> LinearParams:
-        right = (weights * y) @ X
-        coef = weighted_ridge(X, weights, right, self.l2)
+        coef = weighted_ridge(X, weights, (weights * y) @ X, self.l2)
+        return LinearParams(coef, self._best_variance(params._replace(coef=coef), X, y, weights))
+
+    def _best_variance(self, params: LinearParams, X: Floats, y: Floats, weights: Floats) -> Floats:
+        """s^2 for these coefficients."""
+        coef = params.coef
         squares = np.einsum("kn,kn->k", weights, (coef @ X.T - y) ** 2)
         squares += self.l2 * np.einsum("kp,kp->k", coef, coef) + self.variance_rows * self.variance_scale
         load = weights.sum(axis=1) + self.variance_rows
         ratio = np.divide(squares, load, out=params.variance.copy(), where=load > 0.0)
-        return LinearParams(coef, np.maximum(ratio, SMALLEST_VARIANCE))
+        return np.maximum(ratio, SMALLEST_VARIANCE)
+
+    def scaled_gradient(self, params: LinearParams, X: Floats, y: Floats, weights: Floats) -> Floats:
+        """Of the coefficients, then of ln s^2 (gradient load/2 (best/s^2 - 1), curvature load/2), [K, p + 1]."""
+        slope = weights * (y - self.means(params, X))
+        of_coef = scaled_slopes(X, slope, weights, params.coef, self.l2) / np.sqrt(params.variance)[:, np.newaxis]
+        load = weights.sum(axis=1) + self.variance_rows
+        of_variance = np.sqrt(load / 2.0) * (self._best_variance(params, X, y, weights) / params.variance - 1.0)
+        return np.column_stack([of_coef, of_variance])
 
     def between(self, old: LinearParams, new: LinearParams, share: Floats) -> LinearParams:
         """Variances are averaged as logarithms."""
