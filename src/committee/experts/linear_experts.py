@@ -26,6 +26,9 @@ LOG_2PI = float(np.log(2.0 * np.pi))
 SMALLEST_VARIANCE = 1e-300
 """Without a prior an expert may fit its rows exactly."""
 
+ROUNDING = 1e-24
+"""Variance of a standardised target below which residuals are rounding errors: their gradient tells nothing."""
+
 
 class LinearParams(NamedTuple):
     coef: Floats  # [K, p]
@@ -84,9 +87,11 @@ class LinearExperts(NamedTuple):
     def scaled_gradient(self, params: LinearParams, X: Floats, y: Floats, weights: Floats) -> Floats:
         """Of the coefficients, then of ln s^2 (gradient load/2 (best/s^2 - 1), curvature load/2), [K, p + 1]."""
         slope = weights * (y - self.means(params, X))
-        of_coef = scaled_slopes(X, slope, weights, params.coef, self.l2) / np.sqrt(params.variance)[:, np.newaxis]
+        variance = np.maximum(params.variance, ROUNDING)
+        of_coef = scaled_slopes(X, slope, weights, params.coef, self.l2) / np.sqrt(variance)[:, np.newaxis]
         load = weights.sum(axis=1) + self.variance_rows
-        of_variance = np.sqrt(load / 2.0) * (self._best_variance(params, X, y, weights) / params.variance - 1.0)
+        moved = self._best_variance(params, X, y, weights) - params.variance
+        of_variance = np.sqrt(load / 2.0) * (moved / variance)
         return np.column_stack([of_coef, of_variance])
 
     def between(self, old: LinearParams, new: LinearParams, share: Floats) -> LinearParams:

@@ -44,7 +44,7 @@ from committee.svm.large_machine import (
     Rows,
     warn_of_no_convergence,
 )
-from committee.svm.linear_problem import LinearProblem, Plane
+from committee.svm.linear_problem import LinearProblem, Plane, relative_gap, squared_loss_gap
 from committee.svm.primal_newton import NewtonRecord, primal_newton
 from committee.svm.scaling import Scaling
 
@@ -70,6 +70,7 @@ class Found(NamedTuple):
     plane: Plane
     records: list[Record]
     is_done: bool
+    gap: float  # relative duality gap
 
 
 def choose_solver(power: int, dual: bool | str, d: int) -> Solver:
@@ -173,14 +174,19 @@ class BaseLinearMachine(BaseLargeMachine):
         if problem.has_intercept and problem.intercept_penalty == 0.0:
             sides = [side for side, cost in ((1.0, problem.up), (-1.0, problem.down)) if np.any(cost > 0.0)]
             if len(sides) == 1:  # rows of one class: any b beyond it costs nothing
-                return Found(Plane(np.zeros(problem.X.shape[1]), sides[0]), [_nothing(self.solver_, number)], True)
+                return Found(Plane(np.zeros(problem.X.shape[1]), sides[0]), [_nothing(self.solver_, number)], True, 0.0)
         plane, records, is_done = Plane(np.empty(0), 0.0), list[Record](), False
         steps = linear_svm(
             problem, self._power, self.solver_, tol=self.tol, max_iter=self.max_iter, seed=seed, number=number
         )
         for plane, record, is_done in steps:  # noqa: B007
             records.append(record)
-        return Found(plane, records, is_done)
+        last = records[-1]
+        gap = (
+            squared_loss_gap(problem, plane) if isinstance(last, NewtonRecord) else last.objective - last.dual_objective
+        )
+        gap = relative_gap(gap, last.objective)
+        return Found(plane, records, is_done and gap <= self.tol, gap)
 
     def _keep(self, found: list[Found]) -> None:
         planes = [each.plane for each in found]
@@ -193,21 +199,16 @@ class BaseLinearMachine(BaseLargeMachine):
         self.objective_ = np.array([each.records[-1].objective for each in found])
         self.history_ = History.from_records([record for each in found for record in each.records])
         self.n_iter_ = max(1, max(each.records[-1].step for each in found))
-        worst = [each.records[-1] for each in found if not each.is_done]
-        if worst:
-            last = max(worst, key=_distance)
+        self.duality_gap_ = np.array([each.gap for each in found])
+        self.converged_ = all(each.is_done for each in found)
+        if not self.converged_:
+            worst = max(each.gap for each in found if not each.is_done)
             warn_of_no_convergence(
-                type(self).__name__, self.max_iter, "the gap to the minimum", _distance(last), self.tol
+                type(self).__name__, self.n_iter_, self.max_iter, "the relative duality gap", worst, self.tol
             )
 
     def _score(self, table: Any) -> Floats:
         return table @ np.atleast_2d(self.coef_).T + self.intercept_
-
-
-def _distance(record: Record) -> float:
-    """How far the objective is above its minimum, as a share of it."""
-    above = record.excess if isinstance(record, NewtonRecord) else record.gap
-    return above / max(abs(record.objective), np.finfo(float).tiny)
 
 
 def _nothing(solver: Solver, number: int) -> Record:
