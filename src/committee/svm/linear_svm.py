@@ -64,6 +64,10 @@ MOST_COLUMNS = 1000
 """Up to which the interior point method is taken: its d x d matrix needs n d^2 work a step."""
 
 
+FAR = 1e3
+"""Deviations between zero and the mean of a column from which on it is moved to zero."""
+
+
 class Found(NamedTuple):
     """One machine, learned."""
 
@@ -160,7 +164,7 @@ class BaseLinearMachine(BaseLargeMachine):
         return LinearProblem(X[rows], y, up, down, self._epsilon(), self.fit_intercept, penalty)
 
     def _learn(self, rows: Rows, costs: Sequence[Costs]) -> None:
-        X: Any = rows.X if sparse.issparse(rows.X) else np.ascontiguousarray(rows.X, np.float64)
+        X, shift = self._centred(rows.X if sparse.issparse(rows.X) else np.ascontiguousarray(rows.X, np.float64))
         self.solver_: Solver = choose_solver(self._power, self.dual, X.shape[1])
         seeds = member_seeds(self.random_state, len(costs))
         found: list[Found] = []
@@ -168,7 +172,22 @@ class BaseLinearMachine(BaseLargeMachine):
             for k, each in enumerate(costs):
                 found.append(self._solve(self._problem(X, each), int(seeds[k]), k))
                 say(f"objective {found[-1].records[-1].objective:.5g}")
-        self._keep(found)
+        self._keep(found, shift)
+
+    def _centred(self, X: Any) -> tuple[Any, Floats]:
+        """The table with columns far from zero moved there, and by how much: an intercept without penalty allows it.
+
+        A column of nearly the same large number is next to the intercept's column of ones: rounding would hide the
+        minimum.
+        """
+        d = X.shape[1]
+        if sparse.issparse(X) or not self.fit_intercept or self.penalize_intercept:
+            return X, np.zeros(d)
+        with np.errstate(over="ignore", invalid="ignore"):  # columns near the end of float64 stay as they are
+            mean, deviation = X.mean(axis=0), X.std(axis=0)
+        is_far = np.isfinite(mean) & (np.abs(mean) > FAR * deviation)
+        shift = np.where(is_far, mean, 0.0)
+        return (X - shift if is_far.any() else X), shift
 
     def _solve(self, problem: LinearProblem, seed: int, number: int) -> Found:
         if problem.has_intercept and problem.intercept_penalty == 0.0:
@@ -188,9 +207,10 @@ class BaseLinearMachine(BaseLargeMachine):
         gap = relative_gap(gap, last.objective)
         return Found(plane, records, is_done and gap <= self.tol, gap)
 
-    def _keep(self, found: list[Found]) -> None:
+    def _keep(self, found: list[Found], shift: Floats) -> None:
         planes = [each.plane for each in found]
         w, b = np.array([plane.w for plane in planes]), np.array([plane.b for plane in planes])
+        b = b - w @ shift
         if self.scaling_ is not None:
             w = w / self.scaling_.scale
             b = b - w @ self.scaling_.shift
@@ -363,6 +383,6 @@ class LinearSVR(BaseLargeRegressor, BaseLinearMachine):
     def _epsilon(self) -> float:
         return self.epsilon
 
-    def _keep(self, found: list[Found]) -> None:
-        super()._keep(found)
+    def _keep(self, found: list[Found], shift: Floats) -> None:
+        super()._keep(found, shift)
         self.coef_ = self.coef_[0]
