@@ -158,8 +158,8 @@ def minimum_on_line(slope: Callable[[float], float], risk: Callable[[float], flo
     a = float(found.root)
     if not found.converged:
         warnings.warn(
-            f"The line search did not converge in {found.iterations} steps: at the coefficient {a:.6g} the slope of the "
-            f"loss is {slope(a):.2g}. Use a fixed step, or a smoother loss.",
+            f"The line search did not converge in {found.iterations} steps: at the coefficient {a:.6g} the slope of "
+            f"the loss is {slope(a):.2g}. Use a fixed step, or a smoother loss.",
             ConvergenceWarning,
             stacklevel=level_of_caller(),
         )

@@ -167,8 +167,8 @@ class BaseSparselyGatedMixture(BaseEstimator):
     """The deep, sparsely gated mixture; a subclass says what y is and turns scores into answers.
 
     Fitted attributes: ``history_`` (one row per epoch), ``n_iter_`` (epochs run), ``best_epoch_`` (whose parameters
-    were kept), ``stop_reason_``, ``start_loss_`` and ``loss_`` (of the training rows before the first epoch and with the
-    parameters kept), ``capacity_`` (a `Capacity` of every layer on the training rows: load, importance and
+    were kept), ``stop_reason_``, ``start_loss_`` and ``loss_`` (of the training rows before the first epoch and with
+    the parameters kept), ``capacity_`` (a `Capacity` of every layer on the training rows: load, importance and
     their coefficients of variation), ``expert_load_`` [layers, experts], ``layers_`` (the parameters).
     """
 
