@@ -29,7 +29,7 @@ from committee.base.callers import level_of_caller
 Floats = NDArray[np.float64]
 
 TOL = 1e-6
-"""Fraction of the squared error that may be left to gain."""
+"""Fraction of the best member's squared error that may be left to gain."""
 
 
 def simplex_weights(answers: Floats, truth: Floats, weight: Floats | None = None) -> Floats:
@@ -59,8 +59,8 @@ def simplex_weights(answers: Floats, truth: Floats, weight: Floats | None = None
         gap, best_gap = simplex_gap(triangle, found), simplex_gap(triangle, best)
         found, gap = (found, gap) if gap <= best_gap else (best, best_gap)
         warnings.warn(
-            f"The weights of the members are not optimal: the squared error may be up to {gap:.2g} of itself above its "
-            f"minimum, {TOL:g} was required. Remove members whose predictions are nearly the same.",
+            f"The weights of the members are not optimal: the squared error may be above its minimum by up to {gap:.2g} "
+            f"of the best member's, {TOL:g} was required. Remove members whose predictions are nearly the same.",
             ConvergenceWarning,
             stacklevel=level_of_caller(),
         )
@@ -68,15 +68,16 @@ def simplex_weights(answers: Floats, truth: Floats, weight: Floats | None = None
 
 
 def simplex_gap(errors: Floats, weights: Floats) -> float:
-    """How far || E w ||^2 is above its minimum over the simplex at most, as a fraction of itself.
+    """How far || E w ||^2 is above its minimum over the simplex at most, as a fraction of the best member's.
 
     f(w) - f(u) <= grad f(w) (w - u) for convex f and every u; of all u in the simplex a corner makes it largest.
     """
     if not np.all(np.isfinite(weights)):
         return np.inf
     mean = errors @ weights
-    value = float(mean @ mean)
-    return max(0.0, 2.0 * (value - float(np.min(mean @ errors)))) / max(value, float(np.finfo(np.float64).tiny))
+    above = 2.0 * float(mean @ mean - np.min(mean @ errors))
+    best = float(np.min(np.sum(errors * errors, axis=0)))
+    return max(0.0, above) / max(best, float(np.finfo(np.float64).tiny))
 
 
 def _non_negative_least_squares(system: Floats) -> Floats:
