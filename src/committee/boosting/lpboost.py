@@ -315,7 +315,7 @@ class LPBoostClassifier(BaseBooster):
     `predict_proba` is the share of the vote of each class: a margin, not a calibrated probability. `staged_*` give the
     vote of every round of `history_`, with the coefficients of that round. `estimator_weights_` are the coefficients,
     >= 0 with sum 1; ``weights_`` are the dual weights of the rows. ``duality_gap_``, the smallest edge found less the
-    value, is the most by which the value may be below the best one; ``converged_`` says if the last gap is within `tol`.
+    value, is the most by which the value may be below the best one; ``converged_``: the last gap is within `tol`.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def simplex_weights(answers: Floats, truth: Floats, weight: Floats | None = None
         gap, best_gap = simplex_gap(triangle, found), simplex_gap(triangle, best)
         found, gap = (found, gap) if gap <= best_gap else (best, best_gap)
         warnings.warn(
-            f"The weights of the members are not optimal: the squared error may be above its minimum by up to {gap:.2g} "
+            f"The weights of the members are not optimal: the squared error may exceed its minimum by up to {gap:.2g} "
             f"of the best member's, {TOL:g} was required. Remove members whose predictions are nearly the same.",
             ConvergenceWarning,
             stacklevel=level_of_caller(),
