@@ -66,6 +66,9 @@ Floats = NDArray[np.float64]
 FEW_ROWS = 500
 """Tables with fewer distinct rows spare none for validation by themselves."""
 
+NOISE = 0.1
+"""Share by which the noise of the gates may raise the loss of a few rows."""
+
 FURTHEST = 1e6
 """Standardised values are cut here."""
 
@@ -332,8 +335,8 @@ class BaseSparselyGatedMixture(BaseEstimator):
         self._theta = kept
 
     def _warn_if_no_progress(self) -> None:
-        """Stochastic steps have no certificate; but the loss of the training rows must not have risen."""
-        if not self.loss_ <= self.start_loss_ + self.tol:
+        """Stochastic steps have no certificate; but the loss of the training rows must not rise by more than noise."""
+        if not self.loss_ <= (1.0 + NOISE) * self.start_loss_ + self.tol:
             warnings.warn(
                 f"Training made no progress in {self.n_iter_} epochs: the loss of the training rows is "
                 f"{self.loss_:.4g}, before the first epoch it was {self.start_loss_:.4g}. Use a smaller learning_rate "
