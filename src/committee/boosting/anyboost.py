@@ -16,6 +16,7 @@ line search. A loss that is not convex may have several minima on the line; the 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
@@ -23,8 +24,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import root_scalar
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from committee.base.callers import level_of_caller
 from committee.base.rng import RandomState
 from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.booster import BaseBooster, Early, Update
@@ -151,7 +154,15 @@ def minimum_on_line(slope: Callable[[float], float], risk: Callable[[float], flo
         low, high = high, 2.0 * high
         if high > LAST_REACH:
             return np.inf
-    a = float(root_scalar(slope, bracket=(low, high), method="brentq", xtol=1e-15, rtol=8.9e-16, maxiter=200).root)
+    found = root_scalar(slope, bracket=(low, high), method="brentq", xtol=1e-15, rtol=8.9e-16, maxiter=200)
+    a = float(found.root)
+    if not found.converged:
+        warnings.warn(
+            f"The line search did not converge in {found.iterations} steps: at the coefficient {a:.6g} the slope of "
+            f"the loss is {slope(a):.2g}. Use a fixed step, or a smoother loss.",
+            ConvergenceWarning,
+            stacklevel=level_of_caller(),
+        )
     # Between the two slopes there may be a hill, where the loss is not convex: come back until the risk is lower.
     here = risk(0.0)
     while a > 0.0 and risk(a) > here * (1.0 + 1e-14):

@@ -12,13 +12,16 @@ trial runs on half of the rows, judged on the other half, give c; where S is sma
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
 
+from committee.base.callers import level_of_caller
 from committee.parts.members import Member, TreeMember
 from committee.parts.resampling import content_order
 
@@ -107,11 +110,25 @@ def log_loss(judged: Judged, slope: float, probabilities: Probabilities) -> floa
 
 
 def fit_slope(judged: Judged, probabilities: Probabilities) -> float:
-    """The slope that makes the judged rows likeliest."""
-    found: Any = minimize_scalar(
-        lambda log_slope: log_loss(judged, np.exp(log_slope), probabilities), bounds=(-7.0, 3.0), method="bounded"
-    )
-    return float(np.exp(found.x))
+    """The slope that makes the judged rows likeliest; 1 if the search ends with a larger loss."""
+
+    def loss(log_slope: float) -> float:
+        return log_loss(judged, float(np.exp(log_slope)), probabilities)
+
+    return float(np.exp(_bounded_minimum(loss, (-7.0, 3.0), 0.0, "slope of the probabilities")))
+
+
+def _bounded_minimum(loss: Callable[[float], float], bounds: tuple[float, float], usual: float, what: str) -> float:
+    """Brent's minimum between bounds, no worse than the usual value; warn if the search did not end by itself."""
+    found: Any = minimize_scalar(loss, bounds=bounds, method="bounded")
+    if not found.success:
+        warnings.warn(
+            f"The search for the {what} did not converge in {found.nfev} evaluations: the log-loss is {found.fun:.6g}. "
+            "Probabilities may be inaccurate; predictions are not affected.",
+            ConvergenceWarning,
+            stacklevel=level_of_caller(),
+        )
+    return float(found.x) if found.fun <= loss(usual) else usual
 
 
 def fit_shrinkage(trials: Sequence[Trial], probabilities: Probabilities) -> float:
@@ -121,5 +138,5 @@ def fit_shrinkage(trials: Sequence[Trial], probabilities: Probabilities) -> floa
         slopes = [shrinkage(np.exp(log_c), trial.n_rows, trial.size) for trial in trials]
         return sum(log_loss(trial.judged, slope, probabilities) for trial, slope in zip(trials, slopes, strict=True))
 
-    found: Any = minimize_scalar(loss, bounds=(-4.0, 7.0), method="bounded")
-    return float(f"{np.exp(found.x):.3g}")
+    log_c = _bounded_minimum(loss, (-4.0, 7.0), float(np.log(USUAL)), "shrinkage of the probabilities")
+    return float(f"{np.exp(log_c):.3g}")

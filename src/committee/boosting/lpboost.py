@@ -47,6 +47,7 @@ from committee.data.history import History
 from committee.data.prediction_only import kept_from_fit
 from committee.parts.members import Answers, Member, WeakLearner
 from committee.parts.scoring import pack_members
+from committee.theory.minmax import duality_gap, warn_of_gap
 
 Floats = NDArray[np.float64]
 
@@ -146,7 +147,9 @@ def solve_master(agreement: Floats, cap: Floats | None) -> Master:
     a = -found.ineqlin.marginals
     a = np.where(a > SMALLEST, a, 0.0)
     w = np.maximum(found.x[:n], 0.0)
-    return Master(float(found.fun), float(found.eqlin.marginals[0]), a / a.sum(), w / w.sum())
+    a, w = a / a.sum(), w / w.sum()
+    warn_of_gap(duality_gap(agreement, a, w, cap))
+    return Master(float(found.fun), float(found.eqlin.marginals[0]), a, w)
 
 
 def smallest_nu(agreement: Floats, start: Floats) -> float:
@@ -311,7 +314,8 @@ class LPBoostClassifier(BaseBooster):
 
     `predict_proba` is the share of the vote of each class: a margin, not a calibrated probability. `staged_*` give the
     vote of every round of `history_`, with the coefficients of that round. `estimator_weights_` are the coefficients,
-    >= 0 with sum 1; ``weights_`` are the dual weights of the rows.
+    >= 0 with sum 1; ``weights_`` are the dual weights of the rows. ``duality_gap_``, the smallest edge found less the
+    value, is the most by which the value may be below the best one; ``converged_``: the last gap is within `tol`.
 
     Examples
     --------
@@ -471,6 +475,8 @@ class LPBoostClassifier(BaseBooster):
         self.weights_, self.stop_reason_ = weight, found.reason
         self._packed = pack_members(self.members_, list(self.coefficients_), self.n_classes_)
         value = found.records[best - 1].value
+        self.duality_gap_ = max(0.0, min(record.edge for record in found.records) - found.records[-1].value)
+        self.converged_ = self._is_done(found)
         if value <= self.tol and self.early_stopping is None:  # else the vote was chosen for its error
             warnings.warn(
                 f"The best value over {len(found.members)} hypotheses is {value:.3g}: they leave no margin between the "

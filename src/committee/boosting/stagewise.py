@@ -11,16 +11,19 @@ with r = y - F_(t-1) the residuals, eta the shrinkage, and rho the exact minimis
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
+from committee.base.callers import level_of_caller
 from committee.base.rng import RandomState
 from committee.base.validation import LARGEST_TARGET
 from committee.boosting.combinations import Combination, RunningSum, mean_absolute, root_mean_square, weighted_median
-from committee.boosting.regression_booster import BaseRegressionBooster, Past, Turn
+from committee.boosting.regression_booster import BaseRegressionBooster, Past, Patience, Turn
 from committee.boosting.weak_regressors import Floats, Task, WeakRegressor
 from committee.parts.members import Answers
 from committee.parts.scoring import score_packed
@@ -175,6 +178,18 @@ class StagewiseRegressor(BaseRegressionBooster):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    def _keep(self, past: Past, reason: str, patience: Patience) -> None:
+        super()._keep(past, reason, patience)
+        n_kept = len(self.members_)
+        if n_kept and self.history_.loss[n_kept - 1] > self.history_.loss_before[0]:
+            warnings.warn(
+                f"The training loss rose from {self.history_.loss_before[0]:.4g} to "
+                f"{self.history_.loss[n_kept - 1]:.4g} in {n_kept} rounds: the model is worse than a constant. Use a "
+                f"smaller learning_rate than {self.learning_rate:g}; up to 1 the loss never rises.",
+                ConvergenceWarning,
+                stacklevel=level_of_caller(),
+            )
 
     def _update(self) -> Literal["fixed"]:
         return "fixed"

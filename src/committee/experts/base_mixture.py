@@ -23,7 +23,7 @@ from committee.base.threads import n_threads
 from committee.base.validation import read_table, read_training_table, read_weights, refuse_missing_cells
 from committee.data.history import History
 from committee.experts.design import Design
-from committee.experts.em import Found, Mixture, Rows, e_step, effective_number, evaluate
+from committee.experts.em import Found, Mixture, Rows, e_step, effective_number, evaluate, largest_norm
 from committee.experts.gate import ConstantGate, SoftmaxGate
 from committee.experts.starts import FINALISTS, STARTS, Blank, Problem, Restart, Start, best_of_starts
 from committee.parts.resampling import content_groups
@@ -283,7 +283,7 @@ class BaseMixtureOfExperts(BaseEstimator):
             [r._replace(short_run=r.short_run - lost, objective=r.objective - lost) for r in restarts]
         )
         self.n_iter_ = len(shifted)
-        self.converged_ = found.is_converged
+        self.converged_, self.gradient_norm_ = found.is_converged, found.gradient_norm
         summary = self._candidate(plan, n_experts, found, np.nan)
         self.log_likelihood_, self.bic_ = summary.log_likelihood, summary.bic
         shares = e_step(found.state.log_gate, found.state.log_density, plan.rows.weight).shares
@@ -295,12 +295,22 @@ class BaseMixtureOfExperts(BaseEstimator):
         else:
             self.gate_coef_, self.gate_intercept_ = np.zeros((n_experts, 0)), gate.copy()
         if not found.is_converged:
-            warnings.warn(
-                f"EM did not converge in {self.max_iter} iterations: a row still gains more than tol={self.tol:g} of "
-                "log-likelihood in each. Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=level_of_caller(),
+            warnings.warn(self._not_converged(found), ConvergenceWarning, stacklevel=level_of_caller())
+
+    def _not_converged(self, found: Found) -> str:
+        """What happened, how far from the maximum, and what to do."""
+        left = f"the scaled gradient norm is {found.gradient_norm:.3g}, {largest_norm(self.tol):.3g} was required"
+        if len(found.records) < self.max_iter:
+            return (
+                f"EM stopped after {len(found.records)} iterations without reaching a maximum: {left}, but no step "
+                "increases the objective. Use a larger penalty (l2, gate_l2), or remove collinear columns and rare "
+                "categories."
             )
+        return (
+            f"EM did not converge in max_iter={self.max_iter} iterations: a row still gains more than tol={self.tol:g} "
+            f"of log-likelihood in each, or the gradient is large ({left}). Use a larger max_iter, tol or penalty (l2, "
+            "gate_l2)."
+        )
 
     # --- what a fitted mixture says -----------------------------------------------------------------------------------
 

@@ -18,6 +18,15 @@ EM walks slowly where the experts overlap. So a step is stretched, the more the 
 objective does not fall; if it does, the plain step follows (Salakhutdinov and Roweis, Adaptive overrelaxed bound
 optimization methods, 2003).
 
+A step whose matrix comes from a sample of the rows (weighted_grams.py) may be useless. If no part of it can be taken
+although the gradient is not zero, the step is made again with the matrix of all rows.
+
+The run ends when a row gains less than tol in an iteration and the gradient of l is small: by Fisher's identity it is
+the gradient of the bound at the responsibilities. It is measured coefficient by coefficient over the root of the
+curvature and of the number of rows, so half its square is about the gain in log-likelihood per row that is left along
+one coefficient, whatever the scale of the columns; this must be at most tol. A small gain alone proves nothing: a
+stretched step may land on the other side of the maximum, and a step that is not taken gains nothing.
+
 An expert that answers for next to no rows learns nothing any more. It is sent to the rows that the mixture explains
 worst; l may fall there, and the history says so. Of all states the one with the largest l is kept.
 
@@ -39,6 +48,15 @@ Floats = NDArray[np.float64]
 MOST_HALVINGS = 12
 """Then the old parameters stay: the part of the bound stays where it is."""
 
+MORE_HALVINGS = 40
+"""The same for a step with the matrix of all rows, which is the last chance."""
+
+SMALLEST_GAIN = 1e-10
+"""Gain per row, in log-likelihood, below which rounding decides."""
+
+STALLED = 1e-3
+"""Share of tol: a careful step that gains less per row is no progress."""
+
 STRETCH, MOST_STRETCH = 1.3, 20.0
 """Factor on the length of a step after every good one, and its limit."""
 
@@ -58,8 +76,15 @@ class Gate(Protocol):
 
     def log_prior(self, params: Any) -> float: ...
 
-    def m_step(self, params: Any, X: Floats, weights: Floats, at: Floats | None = None) -> Any:
-        """Parameters that raise sum weights * ln g + ln prior, if the step is not too long; `at` is ln g now."""
+    def m_step(self, params: Any, X: Floats, weights: Floats, at: Floats | None = None, *, exact: bool = False) -> Any:
+        """Parameters that raise sum weights * ln g + ln prior, if the step is not too long; `at` is ln g now.
+
+        With `exact` the step is made of all rows, without sampling.
+        """
+        ...
+
+    def scaled_gradient(self, params: Any, X: Floats, weights: Floats) -> Floats:
+        """Gradient of the same over the root of its curvature, coefficient by coefficient."""
         ...
 
     def between(self, old: Any, new: Any, share: float) -> Any:
@@ -78,8 +103,24 @@ class ExpertFamily(Protocol):
         """[K]."""
         ...
 
-    def m_step(self, params: Any, X: Floats, y: NDArray[Any], weights: Floats, at: Floats | None = None) -> Any:
-        """Parameters that raise sum weights[k] * ln q[k] + ln prior[k]; `at` is ln q now."""
+    def m_step(
+        self,
+        params: Any,
+        X: Floats,
+        y: NDArray[Any],
+        weights: Floats,
+        at: Floats | None = None,
+        *,
+        exact: bool = False,
+    ) -> Any:
+        """Parameters that raise sum weights[k] * ln q[k] + ln prior[k]; `at` is ln q now.
+
+        With `exact` the step is made of all rows, without sampling.
+        """
+        ...
+
+    def scaled_gradient(self, params: Any, X: Floats, y: NDArray[Any], weights: Floats) -> Floats:
+        """Gradient of the same over the root of its curvature, coefficient by coefficient, [K, ...]."""
         ...
 
     def between(self, old: Any, new: Any, share: Floats) -> Any:
@@ -133,6 +174,7 @@ class Climb(NamedTuple):
     values: Floats  # ln g or ln q at the new parameters
     gain: float
     n_halvings: int
+    is_refused: NDArray[np.bool_]  # [m], parts for which no step was taken
 
 
 class Step(NamedTuple):
@@ -165,7 +207,8 @@ class Found(NamedTuple):
     state: State
     records: list[Record]
     objective: float
-    is_converged: bool
+    gradient_norm: float  # at the state
+    is_converged: bool  # the run ended by itself, and the gradient is small
 
 
 def evaluate(mixture: Mixture, rows: Rows, gate: Any, experts: Any) -> State:
@@ -206,6 +249,7 @@ def climb(
     before: Floats,
     between: Callable[[Any, Any, Floats], Any],
     look: Callable[[Any], tuple[Floats, Floats]],
+    most_halvings: int = MOST_HALVINGS,
 ) -> Climb:
     """The proposed step, halved wherever it would lower the bound.
 
@@ -213,13 +257,34 @@ def climb(
     """
     share, trial, n_halvings = np.ones_like(before), proposed, 0
     values, after = look(trial)
-    while not np.all(after >= before) and n_halvings <= MOST_HALVINGS:  # nan has fallen too
+    while not np.all(after >= before) and n_halvings <= most_halvings:  # nan has fallen too
         n_halvings += 1
-        shorter = 0.5 * share if n_halvings <= MOST_HALVINGS else np.zeros_like(share)
+        shorter = 0.5 * share if n_halvings <= most_halvings else np.zeros_like(share)
         share = np.where(after >= before, share, shorter)
         trial = between(old, proposed, share)
         values, after = look(trial)
-    return Climb(trial, values, float(np.sum(after - before, where=share > 0.0)), n_halvings)
+    return Climb(trial, values, float(np.sum(after - before, where=share > 0.0)), n_halvings, share == 0.0)
+
+
+def guarded_step(
+    old: Any,
+    proposed: Any,
+    propose_exact: Callable[[], Any],
+    scaled_gradient: Callable[[], Floats],
+    before: Floats,
+    between: Callable[[Any, Any, Floats], Any],
+    look: Callable[[Any], tuple[Floats, Floats]],
+) -> Climb:
+    """The proposed step; where it is refused although the gradient is not zero, the step made of all rows."""
+    found = climb(old, proposed, before, between, look)
+    if not np.any(found.is_refused):
+        return found
+    slopes = scaled_gradient().reshape(found.is_refused.size, -1)[found.is_refused]
+    if 0.5 * float(np.max(slopes * slopes)) <= SMALLEST_GAIN * (1.0 + float(np.abs(before).max())):
+        return found
+    again = climb(old, propose_exact(), before, between, look, MORE_HALVINGS)
+    n_halvings = found.n_halvings + again.n_halvings
+    return (again if again.gain >= found.gain else found)._replace(n_halvings=n_halvings)
 
 
 def gate_part(mixture: Mixture, shares: Floats, gate: Any, log_gate: Floats) -> Floats:
@@ -232,10 +297,19 @@ def expert_parts(mixture: Mixture, shares: Floats, experts: Any, log_density: Fl
     return np.einsum("kn,kn->k", shares, log_density) + mixture.experts.log_prior(experts)
 
 
-def propose(mixture: Mixture, rows: Rows, state: State, shares: Floats) -> Proposal:
+def propose(mixture: Mixture, rows: Rows, state: State, shares: Floats, *, exact: bool = False) -> Proposal:
     """The parameters that the gate and the experts would take if nobody looked at the bound."""
-    gate = mixture.gate.m_step(state.gate, rows.gate_table, shares, state.log_gate)
-    return Proposal(gate, mixture.experts.m_step(state.experts, rows.X, rows.y, shares, state.log_density))
+    return Proposal(
+        _propose_gate(mixture, rows, state, shares, exact), _propose_experts(mixture, rows, state, shares, exact)
+    )
+
+
+def _propose_gate(mixture: Mixture, rows: Rows, state: State, shares: Floats, exact: bool) -> Any:
+    return mixture.gate.m_step(state.gate, rows.gate_table, shares, state.log_gate, exact=exact)
+
+
+def _propose_experts(mixture: Mixture, rows: Rows, state: State, shares: Floats, exact: bool) -> Any:
+    return mixture.experts.m_step(state.experts, rows.X, rows.y, shares, state.log_density, exact=exact)
 
 
 def m_step(mixture: Mixture, rows: Rows, state: State, shares: Floats, proposed: Proposal | None = None) -> Step:
@@ -251,12 +325,45 @@ def m_step(mixture: Mixture, rows: Rows, state: State, shares: Floats, proposed:
         values = experts.log_likelihood(params, rows.X, rows.y)
         return values, expert_parts(mixture, shares, params, values)
 
-    before = gate_part(mixture, shares, state.gate, state.log_gate)
-    first = climb(state.gate, proposed.gate, before, lambda a, b, s: gate.between(a, b, float(s[0])), look_at_gate)
-    before = expert_parts(mixture, shares, state.experts, state.log_density)
-    second = climb(state.experts, proposed.experts, before, experts.between, look_at_experts)
+    first = guarded_step(
+        state.gate,
+        proposed.gate,
+        lambda: _propose_gate(mixture, rows, state, shares, True),
+        lambda: gate.scaled_gradient(state.gate, rows.gate_table, shares),
+        gate_part(mixture, shares, state.gate, state.log_gate),
+        lambda a, b, s: gate.between(a, b, float(s[0])),
+        look_at_gate,
+    )
+    second = guarded_step(
+        state.experts,
+        proposed.experts,
+        lambda: _propose_experts(mixture, rows, state, shares, True),
+        lambda: experts.scaled_gradient(state.experts, rows.X, rows.y, shares),
+        expert_parts(mixture, shares, state.experts, state.log_density),
+        experts.between,
+        look_at_experts,
+    )
     new = State(first.params, second.params, first.values, second.values)
     return Step(new, first.gain + second.gain, first.n_halvings + second.n_halvings, 1.0)
+
+
+def gradient_norm(mixture: Mixture, rows: Rows, state: State, shares: Floats) -> float:
+    """Largest entry of the scaled gradient per root of the number of rows; inf if it cannot be computed.
+
+    Half its square is about the largest gain per row that is left along one coefficient. `shares` are weights times
+    responsibilities at the state.
+    """
+    with np.errstate(all="ignore"):
+        of_gate = mixture.gate.scaled_gradient(state.gate, rows.gate_table, shares)
+        of_experts = mixture.experts.scaled_gradient(state.experts, rows.X, rows.y, shares)
+        largest = max(float(np.max(np.abs(part), initial=0.0)) for part in (of_gate, of_experts))
+        norm = largest / float(np.sqrt(rows.weight.sum()))
+    return norm if np.isfinite(norm) else np.inf
+
+
+def largest_norm(tol: float) -> float:
+    """The scaled gradient norm that promises a gain of tol per row."""
+    return float(np.sqrt(2.0 * max(tol, SMALLEST_GAIN)))
 
 
 def stretched_step(
@@ -282,9 +389,14 @@ def effective_number(load: Floats) -> float:
 
 
 def em(mixture: Mixture, rows: Rows, start: State, *, max_iter: int, tol: float) -> Iterator[tuple[State, Record]]:
-    """Iterations from `start` on, each with the state that it looked at, until a row gains less than tol."""
+    """Iterations from `start` on, each with the state that it looked at.
+
+    It ends when a row gains less than tol and the gradient is small. If the gradient is not small, the next steps are
+    careful ones, neither stretched nor from a sample of the rows; it also ends if such a step gains nothing.
+    """
     state, known, stretch = start, None, 1.0
     last, repaired = -np.inf, -1
+    is_careful, was_careful = False, False
     n_repairs = np.zeros(len(start.log_gate), np.int64)
     total = float(rows.weight.sum())
     for t in range(1, max_iter + 1):
@@ -293,7 +405,7 @@ def em(mixture: Mixture, rows: Rows, start: State, *, max_iter: int, tol: float)
         log_likelihood = float(rows.weight @ log_p)
         objective = log_likelihood + log_prior(mixture, state)
         # M-step: raise the bound, by a longer step where the last one was good
-        proposed, step = propose(mixture, rows, state, shares), None
+        proposed, step = propose(mixture, rows, state, shares, exact=is_careful), None
         if stretch > 1.0:
             step = stretched_step(mixture, rows, state, shares, proposed, objective, stretch)
         step = step or m_step(mixture, rows, state, shares, proposed)
@@ -304,9 +416,15 @@ def em(mixture: Mixture, rows: Rows, start: State, *, max_iter: int, tol: float)
         )  # fmt: skip
         # an expert without rows goes to those explained worst
         lost = collapsed(load, n_repairs)
-        if lost is None and objective - last <= tol * total:
-            return
+        gain, was_careful, is_careful = objective - last, is_careful, False
+        if lost is None and gain <= tol * total:
+            if gradient_norm(mixture, rows, state, shares) <= largest_norm(tol):
+                return
+            if was_careful and gain <= STALLED * tol * total:
+                return
+            is_careful = True
         state, known, stretch = step.state, step.expected, min(STRETCH * step.stretch, MOST_STRETCH)
+        stretch = 1.0 if is_careful else stretch
         last, repaired = objective, -1
         if lost is not None:
             n_repairs[lost] += 1
@@ -321,7 +439,9 @@ def run_em(mixture: Mixture, rows: Rows, start: State, *, max_iter: int, tol: fl
         records.append(record)
         if record.objective >= best_objective:
             best, best_objective = state, record.objective
-    return Found(best, records, best_objective, len(records) < max_iter)
+    shares = e_step(best.log_gate, best.log_density, rows.weight).shares
+    norm = gradient_norm(mixture, rows, best, shares)
+    return Found(best, records, best_objective, norm, len(records) < max_iter and norm <= largest_norm(tol))
 
 
 # --- collapse ---------------------------------------------------------------------------------------------------------

@@ -65,7 +65,14 @@ class EstimatorRegressors(NamedTuple):
         return -0.5 * self.variance_rows * (self.variance_scale / params.variance + np.log(params.variance))
 
     def m_step(
-        self, params: FittedExperts, X: Floats, y: Floats, weights: Floats, at: Floats | None = None
+        self,
+        params: FittedExperts,
+        X: Floats,
+        y: Floats,
+        weights: Floats,
+        at: Floats | None = None,
+        *,
+        exact: bool = False,
     ) -> FittedExperts:
         members = tuple(_fitted(self.estimator, self.seed, X, y, line) for line in weights)
         residual = np.array([self._answers(member, X) for member in members]) - y
@@ -73,6 +80,9 @@ class EstimatorRegressors(NamedTuple):
         load = weights.sum(axis=1) + self.variance_rows
         variance = np.divide(squares, load, out=params.variance.copy(), where=load > 0.0)
         return FittedExperts(members, np.maximum(variance, SMALLEST_VARIANCE))
+
+    def scaled_gradient(self, params: FittedExperts, X: Floats, y: NDArray[Any], weights: Floats) -> Floats:
+        return _no_gradient(params)
 
     def between(self, old: FittedExperts, new: FittedExperts, share: Floats) -> FittedExperts:
         return _whole_steps(old, new, share)
@@ -111,9 +121,19 @@ class EstimatorClassifiers(NamedTuple):
         return np.zeros(len(params.members))
 
     def m_step(
-        self, params: FittedExperts, X: Floats, y: Codes, weights: Floats, at: Floats | None = None
+        self,
+        params: FittedExperts,
+        X: Floats,
+        y: Codes,
+        weights: Floats,
+        at: Floats | None = None,
+        *,
+        exact: bool = False,
     ) -> FittedExperts:
         return FittedExperts(tuple(_fitted(self.estimator, self.seed, X, y, w) for w in weights), params.variance)
+
+    def scaled_gradient(self, params: FittedExperts, X: Floats, y: NDArray[Any], weights: Floats) -> Floats:
+        return _no_gradient(params)
 
     def between(self, old: FittedExperts, new: FittedExperts, share: Floats) -> FittedExperts:
         return _whole_steps(old, new, share)
@@ -133,6 +153,11 @@ class EstimatorClassifiers(NamedTuple):
         shares *= EPS
         shares[:, known] += (1.0 - EPS) * answers
         return shares
+
+
+def _no_gradient(params: FittedExperts) -> Floats:
+    """A fitted estimator has no gradient that we know: the certificate of EM is that of the gate alone."""
+    return np.zeros((len(params.members), 1))
 
 
 def _whole_steps(old: FittedExperts, new: FittedExperts, share: Floats) -> FittedExperts:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.experts.em import part_way
-from committee.experts.weighted_grams import weighted_ridge
+from committee.experts.weighted_grams import scaled_slopes, weighted_ridge
 from committee.kernels.mixture import BLOCK, log_softmax, softmax_slopes
 
 Floats = NDArray[np.float64]
@@ -36,14 +36,30 @@ def log_softmax_scores(coef: Floats, X: Floats) -> Floats:
     return score
 
 
-def softmax_step(coef: Floats, X: Floats, weights: Floats, log_p: Floats, l2: float) -> Floats:
-    """Coefficients of softmax regression after one step uphill: weights [K, n] count the (soft) labels of each row."""
+def softmax_step(coef: Floats, X: Floats, weights: Floats, log_p: Floats, l2: float, *, exact: bool = False) -> Floats:
+    """Coefficients of softmax regression after one step uphill: weights [K, n] count the (soft) labels of each row.
+
+    With `exact` the matrix of the step is made of all rows, else of a sample if there are many.
+    """
     if len(coef) == 1:  # one expert has every row
         return np.zeros_like(coef)
+    slope, curvature = _softmax_slopes(weights, log_p)
+    new = coef + weighted_ridge(X, curvature, slope @ X - l2 * coef, l2, sample=not exact)
+    return new - new.mean(axis=0)
+
+
+def softmax_scaled_gradient(coef: Floats, X: Floats, weights: Floats, log_p: Floats, l2: float) -> Floats:
+    """Gradient of the same log-likelihood with its prior over the root of the curvature (bound), [K, p]."""
+    if len(coef) == 1:
+        return np.zeros_like(coef)
+    slope, curvature = _softmax_slopes(weights, log_p)
+    return scaled_slopes(X, slope, curvature, coef, l2)
+
+
+def _softmax_slopes(weights: Floats, log_p: Floats) -> tuple[Floats, Floats]:
     slope, curvature = np.empty_like(log_p), np.empty_like(log_p)
     softmax_slopes(log_p, weights, weights.sum(axis=0), slope, curvature)
-    new = coef + weighted_ridge(X, curvature, slope @ X - l2 * coef, l2, sample=True)
-    return new - new.mean(axis=0)
+    return slope, curvature
 
 
 class SoftmaxGate(NamedTuple):
@@ -61,9 +77,14 @@ class SoftmaxGate(NamedTuple):
     def log_prior(self, params: Floats) -> float:
         return -0.5 * self.l2 * float(np.vdot(params, params))
 
-    def m_step(self, params: Floats, X: Floats, weights: Floats, at: Floats | None = None) -> Floats:
+    def m_step(
+        self, params: Floats, X: Floats, weights: Floats, at: Floats | None = None, *, exact: bool = False
+    ) -> Floats:
         log_p = self.log_proba(params, X) if at is None else at
-        return softmax_step(params, X, weights, log_p, self.l2)
+        return softmax_step(params, X, weights, log_p, self.l2, exact=exact)
+
+    def scaled_gradient(self, params: Floats, X: Floats, weights: Floats) -> Floats:
+        return softmax_scaled_gradient(params, X, weights, self.log_proba(params, X), self.l2)
 
     def between(self, old: Floats, new: Floats, share: float) -> Floats:
         return part_way(old, new, share)
@@ -84,9 +105,16 @@ class ConstantGate(NamedTuple):
     def log_prior(self, params: Floats) -> float:
         return 0.0
 
-    def m_step(self, params: Floats, X: Floats, weights: Floats, at: Floats | None = None) -> Floats:
+    def m_step(
+        self, params: Floats, X: Floats, weights: Floats, at: Floats | None = None, *, exact: bool = False
+    ) -> Floats:
         load = np.maximum(weights.sum(axis=1), np.finfo(np.float64).tiny)
         return np.log(load / load.sum())
+
+    def scaled_gradient(self, params: Floats, X: Floats, weights: Floats) -> Floats:
+        """(load - expected load) / sqrt(expected load), the expected one at least a row's: Pearson's residuals."""
+        expected = np.exp(params) * weights.sum()
+        return (weights.sum(axis=1) - expected) / np.sqrt(np.maximum(expected, 1.0))
 
     def between(self, old: Floats, new: Floats, share: float) -> Floats:
         """The step is exact: a fall is a matter of rounding, and the old shares stay."""

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.experts.em import climb, part_way
-from committee.experts.gate import softmax_step
+from committee.experts.em import guarded_step, part_way
+from committee.experts.gate import softmax_scaled_gradient, softmax_step
 from committee.kernels.mixture import BLOCK, log_softmax
 
 Floats = NDArray[np.float64]
@@ -93,11 +93,14 @@ class GateTree(NamedTuple):
             [weights.reshape(gates.stop - gates.start, self.branching, -1, n).sum(axis=2) for _, gates in self.levels()]
         )
 
-    def m_step(self, params: Floats, X: Floats, weights: Floats, at: Floats | None = None) -> Floats:
+    def m_step(
+        self, params: Floats, X: Floats, weights: Floats, at: Floats | None = None, *, exact: bool = False
+    ) -> Floats:
         """Every gate after a step that does not lower its part; weights [leaves, n] are joint responsibilities."""
         h = self.joint(weights)
         if self.depth == 1:  # the root alone: EM looks after its step, as in a plain mixture
-            return self.steps(params, X, h, self.log_shares(params, X) if at is None else at[np.newaxis])
+            log_g = self.log_shares(params, X) if at is None else at[np.newaxis]
+            return self.steps(params, X, h, log_g, exact=exact)
 
         def look(trial: Floats) -> tuple[Floats, Floats]:
             log_g = self.log_shares(trial, X)
@@ -105,13 +108,27 @@ class GateTree(NamedTuple):
             return log_g, np.einsum("gbn,gbn->g", h, log_g) + prior
 
         log_g, before = look(params)
-        proposed = self.steps(params, X, h, log_g)
-        return climb(params, proposed, before, _part_way, look).params
+        return guarded_step(
+            params,
+            self.steps(params, X, h, log_g, exact=exact),
+            lambda: self.steps(params, X, h, log_g, exact=True),
+            lambda: self._scaled_gradients(params, X, h, log_g),
+            before,
+            _part_way,
+            look,
+        ).params
 
-    def steps(self, params: Floats, X: Floats, h: Floats, log_g: Floats) -> Floats:
+    def steps(self, params: Floats, X: Floats, h: Floats, log_g: Floats, *, exact: bool = False) -> Floats:
         """The step of every gate as in a plain mixture (gate.py), which may be too long."""
         each = zip(params, h, log_g, strict=True)
-        return np.array([softmax_step(coef, X, of_gate, at, self.l2) for coef, of_gate, at in each])
+        return np.array([softmax_step(coef, X, of_gate, at, self.l2, exact=exact) for coef, of_gate, at in each])
+
+    def scaled_gradient(self, params: Floats, X: Floats, weights: Floats) -> Floats:
+        return self._scaled_gradients(params, X, self.joint(weights), self.log_shares(params, X))
+
+    def _scaled_gradients(self, params: Floats, X: Floats, h: Floats, log_g: Floats) -> Floats:
+        each = zip(params, h, log_g, strict=True)
+        return np.array([softmax_scaled_gradient(coef, X, of_gate, at, self.l2) for coef, of_gate, at in each])
 
     def between(self, old: Floats, new: Floats, share: float) -> Floats:
         return part_way(old, new, share)

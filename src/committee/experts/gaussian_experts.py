@@ -63,7 +63,14 @@ class GaussianExperts(NamedTuple):
         return -0.5 * self.variance_rows * np.sum(self.variance_scale / values + np.log(values), axis=1)
 
     def m_step(
-        self, params: GaussianParams, X: Floats, y: Floats, weights: Floats, at: Floats | None = None
+        self,
+        params: GaussianParams,
+        X: Floats,
+        y: Floats,
+        weights: Floats,
+        at: Floats | None = None,
+        *,
+        exact: bool = False,
     ) -> GaussianParams:
         p = y.shape[1]
         load = np.maximum(weights.sum(axis=1), np.finfo(np.float64).tiny)
@@ -76,6 +83,20 @@ class GaussianExperts(NamedTuple):
                 scatter[k] += (z * weights[k, rows]) @ z.T
         covariance = scatter / (load + self.variance_rows)[:, np.newaxis, np.newaxis]
         return GaussianParams(mean, self._shaped(covariance))
+
+    def scaled_gradient(self, params: GaussianParams, X: Floats, y: Floats, weights: Floats) -> Floats:
+        """How far the M-step moves mean and covariance, in the units that the covariance gives, [K, p + p p].
+
+        With S = L L' the gradient of the mean is N L'^-1 L^-1 (new - old) and its curvature N S^-1; that of the
+        covariance is (N + nu)/2 (L^-1 new L'^-1 - I) in these units, at the new mean.
+        """
+        new = self.m_step(params, X, y, weights)
+        load = weights.sum(axis=1)
+        whiten = np.linalg.inv(np.linalg.cholesky(params.covariance))
+        by_mean = np.einsum("kpq,kq->kp", whiten, new.mean - params.mean) * np.sqrt(load)[:, np.newaxis]
+        moved = whiten @ (new.covariance - params.covariance) @ whiten.transpose(0, 2, 1)
+        moved *= np.sqrt((load + self.variance_rows) / 2.0)[:, np.newaxis, np.newaxis]
+        return np.column_stack([by_mean, moved.reshape(len(moved), -1)])
 
     def between(self, old: GaussianParams, new: GaussianParams, share: Floats) -> GaussianParams:
         """Covariances further on than the new ones need not be such: the step ends there."""

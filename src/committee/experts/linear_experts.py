@@ -18,13 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.experts.em import part_way
-from committee.experts.weighted_grams import weighted_ridge
+from committee.experts.weighted_grams import scaled_slopes, weighted_ridge
 
 Floats = NDArray[np.float64]
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 SMALLEST_VARIANCE = 1e-300
 """Without a prior an expert may fit its rows exactly."""
+
+ROUNDING = 1e-24
+"""Variance of a standardised target below which residuals are rounding errors: their gradient tells nothing."""
 
 
 class LinearParams(NamedTuple):
@@ -60,15 +63,36 @@ class LinearExperts(NamedTuple):
         return -0.5 * (size / params.variance + self.variance_rows * np.log(params.variance))
 
     def m_step(
-        self, params: LinearParams, X: Floats, y: Floats, weights: Floats, at: Floats | None = None
+        self,
+        params: LinearParams,
+        X: Floats,
+        y: Floats,
+        weights: Floats,
+        at: Floats | None = None,
+        *,
+        exact: bool = False,
     ) -> LinearParams:
-        right = (weights * y) @ X
-        coef = weighted_ridge(X, weights, right, self.l2)
+        coef = weighted_ridge(X, weights, (weights * y) @ X, self.l2)
+        return LinearParams(coef, self._best_variance(params._replace(coef=coef), X, y, weights))
+
+    def _best_variance(self, params: LinearParams, X: Floats, y: Floats, weights: Floats) -> Floats:
+        """s^2 for these coefficients."""
+        coef = params.coef
         squares = np.einsum("kn,kn->k", weights, (coef @ X.T - y) ** 2)
         squares += self.l2 * np.einsum("kp,kp->k", coef, coef) + self.variance_rows * self.variance_scale
         load = weights.sum(axis=1) + self.variance_rows
         ratio = np.divide(squares, load, out=params.variance.copy(), where=load > 0.0)
-        return LinearParams(coef, np.maximum(ratio, SMALLEST_VARIANCE))
+        return np.maximum(ratio, SMALLEST_VARIANCE)
+
+    def scaled_gradient(self, params: LinearParams, X: Floats, y: Floats, weights: Floats) -> Floats:
+        """Of the coefficients, then of ln s^2 (gradient load/2 (best/s^2 - 1), curvature load/2), [K, p + 1]."""
+        slope = weights * (y - self.means(params, X))
+        variance = np.maximum(params.variance, ROUNDING)
+        of_coef = scaled_slopes(X, slope, weights, params.coef, self.l2) / np.sqrt(variance)[:, np.newaxis]
+        load = weights.sum(axis=1) + self.variance_rows
+        moved = self._best_variance(params, X, y, weights) - params.variance
+        of_variance = np.sqrt(load / 2.0) * (moved / variance)
+        return np.column_stack([of_coef, of_variance])
 
     def between(self, old: LinearParams, new: LinearParams, share: Floats) -> LinearParams:
         """Variances are averaged as logarithms."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.experts.em import part_way
-from committee.experts.gate import log_softmax_scores, softmax_step
-from committee.experts.weighted_grams import weighted_ridge
+from committee.experts.gate import log_softmax_scores, softmax_scaled_gradient, softmax_step
+from committee.experts.weighted_grams import scaled_slopes, weighted_ridge
 from committee.kernels.mixture import log_sigmoid, logistic_slopes
 
 Floats = NDArray[np.float64]
@@ -48,12 +48,21 @@ class LogisticExperts(NamedTuple):
     def log_prior(self, params: Floats) -> Floats:
         return -0.5 * self.l2 * np.einsum("kp,kp->k", params, params)
 
-    def m_step(self, params: Floats, X: Floats, y: Codes, weights: Floats, at: Floats | None = None) -> Floats:
+    def m_step(
+        self, params: Floats, X: Floats, y: Codes, weights: Floats, at: Floats | None = None, *, exact: bool = False
+    ) -> Floats:
+        slope, curvature = self._slopes(params, X, y, weights, at)
+        right = slope @ X - self.l2 * params
+        return params + weighted_ridge(X, curvature, right, self.l2, sample=not exact)
+
+    def scaled_gradient(self, params: Floats, X: Floats, y: Codes, weights: Floats) -> Floats:
+        return scaled_slopes(X, *self._slopes(params, X, y, weights, None), params, self.l2)
+
+    def _slopes(self, params: Floats, X: Floats, y: Codes, weights: Floats, at: Floats | None) -> tuple[Floats, Floats]:
         log_q = self.log_likelihood(params, X, y) if at is None else at
         slope, curvature = np.empty_like(log_q), np.empty_like(log_q)
         logistic_slopes(log_q, y, weights, slope, curvature)
-        right = slope @ X - self.l2 * params
-        return params + weighted_ridge(X, curvature, right, self.l2, sample=True)
+        return slope, curvature
 
     def between(self, old: Floats, new: Floats, share: Floats) -> Floats:
         return part_way(old, new, share[:, np.newaxis])
@@ -82,11 +91,22 @@ class MultinomialExperts(NamedTuple):
     def log_prior(self, params: Floats) -> Floats:
         return -0.5 * self.l2 * np.einsum("kcp,kcp->k", params, params)
 
-    def m_step(self, params: Floats, X: Floats, y: Codes, weights: Floats, at: Floats | None = None) -> Floats:
+    def m_step(
+        self, params: Floats, X: Floats, y: Codes, weights: Floats, at: Floats | None = None, *, exact: bool = False
+    ) -> Floats:
         is_class = y == np.arange(self.n_classes)[:, np.newaxis]
         return np.array(
             [
-                softmax_step(coef, X, is_class * share, log_softmax_scores(coef, X), self.l2)
+                softmax_step(coef, X, is_class * share, log_softmax_scores(coef, X), self.l2, exact=exact)
+                for coef, share in zip(params, weights, strict=True)
+            ]
+        )
+
+    def scaled_gradient(self, params: Floats, X: Floats, y: Codes, weights: Floats) -> Floats:
+        is_class = y == np.arange(self.n_classes)[:, np.newaxis]
+        return np.array(
+            [
+                softmax_scaled_gradient(coef, X, is_class * share, log_softmax_scores(coef, X), self.l2)
                 for coef, share in zip(params, weights, strict=True)
             ]
         )

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.blas_threads import one_blas_thread
@@ -64,6 +65,9 @@ Floats = NDArray[np.float64]
 
 FEW_ROWS = 500
 """Tables with fewer distinct rows spare none for validation by themselves."""
+
+NOISE = 0.1
+"""Share by which the noise of the gates may raise the loss of a few rows."""
 
 FURTHEST = 1e6
 """Standardised values are cut here."""
@@ -166,7 +170,8 @@ class BaseSparselyGatedMixture(BaseEstimator):
     """The deep, sparsely gated mixture; a subclass says what y is and turns scores into answers.
 
     Fitted attributes: ``history_`` (one row per epoch), ``n_iter_`` (epochs run), ``best_epoch_`` (whose parameters
-    were kept), ``stop_reason_``, ``capacity_`` (a `Capacity` of every layer on the training rows: load, importance and
+    were kept), ``stop_reason_``, ``start_loss_`` and ``loss_`` (of the training rows before the first epoch and with
+    the parameters kept), ``capacity_`` (a `Capacity` of every layer on the training rows: load, importance and
     their coefficients of variation), ``expert_load_`` [layers, experts], ``layers_`` (the parameters).
     """
 
@@ -281,8 +286,11 @@ class BaseSparselyGatedMixture(BaseEstimator):
         self._network = self._make_network(train.X.shape[1])
         theta = start(self._network.shapes, np.random.default_rng(seeds[1]))
         plan = Plan(self._batch_size(len(train.X)), self.learning_rate, self.max_iter, self.noisy_gating, seeds[2])
+        self.start_loss_ = mean_loss(self._network, theta, train)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that overflows is refused below
             self._run(theta, train, None if judged is None else self._as_batch(judged), plan)
+        self.loss_ = mean_loss(self._network, self._theta, train)
+        self._warn_if_no_progress()
         self.capacity_ = measure_capacity(self._network, self._theta, train)
         self.expert_load_ = np.array([each.load for each in self.capacity_])
 
@@ -325,6 +333,17 @@ class BaseSparselyGatedMixture(BaseEstimator):
         self.history_ = History.from_records(records)
         self.n_iter_, self.best_epoch_, self.stop_reason_ = len(records), best_epoch, reason
         self._theta = kept
+
+    def _warn_if_no_progress(self) -> None:
+        """Stochastic steps have no certificate; but the loss of the training rows must not rise by more than noise."""
+        if not self.loss_ <= (1.0 + NOISE) * self.start_loss_ + self.tol:
+            warnings.warn(
+                f"Training made no progress in {self.n_iter_} epochs: the loss of the training rows is "
+                f"{self.loss_:.4g}, before the first epoch it was {self.start_loss_:.4g}. Use a smaller learning_rate "
+                f"than {self.learning_rate:g}, a larger max_iter, or a smaller alpha.",
+                ConvergenceWarning,
+                stacklevel=level_of_caller(),
+            )
 
     def _refuse_divergence(self, record: Epoch, theta: Floats) -> None:
         if not math.isfinite(record.train_loss) or not np.all(np.isfinite(theta)):

@@ -15,6 +15,9 @@ CELLS = 2**15
 SAMPLE, LEAST_SAMPLE, ENOUGH = 20, 5000, 10
 """Rows of a sample for each coefficient of all experts, and at least; by their weights, for each of one expert."""
 
+OFF = 2.0
+"""Factor by which the diagonal of a sample may be wrong before another sample is taken."""
+
 SAFE = 1e-10
 """A prior smaller than this share of the diagonal does not make up for columns that say the same."""
 
@@ -46,11 +49,21 @@ def weighted_grams(X: Floats, weights: Floats) -> Floats:
     return np.ascontiguousarray(total.reshape(p, n_experts, p).transpose(1, 0, 2))
 
 
-def sampled_grams(X: Floats, weights: Floats) -> Floats:
-    """About `weighted_grams`, from a part of the rows where these are many: good enough for a step that is guarded.
+def weighted_squares(X: Floats, weights: Floats) -> Floats:
+    """Return the diagonals sum_i weights[k, i] x_ij^2 of `weighted_grams`, [K, p]."""
+    total = np.zeros((len(weights), X.shape[1]))
+    for rows in row_blocks(*X.shape):
+        total += weights[:, rows] @ np.square(X[rows])
+    return total
 
-    Every m-th row is taken, and each matrix scaled up by the weight left out. Where an expert has too few rows for
-    that, all are taken.
+
+def sampled_grams(X: Floats, weights: Floats) -> Floats:
+    """Estimate `weighted_grams` from some of the rows if there are many: good enough for a step that is checked.
+
+    Every m-th row is taken, and each matrix scaled up by the weight left out. Columns that are nearly always 0 (rare
+    categories) may be missing from such a sample; the step would then be huge along them. Therefore the diagonal is
+    compared with the exact one, and where they disagree the rows are sampled by their leverage instead. If an expert
+    has too few rows for a sample, all rows are used.
     """
     n, p = X.shape
     n_experts = len(weights)
@@ -63,7 +76,26 @@ def sampled_grams(X: Floats, weights: Floats) -> Floats:
     if np.any(seen**2 < ENOUGH * p * squares) or not np.all(squares > 0.0):
         return weighted_grams(X, weights)
     scale = weights.sum(axis=1) / seen
-    return weighted_grams(np.ascontiguousarray(X[::every]), part) * scale[:, np.newaxis, np.newaxis]
+    grams = weighted_grams(np.ascontiguousarray(X[::every]), part) * scale[:, np.newaxis, np.newaxis]
+    exact = weighted_squares(X, weights)
+    found = np.diagonal(grams, axis1=1, axis2=2)
+    if np.all((found >= exact / OFF) & (found <= exact * OFF)):
+        return grams
+    return np.array([_gram_by_leverage(X, *each) for each in zip(weights, exact, strict=True)])
+
+
+def _gram_by_leverage(X: Floats, weight: Floats, squares: Floats) -> Floats:
+    """Estimate X' diag(weight) X from about SAMPLE p rows, chosen with probability SAMPLE times their leverage.
+
+    The leverage sum_j weight_i x_ij^2 / squares_j says how much of the columns' squares a row holds: the few rows of a
+    rare category are all taken. Rows are chosen systematically along the sum of the probabilities, without chance.
+    """
+    inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > SMALLEST)
+    leverage = np.concatenate([np.square(X[rows]) @ inverse for rows in row_blocks(*X.shape)]) * weight
+    chance = np.minimum(SAMPLE * leverage, 1.0)
+    passed = np.floor(np.cumsum(chance) + 0.5)
+    rows = np.flatnonzero((np.diff(passed, prepend=0.0) > 0.0) | (chance == 1.0))
+    return weighted_grams(X[rows], (weight[rows] / chance[rows])[np.newaxis])[0]
 
 
 def weighted_ridge(X: Floats, weights: Floats, right: Floats, l2: float, sample: bool = False) -> Floats:
@@ -73,6 +105,16 @@ def weighted_ridge(X: Floats, weights: Floats, right: Floats, l2: float, sample:
         return np.array([_ridge_by_rows(X, *each, l2) for each in zip(weights, right, strict=True)])
     grams = sampled_grams(X, weights) if sample else weighted_grams(X, weights)
     return solve_normal_equations(grams, right, l2)
+
+
+def scaled_slopes(X: Floats, slope: Floats, curvature: Floats, coef: Floats, l2: float) -> Floats:
+    """Gradient of a penalised log-likelihood over the root of its curvature, coefficient by coefficient, [K, p].
+
+    slope and curvature [K, n] are those of every row with respect to its score. Half the square of an entry is the gain
+    that a Newton step along that coefficient alone promises: it does not depend on the scale of the columns.
+    """
+    gradient, size = slope @ X - l2 * coef, weighted_squares(X, curvature) + l2
+    return np.divide(gradient, np.sqrt(size), out=np.zeros_like(gradient), where=size > SMALLEST)
 
 
 def _ridge_by_rows(X: Floats, weight: Floats, right: Floats, l2: float) -> Floats:

@@ -12,15 +12,26 @@ forest their shares are noisier than those of new rows.
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from committee.base.callers import level_of_caller
 
 Floats = NDArray[np.float64]
 
 SMALLEST = 1e-15
+
+START, NOTHING = np.array([0.0, -4.0]), np.array([0.0, -30.0])
+"""Where the search begins: ln power and log-odds of the mixture. At the second point the shares stay as they are."""
+
+NEAR, FLAT = 0.02, 1e-5
+"""Distance of the neighbours that a minimum is compared with, and the gain in log-loss there that counts as none."""
 
 
 class Calibration(NamedTuple):
@@ -42,9 +53,26 @@ def calibrate(shares: Floats, codes: NDArray[np.integer], weight: Floats) -> Cal
     def loss(point: NDArray[np.float64]) -> float:
         return _log_loss(_transform(shares, *_read(point)), codes, weight)
 
-    found = minimize(loss, np.array([0.0, -4.0]), method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-7})
-    power, mixture = _read(found.x)
-    return Calibration(power, mixture, _log_loss(shares, codes, weight), float(found.fun))
+    point, value, gain = _descend(loss, START)
+    if gain > FLAT or value > loss(NOTHING):  # a simplex may collapse before the minimum: begin again from there
+        point, value, gain = min(_descend(loss, point), _descend(loss, NOTHING), key=lambda found: found[1])
+    if gain > FLAT:
+        warnings.warn(
+            f"The calibration of the probabilities did not converge: a nearby point lowers the out-of-bag log-loss "
+            f"{value:.6g} by {gain:.2g}, at most {FLAT:g} was required. Use calibration=None, or more trees.",
+            ConvergenceWarning,
+            stacklevel=level_of_caller(),
+        )
+    power, mixture = _read(point)
+    return Calibration(power, mixture, _log_loss(shares, codes, weight), value)
+
+
+def _descend(loss: Callable[[Floats], float], start: Floats) -> tuple[Floats, float, float]:
+    """A minimum by Nelder and Mead's simplex, its loss, and how much lower the loss is at its best neighbour."""
+    found = minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-7})
+    point, value = np.asarray(found.x, np.float64), float(found.fun)
+    around = [point + sign * NEAR * axis for axis in np.eye(2) for sign in (-1.0, 1.0)]
+    return point, value, value - min(loss(neighbour) for neighbour in around)
 
 
 def _read(point: NDArray[np.float64]) -> tuple[float, float]:

@@ -27,7 +27,7 @@ from committee.svm.linear_problem import (
     LinearProblem,
     Plane,
     answers,
-    dual_objective,
+    lower_bound,
     objective,
 )
 
@@ -119,16 +119,4 @@ def _walls(problem: LinearProblem, power: int, lift: float) -> Walls:
 def _measure(problem: LinearProblem, power: int, beta: Floats, plane: Plane) -> tuple[Plane, float, float]:
     """The plane, its objective and a lower bound of all objectives."""
     value = objective(problem, plane, answers(problem, plane), power)
-    v = plane.w
-    if problem.has_intercept and problem.intercept_penalty == 0.0:
-        beta = _balanced(beta)
-        v = problem.X.T @ beta
-    return plane, value, dual_objective(problem, beta, v, power)
-
-
-def _balanced(beta: Floats) -> Floats:
-    """beta with its longer side shortened, so that it sums to zero."""
-    above, below = float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum())
-    if above > below:
-        return np.where(beta > 0.0, beta * (below / above), beta)
-    return np.where(beta < 0.0, beta * (above / below), beta) if below > 0.0 else beta
+    return plane, value, lower_bound(problem, beta, power)

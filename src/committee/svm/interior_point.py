@@ -28,7 +28,7 @@ from committee.svm.linear_problem import (
     Plane,
     add_gram,
     answers,
-    dual_objective,
+    lower_bound,
     objective,
     solve_positive,
 )
@@ -55,7 +55,7 @@ class InteriorRecord(NamedTuple):
     problem: int  # which class, for more than two
     step: int
     objective: float
-    dual_objective: float  # a lower bound where it is feasible
+    dual_objective: float  # a lower bound of all objectives
     gap: float  # of the conditions, sum a s + (u - a) z: objective less bound where both are feasible
     dual_residual: float  # |R v - A' r a|
     n_support: int  # rows whose dual variable is above a millionth of u
@@ -106,7 +106,7 @@ def interior_point(
         # Step 1: how far are the equations from holding?
         f, pull = answers(problem, _plane(point)), _pull(problem, asked.sign * point.a)
         dual_rest = pull - R * point.v
-        record = _measure(problem, asked, point, f, pull, number, step)
+        record = _measure(problem, asked, point, f, number, step)
         record = record._replace(gap=gap, dual_residual=float(np.linalg.norm(dual_rest)))
         is_done = gap <= aim * (abs(record.objective) + aim) and record.dual_residual <= np.sqrt(aim) * (
             1.0 + float(np.linalg.norm(R * point.v))
@@ -117,7 +117,8 @@ def interior_point(
         # Step 2: Newton's step towards a smaller mu
         after = _advance(problem, asked, point, f, gap, dual_rest, R)
         if after is None:  # rounding allows no further step
-            yield _plane(point), record._replace(step=step + 1), gap <= tol * abs(record.objective)
+            is_done = record.objective - record.dual_objective <= tol * abs(record.objective)
+            yield _plane(point), record._replace(step=step + 1), is_done
             return
         point = after
 
@@ -197,11 +198,11 @@ def _plane(point: Point) -> Plane:
 
 
 def _measure(
-    problem: LinearProblem, asked: Conditions, point: Point, f: Floats, pull: Floats, number: int, step: int
+    problem: LinearProblem, asked: Conditions, point: Point, f: Floats, number: int, step: int
 ) -> InteriorRecord:
     plane = _plane(point)
     beta = np.sum(asked.sign * point.a, axis=0)
-    bound = dual_objective(problem, beta, pull[:-1], 1)
+    bound = lower_bound(problem, beta, 1)
     n_support = int(np.count_nonzero(np.abs(beta) > 1e-6 * asked.price.max(axis=0)))
     value = objective(problem, plane, f, 1)
     return InteriorRecord(number, step, value, bound, np.nan, np.nan, n_support, plane.margin)

@@ -177,14 +177,16 @@ class BaseKernelMachine(BaseEstimator):
         self.history_ = History.from_records(
             [Record(k, *step) for k, found in enumerate(solutions) for step in found.records]
         )
-        self.fit_status_ = int(not all(found.is_optimal for found in solutions))
+        self.converged_ = all(found.is_optimal for found in solutions)
+        self.kkt_gap_ = max(found.gap for found in solutions)
+        self.fit_status_ = int(not self.converged_)
         late = [found for found in solutions if not found.is_optimal]
         if late:
             worst = max(found.gap for found in late)
             which = "" if len(solutions) == 1 else f" in {len(late)} of {len(solutions)} machines"
             warnings.warn(
                 f"The solver ended after {max(found.n_steps for found in late)} steps{which}: the KKT gap is "
-                f"{worst:.3g}, asked for was tol={self.tol:g}. {self._advice()}",
+                f"{worst:.3g}, tol={self.tol:g} was required. {self._advice()}",
                 ConvergenceWarning,
                 stacklevel=level_of_caller(),
             )
@@ -192,10 +194,10 @@ class BaseKernelMachine(BaseEstimator):
     def _advice(self) -> str:
         """What may help a solver that does not get there."""
         if np.isinf(getattr(self, "C", 1.0)):
-            return "C is infinite, and what it asks for may be impossible: give a finite C."
+            return "C is infinite, and the constraints may be impossible to meet: set a finite C."
         if self.scale or self.__sklearn_tags__().input_tags.pairwise:
-            return "Raise max_iter or tol, or lower C."
-        return "Raise max_iter or tol, or scale the columns (set scale=True)."
+            return "Use a larger max_iter or tol, or a smaller C (more penalty)."
+        return "Use a larger max_iter or tol, or scale the columns (scale=True)."
 
     def _expand(
         self, task: Task, rows: KernelRows, support: Rows, coef: Floats, offset: Floats, unit: float = 1.0

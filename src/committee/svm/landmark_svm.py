@@ -52,7 +52,7 @@ from committee.svm.large_machine import (
     Rows,
     warn_of_no_convergence,
 )
-from committee.svm.linear_problem import LinearProblem, add_gram, excess, flat_plane
+from committee.svm.linear_problem import LinearProblem, add_gram, excess, flat_plane, relative_gap
 from committee.svm.mercer import warn_of_invalid
 from committee.svm.nystroem import NystroemMap, Pieces, cut, lost_trace, nystroem_map, sweep
 from committee.svm.primal_newton import primal_newton
@@ -314,11 +314,12 @@ class BaseLandmarkMachine(BaseLargeMachine):
         self.n_iter_ = records[-1].step
         self.history_ = History.from_records(records)
         self._expansion = Expansion(mapping.kernel, mapping.points, coef, v[-1])
-        late = [descent for descent in descents if not descent.is_done]
-        if late:
-            reached = max(0.5 * descent.fall / descent.value for descent in late)
-            name, what = type(self).__name__, "the gap to the minimum"
-            warn_of_no_convergence(name, self.max_iter, what, reached, self.tol, stacklevel=5)
+        self.excess_ = np.array([relative_gap(0.5 * descent.fall, descent.value) for descent in descents])
+        self.converged_ = bool(np.all(self.excess_ <= self.tol))
+        if not self.converged_:
+            name, what = type(self).__name__, "the estimated relative excess over the minimum"
+            reached = float(self.excess_.max())
+            warn_of_no_convergence(name, self.n_iter_, self.max_iter, what, reached, self.tol, stacklevel=5)
 
     def _score(self, table: NDArray[np.floating]) -> Floats:
         X = np.asarray(table, np.float64) if self.scaling_ is None else self.scaling_.apply(table)

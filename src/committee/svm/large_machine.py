@@ -191,12 +191,16 @@ def class_costs(codes: NDArray[np.int64], n_classes: int, cost: Floats) -> list[
 
 
 def warn_of_no_convergence(
-    name: str, n_iter: int, what: str, reached: float, asked: float, stacklevel: int = 6
+    name: str, n_iter: int, max_iter: int, what: str, reached: float, asked: float, stacklevel: int = 6
 ) -> None:
-    """Say how far a run got that ended too early."""
+    """Say how far a run got that ended too early: by its number of steps, or because no step was possible."""
+    if n_iter >= max_iter:
+        ended, more = f"did not converge in max_iter={max_iter}", "Use a larger max_iter or tol"
+    else:
+        ended, more = f"stopped after {n_iter} steps, because rounding errors allow no further one", "Use a larger tol"
     warnings.warn(
-        f"{name} did not converge in max_iter={n_iter}: {what} is {reached:.3g}, {asked:.3g} was asked for. Raise "
-        "max_iter or tol, scale the columns (scale=True), or lower C.",
+        f"{name} {ended}: {what} is {reached:.3g}, {asked:.3g} was required. {more}, scale the columns (scale=True) or "
+        "use a smaller C (more penalty).",
         ConvergenceWarning,
         stacklevel=stacklevel,
     )

@@ -87,6 +87,37 @@ def dual_objective(problem: LinearProblem, beta: Floats, v: Floats, power: int) 
     return bound
 
 
+def balanced(beta: Floats) -> Floats:
+    """beta with its longer side shortened, so that it sums to zero."""
+    above, below = float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum())
+    if above > below:
+        return np.where(beta > 0.0, beta * (below / above), beta)
+    return np.where(beta < 0.0, beta * (above / below), beta) if below > 0.0 else beta
+
+
+def lower_bound(problem: LinearProblem, beta: Floats, power: int) -> float:
+    """A lower bound of P from any -down <= beta <= up (q = 1), made to sum to zero where p = 0."""
+    if problem.has_intercept and problem.intercept_penalty == 0.0:
+        beta = balanced(beta)
+    return dual_objective(problem, beta, np.asarray(problem.X.T @ beta, np.float64), power)
+
+
+def squared_loss_gap(problem: LinearProblem, plane: Plane) -> float:
+    """Duality gap of a plane for q = 2: P less the bound from beta = 2 (up low - down high), the slopes of the loss.
+
+    At the minimum sum beta x = w, and the gap is zero.
+    """
+    f = answers(problem, plane)
+    low, high = excess(problem.y, f, problem.epsilon)
+    beta = 2.0 * (problem.up * low - problem.down * high)
+    return objective(problem, plane, f, 2) - lower_bound(problem, beta, 2)
+
+
+def relative_gap(gap: float, value: float) -> float:
+    """A duality gap as a fraction of the objective; rounding may leave a gap just below zero."""
+    return max(gap, 0.0) / max(abs(value), float(np.finfo(float).tiny))
+
+
 def add_gram(H: Floats, X: Floats, c: Floats, has_intercept: bool) -> None:
     """H += A' diag(c) A for the rows A = (x, 1) with c other than 0; changes H [d + 1, d + 1]."""
     for sign in (1.0, -1.0):  # a product of a matrix with itself is half the work: roots of one sign at a time

@@ -44,7 +44,7 @@ from committee.svm.large_machine import (
     Rows,
     warn_of_no_convergence,
 )
-from committee.svm.linear_problem import LinearProblem, Plane
+from committee.svm.linear_problem import LinearProblem, Plane, relative_gap, squared_loss_gap
 from committee.svm.primal_newton import NewtonRecord, primal_newton
 from committee.svm.scaling import Scaling
 
@@ -64,12 +64,17 @@ MOST_COLUMNS = 1000
 """Up to which the interior point method is taken: its d x d matrix needs n d^2 work a step."""
 
 
+FAR = 1e3
+"""Deviations between zero and the mean of a column from which on it is moved to zero."""
+
+
 class Found(NamedTuple):
     """One machine, learned."""
 
     plane: Plane
     records: list[Record]
     is_done: bool
+    gap: float  # relative duality gap
 
 
 def choose_solver(power: int, dual: bool | str, d: int) -> Solver:
@@ -159,7 +164,7 @@ class BaseLinearMachine(BaseLargeMachine):
         return LinearProblem(X[rows], y, up, down, self._epsilon(), self.fit_intercept, penalty)
 
     def _learn(self, rows: Rows, costs: Sequence[Costs]) -> None:
-        X: Any = rows.X if sparse.issparse(rows.X) else np.ascontiguousarray(rows.X, np.float64)
+        X, shift = self._centred(rows.X if sparse.issparse(rows.X) else np.ascontiguousarray(rows.X, np.float64))
         self.solver_: Solver = choose_solver(self._power, self.dual, X.shape[1])
         seeds = member_seeds(self.random_state, len(costs))
         found: list[Found] = []
@@ -167,24 +172,45 @@ class BaseLinearMachine(BaseLargeMachine):
             for k, each in enumerate(costs):
                 found.append(self._solve(self._problem(X, each), int(seeds[k]), k))
                 say(f"objective {found[-1].records[-1].objective:.5g}")
-        self._keep(found)
+        self._keep(found, shift)
+
+    def _centred(self, X: Any) -> tuple[Any, Floats]:
+        """The table with columns far from zero moved there, and by how much: an intercept without penalty allows it.
+
+        A column of nearly the same large number is next to the intercept's column of ones: rounding would hide the
+        minimum.
+        """
+        d = X.shape[1]
+        if sparse.issparse(X) or not self.fit_intercept or self.penalize_intercept:
+            return X, np.zeros(d)
+        with np.errstate(over="ignore", invalid="ignore"):  # columns near the end of float64 stay as they are
+            mean, deviation = X.mean(axis=0), X.std(axis=0)
+        is_far = np.isfinite(mean) & (np.abs(mean) > FAR * deviation)
+        shift = np.where(is_far, mean, 0.0)
+        return (X - shift if is_far.any() else X), shift
 
     def _solve(self, problem: LinearProblem, seed: int, number: int) -> Found:
         if problem.has_intercept and problem.intercept_penalty == 0.0:
             sides = [side for side, cost in ((1.0, problem.up), (-1.0, problem.down)) if np.any(cost > 0.0)]
             if len(sides) == 1:  # rows of one class: any b beyond it costs nothing
-                return Found(Plane(np.zeros(problem.X.shape[1]), sides[0]), [_nothing(self.solver_, number)], True)
+                return Found(Plane(np.zeros(problem.X.shape[1]), sides[0]), [_nothing(self.solver_, number)], True, 0.0)
         plane, records, is_done = Plane(np.empty(0), 0.0), list[Record](), False
         steps = linear_svm(
             problem, self._power, self.solver_, tol=self.tol, max_iter=self.max_iter, seed=seed, number=number
         )
         for plane, record, is_done in steps:  # noqa: B007
             records.append(record)
-        return Found(plane, records, is_done)
+        last = records[-1]
+        gap = (
+            squared_loss_gap(problem, plane) if isinstance(last, NewtonRecord) else last.objective - last.dual_objective
+        )
+        gap = relative_gap(gap, last.objective)
+        return Found(plane, records, is_done and gap <= self.tol, gap)
 
-    def _keep(self, found: list[Found]) -> None:
+    def _keep(self, found: list[Found], shift: Floats) -> None:
         planes = [each.plane for each in found]
         w, b = np.array([plane.w for plane in planes]), np.array([plane.b for plane in planes])
+        b = b - w @ shift
         if self.scaling_ is not None:
             w = w / self.scaling_.scale
             b = b - w @ self.scaling_.shift
@@ -193,21 +219,16 @@ class BaseLinearMachine(BaseLargeMachine):
         self.objective_ = np.array([each.records[-1].objective for each in found])
         self.history_ = History.from_records([record for each in found for record in each.records])
         self.n_iter_ = max(1, max(each.records[-1].step for each in found))
-        worst = [each.records[-1] for each in found if not each.is_done]
-        if worst:
-            last = max(worst, key=_distance)
+        self.duality_gap_ = np.array([each.gap for each in found])
+        self.converged_ = all(each.is_done for each in found)
+        if not self.converged_:
+            worst = max(each.gap for each in found if not each.is_done)
             warn_of_no_convergence(
-                type(self).__name__, self.max_iter, "the gap to the minimum", _distance(last), self.tol
+                type(self).__name__, self.n_iter_, self.max_iter, "the relative duality gap", worst, self.tol
             )
 
     def _score(self, table: Any) -> Floats:
         return table @ np.atleast_2d(self.coef_).T + self.intercept_
-
-
-def _distance(record: Record) -> float:
-    """How far the objective is above its minimum, as a share of it."""
-    above = record.excess if isinstance(record, NewtonRecord) else record.gap
-    return above / max(abs(record.objective), np.finfo(float).tiny)
 
 
 def _nothing(solver: Solver, number: int) -> Record:
@@ -362,6 +383,6 @@ class LinearSVR(BaseLargeRegressor, BaseLinearMachine):
     def _epsilon(self) -> float:
         return self.epsilon
 
-    def _keep(self, found: list[Found]) -> None:
-        super()._keep(found)
+    def _keep(self, found: list[Found], shift: Floats) -> None:
+        super()._keep(found, shift)
         self.coef_ = self.coef_[0]

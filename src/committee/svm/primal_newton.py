@@ -92,7 +92,7 @@ def primal_newton(
     t, aim = 0.0, tol**2 * (FINE if n * d * d < LITTLE_WORK else COARSE)
     for step in range(max_iter + 1):
         # Step 1: the direction, and how far the objective may fall
-        s = -solve(state)
+        s = -solve(state, False)
         fall = -float(state.g @ s)
         is_done = 0.5 * fall <= aim * abs(state.objective) + TINY
         yield state.plane, _record(state, number, step, fall, t), is_done
@@ -100,8 +100,12 @@ def primal_newton(
             return
         # Step 2: the longest of the steps 1, 1/2, 1/4, ... after which it has fallen enough
         after, t = _line_search(problem, state, s, fall)
-        if after is None:  # rounding hides any fall: this is the minimum
-            yield state.plane, _record(state, number, step + 1, 0.0, t), True
+        if after is None:  # the matrix may have gathered rounding: once more with a new one
+            s = -solve(state, True)
+            fall = -float(state.g @ s)
+            after, t = _line_search(problem, state, s, fall)
+        if after is None:  # rounding hides any decrease; it is the minimum if no large one was promised
+            yield state.plane, _record(state, number, step + 1, fall, t), abs(0.5 * fall) <= tol * abs(state.objective)
             return
         state = after
 
@@ -163,17 +167,17 @@ def _line_search(
     return None, 0.0
 
 
-def _newton_matrix(problem: LinearProblem) -> Callable[[NewtonState], Floats]:
-    """H^-1 g with H kept from step to step and corrected by the rows that changed."""
+def _newton_matrix(problem: LinearProblem) -> Callable[[NewtonState, bool], Floats]:
+    """H^-1 g with H kept from step to step and corrected by the rows that changed, or formed again on request."""
     n, d = problem.X.shape
     R = np.eye(d + 1)
     R[d, d] = problem.intercept_penalty if problem.has_intercept else 1.0
     H, c_of_H = R.copy(), np.zeros(n)
 
-    def solve(state: NewtonState) -> Floats:
+    def solve(state: NewtonState, is_new: bool) -> Floats:
         nonlocal c_of_H
         change = state.c - c_of_H
-        if n * d * d < LITTLE_WORK or 2 * np.count_nonzero(change) > np.count_nonzero(state.c):
+        if is_new or n * d * d < LITTLE_WORK or 2 * np.count_nonzero(change) > np.count_nonzero(state.c):
             H[:] = R
             change = state.c
         add_gram(H, problem.X, change, problem.has_intercept)
@@ -184,14 +188,14 @@ def _newton_matrix(problem: LinearProblem) -> Callable[[NewtonState], Floats]:
     return solve
 
 
-def _conjugate_gradients(problem: LinearProblem) -> Callable[[NewtonState], Floats]:
+def _conjugate_gradients(problem: LinearProblem) -> Callable[[NewtonState, bool], Floats]:
     """H^-1 g from products with X alone, more exactly the smaller the gradient is."""
     X: Any = problem.X
     d = X.shape[1]
     p = problem.intercept_penalty
     first = [0.0]
 
-    def solve(state: NewtonState) -> Floats:
+    def solve(state: NewtonState, is_new: bool) -> Floats:
         norm = float(np.linalg.norm(state.g))
         first[0] = max(first[0], norm)
         if norm == 0.0:
@@ -210,7 +214,9 @@ def _conjugate_gradients(problem: LinearProblem) -> Callable[[NewtonState], Floa
         inverse = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
         H = LinearOperator((d + 1, d + 1), matvec=times, dtype=np.float64)
         M = LinearOperator((d + 1, d + 1), matvec=lambda s: inverse * s.ravel(), dtype=np.float64)
-        found, _ = sparse_linalg.cg(H, state.g, rtol=min(0.1, norm / first[0]), atol=0.0, maxiter=200, M=M)
+        found, _ = sparse_linalg.cg(
+            H, state.g, rtol=min(0.1, norm / first[0]), atol=0.0, maxiter=2000 if is_new else 200, M=M
+        )
         return found
 
     return solve

@@ -15,16 +15,19 @@ other: if |w| / s comes close to zero the hulls meet, and no plane separates the
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.callers import level_of_caller
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_targets_classification, read_weights
@@ -157,10 +160,27 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         if folds is None:
             return machine, found, np.empty(0)
 
-        def train(w: Floats) -> Machine:
-            return self._machine(y, w, part)[0]
+        held_out: list[Machine] = []
 
-        return machine, found, held_out_values(train, machine, part, weight[some], folds.take(some))
+        def train(w: Floats) -> Machine:
+            held_out.append(self._machine(y, w, part)[0])
+            return held_out[-1]
+
+        values = held_out_values(train, machine, part, weight[some], folds.take(some))
+        if found.is_optimal:  # else `_keep` warns
+            self._warn_of_folds(held_out)
+        return machine, found, values
+
+    def _warn_of_folds(self, machines: Sequence[Machine]) -> None:
+        late = [machine for machine in machines if not machine.is_optimal]
+        if late:
+            warnings.warn(
+                f"{len(late)} of {len(machines)} machines trained for the probabilities did not converge: the KKT gap "
+                f"is {max(machine.kkt_gap for machine in late):.3g}, tol={self.tol:g} was required. The probabilities "
+                f"may be inaccurate. {self._advice()}",
+                ConvergenceWarning,
+                stacklevel=level_of_caller(),
+            )
 
     def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[Machine, Solution]:
         raise NotImplementedError

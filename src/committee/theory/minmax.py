@@ -6,13 +6,16 @@ edge over all weights of the examples: max_a min_i sum_t a_t u_it = min_w max_t 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
 
+from committee.base.callers import level_of_caller
 from committee.theory.margins import Floats, Numbers, minimum_margin, read_agreement
 
 CONSTANT = -1
@@ -23,6 +26,10 @@ LARGEST = float(np.finfo(np.float64).max)
 
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 """The smallest that HiGHS takes: both sides of the duality are answers here."""
+
+
+GAP = 1e-6
+"""Difference of the two sides' values that counts as rounding."""
 
 
 class MinMax(NamedTuple):
@@ -62,8 +69,40 @@ def largest_minimum_margin(agreement: Numbers, soft: float | None = None) -> Min
     if soft is not None and not soft * n >= 1.0 - 1e-12:
         raise ValueError(f"soft must be at least 1/n = {1.0 / n:.3g}, got {soft}: weights below it cannot sum to 1.")
     found = _solve(_programme(u, None if soft is None else max(soft, 1.0 / n)))
-    coefficients, weights = found.x[:n_hypotheses], -found.ineqlin.marginals
-    return MinMax(-float(found.fun), _simplex(coefficients), _simplex(weights))
+    coefficients, weights = _simplex(found.x[:n_hypotheses]), _simplex(-found.ineqlin.marginals)
+    warn_of_gap(duality_gap(u, coefficients, weights, None if soft is None else np.full(n, max(soft, 1.0 / n))))
+    return MinMax(-float(found.fun), coefficients, weights)
+
+
+def duality_gap(agreement: Floats, coefficients: Floats, weights: Floats, cap: Floats | None = None) -> float:
+    """The value of the weights less that of the vote, each computed from its own side of the game; 0 at the optimum.
+
+    `cap` [n] are the largest weights of the soft margin. The value of a vote is then the largest of
+    rho - sum_i cap_i max(0, rho - margin_i), which is at one of the margins.
+
+    >>> u = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    >>> duality_gap(u, np.array([0.5, 0.5]), np.array([0.5, 0.5])), duality_gap(u, np.array([1.0, 0.0]), np.ones(2) / 2)
+    (0.0, 1.0)
+    """
+    margins = agreement @ coefficients
+    value = float(margins.min())
+    if cap is not None:
+        order = np.argsort(margins, kind="stable")
+        m, c = margins[order], cap[order]
+        below = (np.cumsum(c) - c) * m - (np.cumsum(c * m) - c * m)
+        value = float(np.max(m - below))
+    return float(np.max(weights @ agreement)) - value
+
+
+def warn_of_gap(gap: float) -> None:
+    """Warn if a linear programme was not solved to rounding."""
+    if gap > GAP:
+        warnings.warn(
+            f"The linear programme was not solved exactly: the duality gap is {gap:.2g}, {GAP:g} was required. Use "
+            "fewer hypotheses, or a larger nu.",
+            ConvergenceWarning,
+            stacklevel=level_of_caller(),
+        )
 
 
 def all_stumps(X: Numbers) -> Stumps:

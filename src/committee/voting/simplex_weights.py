@@ -16,13 +16,20 @@ Breiman, Stacked regressions, 1996 (weights >= 0); Wolpert, Stacked generalizati
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
+from sklearn.exceptions import ConvergenceWarning
+
+from committee.base.callers import level_of_caller
 
 Floats = NDArray[np.float64]
+
+TOL = 1e-6
+"""Fraction of the best member's squared error that may be left to gain."""
 
 
 def simplex_weights(answers: Floats, truth: Floats, weight: Floats | None = None) -> Floats:
@@ -44,10 +51,43 @@ def simplex_weights(answers: Floats, truth: Floats, weight: Floats | None = None
     length = np.sqrt(np.sum(errors * errors, axis=0))
     if length.min() == 0.0:  # a member without fault
         return np.eye(len(a))[int(length.argmin())]
-    triangle = np.linalg.qr(errors / length.min(), mode="r")
+    triangle: Floats = np.asarray(np.linalg.qr(errors / length.min(), mode="r"), np.float64)
     system = np.vstack([triangle, np.ones(len(a))])
-    solution, _ = nnls(system, np.append(np.zeros(len(triangle)), 1.0))
-    return solution / solution.sum()
+    found = _non_negative_least_squares(system)
+    if not simplex_gap(triangle, found) <= TOL:
+        best = np.eye(len(a))[int(length.argmin())]
+        gap, best_gap = simplex_gap(triangle, found), simplex_gap(triangle, best)
+        found, gap = (found, gap) if gap <= best_gap else (best, best_gap)
+        warnings.warn(
+            f"The weights of the members are not optimal: the squared error may exceed its minimum by up to {gap:.2g} "
+            f"of the best member's, {TOL:g} was required. Remove members whose predictions are nearly the same.",
+            ConvergenceWarning,
+            stacklevel=level_of_caller(),
+        )
+    return found
+
+
+def simplex_gap(errors: Floats, weights: Floats) -> float:
+    """How far || E w ||^2 is above its minimum over the simplex at most, as a fraction of the best member's.
+
+    f(w) - f(u) <= grad f(w) (w - u) for convex f and every u; of all u in the simplex a corner makes it largest.
+    """
+    if not np.all(np.isfinite(weights)):
+        return np.inf
+    mean = errors @ weights
+    above = 2.0 * float(mean @ mean - np.min(mean @ errors))
+    best = float(np.min(np.sum(errors * errors, axis=0)))
+    return max(0.0, above) / max(best, float(np.finfo(np.float64).tiny))
+
+
+def _non_negative_least_squares(system: Floats) -> Floats:
+    """Weights from non-negative least squares on (E; 1), right side (0; 1); nan where it finds none."""
+    try:
+        solution, _ = nnls(system, np.append(np.zeros(len(system) - 1), 1.0))
+    except RuntimeError:  # too many iterations
+        return np.full(system.shape[1], np.nan)
+    total = float(solution.sum())
+    return solution / total if total > 0.0 else np.full(system.shape[1], np.nan)
 
 
 class SimplexCombination(NamedTuple):

@@ -275,7 +275,9 @@ def test_too_few_rows_to_hold_some_out() -> None:
 
 
 def test_too_few_iterations_warn() -> None:
-    with pytest.warns(ConvergenceWarning, match=r"did not converge in 2 iterations: .* Raise max_iter or tol"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"did not converge in max_iter=2 iterations: .* Use a larger max_iter, tol"
+    ):
         make(MixtureOfExpertsRegressor, max_iter=2).fit(X, VALUES)
 
 

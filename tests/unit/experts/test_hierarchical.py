@@ -105,8 +105,8 @@ def test_no_gate_lowers_its_part_even_by_steps_that_are_too_long(
         prior = -0.05 * (at**2).sum(axis=(1, 2))
         return np.einsum("gbn,gbn->g", h, tree.log_shares(at, rows)) + prior
 
-    def too_long(self: GateTree, at: Any, *args: Any) -> Any:
-        return at + 40.0 * (steps(self, at, *args) - at)
+    def too_long(self: GateTree, at: Any, *args: Any, **kwargs: Any) -> Any:
+        return at + 40.0 * (steps(self, at, *args, **kwargs) - at)
 
     monkeypatch.setattr(GateTree, "steps", too_long)
     assert np.any(parts(too_long(tree, params, rows, h, tree.log_shares(params, rows))) < parts(params))

@@ -91,9 +91,9 @@ def test_rows_near_zero_are_answered() -> None:
     ("machine", "table", "words", "absent"),
     [
         (SVC(max_iter=2), X, "scale=True", "lower C"),
-        (SVC(max_iter=2, scale=True), X, "or lower C", "scale"),
-        (SVC(max_iter=2, kernel="precomputed"), X @ X.T, "or lower C", "scale"),
-        (SVR(max_iter=2, C=np.inf), X, "give a finite C", "scale"),
+        (SVC(max_iter=2, scale=True), X, "or a smaller C", "scale"),
+        (SVC(max_iter=2, kernel="precomputed"), X @ X.T, "or a smaller C", "scale"),
+        (SVR(max_iter=2, C=np.inf), X, "set a finite C", "scale"),
     ],
 )
 def test_advice_fits_what_was_asked(machine: Any, table: Any, words: str, absent: str) -> None:

@@ -562,7 +562,7 @@ def test_labels_of_every_kind(labels: Any) -> None:
 
 
 def test_a_run_cut_short_says_how_far_it_got() -> None:
-    with pytest.warns(ConvergenceWarning, match=r"did not converge in max_iter=1: the gap to the minimum is \d"):
+    with pytest.warns(ConvergenceWarning, match=r"did not converge in max_iter=1: the relative duality gap is \d"):
         LinearSVC(loss="hinge", max_iter=1).fit(X, LABELS)
 
 

@@ -294,7 +294,7 @@ def test_scaling() -> None:
 def test_non_convergence_says_what_was_reached() -> None:
     X, y = blobs(100, spread=3.0)
     model = SVC(max_iter=5)
-    with pytest.warns(ConvergenceWarning, match=r"ended after 5 steps: the KKT gap is \d.*asked for was tol=0.001"):
+    with pytest.warns(ConvergenceWarning, match=r"ended after 5 steps: the KKT gap is \d.*tol=0.001 was required"):
         model.fit(X, y)
     assert model.fit_status_ == 1
     assert model.n_iter_.tolist() == [5]
