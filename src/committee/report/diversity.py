@@ -111,8 +111,8 @@ def _of_votes(found: Evidence, booster: BaseBooster, figures: tuple[Figure, ...]
     where = found.where
     lead = (
         f"On the {where} the members have an error of {percent(float(of_members.mean()))} on average, the vote of "
-        f"{count(len(of_members), 'member')} one of {percent(of_vote)}. A member of boosting was fitted to rows that the "
-        "rounds before it had reweighted: its own error is not that of a model to use alone."
+        f"{count(len(of_members), 'member')} one of {percent(of_vote)}. A member of boosting was fitted to rows "
+        "that the rounds before it had reweighted: its own error is not that of a model to use alone."
     )
     numbers = table(
         "Pairs of members", "#quantile|#kappa|#mean error",

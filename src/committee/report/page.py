@@ -117,7 +117,7 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = write_report(Path(folder) / "report.html", model, sonar.X[:, :10], sonar.y)
     ...     page.stat().st_size < 5_000_000, page.read_text().count("<figure")
-    (True, 8)
+    (True, 14)
     """
     found = Evidence(
         model, X, y, comparison, table, is_training=is_training, training_places=training_places, weight=sample_weight,

@@ -13,6 +13,7 @@ from committee import (
     SVC,
     AdaBoostClassifier,
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     MixtureOfExpertsClassifier,
     RandomForestRegressor,
     svm_geometry,
