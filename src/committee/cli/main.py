@@ -180,7 +180,7 @@ def main() -> None:
               help="Where report.html, model.committee and results.json go.")  # fmt: skip
 @click.option("--no-report", is_flag=True, help="Write no page.")
 @click.option("--bias-variance/--no-bias-variance", default=True, show_default=True,
-              help="Measure, on up to 1,000 rows, which ensemble reduces bias and which variance.")  # fmt: skip
+              help="Measure, on up to 500 rows, which ensemble reduces bias and which variance.")  # fmt: skip
 @reading_options
 @talking
 def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet: bool, **asked: Any) -> None:
