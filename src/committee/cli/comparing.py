@@ -43,7 +43,7 @@ from committee.theory.decomposition import Decomposition
 COMMITTEE = "committee"
 """The name of the committee of all methods among them."""
 
-BIAS_VARIANCE_ROWS, BIAS_VARIANCE_SETS, BIAS_VARIANCE_MEMBERS = 1000, 20, 30
+BIAS_VARIANCE_ROWS, BIAS_VARIANCE_SETS, BIAS_VARIANCE_MEMBERS = 500, 12, 20
 """For a picture: rows drawn from a larger table, training sets, members of the ensembles."""
 
 

@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from committee.base.columns import open_table
 from committee.cli.files import TableError
 from committee.cli.models import KnownModel, inner_model
 from committee.cli.tables import apply_recipe
+from committee.explain.sampled_shap import sampled_shap
 from committee.parts.on_numbers import BaseOnNumbers
 
 Floats = NDArray[np.float64]
@@ -175,23 +177,12 @@ def explain_rows(known: KnownModel, frame: pl.DataFrame, rows: list[int], seed: 
 
 
 def _sampled(known: KnownModel, X: pl.DataFrame, row: int, answer: str | float, seed: int) -> RowExplanation:
-    """Shapley values by sampling (Strumbelj and Kononenko 2010): cells of the row replace those of another row.
-
-    Columns are replaced one by one in a random order; what the answer changes by belongs to the column just replaced.
-    """
-    rng = np.random.default_rng(seed)
-    d = X.width
-    order = np.array([rng.permutation(d) for _ in range(N_ORDERS)])
-    step_of = np.argsort(order, axis=1)  # when each column is replaced
-    start = rng.integers(0, X.height, N_ORDERS)
-    is_replaced = step_of[:, np.newaxis, :] < np.arange(d + 1)[:, np.newaxis]  # [orders, steps, columns]
-    place = np.where(is_replaced, row, start[:, np.newaxis, np.newaxis]).reshape(-1, d)
-    walked = pl.DataFrame([X[:, f].gather(place[:, f]) for f in range(d)])
-    output, values = _scores(known, walked, answer)
-    values = values.reshape(N_ORDERS, d + 1)
-    shares = np.zeros(d)
-    np.add.at(shares, order.ravel(), np.diff(values, axis=1).ravel() / N_ORDERS)
-    return _told(X, row, row, output, answer, float(values[:, 0].mean()), shares)
+    """SHAP values by sampling, for models that are no sum of trees."""
+    output = _scores(known, X[row : row + 1], answer)[0]
+    found = sampled_shap(
+        lambda rows: _scores(known, rows, answer)[1], open_table(X), [row], n_orders=N_ORDERS, seed=seed
+    )
+    return _told(X, row, row, output, answer, float(found.base[0]), found.values[0])
 
 
 def _scores(known: KnownModel, X: pl.DataFrame, answer: str | float) -> tuple[str, Floats]:

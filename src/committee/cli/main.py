@@ -180,7 +180,7 @@ def main() -> None:
               help="Where report.html, model.committee and results.json go.")  # fmt: skip
 @click.option("--no-report", is_flag=True, help="Write no page.")
 @click.option("--bias-variance/--no-bias-variance", default=True, show_default=True,
-              help="Measure, on up to 1,000 rows, which ensemble reduces bias and which variance.")  # fmt: skip
+              help="Measure, on up to 500 rows, which ensemble reduces bias and which variance.")  # fmt: skip
 @reading_options
 @talking
 def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet: bool, **asked: Any) -> None:
@@ -273,17 +273,20 @@ def predict(
     need may be there or not.
     """
     with helpful_errors(quiet):
-        from committee.cli.models import read_model
-        from committee.cli.predicting import (
-            Wish,
-            interval_warnings,
-            is_text,
-            odd_cell_words,
-            predict_batches,
-            write_predictions,
-        )
-        from committee.cli.showing import console, print_warnings
-        from committee.cli.wording import counted
+        from committee.cli.deferred_imports import deferred_imports
+
+        with deferred_imports():
+            from committee.cli.console import console, print_warnings
+            from committee.cli.models import read_model
+            from committee.cli.predicting import (
+                Wish,
+                interval_warnings,
+                is_text,
+                odd_cell_words,
+                predict_batches,
+                write_predictions,
+            )
+            from committee.cli.wording import counted
 
         known, out = read_model(model), console(quiet)
         print_warnings(out, interval_warnings(known, interval))

@@ -12,11 +12,12 @@ from rich.console import Console
 
 from committee.cli.column_kinds import as_numbers, clean_text
 from committee.cli.comparing import command_line, table_digest
+from committee.cli.console import print_warnings
 from committee.cli.explaining import known_target
 from committee.cli.files import TableError, read_frame
 from committee.cli.known_rows import JudgedRows, row_hashes, rows_to_judge, training_places, unpacked
 from committee.cli.models import KnownModel, read_facts, read_model
-from committee.cli.showing import as_json, loss_text, print_warnings
+from committee.cli.showing import as_json, loss_text
 from committee.cli.tables import MOST_LISTED, apply_recipe, find_column
 from committee.cli.wording import listed
 from committee.storage import inspect_model

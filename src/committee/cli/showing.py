@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from committee.cli.console import console as console
+from committee.cli.console import print_warnings as print_warnings
 from committee.cli.wording import counted, listed
 from committee.studies.comparison import Comparison, MethodResult, Step
 from committee.studies.folds import stderr
@@ -20,11 +21,6 @@ MOST_TIES = 3
 
 FEW_ROWS = 30
 """Of so few an error is hardly known."""
-
-
-def console(quiet: bool = False, stderr_: bool = True) -> Console:
-    """For people: on stderr, so that stdout stays free for results."""
-    return Console(stderr=stderr_, quiet=quiet, highlight=False, soft_wrap=True)
 
 
 def seconds_text(seconds: float) -> str:
@@ -55,11 +51,6 @@ def loss_text(metric: str, value: float, digits: int = 4) -> str:
         return f"{100 * value:.1f} %"
     shown = f"{value:.{digits}g}"
     return f"{float(shown):g}" if "e" in shown else shown
-
-
-def print_warnings(out: Console, warnings: Sequence[str]) -> None:
-    for warning in warnings:
-        out.print(Text("! ", style="yellow") + Text(warning))
 
 
 # --- the live view ----------------------------------------------------------------------------------------------------

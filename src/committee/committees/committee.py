@@ -38,7 +38,19 @@ from committee.base.validation import (
     read_weights,
 )
 from committee.committees.evidence import Seconds, diversity, error_of, join_steps
-from committee.committees.judging import Fitted, Fold, Rows, Task, arrange, deal_folds, derived_seed, hold_out, judge
+from committee.committees.judging import (
+    Fitted,
+    Fold,
+    OfNoUseError,
+    Rows,
+    Screen,
+    Task,
+    arrange,
+    deal_folds,
+    derived_seed,
+    hold_out,
+    judge,
+)
 from committee.committees.plan import Facts, Member, Plan, choose_plan, read_plan
 from committee.committees.representations import Representation, fit_representation
 from committee.committees.selection import (
@@ -51,9 +63,11 @@ from committee.committees.selection import (
     contributions,
     loss_of,
     make_judged,
+    slope_of_loss,
     without_idle,
 )
 from committee.data.history import History
+from committee.parts.class_weights import ClassWeight, class_weights
 from committee.parts.combining import class_votes, mean, mean_distribution, weighted_median
 from committee.voting.simplex_weights import simplex_weights
 
@@ -65,6 +79,9 @@ OVERRUN, GRACE = 2.0, 3.0
 
 LATE = "out of time"
 
+SKIPPED = "skipped"
+"""Beginning of the status of a member that the first fold showed to be of no use."""
+
 HELD_OUT = 0.1
 """Share of a large table that judges."""
 
@@ -72,6 +89,9 @@ IDLE = 0.02
 """A member of less weight is dropped."""
 
 LANDMARKS = 300
+
+SURE = 2.0
+"""Standard errors by which the loss must rise before a member is skipped."""
 
 
 class Candidate(NamedTuple):
@@ -149,8 +169,11 @@ class BaseCommittee(BaseEstimator):
             else:
                 plan = read_plan(self.members, facts, self.n_folds)
             self.seed_ = int(member_seeds(self.random_state, 1)[0] >> np.uint64(33))
-            found = judge_members(plan, rows, self.seed_, self.n_jobs, budget, type(self).__name__, self.verbose)
-            begun = tuple(candidate.member for candidate in found if candidate.note != LATE)
+            found = judge_members(
+                plan, rows, self.seed_, self.n_jobs, budget, type(self).__name__, self.verbose,
+                isinstance(self.members, str),
+            )  # fmt: skip
+            begun = tuple(one.member for one in found if one.note != LATE and not one.note.startswith(SKIPPED))
             self.plan_ = replace(plan, members=begun)
             with one_blas_thread():
                 self._combine(found, rows)
@@ -165,12 +188,16 @@ class BaseCommittee(BaseEstimator):
         self.columns_ = columns
         target, n_classes = self._read_target(y, weight)
         numbers = np.asarray(table, np.float64)
-        rows = arrange(Rows(numbers, target, weight, columns.is_categorical, n_classes))
+        rows = self._weigh_classes(arrange(Rows(numbers, target, weight, columns.is_categorical, n_classes)))
         if len(rows.y) < 2:
             raise ValueError(
                 f"n_samples = {len(rows.y)}: {type(self).__name__} learns from some rows and judges on others, so it "
                 "needs two at least."
             )
+        return rows
+
+    def _weigh_classes(self, rows: Rows) -> Rows:
+        """The rows under the weights of their classes, where there are any."""
         return rows
 
     def _combine(self, found: Sequence[Candidate], rows: Rows) -> None:
@@ -257,9 +284,13 @@ class BaseCommittee(BaseEstimator):
 
 
 def judge_members(
-    plan: Plan, rows: Rows, seed: int, n_jobs: int | None, budget: float | None, label: str, verbose: int
-) -> list[Candidate]:
-    """Fit and judge one member after the other; those that fail or come too late are left out with a warning."""
+    plan: Plan, rows: Rows, seed: int, n_jobs: int | None, budget: float | None, label: str, verbose: int,
+    may_skip: bool = False,
+) -> list[Candidate]:  # fmt: skip
+    """Fit and evaluate one member after the other; those that fail or come too late are left out with a warning.
+
+    With `may_skip`, a member whose first fold shows that any weight of it would raise the loss is fitted no further.
+    """
     repeats = make_repeats(plan, rows, seed)
     known: dict[Any, Representation] = {}
     found: list[Candidate] = []
@@ -271,7 +302,8 @@ def judge_members(
             if is_late:
                 found.append(Candidate(member, None, np.empty(0), 0.0, LATE))
             else:
-                found.append(_judge_member(member, rows, repeats, known, seed, n_jobs))
+                screen = _screen(found, rows) if may_skip else None
+                found.append(_judge_member(member, rows, repeats, known, seed, n_jobs, screen))
             tick(member.name)
     _warn_of_missing(found, budget)
     return found
@@ -287,7 +319,7 @@ def make_repeats(plan: Plan, rows: Rows, seed: int) -> list[list[Fold]]:
 
 def _judge_member(
     member: Member, rows: Rows, repeats: list[list[Fold]], known: dict[Any, Representation], seed: int,
-    n_jobs: int | None,
+    n_jobs: int | None, screen: Screen | None = None,
 ) -> Candidate:  # fmt: skip
     began = time.perf_counter()
     try:
@@ -299,12 +331,35 @@ def _judge_member(
                 known[key] = _represent(member, rows, seed)
             task = Task(member.algorithm, member.parameters, known[key], columns, member.sample,
                         derived_seed(seed, member.name), n_jobs)  # fmt: skip
-            judged = judge(task, rows, repeats)
+            judged = judge(task, rows, repeats, screen)
+    except OfNoUseError as reason:
+        return Candidate(member, None, np.empty(0), time.perf_counter() - began, f"{SKIPPED}: {reason}")
     except Exception as error:
         note = f"failed: {type(error).__name__}: {error}"
         return Candidate(member, None, np.empty(0), time.perf_counter() - began, note)
     notes = sorted({str(warning.message).split(":")[0] for warning in caught})
     return Candidate(member, judged.fitted, judged.answers, time.perf_counter() - began, "; ".join(["done", *notes]))
+
+
+def _screen(found: Sequence[Candidate], rows: Rows) -> Screen | None:
+    """A check of the next member's first fold against the committee of those done; None where there are none."""
+    answers = [candidate.answers for candidate in found if candidate.fitted is not None]
+    if not answers:
+        return None
+    together = np.stack(answers)
+
+    def check(test: NDArray[np.int64], fold_answers: Floats) -> None:
+        """Raise OfNoUseError if the loss rises with any weight of the member (`selection.slope_of_loss`)."""
+        every = np.concatenate([together[:, test], fold_answers[np.newaxis]])
+        if not answered_rows(every).any():
+            return
+        judged = make_judged(every, rows.y[test], rows.counts[test])
+        rise, error = slope_of_loss(judged)
+        if rise >= SURE * error:  # both are 0 where the committee makes no error on these rows
+            own, best = float(np.diag(judged.gram())[-1]), float(np.diag(judged.gram())[:-1].min())
+            raise OfNoUseError(f"loss {own:.3g} on the first fold (best member {best:.3g}), of no use to the committee")
+
+    return check
 
 
 def _represent(member: Member, rows: Rows, seed: int) -> Representation:
@@ -392,6 +447,8 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
     n_folds : number of folds; 1 holds a tenth of the rows out instead; "auto" is 5, and 1 on more than 50,000 rows
     keep_dropped : keep members of no weight, for `member_answers`
     categorical_features : "from_dtype", or names or positions of columns that hold categories
+    class_weight : "balanced" (all classes count the same), a dict from class to weight, or None; multiplies the
+        weights of the rows, in the members' fits and in the loss that chooses their weights
     random_state, n_jobs, verbose : as in scikit-learn; n_jobs changes no bit of the result
 
     Examples
@@ -407,6 +464,7 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseCommittee._parameter_constraints,
         "combine": [StrOptions({"greedy", "stack", "mean", "vote"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
     }
     classes_: NDArray[Any]
     n_classes_: int
@@ -420,10 +478,12 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
         n_folds: int | Literal["auto"] = "auto",
         keep_dropped: bool = False,
         categorical_features: Any = "from_dtype",
+        class_weight: ClassWeight | None = None,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        self.class_weight = class_weight
         self.time_budget = time_budget
         self.members = members
         self.combine = combine
@@ -440,6 +500,16 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
         self.classes_ = classes[present]
         self.n_classes_ = len(present)
         return np.searchsorted(present, codes), len(present)
+
+    def _weigh_classes(self, rows: Rows) -> Rows:
+        """After equal rows were counted: copies of a row in several folds would be learned and evaluated at once."""
+        if self.class_weight is None:
+            return rows
+        factor = class_weights(self.class_weight, rows.y, self.classes_, rows.weight)
+        if not np.all(np.isfinite(factor) & (factor > 0.0)):
+            raise ValueError(f"class_weight must be positive for every class; got {self.class_weight!r}.")
+        weight = rows.counts * factor[rows.y]
+        return rows._replace(weight=None if np.all(weight == weight[0]) else weight / weight.mean())
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes: the weighted mean of the members', or the shares of their votes."""

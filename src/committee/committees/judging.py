@@ -12,7 +12,7 @@ P = softmax(s f) is fitted to their out-of-fold values (`svm.platt`), which cost
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -144,6 +144,14 @@ class JudgedMember(NamedTuple):
     answers: Floats
 
 
+class OfNoUseError(Exception):
+    """The first fold showed that a member is of no use; the message says why."""
+
+
+Screen = Callable[[Indices, Floats], None]
+"""Takes the rows of the first fold and a member's predictions of them; raises OfNoUseError to stop."""
+
+
 class Task(NamedTuple):
     """What it takes to fit and judge one member."""
 
@@ -156,8 +164,11 @@ class Task(NamedTuple):
     n_jobs: int | None
 
 
-def judge(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]]) -> JudgedMember:
-    """Fit a member and judge it, on one or more divisions of the rows into folds."""
+def judge(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]], screen: Screen | None = None) -> JudgedMember:
+    """Fit a member and evaluate it, on one or more divisions of the rows into folds.
+
+    Where a member is fitted fold by fold, the `screen` may stop it after the first.
+    """
     if rows.n_classes == 1:  # nothing to learn, and most algorithms refuse
         return JudgedMember(_fitted(task, rows, []), np.ones((len(rows.y), 1)))
     seen = rows.X if task.columns is None else np.ascontiguousarray(rows.X[:, task.columns])
@@ -169,7 +180,7 @@ def judge(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]]) -> JudgedMe
             return _judge_bag(task, rows)
         if how == "own folds" and len(repeats[0]) > 1:
             return _judge_own_folds(task, rows, repeats)
-        return _judge_folds(task, rows, repeats)
+        return _judge_folds(task, rows, repeats, screen)
 
 
 def _estimator(task: Task, rows: Rows, parameters: Mapping[str, Any], seed: int) -> Any:
@@ -207,7 +218,7 @@ def _boosted_answers(score: Floats, n_classes: int) -> Floats:
     return np.column_stack([expit(-score[:, 0]), expit(score[:, 0])]) if n_classes == 2 else np.ones((len(score), 1))
 
 
-def _judge_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]]) -> JudgedMember:
+def _judge_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]], screen: Screen | None) -> JudgedMember:
     shift, scale = (0.0, 1.0) if rows.n_classes else _location(rows)
     target = rows.y if rows.n_classes else (rows.y - shift) / scale
     models: list[Any] = []
@@ -217,14 +228,24 @@ def _judge_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]]) -> J
         train = _sample(train, task.sample, rows, seed)
         model = _fit_fold(task, rows, target, (train, test), seed)
         codes = model.classes_.astype(np.int64) if rows.n_classes else np.empty(0, np.int64)
-        tally.add(test, raw_answers(task.algorithm, model, rows.X[test], codes, rows.n_classes))
+        raw = raw_answers(task.algorithm, model, rows.X[test], codes, rows.n_classes)
+        tally.add(test, raw)
         models.append(model)
-    fitted = _fitted(task, rows, models)._replace(shift=shift, scale=scale)
+        if screen is not None and number == 0 and len(repeats[0]) > 1:
+            first = _settle(_fitted(task, rows, models), raw, rows, test, (shift, scale))
+            screen(test, first._finish(raw))  # pyright: ignore[reportPrivateUsage]
     raw = tally.mean
-    if ALGORITHMS[task.algorithm].has_values and rows.n_classes:
-        known = ~np.isnan(raw[:, 0])
-        fitted = fitted._replace(slope=fit_slope(raw[known], rows.y[known], rows.counts[known])[0])
+    known = np.flatnonzero(~np.isnan(raw.reshape(len(raw), -1)[:, 0]))
+    fitted = _settle(_fitted(task, rows, models), raw[known], rows, known, (shift, scale))
     return JudgedMember(fitted, fitted._finish(raw))  # pyright: ignore[reportPrivateUsage]
+
+
+def _settle(fitted: Fitted, raw: Floats, rows: Rows, known: Indices, location: tuple[float, float]) -> Fitted:
+    """With the location of the target, and the slope that turns decision values of these rows into probabilities."""
+    fitted = fitted._replace(shift=location[0], scale=location[1])
+    if ALGORITHMS[fitted.algorithm].has_values and rows.n_classes:
+        return fitted._replace(slope=fit_slope(raw, rows.y[known], rows.counts[known])[0])
+    return fitted
 
 
 def _fit_fold(task: Task, rows: Rows, target: NDArray[Any], fold: Fold, seed: int) -> Any:

@@ -117,6 +117,27 @@ def greedy_selection(gram: Floats, n_steps: int = N_STEPS) -> Selection:
     return Selection(best_counts / best_counts.sum(), tuple(steps))
 
 
+def slope_of_loss(judged: Judged) -> tuple[float, float]:
+    """How the loss of the greedy committee of the other members begins to change with a weight of the last member.
+
+    With c the committee's error, e the member's and a the member's weight, on every row
+
+        d/da |(1 - a) c + a e|^2 / 2 at a = 0  =  c . (e - c)
+
+    Its mean over the rows, and the standard error of that. The loss is convex in a: where it begins to rise, no weight
+    of the member lowers it.
+
+    >>> errors = np.array([[[1.0], [-1.0]], [[2.0], [-2.0]]])
+    >>> slope_of_loss(Judged(errors, np.full(2, 0.5)))
+    (1.0, 0.0)
+    """
+    others = Judged(judged.errors[:-1], judged.weight)
+    together = np.einsum("m,mnc->nc", greedy_selection(others.gram()).weights, others.errors)
+    change = np.sum(together * (judged.errors[-1] - together), axis=1)
+    mean = float(judged.weight @ change)
+    return mean, float(np.sqrt(np.sum((judged.weight * (change - mean)) ** 2)))
+
+
 def bagged_selection(judged: Judged, seed: int, n_bags: int = N_BAGS) -> Selection:
     """The mean weights of many selections; the steps are those of one from all members and rows.
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer
 
 Floats = NDArray[np.float64]
 Score = bool | str | Callable[..., float]
@@ -46,7 +45,7 @@ def check_score(how: Score) -> None:
     """Refuse, before a fit, a name that scikit-learn does not know and a function of anything but (y, answers)."""
     if isinstance(how, str):
         if how != "auto":
-            get_scorer(how)
+            _scorer_named(how)
         return
     if not callable(how) or _is_scorer(how):
         return
@@ -56,6 +55,12 @@ def check_score(how: Score) -> None:
             f"oob_score={how!r:.80} is a function of {required} arguments: pass one of (y_true, y_pred), the name of a "
             "scorer, or a scorer such as sklearn.metrics.make_scorer makes."
         )
+
+
+def _scorer_named(name: str) -> Any:
+    from sklearn.metrics import get_scorer  # at its first use: predictions do not need it
+
+    return get_scorer(name)
 
 
 def _is_scorer(how: Any) -> bool:
@@ -97,7 +102,7 @@ def score_answers(how: Score, answers: Floats, classes: NDArray[Any] | None, y: 
     if is_usual and classes is None and len(y) < 2:
         return np.nan
     usual = "r2" if classes is None else "accuracy"
-    scorer: Any = how if callable(how) else get_scorer(usual if is_usual else str(how))
+    scorer: Any = how if callable(how) else _scorer_named(usual if is_usual else str(how))
     if not hasattr(scorer, "_score_func") and "sample_weight" not in inspect.signature(scorer).parameters:
         weights = {}
     return float(scorer(judged, np.empty((len(y), 1)), y, **weights))

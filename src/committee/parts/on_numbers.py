@@ -16,7 +16,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -193,6 +192,8 @@ class OnNumbersClassifier(ClassifierMixin, BaseOnNumbers):
     """
 
     def _usual_estimator(self) -> Any:
+        from sklearn.linear_model import LogisticRegression  # at its first use: predictions do not need it
+
         return LogisticRegression()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -240,6 +241,8 @@ class OnNumbersRegressor(RegressorMixin, BaseOnNumbers):
     """
 
     def _usual_estimator(self) -> Any:
+        from sklearn.linear_model import Ridge
+
         return Ridge()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:

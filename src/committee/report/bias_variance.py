@@ -8,7 +8,7 @@ import numpy as np
 
 from committee.report import charts
 from committee.report.evidence import Evidence
-from committee.report.section import Color, Figure, Key, LeftOut, Section, table
+from committee.report.section import Color, Figure, Key, LeftOut, Section, Table, table
 from committee.report.words import count, listing, number, plus_minus
 from committee.theory.decomposition import Decomposition
 
@@ -26,26 +26,47 @@ def bias_variance(found: Evidence) -> Section | LeftOut:
     parts = PARTS if knows_noise else PARTS[1:]
     values = np.array([[one.parts[name].value for name, _ in parts] for one in decompositions])
     loss = decompositions[0].loss
-    axis = "expected squared error" if loss == "squared" else "expected share of wrong answers"
+    axis = "squared error (its square root is the RMSE)" if loss == "squared" else "expected error rate"
     spec = charts.stacked(list(methods), [name for name, _ in parts], values, [c for _, c in parts], axis)
     rows = [
         (name, *(plus_minus(number(one.parts[p].value), number(one.parts[p].stderr, 2)) for p, _ in parts))
         for name, one in methods.items()
     ]
-    numbers = table("Parts with their standard errors", "method", rows, [name for name, _ in parts])
+    unit = "in squared units of the target" if loss == "squared" else "as error rates"
+    numbers = table(f"Parts with their standard errors, {unit}", "method", rows, [name for name, _ in parts])
     if not np.any(values):
         return LeftOut(TITLE, "none of the methods tried errs on any row, so there is nothing to take apart")
     lead = (
-        f"Fitted on {decompositions[0].n_sets} other training sets and judged on {decompositions[0].rows.size} rows "
-        f"outside them, {_least_in_words(methods)}."
+        f"Fitted on {decompositions[0].n_sets} other training sets and evaluated on {decompositions[0].rows.size} "
+        f"held-out rows, {_least_in_words(methods)}."
     )
     alt = f"Stacked bars of the parts of the error of {count(len(methods), 'method')}. {lead}"
     legend = tuple(Key(name, c, mark="area") for name, c in parts)
     figure = Figure("chart-bias-variance", spec, "Where the error comes from", alt, numbers, legend)
     notes = () if knows_noise else ("The noise of the target is not known on real data: it is within the bias.",)
+    tables = (_in_units_of_the_target(methods, [name for name, _ in parts]),) if loss == "squared" else ()
+    if loss == "squared":
+        notes += (IN_SQUARES,)
     if np.any(values < 0.0):
         notes += (NEGATIVE_VOTES if loss != "squared" else NEGATIVE_SQUARES,)
-    return Section("bias-variance", TITLE, lead, figures=(figure,), notes=notes)
+    return Section("bias-variance", TITLE, lead, figures=(figure,), tables=tables, notes=notes)
+
+
+IN_SQUARES = (
+    "Bias² and variance add up to the mean squared error, so the chart shows squared units. The table shows square "
+    "roots, in the unit of the target: these compare with the RMSE elsewhere in the report, but add up only in squares."
+)
+
+
+def _in_units_of_the_target(methods: Mapping[str, Decomposition], parts: list[str]) -> Table:
+    """Square roots of the parts and of their sum; an estimate below zero counts as none."""
+    rows = [
+        (name, *(number(max(value, 0.0) ** 0.5) for value in (*each, sum(each))))
+        for name, one in methods.items()
+        for each in ([one.parts[part].value for part in parts],)
+    ]
+    header = [*(f"{part} (root)" for part in parts), "RMSE"]
+    return table("Square roots of the parts, in the unit of the target", "method", rows, header)
 
 
 NEGATIVE_VOTES = (

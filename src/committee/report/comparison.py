@@ -7,8 +7,8 @@ import numpy as np
 from committee.report import charts
 from committee.report.evidence import Evidence
 from committee.report.section import Figure, LeftOut, Section, Table, table
-from committee.report.verdict import ERROR_LIKE, paired_difference, shown
-from committee.report.words import clip, count, listing, plus_minus, seconds
+from committee.report.verdict import ERROR_LIKE, paired_difference, shown, shown_with_error
+from committee.report.words import clip, count, listing, seconds
 from committee.studies.comparison import Comparison, MethodResult
 from committee.studies.folds import stderr
 
@@ -105,11 +105,9 @@ def _results(what: Comparison, done: list[MethodResult]) -> Table:
     rows = list[tuple[str, ...]]()
     for result in done:
         lead, lead_error = (np.nan, np.nan) if winner is None else paired_difference(result, winner)
-        own = (
-            "—" if result.name == what.winner else plus_minus(shown(what.metric, lead), shown(what.metric, lead_error))
-        )
+        own = "—" if result.name == what.winner else shown_with_error(what.metric, lead, lead_error)
         rows.append((
-            result.name, plus_minus(shown(what.metric, _mean(result)), shown(what.metric, _error(result))), own,
+            result.name, shown_with_error(what.metric, _mean(result), _error(result)), own,
             *(_mean_score(result, m) for m in metrics),
         ))  # fmt: skip
     header = f"method|#{what.metric} ± standard error|#above the winner, fold by fold"

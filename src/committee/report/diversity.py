@@ -104,14 +104,15 @@ def _of_votes(found: Evidence, booster: BaseBooster, figures: tuple[Figure, ...]
     of_members, of_vote = 1.0 - (agreement > 0.0).mean(axis=0), float(np.mean(booster.margins(
         found.take_core(rows), found.y[rows]) <= 0.0))  # fmt: skip
     tiles = (
-        Tile(percent(float(of_members.mean())), "mean error of a single member"),
+        Tile(percent(float(of_members.mean())), "mean error of the members, each fitted to reweighted rows"),
         Tile(percent(of_vote), "error of their vote"),
         Tile(number(float(np.mean(kappa)), 2) if kappa.size else "—", "mean agreement beyond chance (kappa)"),
     )
     where = found.where
     lead = (
-        f"On the {where} a single member errs on {percent(float(of_members.mean()))} of them, the vote of "
-        f"{count(len(of_members), 'member')} on {percent(of_vote)}."
+        f"On the {where} the members have an error of {percent(float(of_members.mean()))} on average, the vote of "
+        f"{count(len(of_members), 'member')} one of {percent(of_vote)}. A member of boosting was fitted to rows "
+        "that the rounds before it had reweighted: its own error is not that of a model to use alone."
     )
     numbers = table(
         "Pairs of members", "#quantile|#kappa|#mean error",

@@ -35,7 +35,7 @@ ERRORS = (
     Known("train_error", "training error", "grey"),
     Known("validation_error", "validation error", "green"),
     Known("oob_error", "out-of-bag error", "blue"),
-    Known("member_oob_error", "mean error of single members, out of bag", "orange"),
+    Known("member_oob_error", "out-of-bag error of each round's member alone", "orange"),
     Known("prequential_error", "error on each row before it is learned", "blue"),
     Known("exponential_risk", "bound of the training error", "red", True),
 )

@@ -24,6 +24,7 @@ from sklearn.pipeline import Pipeline
 from committee.base.columns import open_table
 from committee.base.reading import Table
 from committee.explain.forest_rows import training_rows
+from committee.explain.importances import PermutationImportances, log_likelihood, permutation_importances
 from committee.explain.tables import column_names, native, take_rows
 from committee.forests.forest import BaseForest
 from committee.parts.on_numbers import BaseOnNumbers
@@ -45,6 +46,13 @@ WORDS: dict[Source, str] = {
     "out of bag": "Every row is answered only by members that did not learn from it.",
     "training rows": "These are the rows that the model was fitted on: its answers to them look better than it is.",
 }
+
+
+MOST_CELLS, N_REPEATS = 3_000_000, 3
+"""Cells of the tables that are predicted to permute columns, and permutations of each: keeps it to seconds."""
+
+MOST_PERMUTED, FEWEST_ROWS = 500, 50
+"""Rows whose cells are permuted."""
 
 
 class TableNotes(NamedTuple):
@@ -208,6 +216,41 @@ class Evidence:
         found = self.comparison
         return None if found is None else next(r for r in found.results if r.name == found.winner)
 
+    # --- the columns --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def permuted(self) -> PermutationImportances | None:
+        """Increases of the loss by permutation of a column, on a sample of the rows; None on very wide tables."""
+        d = self.table.shape[1]
+        most = MOST_CELLS // (d * N_REPEATS * d)
+        if most < FEWEST_ROWS:
+            return None
+        rows = self.sample(min(most, MOST_PERMUTED))
+        rows = rows[self.codes[rows] >= 0] if self.is_classifier else rows
+        target, scoring = self.y[rows], None
+        if not self.is_classifier:
+            scoring = _less_squared_error
+        elif hasattr(self.model, "predict_proba"):
+            target, scoring = self.codes[rows], log_likelihood
+        return permutation_importances(
+            self.model, self.take(rows), target, n_repeats=N_REPEATS, scoring=scoring, random_state=self.seed
+        )
+
+    @property
+    def permuted_loss(self) -> str:
+        """The loss whose increase by permutation is measured."""
+        if not self.is_classifier:
+            return "mean squared error"
+        return "log-loss" if hasattr(self.model, "predict_proba") else "error rate"
+
+    @cached_property
+    def leading_columns(self) -> Rows:
+        """Positions of the columns, the most important first."""
+        own = getattr(self.core, "feature_importances_", None)
+        if own is None or len(own) != len(self.names):
+            own = None if self.permuted is None else self.permuted.mean
+        return np.arange(len(self.names)) if own is None else np.argsort(-np.asarray(own), kind="stable")
+
     # --- the answers --------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -247,6 +290,11 @@ class Evidence:
         answer = np.array([place[label] for label in np.asarray(self.model.predict(self.X)).tolist()], np.int64)
         nothing = np.zeros(int(known.sum()), np.int64)
         return Judged(rows[known], self.codes[known], answer[known], None, nothing, source)
+
+
+def _less_squared_error(model: Any, X: Any, y: Any) -> float:
+    """A score for any regressor, of one prediction for each row or of several quantiles."""
+    return -float(np.mean((np.asarray(y, np.float64) - middle(np.asarray(model.predict(X), np.float64))) ** 2))
 
 
 def _columns_as_in_model(shares: Floats, classes: tuple[Any, ...], wanted: NDArray[Any]) -> Floats:

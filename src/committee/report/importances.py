@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.columns import open_table
 from committee.explain.forest_importances import KINDS, ForestImportance, forest_importances
-from committee.explain.importances import log_likelihood, permutation_importances, scaled_to_100, tree_importances
+from committee.explain.importances import scaled_to_100, tree_importances
+from committee.explain.sampled_shap import sampled_shap
 from committee.explain.shap import shap_values, tree_sum
 from committee.forests.forest import BaseForest
 from committee.report import charts
-from committee.report.evidence import Evidence, middle
+from committee.report.evidence import MOST_CELLS, Evidence, middle
 from committee.report.section import Figure, LeftOut, Section, table
 from committee.report.words import clip, count, listing, number
 
@@ -20,22 +22,23 @@ Floats = NDArray[np.float64]
 
 TITLE = "Which columns matter"
 MOST_BARS = 12
-MOST_CELLS = 3_000_000
-"""Cells of the tables that are predicted to permute columns: keeps it to seconds."""
+SAMPLED_ROWS, SAMPLED_ORDERS, MOST_BACKGROUND = 30, 8, 300
+"""Rows explained by sampled SHAP values, random orders of the columns for each, and rows of the background."""
 
 MOST_JUDGED = 30_000_000
 """Rows times trees up to which a forest's rows out of bag are asked."""
 
 MEANING = {
-    "permutation": ("Values exchanged out of bag", "harm to the vote of the trees that did not see a row"),
-    "tree_permutation": ("Values exchanged tree by tree", "harm to each tree's own rows out of bag"),
-    "impurity": ("Impurity falls", "what the column's splits promised on the training rows"),
-    "impurity_oob": ("Impurity falls out of bag", "the same on rows a tree did not see"),
-    "frequency": ("Number of splits", "how often trees ask for the column"),
-    "node_permutation": ("Values exchanged node by node", "harm at each split on its own"),
-    "gain": ("Falls of the loss", "what the column's splits promised on the training rows"),
-    "exchange": ("Values exchanged", "fall of the score when the column's values go to other rows"),
-    "shap": ("Shares of single answers", "mean size of the column's SHAP value"),
+    "permutation": ("Permutation importance, out of bag", "by the vote of the trees that did not see a row"),
+    "tree_permutation": ("Permutation importance, tree by tree", "on each tree's own out-of-bag rows"),
+    "impurity": ("Mean decrease in impurity", "on the training rows"),
+    "impurity_oob": ("Mean decrease in impurity, out of bag", "the same on rows that a tree did not see"),
+    "frequency": ("Number of splits", "fraction of all splits that use the column"),
+    "node_permutation": ("Permutation importance, node by node", "values permuted at one split at a time"),
+    "gain": ("Gain", "decrease of the training loss by the column's splits"),
+    "exchange": ("Permutation importance", "values of the column permuted among the rows"),
+    "shap": ("SHAP, mean absolute value", "exact values of the trees"),
+    "sampled_shap": ("SHAP, mean absolute value", "estimated by sampling"),
 }
 
 
@@ -45,11 +48,13 @@ MOST_WALKED = 40_000_000
 
 
 class Kind(NamedTuple):
-    """One kind of importance, the largest 100."""
+    """One kind of importance."""
 
     kind: str
-    values: Floats
-    error: Floats  # nan where there is none
+    values: Floats  # the largest 100
+    raw: Floats  # in its unit
+    error: Floats  # of raw; nan where there is none
+    unit: str
 
 
 def importances(found: Evidence) -> Section | LeftOut:
@@ -59,11 +64,13 @@ def importances(found: Evidence) -> Section | LeftOut:
     if found.table.shape[1] < 2:
         return LeftOut(TITLE, "there is a single column")
     core_names, kinds = _forest_kinds(found) if _has_unseen_rows(found) else _tree_kinds(found)
-    exchanged = _exchanged(found)
-    kinds = [*([] if exchanged is None else [exchanged]), *kinds] if core_names == found.names else kinds
+    exchanged = _permuted(found)
+    sampled = None if any(kind.kind == "shap" for kind in kinds) or _has_unseen_rows(found) else _sampled_shap(found)
+    of_model = [kind for kind in (exchanged, sampled) if kind is not None]
+    kinds = [*of_model, *kinds] if core_names == found.names else kinds
     names = core_names
-    if not kinds and exchanged is not None:
-        kinds, names = [exchanged], found.names
+    if not kinds:
+        kinds, names = of_model, found.names
     if not kinds:
         return LeftOut(TITLE, f"no importance of {found.method} can be had in reasonable time on so wide a table")
     kinds = [kind for kind in kinds if np.any(kind.values > 0.0)]
@@ -79,16 +86,24 @@ def _section(found: Evidence, names: tuple[str, ...], kinds: list[Kind]) -> Sect
     figures = tuple(_figure(kind, shown, order) for kind in kinds)
     lead = _first_in_words(names, kinds)
     left_out = len(names) - order.size
-    lead += " The largest is scaled to 100." + (
+    lead += (
         f" {count(left_out, 'column')} of less weight {'is' if left_out == 1 else 'are'} not drawn." if left_out else ""
     )
     rows = [(names[f], *(number(float(kind.values[f]), 3) for kind in kinds)) for f in order]
-    numbers = table("All kinds, the largest 100", "column", rows, [MEANING[kind.kind][0] for kind in kinds])
-    notes = (
-        "Columns that say the same share their importance, or stand in for each other when one is exchanged. None of "
-        "these figures says what would happen if a column were changed in the world.",
-        "Falls on training rows favour columns with many values; exchanged values and out-of-bag falls do not.",
+    numbers = table(
+        "All kinds, scaled so that the largest is 100", "column", rows, [MEANING[kind.kind][0] for kind in kinds]
     )
+    notes = (
+        "Correlated columns share their importance, or stand in for each other when one is permuted. None of these "
+        "figures is causal. Bars with a line show ± one standard error.",
+        "Decreases on training rows favour columns with many values; permutation and out-of-bag decreases do not.",
+    )
+    if any(kind.kind == "sampled_shap" for kind in kinds):
+        notes += (
+            f"SHAP values were estimated on up to {SAMPLED_ROWS} rows with {SAMPLED_ORDERS} random orders of the "
+            "columns each; the standard error is that of the mean over rows. The noise of the estimate makes small "
+            "values look larger than they are.",
+        )
     return Section("importances", TITLE, lead, figures=figures, folded=(numbers,), notes=notes)
 
 
@@ -121,13 +136,16 @@ def _distinct(names: list[str]) -> list[str]:
 
 def _figure(kind: Kind, shown: list[str], order: NDArray[np.int64]) -> Figure:
     title, meaning = MEANING[kind.kind]
-    values, error = kind.values[order], kind.error[order]
-    top = [f"{shown[i]} {number(float(values[i]), 2)}" for i in np.argsort(-values)[:3]]
-    rows = [(name, number(float(v), 3), number(float(e), 2)) for name, v, e in zip(shown, values, error, strict=True)]
+    raw, error = kind.raw[order], kind.error[order]
+    top = [f"{shown[i]} {number(float(raw[i]), 2)}" for i in np.argsort(-raw)[:3]]
+    rows = [
+        (name, number(float(v), 3), number(float(e), 2), number(float(scaled), 3))
+        for name, v, e, scaled in zip(shown, raw, error, kind.values[order], strict=True)
+    ]
     return Figure(
-        f"chart-importance-{kind.kind.replace('_', '-')}", charts.bars(shown, values, error, title),
-        f"{title}: {meaning}", f"Bars; largest are {listing(top)}.",
-        table(title, "column|#importance|#standard error", rows), width="small",
+        f"chart-importance-{kind.kind.replace('_', '-')}", charts.bars(shown, raw, error, kind.unit),
+        f"{title}: {kind.unit} ({meaning})", f"Bars; largest are {listing(top)}.",
+        table(title, f"column|#{kind.unit}|#standard error|#largest 100", rows), width="small",
     )  # fmt: skip
 
 
@@ -145,13 +163,17 @@ def _forest_kinds(found: Evidence) -> tuple[tuple[str, ...], list[Kind]]:
     kinds = forest_importances(
         forest, found.core_table, found.y, kinds=KINDS, random_state=found.seed, n_jobs=forest.n_jobs
     )
-    return kinds.names, [_of_forest(kinds.of(kind)) for kind in KINDS]
+    return kinds.names, [_of_forest(kinds.of(kind), found.is_classifier) for kind in KINDS]
 
 
-def _of_forest(found: ForestImportance) -> Kind:
-    largest = float(found.raw.max())
-    error = 100.0 * found.standard_error / largest if largest > 0.0 else np.full(found.raw.size, np.nan)
-    return Kind(found.kind, found.values, error)
+def _of_forest(found: ForestImportance, is_classifier: bool) -> Kind:
+    units = {
+        "permutation": "decrease of the margin" if is_classifier else "increase in squared error",
+        "tree_permutation": "decrease in accuracy" if is_classifier else "increase in squared error",
+        "node_permutation": "decrease in accuracy" if is_classifier else "increase in squared error",
+        "frequency": "fraction of splits",
+    }
+    return Kind(found.kind, found.values, found.raw, found.standard_error, units.get(found.kind, "impurity"))
 
 
 def _tree_kinds(found: Evidence) -> tuple[tuple[str, ...], list[Kind]]:
@@ -161,7 +183,8 @@ def _tree_kinds(found: Evidence) -> tuple[tuple[str, ...], list[Kind]]:
     except (TypeError, AttributeError):
         return found.names, []
     nothing = np.full(len(by_splits[0].names), np.nan)
-    kinds = [Kind(one.kind, one.values, nothing) for one in by_splits]
+    units = {"gain": "decrease of the loss", "frequency": "fraction of splits"}
+    kinds = [Kind(one.kind, one.values, one.raw, nothing, units[one.kind]) for one in by_splits]
     shap = _shap(found, nothing)
     return by_splits[0].names, kinds if shap is None else [*kinds, shap]
 
@@ -178,33 +201,48 @@ def _shap(found: Evidence, nothing: Floats) -> Kind | None:
         return None
     size = np.abs(values).mean(axis=0)
     size = size if size.ndim == 1 else size.sum(axis=-1)
-    return Kind("shap", scaled_to_100(size), nothing) if size.size == nothing.size else None
-
-
-def _less_squared_error(model: Any, X: Any, y: Any) -> float:
-    """A score for any regressor, of one answer for each row or of several quantiles."""
-    return -float(np.mean((np.asarray(y, np.float64) - middle(np.asarray(model.predict(X), np.float64))) ** 2))
-
-
-def _exchanged(found: Evidence, n_repeats: int = 3) -> Kind | None:
-    """By permutation on rows of the table, for any model; not for forests, which have better rows for it."""
-    if _has_unseen_rows(found):
+    if size.size != nothing.size:
         return None
-    d = found.table.shape[1]
-    most = MOST_CELLS // (d * n_repeats * d)
-    if most < 50:
+    error = np.abs(values).reshape(len(values), size.size, -1).sum(axis=2).std(axis=0) / np.sqrt(len(values))
+    return Kind("shap", scaled_to_100(size), size, error, "in units of the model's output")
+
+
+def _permuted(found: Evidence) -> Kind | None:
+    """By permutation on rows of the table, for any model; not for forests, which have out-of-bag rows for it."""
+    if _has_unseen_rows(found) or found.permuted is None:
         return None
-    rows = found.sample(min(most, 1_000))
-    rows = rows[found.codes[rows] >= 0] if found.is_classifier else rows
-    table: Any = found.take(rows)
-    target, scoring = found.y[rows], None
-    if not found.is_classifier:
-        scoring = _less_squared_error
-    elif hasattr(found.model, "predict_proba"):
-        target, scoring = found.codes[rows], log_likelihood
-    exchanged = permutation_importances(
-        found.model, table, target, n_repeats=n_repeats, scoring=scoring, random_state=found.seed
+    permuted = found.permuted
+    return Kind(
+        "exchange", permuted.values, permuted.mean, permuted.standard_error, f"increase in {found.permuted_loss}"
     )
-    largest = float(exchanged.mean.max())
-    error = 100.0 * exchanged.standard_error / largest if largest > 0.0 else np.full(d, np.nan)
-    return Kind("exchange", exchanged.values, error)
+
+
+def _sampled_shap(found: Evidence) -> Kind | None:
+    """Mean size of the SHAP values of a few rows, by sampling, for models that are no sum of trees."""
+    d = found.table.shape[1]
+    n_rows = min(SAMPLED_ROWS, MOST_CELLS // (SAMPLED_ORDERS * (d + 1) * d))
+    if n_rows < FEWEST_SHAP_ROWS or (found.is_classifier and not hasattr(found.model, "predict_proba")):
+        return None
+    rows = found.sample(MOST_BACKGROUND)
+    explained = np.unique(np.linspace(0, rows.size - 1, min(n_rows, rows.size)).astype(np.int64))
+    shap = sampled_shap(
+        lambda X: _outputs(found, X), open_table(found.take(rows)), explained.tolist(), n_orders=SAMPLED_ORDERS,
+        seed=found.seed,
+    )  # fmt: skip
+    size = np.abs(shap.values) if shap.values.ndim == 2 else np.abs(shap.values).sum(axis=2)  # [m, d]
+    error = size.std(axis=0, ddof=1) / np.sqrt(len(size)) if len(size) > 1 else np.full(d, np.nan)
+    return Kind("sampled_shap", scaled_to_100(size.mean(axis=0)), size.mean(axis=0), error, _shap_unit(found))
+
+
+def _outputs(found: Evidence, X: Any) -> Floats:
+    """What is explained: predictions, or probabilities (of two classes that of the second)."""
+    if not found.is_classifier:
+        return middle(np.asarray(found.model.predict(X), np.float64))
+    shares = np.asarray(found.model.predict_proba(X), np.float64)
+    return shares[:, 1] if shares.shape[1] == 2 else shares
+
+
+def _shap_unit(found: Evidence) -> str:
+    if not found.is_classifier:
+        return "in units of the target"
+    return f"probability of {found.classes[1]}" if len(found.classes) == 2 else "probability, summed over classes"

@@ -14,8 +14,10 @@ import os
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee import __version__
+from committee.base.jit import cache_directory
 from committee.data.prediction_only import PredictionOnlyError
 from committee.report.bias_variance import bias_variance
 from committee.report.calibration import calibration
@@ -36,6 +39,7 @@ from committee.report.evidence import Evidence, TableNotes
 from committee.report.importances import importances
 from committee.report.intervals import intervals
 from committee.report.margins import margins
+from committee.report.partial_dependence import partial_dependence
 from committee.report.properties_card import properties_card
 from committee.report.provenance import provenance
 from committee.report.residuals import residuals
@@ -55,6 +59,7 @@ SECTIONS: tuple[Callable[[Evidence], Section | LeftOut], ...] = (
     calibration,
     intervals,
     importances,
+    partial_dependence,
     error_curves,
     margins,
     bias_variance,
@@ -112,7 +117,7 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = write_report(Path(folder) / "report.html", model, sonar.X[:, :10], sonar.y)
     ...     page.stat().st_size < 5_000_000, page.read_text().count("<figure")
-    (True, 8)
+    (True, 14)
     """
     found = Evidence(
         model, X, y, comparison, table, is_training=is_training, training_places=training_places, weight=sample_weight,
@@ -182,14 +187,35 @@ def _eyebrow(found: Evidence) -> str:
 
 @cache
 def javascript() -> str:
-    """Vega, Vega-Lite and vega-embed in one piece, about 0.9 MB, in the version that altair writes charts for."""
-    import vl_convert
+    """Vega, Vega-Lite and vega-embed in one piece, about 0.9 MB, in the version that altair writes charts for.
+
+    Bundling takes seconds, so the result is kept beside the compiled kernels.
+    """
     from altair import SCHEMA_VERSION
 
     wanted = ".".join(SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    bundle = vl_convert.javascript_bundle(vl_version=wanted)  # pyright: ignore[reportCallIssue] (its stub is wrong)
+    kept = cache_directory() / f"vega-lite-{wanted}-vl-convert-{version('vl-convert-python')}.js"
+    return _kept_bundle(kept) or _bundle(wanted, kept)
+
+
+def _kept_bundle(kept: Path) -> str:
+    """The bundle of an earlier page; "" where there is none, or a damaged one."""
+    try:
+        digest, _, bundle = kept.read_text(encoding="utf-8").partition("\n")
+    except (OSError, ValueError):
+        return ""
+    return bundle if bundle and digest == _hash(bundle) else ""
+
+
+def _bundle(vega_lite: str, kept: Path) -> str:
+    import vl_convert
+
+    made = vl_convert.javascript_bundle(vl_version=vega_lite)  # pyright: ignore[reportCallIssue] (its stub is wrong)
     # the bundle has names at its top level that would clash with those of the page
-    return "(function(){" + bundle.replace("</script", "<\\/script") + "\n})();"
+    bundle = "(function(){" + made.replace("</script", "<\\/script") + "\n})();"
+    with suppress(OSError):  # the page does not need the copy
+        _write_whole(kept, f"{_hash(bundle)}\n{bundle}")
+    return bundle
 
 
 def as_json(value: Any) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from committee.report.evidence import Evidence, Judged
 from committee.report.section import Section, Tile
-from committee.report.words import clip, count, listing, number, percent, plus_minus
+from committee.report.words import clip, count, listing, number, percent, percent_error, plus_minus
 from committee.studies.comparison import Comparison, MethodResult
 from committee.studies.folds import stderr
 from committee.studies.judging import Answers
@@ -24,6 +24,13 @@ ERROR_LIKE = ("error", "balanced error")
 def shown(metric: str, value: float) -> str:
     """A loss as people write it."""
     return percent(value) if metric in ERROR_LIKE else number(value)
+
+
+def shown_with_error(metric: str, value: float, error: float) -> str:
+    """A loss with its standard error, digits enough to tell them apart."""
+    if metric in ERROR_LIKE:
+        return percent_error(value, error)
+    return plus_minus(number(value), number(error, 2))
 
 
 def verdict(found: Evidence) -> Section:
@@ -209,7 +216,7 @@ def _baseline(metric: str, name: str, blind: float) -> Tile:
 
 
 def _with_error(metric: str, value: float, error: float) -> str:
-    return plus_minus(shown(metric, value), shown(metric, error))
+    return shown_with_error(metric, value, error)
 
 
 def paired_difference(one: MethodResult, other: MethodResult) -> tuple[float, float]:

@@ -29,16 +29,39 @@ def number(value: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def percent(share: float) -> str:
-    """A share that was measured, in percent with one place after the point; two where one would show next to nothing.
+def percent(share: float, error: float = math.nan) -> str:
+    """A measured fraction in percent: one decimal, or as many as its two leading digits and its error's need.
 
-    >>> percent(0.0432), percent(0.5), percent(0.0004), percent(float("nan"))
-    ('4.3\u202f%', '50.0\u202f%', '0.04\u202f%', '—')
+    >>> percent(0.0432), percent(0.5), percent(0.0004), percent(float("nan")), percent(0.0)
+    ('4.3\u202f%', '50.0\u202f%', '0.040\u202f%', '—', '0\u202f%')
+    >>> percent(0.00012, 0.00004), percent(0.123, 0.0000213)
+    ('0.012\u202f%', '12.300\u202f%')
     """
     if math.isnan(share):
         return "—"
-    value = 100.0 * share
-    return f"{value:.{2 if 0 < abs(value) < 0.095 else 1}f}{THIN}%"
+    if share == 0.0:
+        return f"0{THIN}%"
+    return f"{100.0 * share:.{max(_decimals(share, 2), _decimals(error, 1))}f}{THIN}%"
+
+
+def percent_error(share: float, error: float) -> str:
+    """A fraction with its standard error, in percent and with the same number of decimals.
+
+    >>> percent_error(0.0001, 0.00004), percent_error(0.123, 0.021), percent_error(0.2, float("nan"))
+    ('0.010\u202f%\u00a0±\u00a00.004\u202f%', '12.3\u202f%\u00a0±\u00a02.1\u202f%', '20.0\u202f%')
+    """
+    if math.isnan(error) or math.isnan(share):
+        return percent(share)
+    decimals = max(_decimals(share, 2), _decimals(error, 1))
+    shown = f"0{THIN}%" if error == 0.0 else f"{100.0 * error:.{decimals}f}{THIN}%"
+    return plus_minus(percent(share, error), shown)
+
+
+def _decimals(share: float, digits: int) -> int:
+    """Decimals of a percentage that show so many significant digits, at least 1 and at most 7."""
+    if share == 0.0 or not math.isfinite(share):
+        return 1
+    return min(7, max(1, digits - 1 - math.floor(math.log10(abs(100.0 * share)) + 1e-12)))
 
 
 def level(share: float) -> str:

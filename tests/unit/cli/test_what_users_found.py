@@ -18,10 +18,11 @@ from click.testing import CliRunner, Result
 from committee.cli import main
 from committee.cli.column_kinds import recipe_for
 from committee.cli.comparing import command_line
+from committee.cli.console import console
 from committee.cli.files import TableError
 from committee.cli.main import helpful_errors, print_table
 from committee.cli.predicting import NO_NUMBERS, odd_cell_words, odd_cells
-from committee.cli.showing import LiveComparison, console, verdict
+from committee.cli.showing import LiveComparison, verdict
 from committee.cli.tables import read_training_table
 from committee.studies.comparison import Step, compare
 from committee.studies.methods import METHODS, family

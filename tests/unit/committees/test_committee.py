@@ -291,8 +291,9 @@ def test_a_plan_fits_its_budget_and_grows_with_it() -> None:
 @pytest.mark.parametrize("n_classes", [0, 2, 5])
 def test_costs_rise_with_the_table(n_classes: int) -> None:
     small, large = (Facts(n, 10, n_classes, 0, False) for n in (500, 50_000))
-    for one, other in zip(candidates(small), candidates(large), strict=True):
-        assert 0.0 < one.cost < other.cost
+    later = {member.name: member.cost for member in candidates(large)}
+    for one in candidates(small):
+        assert 0.0 < one.cost < later[one.name]
 
 
 def test_a_plan_is_json_of_plain_values() -> None:
@@ -442,3 +443,73 @@ def test_every_algorithm_has_a_law_of_its_cost() -> None:
 
     assert LAWS.keys() == ALGORITHMS.keys()
     assert all(isinstance(kind, Algorithm) for kind in ALGORITHMS.values())
+
+
+# --- class weights, and members that are of no use --------------------------------------------------------------------
+
+
+def _imbalanced(n: int = 240) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    y = np.array(["rare", "usual"])[(rng.random(n) > 0.12).astype(int)]
+    return rng.normal(size=(n, 4)) + 1.2 * (y == "rare")[:, np.newaxis] * np.array([1.0, 0.0, 0.5, 0.0]), y
+
+
+MEMBERS = ["extra trees", "linear model"]
+
+
+def test_balanced_class_weights_find_more_of_the_rare_class() -> None:
+    X, y = _imbalanced()
+    members = ["linear model"]
+    plain = CommitteeClassifier(members=members, random_state=0).fit(X, y)
+    balanced = CommitteeClassifier(members=members, class_weight="balanced", random_state=0).fit(X, y)
+    rare = 0
+    assert balanced.predict_proba(X)[:, rare].mean() > 1.5 * plain.predict_proba(X)[:, rare].mean()
+
+
+def test_a_dict_of_class_weights_equals_balanced_ones_and_ones_change_nothing() -> None:
+    X, y = _imbalanced()
+    share = np.mean(y == "rare")
+    given = {"rare": 0.5 / share, "usual": 0.5 / (1.0 - share)}
+    models = [
+        CommitteeClassifier(members=MEMBERS, class_weight=chosen, random_state=0).fit(X, y)
+        for chosen in (given, "balanced", {"rare": 2.0, "usual": 2.0}, None)
+    ]
+    probabilities = [model.predict_proba(X) for model in models]
+    np.testing.assert_array_equal(probabilities[0], probabilities[1])
+    np.testing.assert_array_equal(probabilities[2], probabilities[3])
+
+
+@pytest.mark.parametrize("wrong", ["even", {"rare": 0.0}, {"other": 1.0}, {"rare": -1.0}])
+def test_wrong_class_weights_are_refused(wrong: object) -> None:
+    X, y = _imbalanced(60)
+    with pytest.raises(ValueError, match=r"class_weight|weights"):
+        CommitteeClassifier(members=MEMBERS, class_weight=wrong, random_state=0).fit(X, y)
+
+
+def test_a_member_of_no_use_is_skipped_after_its_first_fold_and_says_why() -> None:
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    y = (X[:, 0] * X[:, 1] > 0.0).astype(int)  # trees and kernels learn it, lines cannot
+    model = CommitteeClassifier(random_state=0, n_folds=3).fit(X, y)
+    status = dict(zip(model.members_["name"], model.members_["status"], strict=True))
+    assert status["linear model"].startswith("skipped: loss ")
+    assert "linear model" not in model.plan_.names
+    again = CommitteeClassifier(random_state=0, members=model.plan_).fit(X, y)
+    assert again.weights_ == model.weights_
+
+
+def test_members_that_are_asked_for_are_never_skipped() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    y = (X[:, 0] * X[:, 1] > 0.0).astype(int)
+    model = CommitteeClassifier(members=["gradient boosting", "linear model"], random_state=0).fit(X, y)
+    assert [status[:4] for status in model.members_["status"]] == ["done", "done"]
+
+
+def test_trees_come_first_where_most_columns_are_categories_or_rows_are_many() -> None:
+    from committee.committees.plan import Facts, candidates
+
+    usual = [member.name for member in candidates(Facts(1_000, 10, 2, 0, False))]
+    assert usual.index("laplacian machine") < usual.index("random forest")
+    for facts in (Facts(1_000, 10, 2, 8, False), Facts(20_000, 10, 2, 0, False)):
+        names = [member.name for member in candidates(facts)]
+        assert sorted(names) == sorted(usual)
+        assert names.index("random forest") < names.index("linear model") < names.index("laplacian machine")

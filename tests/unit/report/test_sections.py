@@ -13,6 +13,7 @@ from committee import (
     SVC,
     AdaBoostClassifier,
     DecisionTreeClassifier,
+    DecisionTreeRegressor,
     MixtureOfExpertsClassifier,
     RandomForestRegressor,
     svm_geometry,
@@ -309,7 +310,7 @@ def test_a_forest_shows_all_six_kinds_in_one_order() -> None:
     names = [[row["name"] for row in rows_of(one)] for one in found.figures]
     assert all(order == names[0] for order in names)
     for one, kind in zip(found.figures, KINDS, strict=True):
-        expected = dict(zip(truth.names, truth.of(kind).values, strict=True))
+        expected = dict(zip(truth.names, truth.of(kind).raw, strict=True))
         for row in rows_of(one):
             assert row["value"] == pytest.approx(expected[row["name"]], rel=1e-4)
 
@@ -319,7 +320,11 @@ def test_other_models_have_splits_exchanges_and_shap() -> None:
     assert [one.key for one in found.figures] == [
         "chart-importance-exchange", "chart-importance-gain", "chart-importance-frequency", "chart-importance-shap"
     ]  # fmt: skip
-    assert max(row["value"] for row in rows_of(found.figures[1])) == pytest.approx(100.0)
+    assert max(float(cells[3]) for cells in found.figures[1].table.rows) == 100.0
+    unit = found.figures[0].table.header[1]
+    assert unit == "increase in log-loss"
+    assert unit in found.figures[0].title
+    assert all(cells[2] != "—" for cells in found.figures[0].table.rows)
 
 
 def test_shap_values_that_would_take_minutes_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -619,3 +624,40 @@ def test_only_the_card_shows_yes_and_no_as_answers() -> None:
     for is_card in (False, True):
         section = Section("some", "Some", "", tables=(cells._replace(is_card=is_card),))
         assert ('<span class="badge">yes' in render(of_forest(), [section], "Title")) == is_card
+
+
+# --- committees, units and digits -------------------------------------------------------------------------------------
+
+
+def test_any_model_has_sampled_shap_values_with_errors_and_partial_dependence() -> None:
+    from committee import CommitteeClassifier, CommitteeRegressor
+    from committee.report.partial_dependence import partial_dependence
+
+    glass, ozone = sample("glass"), sample("ozone")
+    models = (
+        (CommitteeClassifier(members=["extra trees", "linear model"], random_state=0), glass),
+        (CommitteeRegressor(members=["extra trees", "linear model"], random_state=0), ozone),
+    )
+    for model, data in models:
+        evidence = Evidence(model.fit(data.X, data.y), data.X, data.y)
+        found = made(importances(evidence))
+        shap = next(one for one in found.figures if one.key == "chart-importance-sampled-shap")
+        assert all(cells[2] not in ("—", "0") for cells in shap.table.rows if float(cells[1]) > 0.0)
+        curves = made(partial_dependence(evidence))
+        assert len(curves.figures) == 6
+        assert curves.figures[0].key == "chart-dependence-0"
+
+
+def test_bias_and_variance_are_shown_in_the_unit_of_the_target_too() -> None:
+    from committee.studies.compare_bias_variance import compare_bias_variance
+
+    ozone = sample("ozone")
+    found = compare_bias_variance(ozone.X, ozone.y, task="regression", n_sets=4, n_estimators=3, random_state=0)
+    parts = {name: one.decomposition for name, one in found.results.items()}
+    tree = DecisionTreeRegressor(max_depth=3).fit(ozone.X, ozone.y)
+    section = made(bias_variance(Evidence(tree, ozone.X, ozone.y, bias_variance=parts)))
+    roots = section.tables[0]
+    assert roots.header == ("method", "bias (root)", "variance (root)", "RMSE")
+    for _, bias, variance, rmse in roots.rows:
+        assert float(bias) ** 2 + float(variance) ** 2 == pytest.approx(float(rmse) ** 2, rel=0.03)
+    assert any("add up only in squares" in note for note in section.notes)

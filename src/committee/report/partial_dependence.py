@@ -1,0 +1,80 @@
+"""Partial dependence: the mean prediction when one column is set to a value (Friedman 2001)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.explain.partial_dependence import PartialDependence
+from committee.explain.partial_dependence import partial_dependence as depend
+from committee.report import charts
+from committee.report.evidence import Evidence, middle
+from committee.report.section import Color, Figure, Key, LeftOut, Section, table
+from committee.report.words import clip, count, listing, number
+
+Floats = NDArray[np.float64]
+
+TITLE = "Partial dependence"
+MOST_COLUMNS, MOST_POINTS, MOST_ROWS = 6, 20, 150
+COLORS: tuple[Color, ...] = ("blue", "orange", "green", "purple", "red")
+
+
+def partial_dependence(found: Evidence) -> Section | LeftOut:
+    """Mean predictions over the values of the most important columns, by brute force: for any model."""
+    if found.is_classifier and not hasattr(found.model, "predict_proba"):
+        return LeftOut(TITLE, f"{found.method} gives no probabilities to average")
+    if found.is_classifier and len(found.classes) < 2:
+        return LeftOut(TITLE, "the model knows a single class")
+    rows = found.sample(MOST_ROWS)
+    table_of_rows, response = found.take(rows), "predict_proba" if found.is_classifier else "predict"
+    curves = list[PartialDependence]()
+    for f in found.leading_columns[:MOST_COLUMNS].tolist():
+        try:
+            curves.append(depend(found.model, table_of_rows, f, grid=MOST_POINTS, method="brute", response=response))
+        except ValueError:  # a column without any value among these rows
+            continue
+    curves = [curve for curve in curves if curve.grid[0].size > 1]
+    if not curves:
+        return LeftOut(TITLE, "no column has two values among the rows sampled")
+    figures = tuple(_figure(found, i, curve) for i, curve in enumerate(curves))
+    lead = f"The mean prediction over {count(rows.size, 'row')} when one column is set to a value and the others stay."
+    notes = (
+        "The columns are those of greatest importance. Where columns are correlated, a curve includes combinations of "
+        "values that do not occur.",
+    )
+    return Section("partial-dependence", TITLE, lead, figures=figures, notes=notes)
+
+
+def _figure(found: Evidence, i: int, curve: PartialDependence) -> Figure:
+    lines, mean = _lines(found, curve)
+    axis = f"mean probability of {clip(lines[0][0], 24)}" if found.is_classifier else "mean prediction"
+    axis = axis if len(lines) == 1 else "mean probability"
+    name, values = clip(curve.names[0], 40), curve.grid[0]
+    shown = values if values.dtype.kind in "fiu" else np.array([clip(str(v), 20) for v in values])
+    cells = [(_cell(v), *(number(float(m), 3) for m in line)) for v, line in zip(values, mean, strict=True)]
+    spans = [f"{label} from {number(float(m.min()))} to {number(float(m.max()))}" for (label, _), m in zip(
+        lines, mean.T, strict=True)]  # fmt: skip
+    return Figure(
+        f"chart-dependence-{i}", charts.dependence(shown, mean, lines, name, axis), name,
+        f"{axis.capitalize()} over {name}: {listing(spans)}.",
+        table(f"Partial dependence on {name}", "value", cells, [label for label, _ in lines]),
+        tuple(Key(label, color) for label, color in lines) if len(lines) > 1 else (), width="small",
+    )  # fmt: skip
+
+
+def _lines(found: Evidence, curve: PartialDependence) -> tuple[list[tuple[str, Color]], Floats]:
+    """What is drawn, and its mean at every point [g, lines]: of many classes the most frequent ones."""
+    average = np.asarray(curve.average, np.float64)
+    if not found.is_classifier:
+        return [("prediction", "blue")], middle(average)[:, np.newaxis]
+    if average.ndim == 1:
+        return [(str(found.classes[1]), "blue")], average[:, np.newaxis]
+    often = np.argsort(-np.bincount(found.codes[found.codes >= 0], minlength=len(found.classes)), kind="stable")
+    chosen = np.sort(often[: len(COLORS)])
+    return [(clip(str(found.classes[k]), 24), COLORS[j]) for j, k in enumerate(chosen)], average[:, chosen]
+
+
+def _cell(value: Any) -> str:
+    return number(float(value)) if isinstance(value, int | float | np.number) else clip(str(value), 24)
