@@ -188,6 +188,7 @@ class PredictionIntervals:
     """
 
     _interval_hint: ClassVar[str] = ""  # which parameters of the fit give residuals
+    predict: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -211,9 +212,12 @@ class PredictionIntervals:
         It takes 2 / (1 - level) - 1 residuals (19 for 90 %, 39 for 95 %). With fewer the ends are the extreme ones,
         which cover (n - 1) / (n + 1) only, and a UserWarning says so.
         """
-        wanted = read_level(level)
-        ends = self._quantiles_at(X, np.array([0.5 * (1.0 - wanted), 0.5 * (1.0 + wanted)]), level=wanted)
-        return np.column_stack([np.minimum(ends[:, 0], ends[:, 1]), ends[:, 1]])
+        self._require_residuals(_outer_quantiles(level))
+        return self.interval_around(self.predict(X), level)
+
+    def interval_around(self, prediction: Floats, level: float = 0.9) -> Floats:
+        """Intervals (n_samples, 2) of rows whose `predict` is known: `predict_interval` without predicting again."""
+        return self._quantiles_around(prediction, _outer_quantiles(level))
 
     def predict_quantiles(self, X: Any, quantiles: ArrayLike = (0.1, 0.5, 0.9)) -> Floats:
         """Predict quantiles of the target of every row (n_samples, n_quantiles).
@@ -221,7 +225,9 @@ class PredictionIntervals:
         They are the prediction plus quantiles of the same residuals as in `predict_interval`, with the same guarantee:
         those at 0.05 and 0.95 are the ends of the interval of level 0.9.
         """
-        return self._quantiles_at(X, read_quantiles(quantiles))
+        wanted = read_quantiles(quantiles)
+        self._require_residuals(wanted)
+        return self._quantiles_around(self.predict(X), wanted)
 
     def calibrate_intervals(
         self, X: Any, y: Any, *, cv: Any = 5, sample_weight: ArrayLike | None = None, groups: Any = None
@@ -288,13 +294,17 @@ class PredictionIntervals:
         """At the end of a fit: residuals [n] or [n, columns] of rows that the model did not learn from."""
         self._residuals = gather_residuals(errors, weight)
 
-    def _without_residuals(self, wanted: Floats) -> list[int]:
-        """Columns of `predict` that are the wanted quantiles as they are; NotFittedError where they are not."""
+    def _require_residuals(self, wanted: Floats) -> None:
+        """Raise NotFittedError where nothing gives these quantiles."""
+        if not self.interval_residuals() and not self._plain_columns(wanted):
+            raise NotFittedError(self._how_to_calibrate(wanted))
+
+    def _plain_columns(self, wanted: Floats) -> list[int]:
+        """The columns of `predict` that were fitted as the wanted quantiles; none if one is missing."""
         fitted = self._fitted_quantiles()
         nearest = np.abs(fitted[:, np.newaxis] - wanted).argmin(axis=0)
-        if fitted.size > 1 and np.allclose(fitted[nearest], wanted, rtol=0.0, atol=1e-9):
-            return nearest.tolist()
-        raise NotFittedError(self._how_to_calibrate(wanted))
+        is_there = fitted.size > 1 and np.allclose(fitted[nearest], wanted, rtol=0.0, atol=1e-9)
+        return nearest.tolist() if is_there else []
 
     def _how_to_calibrate(self, wanted: Floats) -> str:
         fitted, name = self._fitted_quantiles(), type(self).__name__
@@ -309,20 +319,18 @@ class PredictionIntervals:
 
     # --- the work -----------------------------------------------------------------------------------------------------
 
-    def _quantiles_at(self, X: Any, wanted: Floats, level: float | None = None) -> Floats:
-        residuals = self.interval_residuals()
-        plain = [] if residuals else self._without_residuals(wanted)
-        if residuals:
-            _warn_if_few(residuals[0], wanted, level)
-        columns = self._columns(self, X)
-        if plain:
-            return columns[:, plain]
+    def _quantiles_around(self, prediction: Floats, wanted: Floats) -> Floats:
+        self._require_residuals(wanted)
+        residuals, columns = self.interval_residuals(), self._columns(prediction)
+        if not residuals:
+            return columns[:, self._plain_columns(wanted)]
+        _warn_if_few(residuals[0], wanted)
         return shifted_quantiles(columns, self._fitted_quantiles(), residuals, wanted)
 
-    def _columns(self, model: Any, X: Any) -> Floats:
-        """What `predict` gives, [n, k], one column for each fitted quantile."""
-        answers = np.asarray(model.predict(X), np.float64)
-        columns = answers if answers.ndim == 2 else answers[:, np.newaxis]
+    def _columns(self, prediction: Any) -> Floats:
+        """What `predict` gave as [n, k], one column for each fitted quantile."""
+        values = np.asarray(prediction, np.float64)
+        columns = values if values.ndim == 2 else values[:, np.newaxis]
         if columns.shape[1] != self._fitted_quantiles().size:
             raise ValueError(
                 f"Intervals are for one target, and this {type(self).__name__} predicts {columns.shape[1]}: fit one "
@@ -331,7 +339,7 @@ class PredictionIntervals:
         return columns
 
     def _errors(self, model: Any, X: Any, target: Floats) -> Floats:
-        return target[:, np.newaxis] - self._columns(model, X)
+        return target[:, np.newaxis] - self._columns(model.predict(X))
 
     def _errors_by_folds(
         self, table: Any, target: Floats, weight: Floats | None, splits: Iterator[tuple[Indices, Indices]]
@@ -366,10 +374,15 @@ def _splits(cv: Any, table: Any, target: Floats, groups: Any) -> Iterator[tuple[
         yield np.arange(n)[train], np.arange(n)[test]
 
 
-def _warn_if_few(residuals: Residuals, wanted: Floats, level: float | None) -> None:
-    outside = float(np.minimum(wanted, 1.0 - wanted).min())
-    asked = 1.0 - 2.0 * outside if level is None else level
-    words = residuals.too_few(asked) if asked > 0.0 else ""
+def _outer_quantiles(level: float) -> Floats:
+    """Quantiles at the ends of intervals of this level."""
+    outside = 0.5 * (1.0 - read_level(level))
+    return np.array([outside, 1.0 - outside])
+
+
+def _warn_if_few(residuals: Residuals, wanted: Floats) -> None:
+    level = round(1.0 - 2.0 * float(np.minimum(wanted, 1.0 - wanted).min()), 12)
+    words = residuals.too_few(level) if level > 0.0 else ""
     if words:
         warnings.warn(words, UserWarning, stacklevel=level_of_caller())
 
