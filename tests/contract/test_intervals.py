@@ -48,7 +48,9 @@ ALREADY: dict[str, Callable[[], Any]] = {
     "stacking": lambda: c.StackingRegressor(members()),
     "stacking on the simplex": lambda: c.StackingRegressor(members(), "simplex", passthrough=False),
     "voting by folds": lambda: c.VotingRegressor(members(), cv=5),
-    "committee": lambda: c.CommitteeRegressor(time_budget=1.0, random_state=0),
+    "committee": lambda: c.CommitteeRegressor(
+        members=["gradient boosting", "random forest", "linear model"], random_state=0
+    ),
     "forest on numbers": lambda: OnNumbersRegressor(c.RandomForestRegressor(30, random_state=0)),
 }
 """Their fit predicts rows that it did not learn from."""
@@ -64,7 +66,7 @@ TO_CALIBRATE: dict[str, Callable[[], Any]] = {
     "LinearSVR": lambda: c.LinearSVR(),
     "LandmarkSVR": lambda: c.LandmarkSVR(),
     "mixture of experts": lambda: c.MixtureOfExpertsRegressor(n_experts=2, random_state=0),
-    "hierarchical mixture": lambda: c.HierarchicalMixtureOfExpertsRegressor(random_state=0, n_init=1),
+    "hierarchical mixture": lambda: c.HierarchicalMixtureOfExpertsRegressor(random_state=0),
     "sparsely gated mixture": lambda: c.SparselyGatedMixtureRegressor(random_state=0, max_iter=20),
     "online bagging": lambda: c.OnlineBaggingRegressor(random_state=0),
     "voting": lambda: c.VotingRegressor(members()),
