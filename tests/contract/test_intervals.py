@@ -22,7 +22,7 @@ import committee as c
 from committee.catalog import CATALOG
 from committee.parts.on_numbers import OnNumbersRegressor
 from committee.parts.prediction_intervals import PredictionIntervals, Residuals
-from committee.storage import load_model, save_model
+from committee.storage import ModelFileError, load_model, save_model
 
 N, N_NEW = 300, 2000
 LEVELS = (0.5, 0.8, 0.9)
@@ -142,6 +142,14 @@ def test_residuals_survive_pickles_and_files(name: str, tmp_path: Path) -> None:
     for file, is_small in (("model", False), ("small", True)):
         save_model(model, tmp_path / file, prediction_only=is_small)
         np.testing.assert_array_equal(load_model(tmp_path / file).predict_interval(NEW[:20], 0.8), expected)
+
+
+@pytest.mark.parametrize("n_each", [np.ones(2), np.array([1.0, np.nan, 1.0]), np.array([1.0, -1.0, 1.0])])
+def test_damaged_residuals_are_refused(n_each: np.ndarray, tmp_path: Path) -> None:
+    model = c.DecisionTreeRegressor(max_depth=2).fit(X, Y)
+    model._calibration_residuals = (Residuals(np.arange(3.0), n_each),)
+    with pytest.raises(ModelFileError, match="residuals for intervals"):  # a file is read once before it is kept
+        save_model(model, tmp_path / "model")
 
 
 @each_to_calibrate

@@ -124,9 +124,10 @@ def model_intervals(found: Evidence, levels: tuple[float, ...]) -> dict[float, E
         warnings.simplefilter("ignore", UserWarning)
         try:
             prediction = np.asarray(model.predict(rows), np.float64)
-            return {level: Ends(*model.interval_around(prediction, level).T, n) for level in levels}
+            ends = {level: model.interval_around(prediction, level) for level in levels}
         except ValueError:  # no residuals, nor quantiles of these levels
             return None
+    return {level: Ends(each[:, 0], each[:, 1], n) for level, each in ends.items()}
 
 
 def shown_coverage(found: Evidence) -> Coverage | None:
@@ -184,7 +185,7 @@ def held_out_coverages(found: Evidence) -> list[Coverage]:
     known = Residuals.of(judged.truth - judged.answer, np.ones(judged.rows.size))
     n = float(known.value.size)
     ends = {level: prediction[:, np.newaxis] + known.ends(level) for level in LEVELS}
-    return [Coverage.of(level, truth, *each.T, n) for level, each in ends.items()]
+    return [Coverage.of(level, truth, each[:, 0], each[:, 1], n) for level, each in ends.items()]
 
 
 def crossed_coverage(error: Floats, group: NDArray[np.int64], level: float) -> Coverage:
