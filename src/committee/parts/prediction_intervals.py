@@ -109,8 +109,8 @@ class Residuals(NamedTuple):
         """At most `MAX_RESIDUALS` of them, the outermost as they are, which count for all.
 
         >>> many = Residuals.of(np.arange(100_000.0), np.ones(100_000))
-        >>> many.thinned().value.size, many.ends(0.999), many.thinned().ends(0.999)
-        (1000, array([   49., 99950.]), array([   49., 99950.]))
+        >>> many.thinned().value.size, many.ends(0.999).tolist(), many.thinned().ends(0.999).tolist()
+        (1000, [49.0, 99950.0], [49.0, 99950.0])
         """
         n = self.value.size
         if n <= MAX_RESIDUALS:
