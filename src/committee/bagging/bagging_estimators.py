@@ -20,8 +20,8 @@ from committee.base.rng import RandomState
 from committee.base.validation import read_one_target, read_targets_classification
 from committee.parts.available import available_if
 from committee.parts.combining import weighted_median
-from committee.parts.oob_intervals import OutOfBagIntervals, Residuals
 from committee.parts.out_of_bag import Loss
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.trees.decision_tree import (
     BaseDecisionTree,
     DecisionTreeClassifier,
@@ -198,7 +198,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         return np.sum(scores, axis=0) / len(scores)
 
 
-class BaggingRegressor(RegressorMixin, OutOfBagIntervals, BaseBagging):
+class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
     """Bagged regressors, by default full trees of the library (C-3, C-4, C-5, C-6, B-6).
 
     Parameters are those of `BaggingClassifier`; these differ:
@@ -224,7 +224,7 @@ class BaggingRegressor(RegressorMixin, OutOfBagIntervals, BaseBagging):
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     _loss: ClassVar[Loss] = "squared_error"
     _oob_answer: ClassVar[str] = "oob_prediction_"
-    _to_judge: ClassVar[str] = "bootstrap=True, or max_samples below 1.0"
+    _interval_hint: ClassVar[str] = "bootstrap=True, or max_samples below 1.0"
     oob_prediction_: Floats
 
     def __init__(
@@ -281,10 +281,7 @@ class BaggingRegressor(RegressorMixin, OutOfBagIntervals, BaseBagging):
         super()._keep_oob(oob, sampling)
         if not sampling.draws_all:
             judged = np.flatnonzero(oob.is_judged & (oob.weight > 0.0))
-            self._residuals = Residuals.of(oob.target[judged] - oob.mean[judged, 0], oob.weight[judged])
-
-    def _need_members(self) -> None:
-        check_is_fitted(self, "members_")
+            self._keep_residuals(oob.target[judged] - oob.mean[judged, 0], oob.weight[judged])
 
     # --- what a fitted model answers ----------------------------------------------------------------------------------
 

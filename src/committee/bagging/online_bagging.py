@@ -24,6 +24,7 @@ from sklearn.utils._param_validation import StrOptions
 from committee.base.rng import RandomState
 from committee.parts.combining import class_votes, mean
 from committee.parts.online_members import OnlineMember, default_classifier
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.trees.online_ensemble import BaseOnlineClassifier, BaseOnlineEnsemble, BaseOnlineRegressor, Floats, Rows
 
 
@@ -111,7 +112,7 @@ class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
         return np.einsum("t,tnk->nk", learned.astype(np.float64), shares), answers
 
 
-class OnlineBaggingRegressor(RegressorMixin, BaseOnlineRegressor):
+class OnlineBaggingRegressor(RegressorMixin, PredictionIntervals, BaseOnlineRegressor):
     """Bagging of regressors that learns from a stream, row after row, with Poisson counts (C-9).
 
     Parameters

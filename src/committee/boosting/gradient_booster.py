@@ -26,6 +26,7 @@ from committee.boosting.automatic import automatic, automatic_rate
 from committee.boosting.dealing import Division, Line
 from committee.boosting.gradient_boosting import Plan, Problem, Turn, bent_heads, gradient_boosting
 from committee.boosting.judging import (
+    CrossedScores,
     CrossValidated,
     Fold,
     Judge,
@@ -306,9 +307,11 @@ class BaseGradientBoosting(BaseEstimator):
         train = rows
         if judging == "fraction":
             train, given = self._hold_out(rows)
-        self._boost(train, given, n_rounds)
+        crossed = self._boost(train, given, n_rounds)
         judged = rows.take(np.empty(0, np.int64)) if given is None else given
-        self._calibrate(judged, self._raw_table(judged.X))
+        score = self._raw_table(judged.X)
+        self._calibrate(judged, score)
+        self._keep_errors(judged, score if crossed is None else crossed)
 
     def _run_folds(self, rows: Rows, folds: list[Division], n_rounds: int) -> None:
         """Choose the rounds by the folds; then fit all rows, or keep the mean of the folds' models."""
@@ -321,9 +324,13 @@ class BaseGradientBoosting(BaseEstimator):
         if self.n_estimators_ == found.n_rounds:
             self.stop_reason_ = f"{found.best_round} rounds had the smallest cross-validated loss"
         self._calibrate(found.rows, found.score)
+        self._keep_errors(found.rows, found.crossed)
 
     def _calibrate(self, rows: Rows, score: Floats) -> None:
         """Learn from rows that judged the rounds, and the scores [n, heads] of a model that did not see them."""
+
+    def _keep_errors(self, rows: Rows, score: Floats) -> None:
+        """As `_calibrate`, with scores at rounds that other rows than each one's own part chose."""
 
     def _refits(self) -> bool:
         """Whether all rows are fitted again after a cross-validation; else its models are averaged.
@@ -420,9 +427,12 @@ class BaseGradientBoosting(BaseEstimator):
         records: list[Record] = []
         reason = ""
         held_out = np.empty((len(self._heads_), 0))
+        crossed = CrossedScores(share)
         with progress(f"{type(self).__name__}, {len(folds)} folds", n_rounds, self.verbose) as tick:
             while not reason and len(records) < n_rounds:
-                records.append(joint_record([run.next_record(len(records) + 1) for run in runs], share))
+                each = [run.next_record(len(records) + 1) for run in runs]
+                crossed.look(np.array([record.validation_loss for record in each]), [run.judge.score for run in runs])
+                records.append(joint_record(each, share))
                 tick(f"validation loss {records[-1].validation_loss:.4g}")
                 self._check_finite(records[-1])
                 reason = self._why_stop(records[-1], patience, len(runs), () if self._refits() else self.callbacks)
@@ -430,7 +440,8 @@ class BaseGradientBoosting(BaseEstimator):
                     held_out = np.concatenate([run.judge.score for run in runs], axis=1)
         judged = Rows.join([rows.test for rows in folds])
         best, n_kept = patience.best_round, patience.n_kept(len(records))
-        return CrossValidated(best, n_kept, tuple(records), judged, held_out.T, runs)
+        unchosen = np.concatenate(crossed.score, axis=1)
+        return CrossValidated(best, n_kept, tuple(records), judged, held_out.T, unchosen.T, runs)
 
     def _fold(self, rows: Division, seeds: list[int]) -> Fold:
         learned = rows.train
@@ -482,7 +493,8 @@ class BaseGradientBoosting(BaseEstimator):
         seeds = np.random.SeedSequence(entropy).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :]
         return [int(seed >> np.uint64(1)) for seed in seeds]
 
-    def _boost(self, rows: Rows, judged: Rows | None, n_rounds: int) -> None:
+    def _boost(self, rows: Rows, judged: Rows | None, n_rounds: int) -> Floats | None:
+        """Run the rounds; scores [n, heads] of the validation rows at rounds they did not choose, where they chose."""
         problem, plan, base = self._problem(rows)
         past = self._past(rows, base)
         if n_rounds < len(past.records):
@@ -493,16 +505,17 @@ class BaseGradientBoosting(BaseEstimator):
         self.baseline_ = base
         stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.n_counted), past.trees, len(problem.heads))
         judge = None
+        is_active = judged is not None and self.early_stopping is not False and self.dropout == 0.0
         if judged is not None:
-            judge = Judge(judged, problem, base, plan.dropout > 0.0)
+            judge = Judge(judged, problem, base, plan.dropout > 0.0, is_active and not is_classifier(self))
             if past.trees is not None:
                 done = np.zeros((len(judged.y), len(problem.heads)))
                 add_scores(PackedSum(past.trees), judged.X, done, self.n_jobs)
                 judge.score += done.T
         seeds = self._seeds(len(past.records), n_rounds)
         turns = gradient_boosting(problem, plan, past.score, seeds, stack)
-        is_active = judged is not None and self.early_stopping is not False and self.dropout == 0.0
         self._collect(turns, past, judge, stack, n_rounds, is_active)
+        return None if judge is None or judge.halves is None else judge.halves.score
 
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
         some = rows.X[:: max(1, len(rows.X) // 1000)]  # all of a large table would take time

@@ -19,7 +19,8 @@ from committee.boosting.gradient_booster import BaseGradientBoosting, Callback
 from committee.boosting.judging import Rows
 from committee.kernels.user_functions import LossFunction, OwnLoss
 from committee.parts.class_weights import class_weights
-from committee.parts.losses import HEADS, LOG_LINK, Floats, Head, start_score, weighted_quantile
+from committee.parts.losses import HEADS, LOG_LINK, Floats, Head, start_score
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.trees.decision_tree import (
     CategoricalFeatures,
     InteractionConstraints,
@@ -270,7 +271,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
             yield self._labels(score)
 
 
-class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
+class GradientBoostingRegressor(RegressorMixin, PredictionIntervals, BaseGradientBoosting):
     """Gradient tree boosting for numbers (G-4), with any loss.
 
     The default needs no tuning, as with GradientBoostingClassifier, which describes the parameters; these are new:
@@ -283,6 +284,10 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
     power : of Tweedie's variance function, between 1 (Poisson) and 2 (gamma).
 
     Predictions of the Poisson, gamma and Tweedie losses are exp(score).
+
+    Intervals come from the validation rows: the rows that the folds left out, or the held-out ones, each predicted with
+    the number of rounds that the other ones chose. With several quantiles ``interval_coverage_`` is the fraction of
+    these rows between the outer ones, and `predict_interval` moves the nearest ones so far that the level holds.
 
     Examples
     --------
@@ -301,6 +306,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         "alpha": [Interval(Real, 0.0, 1.0, closed="neither")],
         "power": [Interval(Real, 1.0, 2.0, closed="neither")],
     }
+    _interval_hint: ClassVar[str] = "early_stopping='cv'"
 
     def __init__(
         self,
@@ -435,35 +441,16 @@ class GradientBoostingRegressor(RegressorMixin, BaseGradientBoosting):
         return float(super().score(X, y, sample_weight))
 
     def _calibrate(self, rows: Rows, score: Floats) -> None:
-        """How often the outer quantiles held rows that did not fit them, and the widening that makes up for it.
-
-        Conformalised quantile regression (Romano, Patterson and Candes 2019): y misses [low, high] by
-        max(low - y, y - high); the nominal quantile of that, taken on n rows at (1 + 1/n) of its level, is added.
-        """
-        self.interval_coverage_, self.interval_offset_ = np.nan, 0.0
-        if self._loss != "quantile" or len(self.baseline_) < 2 or not len(rows.y):
+        """How often the outer quantiles held rows that did not fit them."""
+        self.interval_coverage_ = np.nan
+        if self._fitted_quantiles().size < 2 or not len(rows.y):
             return
-        low, high = score.min(axis=1), score.max(axis=1)
-        miss = np.maximum(low - rows.y, rows.y - high)
-        weight = rows.weight if rows.weight.size else np.ones(len(rows.y))
-        quantiles = self._quantiles()
-        level = (quantiles[-1] - quantiles[0]) * (1.0 + 1.0 / rows.n_counted)
-        self.interval_coverage_ = float(np.average(miss <= 0.0, weights=weight))
-        self.interval_offset_ = weighted_quantile(miss, weight, min(level, 1.0))
+        is_inside = (score.min(axis=1) <= rows.y) & (rows.y <= score.max(axis=1))
+        self.interval_coverage_ = float(np.average(is_inside, weights=rows.weight if rows.weight.size else None))
 
-    def predict_interval(self, X: Any) -> Floats:
-        """An interval for every row (n_samples, 2): the lowest and the highest quantile, calibrated.
+    def _keep_errors(self, rows: Rows, score: Floats) -> None:
+        self._keep_residuals((rows.y - self._answers(score).T).T, rows.weight)
 
-        Fit with loss="quantile" and two or more quantiles. Where rows judged the rounds (held out, cross-validated or
-        given), ``interval_coverage_`` is the share of them inside the plain quantiles, and both ends are moved by
-        ``interval_offset_`` so that new rows are covered as often as the quantiles say.
-        """
-        check_is_fitted(self, "n_estimators_")
-        if self._loss != "quantile" or len(self.baseline_) < 2:
-            raise ValueError(
-                "predict_interval needs quantiles: fit with loss='quantile' and, say, quantile=[0.05, 0.5, 0.95]."
-            )
-        low, high = self.predict(X)[:, [0, -1]].T
-        offset = self.interval_offset_
-        middle = 0.5 * (low + high)  # a negative offset may not turn an interval around
-        return np.column_stack([np.minimum(low - offset, middle), np.maximum(high + offset, middle)])
+    def _fitted_quantiles(self) -> Floats:
+        """The quantiles side by side; any other prediction is taken for a median."""
+        return np.array([head.p for head in self._heads_] if self._loss == "quantile" else [0.5])

@@ -72,13 +72,16 @@ class Rows(NamedTuple):
 class Judge:
     """Rows that judge every round, coded in the bins of the rows that the trees grow on."""
 
-    def __init__(self, rows: Rows, problem: Problem, base: Floats, remembers: bool) -> None:
+    def __init__(
+        self, rows: Rows, problem: Problem, base: Floats, remembers: bool, crosses_halves: bool = False
+    ) -> None:
         matrix, judged, is_multinomial = problem.matrix, problem.judged, problem.is_multinomial
         self.tiles = make_tiles(code_table(rows.X, matrix, None))
         self.records = feature_records(matrix, Constraints.none(matrix.n_features))
         self.score = start_scores(base, rows)
         self.slope = Slope(judged, rows.y, rows.weight, is_multinomial)
         self.memory = Memory() if remembers else None
+        self.halves = Halves(rows, problem) if crosses_halves and len(rows.y) > 3 else None
 
     def loss(self, turn: Turn) -> float:
         """Mean loss after this round."""
@@ -90,7 +93,56 @@ class Judge:
                 self.memory.add(earlier, factor - 1.0, self.score)
                 self.memory.rescale(earlier, factor)
             self.memory.remember(placed, [tree.value for tree in turn.trees])
-        return self.slope.update(self.score)
+        loss = self.slope.update(self.score)
+        if self.halves is not None:
+            self.halves.look(self.score)
+        return loss
+
+
+class CrossedScores:
+    """Scores of each part of the validation rows at the round that the other parts choose.
+
+    Rows that choose the number of rounds flatter it on themselves: residuals for intervals come from these scores.
+    """
+
+    def __init__(self, share: Floats) -> None:
+        self.share, self.best_loss = share, np.full(share.size, np.inf)
+        self.score: list[Floats] = []  # [heads, n] of each part, nothing before the first round
+
+    def look(self, losses: Floats, scores: Sequence[Floats]) -> None:
+        """After a round: the mean losses of the parts, and their scores."""
+        if not self.score:
+            self.score = [score.copy() for score in scores]
+        parts = losses * self.share
+        others = parts.sum() - parts if parts.size > 1 else parts  # a single part has none but itself
+        for k in np.flatnonzero(others < self.best_loss).tolist():
+            self.best_loss[k], self.score[k] = others[k], scores[k].copy()
+
+
+class Halves:
+    """Validation rows in two halves, each with the scores at the round that the other one chooses."""
+
+    def __init__(self, rows: Rows, problem: Problem) -> None:
+        self.places = [np.arange(first, len(rows.y), 2) for first in (0, 1)]
+        taken = [rows.take(places) for places in self.places]
+        self.slopes = [Slope(problem.judged, half.y, half.weight, problem.is_multinomial) for half in taken]
+        self.crossed = CrossedScores(np.array([slope.total_weight for slope in self.slopes]))
+
+    def look(self, score: Floats) -> None:
+        """After a round: the scores [heads, n] of all rows."""
+        scores = [np.ascontiguousarray(score[:, places]) for places in self.places]
+        losses = [slope.update(half) for slope, half in zip(self.slopes, scores, strict=True)]
+        self.crossed.look(np.array(losses), scores)
+
+    @property
+    def score(self) -> Floats | None:
+        """Scores [n, heads] of all rows, None before the first round."""
+        if not self.crossed.score:
+            return None
+        out = np.empty((sum(places.size for places in self.places), len(self.crossed.score[0])))
+        for places, half in zip(self.places, self.crossed.score, strict=True):
+            out[places] = half.T
+        return out
 
 
 def start_scores(base: Floats, rows: Rows) -> Floats:
@@ -147,13 +199,17 @@ class Fold:
 
 
 class CrossValidated(NamedTuple):
-    """The rounds chosen, their records, scores [n, heads] of held-out rows at the best round, and the folds' models."""
+    """The rounds chosen, their records, scores [n, heads] of held-out rows at the best round, and the folds' models.
+
+    `crossed` are their scores at the round that the other folds choose.
+    """
 
     best_round: int
     n_rounds: int  # to be kept
     records: tuple[Record, ...]  # of all folds together; the validation loss is the curve
     rows: Rows  # that judged, fold by fold
     score: Floats
+    crossed: Floats
     folds: Sequence[Fold]
 
 

@@ -25,6 +25,7 @@ from committee.data.ensemble import PackedTrees
 from committee.data.history import History
 from committee.data.prediction_only import kept_from_fit
 from committee.parts.members import Member, check_learner
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.parts.scoring import pack_members
 from committee.trees.decision_tree import DecisionTreeRegressor
 from committee.trees.ensemble import SMALLEST_SHARE, BaseEnsemble
@@ -73,7 +74,7 @@ class Judge(NamedTuple):
     weight: Floats
 
 
-class BaseRegressionBooster(RegressorMixin, BaseEnsemble):
+class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
     """A boosted regressor; a subclass gives the rounds and the combination of the members.
 
     Fitted attributes: ``estimators_`` (the members), ``history_`` (one row per round), ``stop_reason_``,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from committee.cli.tables import TableRecipe
 from committee.parts.on_numbers import BaseOnNumbers
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.storage import inspect_model, load_model, save_model
 
 Floats = NDArray[np.float64]
@@ -58,12 +59,21 @@ class KnownModel(NamedTuple):
 
 def write_model(path: Path, model: Any, facts: ModelFacts) -> None:
     """Write the compact form of the model and its facts into one file, whole or not at all."""
+    give_residuals(model, facts)
     save_model(model, path, compact=True, metadata={"table": facts.to_json(), TRAINING_ROWS: facts.training_rows})
 
 
 def read_model(path: str) -> KnownModel:
     """A model with its facts; a ValueError where the file has none."""
-    return KnownModel(load_model(path), read_facts(path))
+    known = KnownModel(load_model(path), read_facts(path))
+    give_residuals(known.model, known.facts)  # files of earlier versions have them in the facts alone
+    return known
+
+
+def give_residuals(model: Any, facts: ModelFacts) -> None:
+    """Give a regressor whose fit left no out-of-sample residuals the out-of-fold ones, for its intervals."""
+    if isinstance(model, PredictionIntervals) and len(facts.residuals) > 1 and not model.interval_residuals():
+        model.set_interval_residuals(np.array(facts.residuals))
 
 
 def read_facts(path: str) -> ModelFacts:

@@ -6,10 +6,11 @@ import gzip
 import json
 import sys
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,9 +21,7 @@ from committee.cli.files import ENDINGS, PACKED, STDIN, TableError, iterate_fram
 from committee.cli.models import KnownModel, inner_model
 from committee.cli.tables import apply_recipe, find_column
 from committee.cli.wording import counted
-
-if TYPE_CHECKING:
-    from committee.parts.oob_intervals import Residuals
+from committee.parts.prediction_intervals import PredictionIntervals, Residuals
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +33,7 @@ class Wish(NamedTuple):
     """What is asked of every row."""
 
     probabilities: bool = False
-    interval: float | None = None  # coverage
+    interval: float | None = None  # level
     votes: bool = False
     keep: tuple[str, ...] = ()  # columns of the table to hand through
     batch_rows: int = 50_000
@@ -142,39 +141,41 @@ def _probabilities(model: Any, X: pl.DataFrame) -> list[pl.Series]:
     return [pl.Series(f"probability {label}", shares[:, k]) for k, label in enumerate(model.classes_)]
 
 
-def _interval(known: KnownModel, answer: NDArray[Any], coverage: float) -> list[pl.Series]:
+def _interval(known: KnownModel, answer: NDArray[Any], level: float) -> list[pl.Series]:
     if known.facts.recipe.task == "classification":
         raise TableError("Intervals are for numbers; ask a classifier for --probabilities.")
-    low, high = interval_ends(known, answer, coverage)
+    low, high = interval_ends(known, answer, level)
     return [pl.Series("low", low), pl.Series("high", high)]
 
 
-def interval_ends(known: KnownModel, answer: Floats, coverage: float) -> tuple[Floats, Floats]:
-    """Ends of prediction intervals: from residuals out of bag where the model has them, else from those out of fold."""
-    if not 0.0 < coverage < 1.0:
-        raise TableError(f"An interval holds the truth with a probability between 0 and 1, not {coverage:g}.")
-    low, high = _residuals(known).ends(coverage)
-    return answer + low, answer + high
+def interval_ends(known: KnownModel, answer: Floats, level: float) -> tuple[Floats, Floats]:
+    """Ends of prediction intervals: those of the model's `predict_interval`, which the report evaluates."""
+    if not 0.0 < level < 1.0:
+        raise TableError(f"An interval holds the truth with a probability between 0 and 1, not {level:g}.")
+    _residuals(known)
+    with warnings.catch_warnings():  # `interval_warnings` gives it, once for all batches
+        warnings.simplefilter("ignore", UserWarning)
+        low, high = known.model.interval_around(answer, level).T
+    return low, high
 
 
-def interval_warnings(known: KnownModel, coverage: float | None) -> list[str]:
-    """What intervals of this coverage cannot promise, for want of rows."""
-    if coverage is None or known.facts.recipe.task == "classification":
+def interval_warnings(known: KnownModel, level: float | None) -> list[str]:
+    """What intervals of this level cannot promise, for want of rows."""
+    if level is None or known.facts.recipe.task == "classification":
         return []
-    words = _residuals(known).too_few(coverage)
+    words = _residuals(known).too_few(level)
     return [words] if words else []
 
 
 def _residuals(known: KnownModel) -> Residuals:
-    from committee.parts.oob_intervals import OutOfBagIntervals, Residuals
-
-    own = known.model.oob_residuals() if isinstance(known.model, OutOfBagIntervals) else None
-    if own is not None:
-        return own
-    residuals = np.array(known.facts.residuals)
-    if residuals.size < 2:
-        raise TableError("The model file keeps no residuals to make intervals of.")
-    return Residuals.of(residuals, np.ones(residuals.size))
+    """Those of the model, which has those of the model file where its fit gave none."""
+    found = known.model.interval_residuals() if isinstance(known.model, PredictionIntervals) else ()
+    if not found:
+        raise TableError(
+            "The model file keeps no residuals to make intervals of: make it again by `committee fit` or `committee "
+            "compare`."
+        )
+    return found[0]
 
 
 # --- members ----------------------------------------------------------------------------------------------------------

@@ -48,6 +48,20 @@ def write_model_page(model: str, source: str, path: Path, out: Console) -> None:
         path, known.model, X[judged.rows], y[judged.rows], table=notes, is_training=judged.is_training,
         training_places=judged.places, seed=known.facts.seed,
     )  # fmt: skip
+    if recipe.task == "regression":
+        print_warnings(out, _doubts(known, X[judged.rows], y[judged.rows], judged))
+
+
+def _doubts(known: KnownModel, X: pl.DataFrame, y: NDArray[Any], judged: JudgedRows) -> list[str]:
+    """What the report finds wrong with predictions of numbers: a bias, and intervals that cover too few rows."""
+    from committee.report.evidence import Evidence
+    from committee.report.intervals import shown_coverage
+    from committee.report.residuals import bias_words
+
+    found = Evidence(known.model, X, y, is_training=judged.is_training, training_places=judged.places)
+    coverage = shown_coverage(found)
+    broken = coverage.words if coverage is not None and coverage.is_broken else ""
+    return [words for words in (bias_words(found.judged), broken) if words]
 
 
 def _has_target(target: pl.Series, labels: str) -> NDArray[np.bool_]:

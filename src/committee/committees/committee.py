@@ -69,6 +69,7 @@ from committee.committees.selection import (
 from committee.data.history import History
 from committee.parts.class_weights import ClassWeight, class_weights
 from committee.parts.combining import class_votes, mean, mean_distribution, weighted_median
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.voting.simplex_weights import simplex_weights
 
 Floats = NDArray[np.float64]
@@ -221,9 +222,14 @@ class BaseCommittee(BaseEstimator):
         }
         self.history_ = join_steps(selection.steps, names)
         self.loss_ = loss(weights)
-        self.error_ = error_of(self._join_some(answers[:, known], weights), rows.y[known], rows.counts[known])
+        together = self._join_some(answers[:, known], weights)
+        self.error_ = error_of(together, rows.y[known], rows.counts[known])
+        self._keep_errors(together, rows.y[known], rows.counts[known])
         self._evidence = _evidence(found, answers, rows, np.diag(judged.gram()), weights, rises)
         self.seconds_ = Seconds({candidate.member.name: candidate.seconds for candidate in found})
+
+    def _keep_errors(self, together: Floats, y: NDArray[Any], weight: Floats) -> None:
+        """What the committee's predictions of rows that its members did not see are good for besides."""
 
     def _join(self, answers: Floats, weights: Floats) -> Floats:
         """Members' answers [M, n, K] or [M, n] as the committee's."""
@@ -526,7 +532,7 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
         return self.classes_[codes]
 
 
-class CommitteeRegressor(RegressorMixin, BaseCommittee):
+class CommitteeRegressor(RegressorMixin, PredictionIntervals, BaseCommittee):
     """The best ensemble for a table of numbers in one call (B-4, B-6).
 
     Parameters are those of `CommitteeClassifier`; `combine` may be "median" (the middle of all members) and not "vote",
@@ -572,6 +578,9 @@ class CommitteeRegressor(RegressorMixin, BaseCommittee):
 
     def _read_target(self, y: Any, weight: Floats) -> tuple[NDArray[Any], int]:
         return read_one_target(y, weight.size, type(self).__name__), 0
+
+    def _keep_errors(self, together: Floats, y: NDArray[Any], weight: Floats) -> None:
+        self._keep_residuals(np.asarray(y, np.float64) - together, weight)
 
     def predict(self, X: Any) -> Floats:
         """The weighted mean of the members' numbers, or their weighted median."""

@@ -37,6 +37,7 @@ from committee.experts.estimator_experts import EstimatorClassifiers, EstimatorR
 from committee.experts.linear_experts import LinearExperts
 from committee.experts.logistic_experts import LogisticExperts, MultinomialExperts
 from committee.parts.members import check_learner
+from committee.parts.prediction_intervals import PredictionIntervals
 
 
 class _BaseSupervised(BaseMixtureOfExperts):
@@ -78,7 +79,7 @@ class _BaseSupervised(BaseMixtureOfExperts):
         raise NotImplementedError
 
 
-class MixtureOfExpertsRegressor(RegressorMixin, _BaseSupervised):
+class MixtureOfExpertsRegressor(RegressorMixin, PredictionIntervals, _BaseSupervised):
     """Linear experts behind a softmax gate (H-1, H-2, H-3, H-5).
 
     Parameters

@@ -59,6 +59,7 @@ from committee.experts.design import make_design
 from committee.experts.neural_layers import Layer, start, views
 from committee.experts.noisy_top_k import hard_load, importance, squared_variation
 from committee.parts.class_weights import class_weights
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.trees.online_ensemble import Rows, without_order
 
 Floats = NDArray[np.float64]
@@ -518,7 +519,7 @@ class SparselyGatedMixtureClassifier(ClassifierMixin, BaseSparselyGatedMixture):
         return self.classes_[best]
 
 
-class SparselyGatedMixtureRegressor(RegressorMixin, BaseSparselyGatedMixture):
+class SparselyGatedMixtureRegressor(RegressorMixin, PredictionIntervals, BaseSparselyGatedMixture):
     """Mixture of small neural experts of which a gate asks a few for every row (H-4), for numbers; squared error.
 
     Parameters

@@ -15,10 +15,10 @@ from committee.base.validation import read_targets_classification, read_targets_
 from committee.data.prediction_only import kept_from_fit
 from committee.forests.calibration import calibrate
 from committee.forests.forest import BaseForest, MaxFeatures, Rows, keep_parameters
-from committee.forests.quantiles import Calibrated, LeafSamples, RankTally, forest_quantiles, read_quantiles
+from committee.forests.quantiles import Calibrated, LeafSamples, RankTally, forest_quantiles
 from committee.parts.answer_scores import score_answers
 from committee.parts.class_weights import balanced_weights, class_weights, reweighed
-from committee.parts.oob_intervals import OutOfBagIntervals, Residuals
+from committee.parts.prediction_intervals import PredictionIntervals, Residuals, read_quantiles
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
             yield self.classes_[shares.argmax(axis=1)]
 
 
-class BaseForestRegressor(RegressorMixin, OutOfBagIntervals, BaseForest):
+class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
     """Answers of a forest about numbers."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -165,7 +165,7 @@ class BaseForestRegressor(RegressorMixin, OutOfBagIntervals, BaseForest):
         "criterion": [StrOptions({"squared_error", "friedman_mse", "absolute_error", "poisson"})],
     }
     _tree_class = DecisionTreeRegressor
-    _to_judge: ClassVar[str] = "bootstrap=True and oob_score not False"
+    _interval_hint: ClassVar[str] = "bootstrap=True and oob_score not False"
 
     if TYPE_CHECKING:
         _targets: Floats
@@ -195,7 +195,7 @@ class BaseForestRegressor(RegressorMixin, OutOfBagIntervals, BaseForest):
         judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
         answers, target = tally.mean, rows.target[judged]
         self.oob_prediction_ = answers[:, 0]
-        self._residuals = Residuals.of(target - answers[judged, 0], rows.weight[judged])
+        self._keep_residuals(target - answers[judged, 0], rows.weight[judged])
         if self.keep_leaf_samples:
             self._calibrated = self._calibrate_quantiles(rows)
         self.oob_score_ = np.nan  # R^2 of a single row is not defined
@@ -211,8 +211,10 @@ class BaseForestRegressor(RegressorMixin, OutOfBagIntervals, BaseForest):
             tally.add(leaf, self._sampler.weights(seed), *judged)
         return Calibrated.by_ranks(tally.ranks, rows.weight)
 
-    def _need_members(self) -> None:
+    def interval_residuals(self) -> tuple[Residuals, ...]:
+        """The residuals behind `predict_interval`: out of bag, or of `calibrate_intervals`."""
         self._need_trees()
+        return super().interval_residuals()
 
     def predict(self, X: Any) -> Floats:
         """Mean over the trees of the value of the leaf each row ends in."""
@@ -226,26 +228,39 @@ class BaseForestRegressor(RegressorMixin, OutOfBagIntervals, BaseForest):
             yield means[:, 0]
 
     def predict_quantiles(
-        self, X: Any, quantiles: ArrayLike = (0.1, 0.5, 0.9), calibration: Literal["oob"] | None = None
+        self,
+        X: Any,
+        quantiles: ArrayLike = (0.1, 0.5, 0.9),
+        calibration: Literal["auto", "oob"] | None = "auto",
     ) -> Floats:
-        """Quantiles (n_samples, n_quantiles) of the targets that share leaves with each row; needs keep_leaf_samples.
+        """Predict quantiles of the target of every row (n_samples, n_quantiles).
 
-        A training row weighs its share of the leaf, averaged over the trees (Meinshausen, Quantile regression forests,
-        2006). With `calibration` "oob" the levels are moved to those below which the wanted shares of the training rows
-        lie out of bag.
+        With ``keep_leaf_samples=True`` they are quantiles of the training targets that share leaves with the row; a
+        training row weighs its fraction of the leaf, averaged over the trees (Meinshausen, Quantile regression forests,
+        2006). With `calibration` "oob" the levels are moved to those below which the wanted fractions of the training
+        rows lie out of bag; None takes them as they are; "auto" is "oob" where rows were predicted out of bag.
+
+        Without leaf samples they are the prediction plus quantiles of the residuals, as in `predict_interval`.
         """
         self._need_trees()
+        levels = read_quantiles(quantiles)
+        if calibration not in ("auto", "oob", None):
+            raise ValueError(f"calibration must be 'auto', 'oob' or None, got {calibration!r}.")
+        if calibration == "auto" and not self._has_leaf_samples():
+            return super().predict_quantiles(X, levels)
         if not kept_from_fit(self, "_leaves_kept"):
             raise ValueError("Quantiles come from the rows in the leaves: fit with keep_leaf_samples=True.")
-        levels = read_quantiles(quantiles)
-        if calibration not in (None, "oob"):
-            raise ValueError(f"calibration must be 'oob' or None, got {calibration!r}.")
-        if calibration == "oob":
-            known: Calibrated | None = getattr(self, "_calibrated", None)
-            if known is None or not known.lower.size:
-                raise ValueError("calibration='oob' needs rows out of bag: bootstrap=True and oob_score not False.")
+        known: Calibrated | None = getattr(self, "_calibrated", None)
+        is_known = known is not None and known.lower.size > 0
+        if calibration == "oob" and not is_known:
+            raise ValueError("calibration='oob' needs rows out of bag: bootstrap=True and oob_score not False.")
+        if calibration is not None and known is not None and is_known:
             levels = known.levels(levels)
         return forest_quantiles(self.leaf_samples_, self.apply(X), levels)
+
+    def _has_leaf_samples(self) -> bool:
+        """Whether the fit kept them; a prediction-only file has lost them."""
+        return bool(vars(self).get("_leaves_kept", self.keep_leaf_samples))
 
     @property
     def leaf_samples_(self) -> LeafSamples:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -40,14 +40,6 @@ class LeafSamples(NamedTuple):
     leaves: list[NDArray[np.int32]]
     counts: list[Floats]
     target: Floats
-
-
-def read_quantiles(quantiles: ArrayLike) -> Floats:
-    """Numbers between 0 and 1."""
-    levels = np.atleast_1d(np.asarray(quantiles, np.float64))
-    if levels.ndim != 1 or not np.all((levels > 0.0) & (levels < 1.0)):
-        raise ValueError(f"quantiles must lie between 0 and 1, got {quantiles!r}.")
-    return levels
 
 
 class _Leaves(NamedTuple):

@@ -29,6 +29,7 @@ from committee.base.validation import (
     read_weights,
 )
 from committee.parts.available import available_if
+from committee.parts.prediction_intervals import PredictionIntervals, Residuals
 
 Floats = NDArray[np.float64]
 
@@ -224,7 +225,7 @@ class OnNumbersClassifier(ClassifierMixin, BaseOnNumbers):
         return self.estimator_.decision_function(numbers)
 
 
-class OnNumbersRegressor(RegressorMixin, BaseOnNumbers):
+class OnNumbersRegressor(RegressorMixin, PredictionIntervals, BaseOnNumbers):
     """A regressor that reads numbers, on a table of any columns (by default ridge regression).
 
     `OnNumbersClassifier` describes the parameters.
@@ -263,3 +264,16 @@ class OnNumbersRegressor(RegressorMixin, BaseOnNumbers):
     def predict(self, X: Any) -> Floats:
         """What the estimator answers to the numbers, in units of the target."""
         return super().predict(X) * self.target_deviation_ + self.target_mean_
+
+    def interval_residuals(self) -> tuple[Residuals, ...]:
+        """Those of a calibration of this model, else those of the estimator inside, in units of the target."""
+        own = super().interval_residuals()
+        if own or not isinstance(self.estimator_, PredictionIntervals) or np.ndim(self.target_deviation_):
+            return own
+        scale = float(self.target_deviation_)
+        return tuple(known._replace(value=known.value * scale) for known in self.estimator_.interval_residuals())
+
+    def _fitted_quantiles(self) -> Floats:
+        inner = self.estimator_
+        is_own = isinstance(inner, PredictionIntervals)
+        return inner._fitted_quantiles() if is_own else super()._fitted_quantiles()  # pyright: ignore[reportPrivateUsage]

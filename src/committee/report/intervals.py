@@ -1,22 +1,26 @@
-"""Prediction intervals for numbers, and how often they hold the truth.
+"""Prediction intervals of a regression, and how often they cover the truth.
 
-From honest residuals (out of fold, out of bag or of new rows) an interval is the answer plus two of their order
-statistics (`committee.parts.oob_intervals`). Its coverage is measured crosswise: the ends come from all groups of rows
-but one, and are judged on that one.
+On rows that the model was not fitted on, the intervals are exactly those of its `predict_interval`, which `committee
+predict --interval` gives too. Of a comparison, and out of bag, an interval is the out-of-sample prediction plus two
+order statistics of such residuals (`committee.parts.prediction_intervals`), and its coverage is measured crosswise: the
+ends come from the residuals of all groups of rows but one, and are evaluated on that one. A comparison with held-out
+rows also shows how often intervals made from the out-of-fold residuals cover those rows.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 
-from committee.parts.oob_intervals import OutOfBagIntervals, Residuals, n_errors_needed
+from committee.parts.prediction_intervals import PredictionIntervals, Residuals, n_errors_needed
 from committee.report import charts
 from committee.report.evidence import Evidence, Judged
-from committee.report.section import Figure, Key, LeftOut, Section, Tile, table
-from committee.report.words import count, listing, number, percent
+from committee.report.section import Figure, Key, LeftOut, Section, Table, Tile, table
+from committee.report.words import count, listing, number, percent, plus_minus
 from committee.report.words import level as level_text
 
 Floats = NDArray[np.float64]
@@ -24,95 +28,164 @@ Floats = NDArray[np.float64]
 TITLE = "Prediction intervals"
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 SHOWN_LEVEL = 0.9
-FEWEST = 40
+MIN_CROSSED, MIN_NEW = 40, 10
+"""Rows that it takes: other residuals of the same table must give the ends, or the model has them."""
+
 MOST_SHOWN = 60
 
 
 class Coverage(NamedTuple):
-    """Intervals of one level: the share of rows inside, and how wide they are."""
+    """Intervals of one level: the fraction of rows inside, below and above them, and how wide they are."""
 
     level: float
     inside: float
-    error: float
+    below: float
+    above: float
+    error: float  # standard error of `inside`
+    chance: float  # how far `inside` is from `level` by chance, as a standard error
     width: float
+
+    @classmethod
+    def of(cls, level: float, truth: Floats, low: Floats, high: Floats, n_residuals: float) -> Coverage:
+        """Of n rows, and ends that come from so many residuals."""
+        below, above = float(np.mean(truth < low)), float(np.mean(truth > high))
+        inside, n = float(np.mean((low <= truth) & (truth <= high))), truth.size
+        spread = inside if 0.0 < inside < 1.0 else 1.0 / (n + 2.0)  # none or all: few rows do not prove it (Laplace)
+        chance = level * (1.0 - level) * (1.0 / n + 1.0 / max(n_residuals, 1.0))
+        error = float(np.sqrt(spread * (1.0 - spread) / n))
+        return cls(level, inside, below, above, error, float(np.sqrt(chance)), float(np.mean(high - low)))
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether fewer rows are inside than promised, by more than chance gives."""
+        return self.inside < self.level - 2.0 * self.chance
+
+    @property
+    def words(self) -> str:
+        """One sentence: what was promised, what holds, and where the truth lies otherwise."""
+        size = plus_minus(percent(self.inside), percent(self.error))
+        sides = f"the truth lies below {percent(self.below)} of them and above {percent(self.above)}"
+        if self.is_broken:
+            return f"The promise is broken: {level_text(self.level)} intervals cover {size} of the rows; {sides}."
+        kept = "more than they promise" if self.inside > self.level + 2.0 * self.chance else "as promised within chance"
+        return f"{level_text(self.level)} intervals cover {size} of the rows, {kept}; {sides}."
+
+
+class Ends(NamedTuple):
+    """Intervals of one level around predictions of rows, and how many residuals each end came from."""
+
+    low: Floats
+    high: Floats
+    n_residuals: float
 
 
 def intervals(found: Evidence) -> Section | LeftOut:
-    """Intervals from residuals, their coverage at several levels, and the intervals of some rows."""
+    """Intervals, their coverage at several levels, and the intervals of some rows."""
     if found.is_classifier:
         return LeftOut(TITLE, "the target is a class; see the calibration of its probabilities")
     judged = found.judged
     if not judged.is_honest:
         return LeftOut(TITLE, "they need residuals of rows that the model did not learn: out of bag, or a comparison")
-    if judged.rows.size < FEWEST:
+    is_new = judged.source in ("new rows", "other rows")
+    if judged.rows.size < (MIN_NEW if is_new else MIN_CROSSED):
         return LeftOut(TITLE, f"{count(judged.rows.size, 'row')} are too few")
+    return _of_new_rows(found) if is_new else _crossed(found)
+
+
+# --- rows that the model was not fitted on ----------------------------------------------------------------------------
+
+
+def _of_new_rows(found: Evidence) -> Section | LeftOut:
+    """The intervals that the model gives for these rows."""
+    by_level = model_intervals(found, LEVELS)
+    if by_level is None:
+        return LeftOut(
+            TITLE, "this model has no residuals to make them of: call calibrate_intervals(X, y) with its training rows"
+        )
+    judged = found.judged
+    coverages = [Coverage.of(level, judged.truth, *ends) for level, ends in by_level.items()]
+    notes = (
+        "These are the intervals of predict_interval(X, level), which `committee predict --interval` writes. They "
+        "promise coverage on average over all rows, for rows that are like the training rows: it fails where new rows "
+        "differ from those, by drift or in time order.",
+        *_few_words(by_level),
+    )
+    return _section(found, coverages, by_level[SHOWN_LEVEL], notes)
+
+
+def model_intervals(found: Evidence, levels: tuple[float, ...]) -> dict[float, Ends] | None:
+    """What `predict_interval` of the model gives for the rows judged, by level; None where it gives none."""
+    model, rows = _regressor(found)
+    if not isinstance(model, PredictionIntervals):
+        return None
+    residuals = model.interval_residuals()
+    n = float(residuals[0].n_each.sum()) if residuals else np.inf
+    with warnings.catch_warnings():  # too few residuals are named in the notes
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            prediction = np.asarray(model.predict(rows), np.float64)
+            ends = {level: model.interval_around(prediction, level) for level in levels}
+        except ValueError:  # no residuals, nor quantiles of these levels
+            return None
+    return {level: Ends(each[:, 0], each[:, 1], n) for level, each in ends.items()}
+
+
+def shown_coverage(found: Evidence) -> Coverage | None:
+    """Coverage of the model's own intervals of the shown level on rows it was not fitted on."""
+    if found.is_classifier or found.judged.source not in ("new rows", "other rows") or found.judged.rows.size < MIN_NEW:
+        return None
+    by_level = model_intervals(found, (SHOWN_LEVEL,))
+    return None if by_level is None else Coverage.of(SHOWN_LEVEL, found.judged.truth, *by_level[SHOWN_LEVEL])
+
+
+def _regressor(found: Evidence) -> tuple[Any, Any]:
+    """The model after the steps of a pipeline, and the rows judged as it gets them."""
+    model, rows = found.model, found.take(found.judged.rows)
+    while isinstance(model, Pipeline):
+        rows, model = model[:-1].transform(rows) if len(model) > 1 else rows, model[-1]
+    return model, rows
+
+
+def _few_words(by_level: dict[float, Ends]) -> tuple[str, ...]:
+    """Levels that the model's residuals cannot promise."""
+    n = next(iter(by_level.values())).n_residuals
+    short = [level for level in by_level if n < n_errors_needed(level)]
+    return _short_words(short, f"The ends come from {count(round(n), 'residual')}", n) if short else ()
+
+
+# --- rows of a comparison, or out of bag ------------------------------------------------------------------------------
+
+
+def _crossed(found: Evidence) -> Section:
+    judged = found.judged
     error, group = judged.truth - judged.answer, _groups(judged, found.seed)
     coverages = [crossed_coverage(error, group, level) for level in LEVELS]
-    nine = next(c for c in coverages if c.level == SHOWN_LEVEL)
-    tiles = (
-        Tile(percent(nine.inside), f"of rows inside their {level_text(SHOWN_LEVEL)} interval"),
-        Tile(number(nine.width), "wide, on average"),
-    )
-    holds = abs(nine.inside - nine.level) <= 2.0 * nine.error
-    lead = (
-        f"Intervals that promise {level_text(nine.level)} hold {percent(nine.inside)} of the rows: "
-        + ("they keep their promise within chance. " if holds else "they do not quite keep their promise. ")
-        + judged.words
-    )
-    notes = (
-        "The ends come from the residuals of other rows than those they are judged on. Coverage holds on average over "
-        "all rows: the intervals are equally wide everywhere, too wide for easy rows and too narrow for hard ones.",
-        *_short_words(group),
-        *_own_words(found),
-    )
-    figures = (_coverage_figure(coverages), _rows_figure(found, error, group))
-    return Section("intervals", TITLE, lead, tiles, figures, notes=notes)
-
-
-def _short_words(group: NDArray[np.int64]) -> tuple[str, ...]:
-    """Levels that the residuals cannot promise where the ends come from the fewest of them."""
     fewest = group.size - int(np.unique(group, return_counts=True)[1].max())
     short = [level for level in LEVELS if fewest < n_errors_needed(level)]
-    if not short:
-        return ()
-    needed = listing(f"{n_errors_needed(level)} for {level_text(level)}" for level in short)
-    return (
-        f"Some ends come from {count(fewest, 'residual')}, and it takes {needed}: there the ends are the extreme "
-        f"residuals, which promise {percent((fewest - 1) / (fewest + 1))} only.",
+    few = _short_words(short, f"Some ends come from {count(fewest, 'residual')}", fewest) if short else ()
+    notes = (
+        "The ends come from the residuals of other rows than those they are evaluated on. Coverage holds on "
+        "average over all rows: the intervals are equally wide everywhere, too wide for easy rows and too narrow for "
+        "hard ones.",
+        *few,
     )
+    ends = _crossed_ends(judged.answer, error, group, SHOWN_LEVEL)
+    held_out = held_out_coverages(found)
+    tables = (_coverage_table("Coverage of the held-out rows", held_out),) if held_out else ()
+    return _section(found, coverages, ends, notes, held_out, tables)
 
 
-def _own_words(found: Evidence) -> tuple[str, ...]:
-    """Models that know intervals for new rows themselves."""
-    core = found.core
-    residuals = core.oob_residuals() if isinstance(core, OutOfBagIntervals) else None
-    if residuals is None and not (hasattr(core, "predict_interval") and getattr(core, "loss", "") == "quantile"):
-        return ()
-    words = [f"This {found.method} gives intervals of new rows itself: predict_interval(X)."]
-    if not found.has_learned:
-        promised, share = _own_coverage(found, residuals)
-        words.append(f"They promise {percent(promised)} and hold {percent(share)} of these rows.")
-    if residuals is not None and (few := residuals.too_few(SHOWN_LEVEL)):
-        words.append(few)
-    return (" ".join(words),)
-
-
-def _own_coverage(found: Evidence, residuals: Residuals | None) -> tuple[float, float]:
-    """What the model's own intervals promise, and the share of these rows inside."""
-    if residuals is None:
-        promised, (low, high) = float(np.ptp(found.core.quantile)), found.model.predict_interval(found.X).T
-    else:
-        promised = residuals.promised(SHOWN_LEVEL)
-        low, high = found.model.predict(found.X) + residuals.ends(SHOWN_LEVEL)[:, np.newaxis]
-    truth = found.y.astype(np.float64)
-    return promised, float(np.mean((low <= truth) & (truth <= high)))
-
-
-def _groups(judged: Judged, seed: int) -> NDArray[np.int64]:
-    """Folds, or five groups drawn at random where all rows were judged together."""
-    if np.unique(judged.fold).size > 1:
-        return judged.fold
-    return np.random.default_rng(seed).permutation(judged.rows.size) % 5
+def held_out_coverages(found: Evidence) -> list[Coverage]:
+    """Coverage of the held-out rows by intervals made from the out-of-fold residuals; none without such rows."""
+    comparison = found.comparison
+    prediction = None if comparison is None else getattr(comparison, "held_out_predictions", None)
+    if comparison is None or prediction is None or len(prediction) < MIN_NEW or found.is_classifier:
+        return []
+    judged, truth = found.judged, found.y[comparison.held_out].astype(np.float64)
+    known = Residuals.of(judged.truth - judged.answer, np.ones(judged.rows.size))
+    n = float(known.value.size)
+    ends = {level: prediction[:, np.newaxis] + known.ends(level) for level in LEVELS}
+    return [Coverage.of(level, truth, each[:, 0], each[:, 1], n) for level, each in ends.items()]
 
 
 def crossed_coverage(error: Floats, group: NDArray[np.int64], level: float) -> Coverage:
@@ -122,49 +195,91 @@ def crossed_coverage(error: Floats, group: NDArray[np.int64], level: float) -> C
     >>> crossed_coverage(error, np.arange(100) % 5, 0.8).inside
     0.82
     """
-    inside, width = np.zeros(error.size, bool), np.zeros(error.size)
+    ends = _crossed_ends(np.zeros(error.size), error, group, level)
+    return Coverage.of(level, error, *ends)._replace(chance=float(np.sqrt(level * (1.0 - level) / error.size)))
+
+
+def _crossed_ends(prediction: Floats, error: Floats, group: NDArray[np.int64], level: float) -> Ends:
+    low, high = np.empty(error.size), np.empty(error.size)
     for one in np.unique(group):
         here = group == one
-        low, high = _ends(error[~here], level)
-        inside[here] = (low <= error[here]) & (error[here] <= high)
-        width[here] = high - low
-    share = float(inside.mean())
-    return Coverage(level, share, float(np.sqrt(level * (1.0 - level) / error.size)), float(width.mean()))
+        known = Residuals.of(error[~here], np.ones(int((~here).sum())))
+        low[here], high[here] = (prediction[here, np.newaxis] + known.ends(level)).T
+    return Ends(low, high, float(error.size))
 
 
-def _ends(error: Floats, level: float) -> Floats:
-    return Residuals.of(error, np.ones(error.size)).ends(level)
+def _groups(judged: Judged, seed: int) -> NDArray[np.int64]:
+    """Folds, or five groups drawn at random where all rows were predicted together."""
+    if np.unique(judged.fold).size > 1:
+        return judged.fold
+    return np.random.default_rng(seed).permutation(judged.rows.size) % 5
+
+
+# --- what is shown ----------------------------------------------------------------------------------------------------
+
+
+def _section(
+    found: Evidence, coverages: list[Coverage], ends: Ends, notes: tuple[str, ...],
+    held_out: list[Coverage] | None = None, tables: tuple[Table, ...] = (),
+) -> Section:  # fmt: skip
+    shown = next(each for each in coverages if each.level == SHOWN_LEVEL)
+    tiles = [
+        Tile(
+            plus_minus(percent(shown.inside), percent(shown.error)),
+            f"of rows inside their {level_text(shown.level)} interval",
+        ),
+        Tile(f"{percent(shown.below)} / {percent(shown.above)}", "of rows below / above their interval"),
+        Tile(number(shown.width), "wide, on average"),
+    ]
+    lead = f"{shown.words} {found.judged.words}"
+    if held_out:
+        apart = next(each for each in held_out if each.level == SHOWN_LEVEL)
+        size = plus_minus(percent(apart.inside), percent(apart.error))
+        tiles.insert(1, Tile(size, f"of held-out rows inside their {level_text(apart.level)} interval"))
+        lead += f" On the held-out rows, with ends from the out-of-fold residuals: {apart.words}"
+    figures = (_coverage_figure(coverages), _rows_figure(found, ends))
+    return Section("intervals", TITLE, lead, tuple(tiles), figures, tables=tables, notes=notes)
+
+
+def _short_words(levels: list[float], what: str, n: float) -> tuple[str, ...]:
+    """What is to be said of levels that so few residuals cannot promise."""
+    needed = listing(f"{n_errors_needed(level)} for {level_text(level)}" for level in levels)
+    return (
+        f"{what}, and it takes {needed}: there the ends are the extreme residuals, which promise "
+        f"{percent((n - 1) / (n + 1))} only.",
+    )
+
+
+def _coverage_table(caption: str, coverages: list[Coverage]) -> Table:
+    rows = [
+        (level_text(c.level), percent(c.inside), percent(c.error), percent(c.below), percent(c.above), number(c.width))
+        for c in coverages
+    ]
+    return table(caption, "#promised|#inside|#standard error|#below|#above|#mean width", rows)
 
 
 def _coverage_figure(coverages: list[Coverage]) -> Figure:
     said, seen, error = (np.array([getattr(c, name) for c in coverages]) for name in ("level", "inside", "error"))
     n = np.zeros(said.size, np.int64)
     spec = charts.calibration(said, seen, seen - error, seen + error, n, "promised coverage", "rows inside")
-    numbers = table(
-        "Coverage by level", "#promised|#inside|#standard error|#mean width",
-        [(level_text(c.level), percent(c.inside), percent(c.error), number(c.width)) for c in coverages],
-    )  # fmt: skip
     told = "; ".join(f"{level_text(c.level)} promised, {percent(c.inside)} inside" for c in coverages)
     legend = (Key("measured, one standard error", "blue"), Key("promise kept exactly", "grey", True))
+    numbers = _coverage_table("Coverage by level", coverages)
     return Figure("chart-coverage", spec, "Promised and measured coverage", told + ".", numbers, legend, "narrow")
 
 
-def _rows_figure(found: Evidence, error: Floats, group: NDArray[np.int64]) -> Figure:
-    judged = found.judged
-    low, high = np.empty(error.size), np.empty(error.size)
-    for one in np.unique(group):
-        here = group == one
-        low[here], high[here] = judged.answer[here, np.newaxis].T + _ends(error[~here], SHOWN_LEVEL)[:, np.newaxis]
-    some = np.random.default_rng(found.seed).permutation(error.size)[:MOST_SHOWN]
+def _rows_figure(found: Evidence, ends: Ends) -> Figure:
+    judged, low, high = found.judged, ends.low, ends.high
+    some = np.random.default_rng(found.seed).permutation(judged.rows.size)[:MOST_SHOWN]
     some = some[np.argsort(judged.answer[some], kind="stable")]
     spec = charts.intervals(judged.answer[some], low[some], high[some], judged.truth[some], "target")
     missed = int(((judged.truth[some] < low[some]) | (judged.truth[some] > high[some])).sum())
     numbers = table(
-        "The rows drawn", "#row|#answer|#from|#to|#truth",
+        "The rows drawn", "#row|#prediction|#from|#to|#truth",
         [(str(found.in_file(judged.rows[i])), *(number(float(v[i])) for v in (judged.answer, low, high, judged.truth)))
          for i in some],
     )  # fmt: skip
-    alt = f"{count(some.size, 'row')} in the order of the answer, with intervals; the truth of {missed} lies outside."
+    alt = f"{count(some.size, 'row')} in the order of the prediction, with intervals; {missed} truths lie outside."
     legend = (Key("interval, and a truth inside", "blue", mark="dot"), Key("a truth outside", "red", mark="dot"))
     title = f"{level_text(SHOWN_LEVEL)} intervals of {count(some.size, 'row')}"
     return Figure("chart-intervals", spec, title, alt, numbers, legend, "narrow")

@@ -1,16 +1,17 @@
-"""How far the answers of a regression are off, and where."""
+"""How far the predictions of a regression are off, in which direction, and where."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from committee.report import charts
-from committee.report.evidence import Evidence
+from committee.report.evidence import Evidence, Judged
 from committee.report.section import Figure, LeftOut, Section, Table, Tile, table
-from committee.report.words import count, level, listing, number, percent
+from committee.report.words import count, level, listing, number, percent, plus_minus
 
 Floats = NDArray[np.float64]
 
@@ -18,29 +19,76 @@ TITLE = "Residuals"
 MOST_POINTS, N_BINS = 1_500, 31
 
 
+class Bias(NamedTuple):
+    """Truth less prediction on average over rows, its standard error, and the fraction of rows where it is positive."""
+
+    mean: float
+    error: float
+    positive: float
+
+    @classmethod
+    def of(cls, error: Floats) -> Bias:
+        """Of residuals.
+
+        >>> Bias.of(np.array([1.0, 3.0, -1.0, 1.0])).words
+        ''
+        >>> Bias.of(np.array([1.0, 3.0, 2.0, 2.0])).words[:54]
+        'The predictions are too low: truth less prediction is '
+        """
+        n = error.size
+        spread = float(error.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+        return cls(float(error.mean()), spread, float(np.mean(error > 0.0)))
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the mean is further from zero than two standard errors."""
+        return bool(abs(self.mean) > 2.0 * self.error)
+
+    @property
+    def words(self) -> str:
+        """A sentence about a bias that is clear; empty if there is none."""
+        if not self.is_clear:
+            return ""
+        return (
+            f"The predictions are too {'low' if self.mean > 0.0 else 'high'}: truth less prediction is "
+            f"{plus_minus(number(self.mean), number(self.error))} on average, positive for {percent(self.positive)} of "
+            "rows."
+        )
+
+
+def bias_words(judged: Judged) -> str:
+    """A sentence about the bias of predictions of rows that the model was not fitted on; empty without one."""
+    is_known = judged.truth.dtype.kind == "f" and judged.is_honest and judged.rows.size > 2
+    return Bias.of(judged.truth - judged.answer).words if is_known else ""
+
+
 def residuals(found: Evidence) -> Section | LeftOut:
-    """Truth beside answer, and the distribution of the differences."""
+    """Truth beside prediction, the bias, and the distribution of the differences."""
     if found.is_classifier:
         return LeftOut(TITLE, "the target is a class; see which are taken for which")
     judged = found.judged
     if judged.rows.size < 3:
-        return LeftOut(TITLE, "too few rows have an answer")
+        return LeftOut(TITLE, "too few rows have a prediction")
     truth, answer = judged.truth, judged.answer
     error = truth - answer
     rmse, total = float(np.sqrt(np.mean(error**2))), float(np.var(truth))
+    bias = Bias.of(error)
     tiles = (
         Tile(number(rmse), "root mean squared error"),
         Tile(number(float(np.mean(np.abs(error)))), "mean absolute error"),
         Tile(percent(1.0 - rmse**2 / total) if total > 0.0 else "—", "of the variance explained (R²)"),
+        Tile(plus_minus(number(bias.mean), number(bias.error)), "mean residual: truth less prediction"),
+        Tile(percent(bias.positive), "of residuals are positive"),
     )
     rows = np.sort(np.random.default_rng(found.seed).permutation(truth.size)[:MOST_POINTS])
     sampled = f" ({count(rows.size, 'row')} of {truth.size:,}, drawn at random)" if rows.size < truth.size else ""
-    alt = f"Points about the line of equal truth and answer; correlation {number(_correlation(answer, truth), 2)}."
+    alt = f"Points about the line of equal truth and prediction; correlation {number(_correlation(answer, truth), 2)}."
     points = Figure(
-        "chart-residuals", charts.scatter(answer[rows], truth[rows], "answer", "truth"),
-        f"Truth over answer{sampled}", alt, _quantiles(error), width="narrow",
+        "chart-residuals", charts.scatter(answer[rows], truth[rows], "prediction", "truth"),
+        f"Truth over prediction{sampled}", alt, _quantiles(error), width="narrow",
     )  # fmt: skip
-    lead = f"Half of the answers are off by at most {number(float(np.median(np.abs(error))))}. {judged.words}"
+    half = f"Half of the predictions are off by at most {number(float(np.median(np.abs(error))))}."
+    lead = " ".join(filter(None, [half, bias.words, judged.words]))
     return Section("residuals", TITLE, lead, tiles, (points, _histogram(error)))
 
 
@@ -51,7 +99,7 @@ def _correlation(a: Floats, b: Floats) -> float:
 def _quantiles(error: Floats) -> Table:
     levels = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
     rows = [(level(share), number(float(np.quantile(error, share)))) for share in levels]
-    return table("Quantiles of truth less answer", "#share of rows|#at most", rows)
+    return table("Quantiles of truth less prediction", "#fraction of rows|#at most", rows)
 
 
 def _histogram(error: Floats) -> Figure:
@@ -67,8 +115,9 @@ def _histogram(error: Floats) -> Figure:
     numbers = table("Rows in each bin", "#from|#to|#rows", [(*each, f"{c:,}") for each, c in zip(ends, n, strict=True)])
     beyond = [f"{c:,} below {number(e)}" for c, e in ((n_low, -reach),) if c]
     beyond += [f"{c:,} above {number(e)}" for c, e in ((n_high, reach),) if c]
-    title = "How far the answers are off"
+    title = "How far the predictions are off"
     title += f" (the outermost bars hold the rows beyond them too: {listing(beyond)})" if beyond else ""
-    alt = f"Histogram of truth less answer: mean {number(float(error.mean()))}, deviation {number(float(error.std()))}."
-    spec = charts.histogram(edges[:-1], edges[1:], n, "truth less answer")
+    mean, deviation = number(float(error.mean())), number(float(error.std()))
+    alt = f"Histogram of truth less prediction: mean {mean}, deviation {deviation}."
+    spec = charts.histogram(edges[:-1], edges[1:], n, "truth less prediction")
     return Figure("chart-residual-histogram", spec, title, alt, numbers, width="narrow")

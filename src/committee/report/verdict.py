@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from committee.report.evidence import Evidence, Judged
+from committee.report.intervals import shown_coverage
+from committee.report.residuals import bias_words
 from committee.report.section import Section, Tile
 from committee.report.words import clip, count, listing, number, percent, percent_error, plus_minus
 from committee.studies.comparison import Comparison, MethodResult
@@ -66,7 +68,8 @@ def _of_comparison(found: Evidence, comparison: Comparison) -> Section:
         _baseline(comparison.metric, name, first.blind),
     ]
     notes = [*_lead(comparison), *_doubts(found, comparison)]
-    sentence = " ".join([_headline(found, comparison, held_out, nested), *_leak_words(found)])
+    words = [_headline(found, comparison, held_out, nested), *_leak_words(found), bias_words(found.judged)]
+    sentence = " ".join(filter(None, words))
     return Section("verdict", "Verdict", sentence, tuple(t for t in tiles if "—" not in t.value), notes=tuple(notes))
 
 
@@ -287,6 +290,9 @@ def _of_model(found: Evidence) -> Section:
             f"How often this {found.method} errs cannot be said from these rows: it was fitted on all of them. Pass "
             "rows that it has not seen, or ask for a comparison."
         )
+    broken = shown_coverage(found)
+    promise = broken.words if broken is not None and broken.is_broken else ""
+    sentence = " ".join(filter(None, [sentence, bias_words(judged), promise]))
     own = size if judged.is_honest else shown(metric, value)  # the spread of what is no estimate means nothing
     flattering = "" if judged.is_honest else ", which flatters it"
     tiles = [Tile(own, f"{metric} {where}{flattering}"), _baseline(metric, metric, blind)]

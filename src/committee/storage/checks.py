@@ -134,6 +134,12 @@ def _check_places(places: Any) -> None:
     need(not row.size or (row.min() >= 0 and row.max() < n), "a place belongs to no row")
 
 
+def _check_residuals(known: Any) -> None:
+    n = known.n_each
+    need(known.value.ndim == 1 and known.value.shape == n.shape, "the residuals for intervals differ in number")
+    need(bool(np.all((n >= 0.0) & (n < np.inf))), "residuals for intervals count for less than nothing")
+
+
 def _check_sampler(sampler: Any) -> None:
     need(sampler.weight.shape == (sampler.places.n_rows,), "the rows of a sample differ in number")
     need(0 <= sampler.n_draws <= 2**31, "a sample has an impossible size")
@@ -168,6 +174,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "committee.experts.deep_mixture.Network": check_network,
     "committee.experts.design.Design": check_design,
     "committee.parts.members.TreeMember": _check_answers,
+    "committee.parts.prediction_intervals.Residuals": _check_residuals,
     "committee.parts.row_samples.Places": _check_places,
     "committee.parts.row_samples.Sampler": _check_sampler,
     "committee.parts.tree_scores.PackedSum": _check_sum,

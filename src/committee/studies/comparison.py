@@ -93,6 +93,7 @@ class Comparison(NamedTuple):
     seconds: float
     plan: dict[str, Any]  # what was run
     compile_seconds: float = 0.0  # of `seconds`: the budget is not charged with them
+    held_out_predictions: Floats | None = None  # of the winner for the rows held out; None for classes
 
     @property
     def is_forward(self) -> bool:
@@ -238,7 +239,7 @@ def _concluded(
     plan: dict[str, Any], clock: _Clock,
 ) -> tuple[Comparison, Any]:  # fmt: skip
     """The honest errors of the winner, and the winner fitted on all rows."""
-    scores, score_stderr = _held_out_scores(estimator, problem, groups)
+    scores, score_stderr, held_out_predictions = _held_out_scores(estimator, problem, groups)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are in the notes of the folds
         model = _fitted(estimator, problem, np.arange(problem.truth.size), problem.seed)
@@ -261,6 +262,7 @@ def _concluded(
         seconds=clock.seconds,
         plan=plan,
         compile_seconds=clock.seconds - clock.worked,
+        held_out_predictions=held_out_predictions,
     )
     return found, model
 
@@ -561,16 +563,17 @@ def _winner(results: Sequence[MethodResult]) -> str:
     return min(done, key=_merit).name
 
 
-def _held_out_scores(estimator: Any, problem: _Problem, groups: Any) -> tuple[dict[str, float], float]:
-    """Every metric of the winner on the rows held out, and the standard error of the chosen one."""
+def _held_out_scores(estimator: Any, problem: _Problem, groups: Any) -> tuple[dict[str, float], float, Floats | None]:
+    """Every metric of the winner on the rows held out, the standard error of the chosen one, and predicted numbers."""
     apart = problem.split.held_out
     if apart.size == 0:
-        return {}, np.nan
+        return {}, np.nan, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are in the notes of the folds
         model = _fitted(estimator, problem, problem.split.rows, problem.seed)
         X = rows_of(problem.X, apart)
-        said = answers_of(model, X, problem.classes, model.predict(X))
+        predicted = model.predict(X)
+        said = answers_of(model, X, problem.classes, predicted)
     truth, weight = problem.truth[apart], problem.weight_of(apart)
     scores = {metric: loss_of(metric, truth, said, weight) for metric in problem.metrics}
     labels = np.arange(apart.size) if groups is None else np.asarray(groups)[apart]
@@ -579,7 +582,8 @@ def _held_out_scores(estimator: Any, problem: _Problem, groups: Any) -> tuple[di
     if problem.metric == "error" and error == 0.0:  # none is wrong, or all: few rows do not prove it (Laplace)
         share = 1.0 / (codes.max() + 3.0)
         error = float(np.sqrt(share * (1.0 - share) / (codes.max() + 1.0)))
-    return scores, error
+    numbers = np.asarray(predicted, np.float64) if problem.classes is None else None
+    return scores, error, numbers if numbers is None or numbers.ndim == 1 else None
 
 
 def _nested_errors(results: Sequence[MethodResult], forward: bool) -> Floats:

@@ -25,6 +25,7 @@ from committee.base.validation import (
     read_weights,
 )
 from committee.parts.class_weights import class_weights
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.svm.scaling import Scaling, fit_scaling, refuse_values, warn_of_scales
 
 Floats = NDArray[np.float64]
@@ -154,7 +155,7 @@ class BaseLargeClassifier(ClassifierMixin, BaseLargeMachine):
         return self.classes_[(scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)]
 
 
-class BaseLargeRegressor(RegressorMixin, BaseLargeMachine):
+class BaseLargeRegressor(RegressorMixin, PredictionIntervals, BaseLargeMachine):
     """Numbers by one machine."""
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:

@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.fitting import all_or_nothing
 from committee.base.validation import read_one_target
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.svm.kernel_functions import Gamma
 from committee.svm.kernel_machine import BaseKernelMachine, Task
 from committee.svm.machine import Machine, Offset
@@ -42,7 +43,7 @@ def svr_problem(target: Floats, upper: Floats, epsilon: float, start: Floats | N
     )
 
 
-class BaseSVR(RegressorMixin, BaseKernelMachine):
+class BaseSVR(RegressorMixin, PredictionIntervals, BaseKernelMachine):
     """A machine whose answer is a number."""
 
     C: float

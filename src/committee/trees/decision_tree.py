@@ -27,6 +27,7 @@ from committee.base.validation import (
 )
 from committee.data.binned import BinnedMatrix
 from committee.data.tree import Tree
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.trees.view import TreeView
 
 if TYPE_CHECKING:
@@ -456,7 +457,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
             return np.log(self.predict_proba(X))
 
 
-class DecisionTreeRegressor(RegressorMixin, BaseDecisionTree):
+class DecisionTreeRegressor(RegressorMixin, PredictionIntervals, BaseDecisionTree):
     """Regression tree: CART with missing values, categories, constraints and pruning by cross-validation (A-3, A-4).
 
     Parameters have scikit-learn's names and meanings; `DecisionTreeClassifier` describes the new ones. criterion is

@@ -15,9 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from committee.base.columns import open_table
 from committee.parts.memory import refuse_too_many_copies
 from committee.parts.resampling import are_whole, without_common_factor
+from committee.parts.table_rows import open_rows, take_rows
+
+__all__ = [
+    "Fold", "Task", "deal_folds", "open_rows", "row_keys", "take_rows",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
@@ -64,20 +68,6 @@ class Task(NamedTuple):
             rng = np.random.default_rng(seed)
             rows = np.sort(rng.choice(self.n_rows, self.n_rows, p=self.weight / self.weight.sum()))
         return Task(take_rows(self.X, rows), self.target[rows], None, self.n_classes)
-
-
-def open_rows(X: Any, estimator: Any, *, takes_sparse: bool) -> Any:
-    """X as it is, lists as an array; what is no table is refused here, what is in it by the members."""
-    if takes_sparse and sparse.issparse(X):
-        return X.tocsr()
-    table = open_table(X, estimator)
-    return table if isinstance(table, np.ndarray) else X
-
-
-def take_rows(X: Any, rows: Indices) -> Any:
-    """These rows of an array, a sparse matrix or a frame."""
-    frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame[rows, :].to_native() if isinstance(frame, nw.DataFrame) else X[rows]
 
 
 def row_keys(X: Any, target: NDArray[Any]) -> Keys:

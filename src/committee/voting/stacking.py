@@ -11,6 +11,7 @@ With ``final_estimator="simplex"`` the final estimator is a mean with weights >=
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -30,12 +31,16 @@ from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
 from committee.data.history import History
 from committee.parts.available import available_if
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting.evidence import class_scores, number_scores
-from committee.voting.member_fits import Method, NamedMember, answers_of, class_shares, fit_member
-from committee.voting.named_members import BaseNamedMembers, Members
-from committee.voting.rows import Floats, Task
+from committee.voting.member_fits import Method, NamedMember, answers_of, class_shares, fit_member, numbers
+from committee.voting.named_members import DEFAULT_FOLDS, BaseNamedMembers, Members
+from committee.voting.rows import Floats, Task, deal_folds, take_rows
 from committee.voting.simplex_weights import SimplexCombination, simplex_weights
+
+FEWEST_FOR_RESIDUALS = 10
+"""Rows from which on the final estimator is fitted to folds too, for prediction intervals."""
 
 METHODS: tuple[Method, ...] = ("predict_proba", "decision_function", "predict")
 
@@ -155,6 +160,7 @@ class BaseStacking(BaseNamedMembers):
             is_halved = [task.n_classes == 2 and method == "predict_proba" for method in shown]
             self._widths = [own.shape[1] - halved for own, halved in zip(answers, is_halved, strict=True)]
             self._fit_final(final, task.take(seen), columns[seen])
+            self._keep_errors(final, task.take(seen), columns[seen])
             self._keep_history(members, task.take(seen), [own[seen] for own in answers])
         return self
 
@@ -185,19 +191,25 @@ class BaseStacking(BaseNamedMembers):
 
     def _fit_final(self, final: Any, task: Task, columns: Floats) -> None:
         vars(self).pop("weights_", None)
-        if isinstance(final, str):
-            k = len(self.estimators_)
-            truth: Any = task.target
-            if task.n_classes:
-                truth = (task.target[:, np.newaxis] == np.arange(task.n_classes)).astype(np.float64)
-                truth = truth[:, 1:] if task.n_classes == 2 else truth
-            answers = columns.reshape(task.n_rows, k, -1).transpose(1, 0, 2)
-            answers = answers if task.n_classes else answers[:, :, 0]
-            self.weights_ = simplex_weights(answers, truth, task.weight)
-            self.final_estimator_ = SimplexCombination(self.weights_, task.n_classes)
-            return
-        stacked = task._replace(X=self._with_table(columns, task.X))
-        self.final_estimator_ = fit_member(NamedMember("final_estimator", final, 0, {}), stacked)
+        self.final_estimator_ = self._made_final(final, task, columns)
+        if self._is_simplex:
+            self.weights_ = self.final_estimator_.weights
+
+    def _made_final(self, final: Any, task: Task, columns: Floats) -> Any:
+        """The final estimator, fitted to the members' answers to the rows of the task."""
+        if not isinstance(final, str):
+            stacked = task._replace(X=self._with_table(columns, task.X))
+            return fit_member(NamedMember("final_estimator", final, 0, {}), stacked)
+        truth: Any = task.target
+        if task.n_classes:
+            truth = (task.target[:, np.newaxis] == np.arange(task.n_classes)).astype(np.float64)
+            truth = truth[:, 1:] if task.n_classes == 2 else truth
+        answers = columns.reshape(task.n_rows, len(self.estimators_), -1).transpose(1, 0, 2)
+        answers = answers if task.n_classes else answers[:, :, 0]
+        return SimplexCombination(simplex_weights(answers, truth, task.weight), task.n_classes)
+
+    def _keep_errors(self, final: Any, task: Task, columns: Floats) -> None:
+        """What the members' out-of-fold answers are good for besides."""
 
     def _keep_history(self, members: list[NamedMember], task: Task, answers: list[Floats]) -> None:
         shown = self._shown_methods()
@@ -417,7 +429,7 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
         return self.final_estimator_.decision_function(stacked)
 
 
-class StackingRegressor(RegressorMixin, BaseStacking):
+class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
     """A final regressor that learns from the out-of-fold answers of given regressors; scikit-learn's names.
 
     Parameters are those of `StackingClassifier` without `stack_method`; these differ:
@@ -471,6 +483,27 @@ class StackingRegressor(RegressorMixin, BaseStacking):
 
     def _judge(self, task: Task, answers: Floats, method: Method) -> dict[str, float]:
         return number_scores(task, answers[:, 0])
+
+    def _keep_errors(self, final: Any, task: Task, columns: Floats) -> None:
+        """Residuals by final estimators that are fitted without the fold of the row, as the members were.
+
+        Members that were fitted elsewhere may have seen any row: then there are none.
+        """
+        vars(self).pop("_residuals", None)
+        if self._is_prefit or task.n_rows < FEWEST_FOR_RESIDUALS:
+            return
+        stacked = task._replace(X=self._with_table(columns, task.X))
+        errors = np.full(task.n_rows, np.nan)
+        try:
+            with warnings.catch_warnings():  # the fit on all rows has given them
+                warnings.simplefilter("ignore")
+                for fold in deal_folds(stacked, DEFAULT_FOLDS):
+                    made = self._made_final(final, task.take(fold.train), columns[fold.train])
+                    answers = numbers(made, take_rows(stacked.X, fold.test))
+                    errors[fold.test] = task.target[fold.test] - answers
+        except ValueError:  # a final estimator that needs more rows than some fold leaves
+            return
+        self._keep_residuals(errors, task.weight)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Fit members and final estimator on X [n, d] and numbers y, rows counted by `sample_weight`."""

@@ -27,6 +27,7 @@ from committee.base.rng import RandomState
 from committee.data.history import History
 from committee.parts.available import available_if
 from committee.parts.combining import class_votes, mean, mean_distribution, weighted_median
+from committee.parts.prediction_intervals import PredictionIntervals
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting.evidence import class_scores, number_scores
 from committee.voting.member_fits import Method, NamedMember, class_codes, class_shares, numbers
@@ -64,6 +65,9 @@ class BaseVoting(BaseNamedMembers):
         """Scores of the members and of their combination."""
         raise NotImplementedError
 
+    def _keep_errors(self, task: Task, answers: list[Floats]) -> None:
+        """What the members' out-of-fold answers are good for besides."""
+
     def _fit(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
         self._validate_params()
         members = self._read_members(fit_params)
@@ -91,12 +95,14 @@ class BaseVoting(BaseNamedMembers):
 
     def _keep_history(self, members: list[NamedMember], task: Task) -> None:
         columns: dict[str, Any] = {"member": [member.name for member in members], "weight": self.weights_}
-        vars(self).pop("out_of_fold_scores_", None)
+        for name in ("out_of_fold_scores_", "_residuals"):
+            vars(self).pop(name, None)
         if self.cv is not None:
             methods: list[Method] = [self._shown_method()] * len(members)
             answers = self._out_of_fold(members, task, self._folds(task, self.cv), methods)
             judged = np.flatnonzero(np.all([~np.isnan(own[:, 0]) for own in answers], axis=0))
             scores, whole = self._judge(task.take(judged), [own[judged] for own in answers])
+            self._keep_errors(task.take(judged), [own[judged] for own in answers])
             columns |= {name: [score[name] for score in scores] for name in scores[0] if not np.isnan(whole[name])}
             self.out_of_fold_scores_ = {name: value for name, value in whole.items() if not np.isnan(value)}
         self.history_ = History(columns)
@@ -256,7 +262,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
         return np.array([f"{name}{k}" for name in names for k in range(len(self.classes_))], dtype=object)
 
 
-class VotingRegressor(RegressorMixin, BaseVoting):
+class VotingRegressor(RegressorMixin, PredictionIntervals, BaseVoting):
     """Mean or median of given regressors, by weight (B-6); scikit-learn's names.
 
     Parameters are those of `VotingClassifier` without those of a vote; this one is added:
@@ -286,6 +292,7 @@ class VotingRegressor(RegressorMixin, BaseVoting):
         "combine": [StrOptions({"mean", "median"})],
     }
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _interval_hint: ClassVar[str] = "cv=5"
 
     def __init__(
         self,
@@ -323,6 +330,10 @@ class VotingRegressor(RegressorMixin, BaseVoting):
     def _judge(self, task: Task, answers: list[Floats]) -> tuple[list[dict[str, float]], dict[str, float]]:
         table = np.array([answer[:, 0] for answer in answers])
         return [number_scores(task, own) for own in table], number_scores(task, self._combine(table))
+
+    def _keep_errors(self, task: Task, answers: list[Floats]) -> None:
+        table = np.array([answer[:, 0] for answer in answers])
+        self._keep_residuals(task.target - self._combine(table), task.weight)
 
     def _combine(self, answers: Floats) -> Floats:
         return (mean if self._rule == "mean" else weighted_median)(answers, self.weights_)

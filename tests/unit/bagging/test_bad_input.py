@@ -80,7 +80,8 @@ def make(cls: type[Any], **params: Any) -> Any:
 @cache
 def fitted(cls: type[Any]) -> Any:
     """A model of the common rows, for reading only: fitted once."""
-    return make(cls).fit(X, target_of(cls))
+    model = make(cls).fit(X, target_of(cls))
+    return model.calibrate_intervals(X, target_of(cls), cv="prefit") if cls is OnlineBaggingRegressor else model
 
 
 def plain_learner(cls: type[Any]) -> Any:

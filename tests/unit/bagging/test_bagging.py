@@ -33,7 +33,7 @@ from committee.data.samples import load_sample
 from committee.parts import memory
 from committee.parts.combining import majority_vote, mean, mean_distribution, weighted_median
 from committee.parts.members import Member
-from committee.parts.oob_intervals import Residuals
+from committee.parts.prediction_intervals import Residuals
 from committee.parts.pruning import deal_folds
 from committee.parts.row_samples import Places, Sampler
 from committee.trees.decision_stump import DecisionStump
@@ -582,11 +582,11 @@ def test_intervals_need_rows_out_of_bag_of_this_fit() -> None:
     X, _, y = make_data()
     model = BaggingRegressor(n_estimators=20, random_state=0).fit(X, y)
     assert model.predict_interval(X).shape == (150, 2)
-    with pytest.raises(ValueError, match="coverage must lie between 0 and 1, got 1"):
+    with pytest.raises(ValueError, match="level must lie between 0 and 1, got 1"):
         model.predict_interval(X, 1.0)
     with pytest.raises(ValueError, match=r"fit with bootstrap=True, or max_samples below 1\.0"):
         model.set_params(bootstrap=False).fit(X, y).predict_interval(X)
-    assert BaggingRegressor(n_estimators=20).fit(X[:1], y[:1]).oob_residuals() is None
+    assert BaggingRegressor(n_estimators=20).fit(X[:1], y[:1]).interval_residuals() == ()
     with pytest.raises(NotFittedError):
         BaggingRegressor().predict_interval(X)
 

@@ -613,7 +613,7 @@ def test_calibrated_intervals_cover_new_rows_as_often_as_they_say(how: dict[str,
     assert covers[0] == pytest.approx(model.interval_coverage_, abs=0.04)
     assert covers[1] == pytest.approx(0.9, abs=0.03)  # 450 rows held out: a standard error of 0.014
     again = clone(model).set_params(early_stopping=False).fit(X, y)
-    assert again.interval_offset_ == 0.0
+    np.testing.assert_array_equal(again.predict_interval(test_X), again.predict(test_X))
     assert np.isnan(again.interval_coverage_)
 
 
@@ -624,13 +624,28 @@ def test_one_quantile_alone_and_among_others_is_the_same() -> None:
     np.testing.assert_array_equal(alone, among[:, 0])
 
 
-def test_an_interval_needs_quantiles() -> None:
+def test_an_interval_needs_validation_rows() -> None:
     X, y = simulated(100, 0)
     cases: list[dict[str, Any]] = [{}, {"loss": "quantile", "quantile": 0.5}]
     for params in cases:
         model = GradientBoostingRegressor(n_estimators=2, **params).fit(X, y)
-        with pytest.raises(ValueError, match=r"fit with loss='quantile' and, say, quantile=\[0.05, 0.5, 0.95\]"):
+        with pytest.raises(ValueError, match=r"calibrate_intervals\(X, y\).* or fit with early_stopping='cv'"):
             model.predict_interval(X)
+
+
+def test_residuals_are_those_at_the_rounds_that_other_rows_chose() -> None:
+    """Halves of the validation rows choose for each other; folds are chosen for by the others."""
+    X, y = simulated(300, 0)
+    given = {"X_val": X[200:], "y_val": y[200:]}
+    params: dict[str, Any] = {"n_estimators": 60, "learning_rate": 0.3, "random_state": 0, "early_stopping": True}
+    model = GradientBoostingRegressor(n_iter_no_change=60, **params).fit(X[:200], y[:200], **given)
+    all_rounds = GradientBoostingRegressor(**{**params, "early_stopping": False}).fit(X[:200], y[:200])
+    stages = np.array(list(all_rounds.staged_predict(X[200:])))
+    losses = (y[200:] - stages) ** 2
+    best = [losses[:, half::2].mean(axis=1).argmin() for half in (0, 1)]
+    errors = np.empty(100)
+    errors[::2], errors[1::2] = (y[200:] - stages[best[1]])[::2], (y[200:] - stages[best[0]])[1::2]
+    np.testing.assert_allclose(model.interval_residuals()[0].value, np.sort(errors))
 
 
 # --- quality ---------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import signal
@@ -439,3 +440,34 @@ def test_the_whole_command_works_on_a_compact_file(method: str, tmp_path: Path):
         assert result.exit_code == 0, result.output
     assert "prediction only" not in (tmp_path / "r.html").read_text()
     assert run("inspect", model).exit_code == 0
+
+
+# --- intervals and bias on rows that drifted --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["pruned tree", "random forest"])
+def test_the_report_evaluates_the_intervals_that_predict_gives(tmp_path: Path, method: str):
+    """The report made intervals of the new rows' own residuals, which cover those rows whatever the model does."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=500)
+    y = 2.0 * x + rng.normal(size=500)
+    old, new, model = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "model"
+    pl.DataFrame({"x": x[:250], "y": y[:250]}).write_csv(old)
+    pl.DataFrame({"x": x[250:], "y": y[250:] + 2.0}).write_csv(new)
+    fitted = run("fit", old, "-t", "y", "-m", method, "-o", model, "--budget", "none", "--folds", "3")
+    assert fitted.exit_code == 0, fitted.output
+    csv = pl.read_csv(io.StringIO(run("predict", model, new, "--interval", "0.9", "-q").stdout))
+    low, high, truth = csv["low"].to_numpy(), csv["high"].to_numpy(), y[250:] + 2.0
+    inside, above = np.mean((low <= truth) & (truth <= high)), np.mean(truth > high)
+    assert inside < 0.75
+    result = run("report", model, new, "-o", tmp_path / "page.html")
+    assert result.exit_code == 0, result.output
+    said = result.output.replace("\u202f", "").replace("\xa0", " ").replace("\n", " ")
+    assert f"The promise is broken: 90% intervals cover {100 * inside:.1f}%" in said
+    assert "The predictions are too low: truth less prediction is" in said
+    page = (tmp_path / "page.html").read_text().replace("\u202f", "").replace("\xa0", " ")
+    assert page.count(f"The promise is broken: 90% intervals cover {100 * inside:.1f}%") == 2  # verdict and section
+    assert f"above {100 * above:.1f}%" in page
+    assert page.count("The predictions are too low: truth less prediction is") == 2
+    own = load_model(model).predict_interval(pl.DataFrame({"x": x[250:]}), 0.9)  # in Python too
+    np.testing.assert_allclose(own, np.column_stack([low, high]))

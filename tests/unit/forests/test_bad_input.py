@@ -255,12 +255,12 @@ def test_bad_quantiles_are_refused(quantiles: Any) -> None:
     with pytest.raises(ValueError, match="quantiles must lie between 0 and 1, got"):
         fitted(RandomForestRegressor).predict_quantiles(X, quantiles)
     with pytest.raises(ValueError, match="fit with keep_leaf_samples=True"):
-        make(RandomForestRegressor).fit(X, VALUES).predict_quantiles(X)
+        make(RandomForestRegressor).fit(X, VALUES).predict_quantiles(X, calibration=None)
 
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, nan, -0.5, 90])
 def test_bad_coverage_is_refused(coverage: float) -> None:
-    with pytest.raises(ValueError, match="coverage must lie between 0 and 1, got"):
+    with pytest.raises(ValueError, match="level must lie between 0 and 1, got"):
         fitted(RandomForestRegressor).predict_interval(X, coverage)
 
 
@@ -318,7 +318,7 @@ def test_one_row_is_never_out_of_bag(cls: type[Any]) -> None:
     if is_classifier(model):
         assert_refused(make(cls, calibration="oob"), ValueError, "no tree left any out", X[:1], y)
     else:
-        with pytest.raises(ValueError, match="Intervals come from out-of-bag errors"):
+        with pytest.raises(ValueError, match="has no residuals of rows it was not fitted on"):
             model.predict_interval(X)
 
 
@@ -647,7 +647,8 @@ def test_leaf_samples_asked_for_in_a_warm_start() -> None:
     np.testing.assert_array_equal(model.predict_quantiles(X), expected)
     model.set_params(n_estimators=9, keep_leaf_samples=False).fit(X, VALUES)
     with pytest.raises(ValueError, match="keep_leaf_samples=True"):
-        model.predict_quantiles(X)
+        model.predict_quantiles(X, calibration="oob")
+    np.testing.assert_array_equal(model.predict_quantiles(X, [0.05, 0.95]), model.predict_interval(X, 0.9))
 
 
 @each(FORESTS)

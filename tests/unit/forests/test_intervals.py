@@ -32,7 +32,7 @@ def test_few_rows_out_of_bag_are_said():
     errors = y - forest.oob_prediction_
     np.testing.assert_allclose(ends, forest.predict(X)[:, np.newaxis] + [errors.min(), errors.max()])
     assert forest.predict_interval(X, 0.8).shape == (12, 2)  # without a word
-    assert ExtraTreesRegressor(5).fit(X, y).oob_residuals() is None
+    assert ExtraTreesRegressor(5).fit(X, y).interval_residuals() == ()
 
 
 # --- calibrated quantiles ---------------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def test_ranks_are_shares_of_the_leaves_out_of_bag(n_values: int):
     expected = Calibrated.by_ranks(np.array([below, upto]), np.ones(80))
     levels = np.array([0.05, 0.3, 0.5, 0.7, 0.95])
     np.testing.assert_allclose(
-        forest.predict_quantiles(X, levels, "oob"), forest.predict_quantiles(X, expected.levels(levels))
+        forest.predict_quantiles(X, levels, "oob"), forest.predict_quantiles(X, expected.levels(levels), None)
     )
 
 
@@ -101,8 +101,10 @@ def test_calibration_needs_rows_out_of_bag():
         with pytest.raises(ValueError, match="calibration='oob' needs rows out of bag"):
             forest.fit(X, y).predict_quantiles(X, calibration="oob")
     known = RandomForestRegressor(5, keep_leaf_samples=True).fit(X, y)
-    with pytest.raises(ValueError, match="calibration must be 'oob' or None, got 'cv'"):
+    with pytest.raises(ValueError, match="calibration must be 'auto', 'oob' or None, got 'cv'"):
         known.predict_quantiles(X, calibration="cv")  # type: ignore[arg-type]
+    np.testing.assert_array_equal(known.predict_quantiles(X), known.predict_quantiles(X, calibration="oob"))
     known.set_params(oob_score=False).fit(X, y)
+    np.testing.assert_array_equal(known.predict_quantiles(X), known.predict_quantiles(X, calibration=None))
     with pytest.raises(ValueError, match="needs rows out of bag"):
         known.predict_quantiles(X, calibration="oob")

@@ -21,6 +21,7 @@ from committee import (
 from committee.explain.forest_importances import KINDS, forest_importances
 from committee.explain.suspicious_rows import suspicious_rows
 from committee.parts.on_numbers import OnNumbersClassifier
+from committee.parts.prediction_intervals import Residuals
 from committee.report import charts
 from committee.report.bias_variance import bias_variance
 from committee.report.calibration import bin_promises, calibration
@@ -41,6 +42,7 @@ from committee.report.section import Figure, LeftOut, Section, table
 from committee.report.support_vectors import support_vectors
 from committee.report.suspicious import suspicious
 from committee.report.verdict import paired_difference, verdict
+from committee.report.words import number, percent, plus_minus
 from committee.studies.comparison import MethodResult
 from committee.theory.decomposition import decompose_squared_error, decompose_zero_one
 from committee.theory.margins import share_below
@@ -394,7 +396,7 @@ def test_residuals_and_intervals_of_known_noise() -> None:
     inside = {row["x"]: row["y"] for row in rows_of(figure(held, "chart-coverage"))}
     for level, share in inside.items():
         assert share == pytest.approx(level, abs=4.0 * np.sqrt(level * (1 - level) / 289))
-    assert float(held.tiles[1].value) == pytest.approx(2.0 * 1.645 * 2.0, rel=0.2)  # 90 % of a normal error
+    assert float(held.tiles[-1].value) == pytest.approx(2.0 * 1.645 * 2.0, rel=0.2)  # 90 % of a normal error
     assert "is a class" in left_out(intervals(of_forest()))
     assert "is a class" in left_out(residuals(of_forest()))
 
@@ -407,7 +409,53 @@ def test_intervals_of_the_model_itself_are_judged_on_new_rows() -> None:
     found = made(intervals(Evidence(half, new, truth, is_training=False)))
     low, high = half.predict_interval(new).T
     share = 100.0 * np.mean((low <= truth) & (truth <= high))
-    assert f"promise 90.0\u202f% and hold {share:.1f}" in found.notes[-1]
+    assert f"intervals cover {share:.1f}\u202f%" in found.lead
+    shown = figure(found, "chart-coverage").table
+    for level, row in zip((0.5, 0.8, 0.9, 0.95), shown.rows, strict=True):
+        low, high = half.predict_interval(new, level).T
+        parts = [np.mean((low <= truth) & (truth <= high)), np.mean(truth < low), np.mean(truth > high)]
+        assert [row[1], row[3], row[4]] == [percent(float(part)) for part in parts]
+
+
+def test_a_promise_that_new_rows_break_is_said_and_a_bias_too() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 2))
+    y = X[:, 0] + rng.normal(size=900)
+    model = RandomForestRegressor(n_estimators=25, random_state=0).fit(X[:300], y[:300])
+    drifted = Evidence(model, X[300:], y[300:] + 2.0, is_training=False)
+    low, high = model.predict_interval(X[300:]).T
+    inside = np.mean((low <= y[300:] + 2.0) & (y[300:] + 2.0 <= high))
+    assert inside < 0.6
+    found = made(intervals(drifted))
+    assert found.lead.startswith(f"The promise is broken: 90\u202f% intervals cover {percent(float(inside))}")
+    section, said = made(residuals(drifted)), verdict(drifted).lead
+    error = y[300:] + 2.0 - model.predict(X[300:])
+    mean = plus_minus(number(float(error.mean())), number(float(error.std(ddof=1) / np.sqrt(600))))
+    assert section.tiles[3].value == mean
+    assert section.tiles[4].value == percent(float(np.mean(error > 0.0)))
+    words = f"The predictions are too low: truth less prediction is {mean} on average"
+    assert words in section.lead
+    assert words in said
+    assert "The promise is broken" in said
+    fair = Evidence(model, X[300:], y[300:], is_training=False)
+    assert "too low" not in made(residuals(fair)).lead + verdict(fair).lead
+    assert "within chance" in made(intervals(fair)).lead
+
+
+def test_held_out_rows_of_a_comparison_have_intervals_of_the_out_of_fold_residuals() -> None:
+    evidence = of_numbers(comparison=ozone_comparison())
+    comparison = evidence.comparison
+    assert comparison is not None
+    predictions = np.full(comparison.held_out.size, 10.0)
+    evidence.comparison = comparison._replace(held_out_predictions=predictions)
+    judged = evidence.judged
+    ends = Residuals.of(judged.truth - judged.answer, np.ones(judged.rows.size)).ends(0.9)
+    truth = evidence.y[comparison.held_out].astype(float)
+    inside = np.mean((10.0 + ends[0] <= truth) & (truth <= 10.0 + ends[1]))
+    found = made(intervals(evidence))
+    assert found.tiles[1].value.startswith(percent(float(inside)))
+    assert "On the held-out rows, with ends from the out-of-fold residuals" in found.lead
+    assert len(found.tables[0].rows) == 4
 
 
 def test_intervals_of_few_rows_say_what_they_cannot_promise() -> None:
@@ -415,12 +463,13 @@ def test_intervals_of_few_rows_say_what_they_cannot_promise() -> None:
     X, y = ozone.X, np.asarray(ozone.y, np.float64)
     few = RandomForestRegressor(n_estimators=25, random_state=0).fit(X.iloc[:12], y[:12])
     found = made(intervals(Evidence(few, X.iloc[12:57], y[12:57], is_training=False)))
-    assert "Some ends come from 36 residuals, and it takes 39 for 95\u202f%" in found.notes[-2]
-    assert "promise 94.6\u202f% only" in found.notes[-2]  # 35 / 37
-    assert "They promise 84.6\u202f% and hold" in found.notes[-1]  # 11 / 13
-    assert "90 % intervals need the errors of 19 rows, and there are 12" in found.notes[-1]
-    many = made(intervals(Evidence(few, X.iloc[12:100], y[12:100], is_training=False)))
-    assert "Some ends" not in " ".join(many.notes)
+    assert "The ends come from 12 residuals, and it takes 19 for 90\u202f% and 39 for 95\u202f%" in found.notes[-1]
+    assert "promise 84.6\u202f% only" in found.notes[-1]  # 11 / 13
+    own = made(
+        intervals(Evidence(RandomForestRegressor(50, random_state=0).fit(X.iloc[:45], y[:45]), X.iloc[:45], y[:45]))
+    )
+    assert "Some ends come from 36 residuals, and it takes 39 for 95\u202f%" in own.notes[-1]
+    assert "promise 94.6\u202f% only" in own.notes[-1]  # 35 / 37
 
 
 def test_crossed_coverage_does_not_judge_by_its_own_rows() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.parts.oob_intervals import Residuals, n_errors_needed
+from committee.parts.prediction_intervals import Residuals, n_errors_needed
 
 
 def test_ends_are_order_statistics():
