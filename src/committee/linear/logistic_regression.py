@@ -53,8 +53,8 @@ MOST_ROTATED = 2000
 class RowSpace(NamedTuple):
     """A table of more columns than rows, in an orthonormal basis of its rows: X = Z basis'.
 
-    A penalised minimum lies in the space of the rows, and |w| = |v| for w = basis v: the problem is the same (Hastie and
-    Tibshirani 2004).
+    A penalised minimum lies in the space of the rows, and |w| = |v| for w = basis v: the problem is the same
+    (Hastie and Tibshirani 2004).
     """
 
     Z: Floats  # [n, n]
@@ -66,8 +66,8 @@ def row_space(X: Table) -> RowSpace | None:
     n, p = X.shape
     if not n < p or n > MOST_ROTATED:
         return None
-    basis, R = linalg.qr(to_dense(X).T, mode="economic")
-    return RowSpace(np.ascontiguousarray(R.T), basis)
+    factors: Any = linalg.qr(to_dense(X).T, mode="economic")
+    return RowSpace(np.ascontiguousarray(factors[1].T), factors[0])
 
 
 class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
@@ -81,8 +81,8 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
         Inverse strengths of the penalty to choose from; a number takes so many from 1e-4 to 1e4 at equal ratios.
     fit_intercept : fit intercepts, which are never penalised
     cv : int, splitter or iterable of (train, test)
-        A number shuffles the rows and distributes each class evenly over so many folds. A row of weight w stays whole. Rows of
-        a class that is missing from the training rows of a fold are not scored there.
+        A number shuffles the rows and distributes each class evenly over so many folds. A row of weight w stays
+        whole. Rows of a class that is missing from the training rows of a fold are not scored there.
     class_weight : dict, "balanced" or None
         Factors of the sample weights by class, in the fit and in the scores.
     tol : float
@@ -215,13 +215,13 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
         if minimum.is_converged and not path.n_failed:
             return
         what = (
-            f"the gradient norm is {minimum.norm:.3g} times that of the constant model, tol={self.tol:.3g} was asked for"
+            f"the gradient norm is {minimum.norm:.3g} times that of the constant model, above tol={self.tol:.3g}"
             if not minimum.is_converged
             else f"{path.n_failed} fits to folds ended before a relative gradient norm of {FOLDS.tol:.0e}"
         )
         warnings.warn(
-            f"LogisticRegressionCV did not converge: {what}. Raise max_iter or tol, scale the columns, or leave out the "
-            "largest of the Cs.",
+            f"LogisticRegressionCV did not converge: {what}. Raise max_iter or tol, scale the columns, or leave out "
+            "the largest of the Cs.",
             ConvergenceWarning,
             stacklevel=level_of_caller(),
         )

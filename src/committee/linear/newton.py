@@ -5,14 +5,14 @@
 
 |.| is the norm of the gradient for columns of mean square 1, g_0 the gradient of the constant model: the test does not
 depend on the units of the columns. At the minimum the gradient of the loss is that of the penalty with the other sign;
-the second condition makes g small against both, however weak the penalty is. J is convex and decreases with every step, so the result is never worse than the
-start.
+the second condition makes g small against both, however weak the penalty is. J is convex and decreases with every step:
+the result is never worse than the start.
 
 Small problems factorise H in every step. For others H^-1 g comes from conjugate gradients (SciPy's), where H is never
 formed, preconditioned by the diagonal blocks of a Hessian nearby: one block for each class, at the minimum for the
-penalty before. A fit to one fold takes the blocks of the fit to all rows, which differ little, and a few products with X
-suffice. (SciPy's own minimisers know no preconditioner and end at a gradient of about 1e-5, where rounding hides the
-decrease of J: too early for the same model from repeated rows as from integer weights.)
+penalty before. A fit to one fold takes the blocks of the fit to all rows, which differ little: a few products with X
+suffice. (SciPy's own minimisers know no preconditioner and compare objectives, where rounding hides the last half of the
+digits: too early for the same model from repeated rows as from integer weights.)
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from committee.linear.logistic_loss import (
 )
 
 LinearOperator: Any = sparse_linalg.LinearOperator  # its stubs know no matvec
+lapack: Any = linalg.lapack  # nor do they know its functions
 
 DIRECT_WORK, DIRECT_SIZE = 10_000_000, 600
 """Multiplications to form the whole Hessian, and its size, up to which it is factorised in every step."""
@@ -55,6 +56,7 @@ ROUNDING = 1e-14
 """Gradients below are zero: terms of order 1 were summed."""
 NOTHING_LEFT = 1e-13
 """Fraction of the objective by which a decrease is hidden by rounding; the gradient decides then."""
+
 
 class Minimum(NamedTuple):
     """Where Newton's method ended."""
@@ -230,7 +232,7 @@ def cholesky_solve(A: Floats, b: Floats) -> Floats:
     """A^-1 b for a positive definite A, which may be singular up to rounding."""
     for jitter in (0.0, 1e-12, 1e-8, 1e-4):
         shifted = A if jitter == 0.0 else A + np.diag(jitter * A.diagonal())
-        factor, failed = linalg.lapack.dpotrf(shifted, lower=1)
+        factor, failed = lapack.dpotrf(shifted, lower=1)
         if not failed:
-            return linalg.lapack.dpotrs(factor, b, lower=1)[0]
+            return lapack.dpotrs(factor, b, lower=1)[0]
     return b / (A.diagonal() if b.ndim == 1 else A.diagonal()[:, None])

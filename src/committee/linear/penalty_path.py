@@ -5,7 +5,7 @@
         fit every fold likewise; its score is the mean log-loss on the rows held out
         stop if the mean score is clearly past its best
 
-The minimum of a strictly convex function does not depend on where the search starts, so that warm starts only save time.
+The minimum of a strictly convex function does not depend on where the search starts: warm starts only save time.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from committee.linear.design import Floats
 from committee.linear.folds import Fold
 from committee.linear.logistic_loss import LogisticProblem, Point, constant_model, evaluate, with_penalty
 from committee.linear.newton import Aim, Inverse, Minimum, Scale, curvature_at, gradient_scale, is_direct, newton
+
 
 class Track(NamedTuple):
     """One fit along the path: to all rows, or to those of a fold."""

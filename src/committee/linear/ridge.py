@@ -32,7 +32,7 @@ from committee.base.callers import level_of_caller
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
 from committee.base.validation import LARGEST_TARGET, read_targets_regression
-from committee.linear.choosing import choose, is_past_the_best
+from committee.linear.choosing import is_past_the_best
 from committee.linear.design import (
     BaseLinearModel,
     Floats,
@@ -294,11 +294,13 @@ class RidgeCV(RegressorMixin, BaseLinearModel):
 
     def _cross_validate(self, table: Table, y: Floats, weight: Floats) -> Floats:
         """Mean squared errors of held-out rows, [alphas, k]; infinite where the path stopped."""
-        folds = make_folds(
-            LARGE_FOLDS if self.cv is None else self.cv, table, np.zeros(len(y), np.int64), weight > 0.0,
-            self.random_state,
-        )  # fmt: skip
-        paths = [self._fold_path(table, y, weight, fold) for fold in folds if weight[fold[0]].any()]
+        cv, one_stratum = LARGE_FOLDS if self.cv is None else self.cv, np.zeros(len(y), np.int64)
+        folds = [
+            fold
+            for fold in make_folds(cv, table, one_stratum, weight > 0.0, self.random_state)
+            if weight[fold[0]].any()
+        ]
+        paths = [self._fold_path(table, y, weight, fold) for fold in folds]
         residual = np.full((len(self.alphas_), *y.shape), np.nan)
         losses = np.full((len(paths), len(self.alphas_)), np.nan)
         scored = np.zeros(len(y))
@@ -351,7 +353,10 @@ class RidgeCV(RegressorMixin, BaseLinearModel):
         start = np.zeros((rows.X.shape[1], 1))
         each = [rows._replace(t=rows.t[:, [k]]) for k in range(rows.t.shape[1])]
         return np.hstack(
-            [conjugate_gradients(one, float(a), start, self.tol, self.max_iter) for one, a in zip(each, alpha, strict=True)]
+            [
+                conjugate_gradients(one, float(a), start, self.tol, self.max_iter)
+                for one, a in zip(each, alpha, strict=True)
+            ]
         )
 
     def _certify(self, rows: Centred, w: Floats, alpha: Floats) -> None:
