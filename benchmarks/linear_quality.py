@@ -46,8 +46,8 @@ Written by `python -m benchmarks.linear_quality --output benchmarks/LINEAR.md`; 
 filled in, categories as columns of 0 and 1, one scale), at most {MOST_ROWS} rows of a set. committee's
 `LogisticRegressionCV()` and `RidgeCV()` are compared with scikit-learn's
 `LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss", max_iter=1000)` and `RidgeCV(alphas=np.logspace(-4, 4, 25))`;
-both RidgeCV use leave-one-out. The difference is ours minus theirs in standard errors of the mean over rows: negative is
-better, beyond 2 is more than noise. CPU seconds are those of one fit, one thread, both in one process."""
+both RidgeCV use leave-one-out. The difference is ours minus theirs in standard errors of the mean over rows: negative
+is better, beyond 2 is more than noise. CPU seconds are those of one fit, one thread, both in one process."""
 
 Maker = Callable[[bool], Any]
 

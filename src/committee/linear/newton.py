@@ -11,8 +11,8 @@ the result is never worse than the start.
 Small problems factorise H in every step. For others H^-1 g comes from conjugate gradients (SciPy's), where H is never
 formed, preconditioned by the diagonal blocks of a Hessian nearby: one block for each class, at the minimum for the
 penalty before. A fit to one fold takes the blocks of the fit to all rows, which differ little: a few products with X
-suffice. (SciPy's own minimisers know no preconditioner and compare objectives, where rounding hides the last half of the
-digits: too early for the same model from repeated rows as from integer weights.)
+suffice. (SciPy's own minimisers know no preconditioner and compare objectives, where rounding hides the last half of
+the digits: too early for the same model from repeated rows as from integer weights.)
 """
 
 from __future__ import annotations

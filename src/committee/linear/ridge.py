@@ -119,17 +119,14 @@ class Centred(NamedTuple):
 def centre(X: Table, y: Floats, weight: Floats, fit_intercept: bool) -> Centred:
     """Centre the rows of positive weight; y is [n, k]."""
     if not weight.all():
-        X, y, weight = X[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
+        kept = weight > 0.0
+        return centre(X[kept], y[kept], weight[kept], fit_intercept)
     n, p = X.shape
-    if fit_intercept:
-        mean, y_mean = column_sums(X, weight / weight.sum()), (weight / weight.sum()) @ y
-    else:
-        mean, y_mean = np.zeros(p), np.zeros(y.shape[1])
-    root = np.sqrt(weight)
-    is_small = sparse.issparse(X) and p > n and n * p <= DENSE_CELLS
-    if is_small or not sparse.issparse(X):
-        X = scale_rows(to_dense(X) - mean, root)
-    return Centred(X, mean, root, root[:, None] * (y - y_mean), y_mean, fit_intercept)
+    share = weight / weight.sum() if fit_intercept else np.zeros(n)
+    mean, y_mean, root = column_sums(X, share), share @ y, np.sqrt(weight)
+    is_small = p > n and n * p <= DENSE_CELLS
+    table = X if sparse.issparse(X) and not is_small else scale_rows(to_dense(X) - mean, root)
+    return Centred(table, mean, root, root[:, None] * (y - y_mean), y_mean, fit_intercept)
 
 
 def is_exact(X: Table) -> bool:
@@ -154,13 +151,12 @@ def spectrum(rows: Centred) -> Spectrum:
     """One eigendecomposition, of the smaller of S'S and S S'."""
     n, p = rows.X.shape
     if p <= n or sparse.issparse(rows.X):
-        values, V = linalg.eigh(rows.gram())
-        return Spectrum(np.maximum(values, 0.0), V.T @ rows.transposed_times(rows.t), V)
-    values, U = linalg.eigh(rows.X @ rows.X.T)
+        values, basis = linalg.eigh(rows.gram())
+        return Spectrum(np.maximum(values, 0.0), basis.T @ rows.transposed_times(rows.t), basis)
+    values, left = linalg.eigh(rows.X @ rows.X.T)
     kept = values > max(float(values[-1]), 0.0) * n * np.finfo(np.float64).eps
-    values, U = values[kept], U[:, kept]
-    V = (rows.X.T @ U) / np.sqrt(values)
-    return Spectrum(values, np.sqrt(values)[:, None] * (U.T @ rows.t), V)
+    root, left = np.sqrt(values[kept]), left[:, kept]
+    return Spectrum(root**2, root[:, None] * (left.T @ rows.t), (rows.X.T @ left) / root)
 
 
 def leave_one_out(rows: Centred, found: Spectrum, alphas: Floats) -> Iterator[Floats]:
@@ -352,12 +348,8 @@ class RidgeCV(RegressorMixin, BaseLinearModel):
             return found.coefficients(alpha)
         start = np.zeros((rows.X.shape[1], 1))
         each = [rows._replace(t=rows.t[:, [k]]) for k in range(rows.t.shape[1])]
-        return np.hstack(
-            [
-                conjugate_gradients(one, float(a), start, self.tol, self.max_iter)
-                for one, a in zip(each, alpha, strict=True)
-            ]
-        )
+        pairs = zip(each, alpha, strict=True)
+        return np.hstack([conjugate_gradients(one, a, start, self.tol, self.max_iter) for one, a in pairs])
 
     def _certify(self, rows: Centred, w: Floats, alpha: Floats) -> None:
         """Gradient and objective at the solution against those of the constant model."""

@@ -79,7 +79,7 @@ class NumericColumns(NamedTuple):
         """Do so many columns come from categories that a sparse table saves time and memory?"""
         n_filled = np.count_nonzero(self.category < 0.0) + np.count_nonzero(np.isnan(self.category))
         n_filled += len(self._first_codes())
-        return self.category.size >= MANY_COLUMNS and n_filled <= MOST_FILLED * self.category.size
+        return self.category.size >= MANY_COLUMNS and bool(n_filled <= MOST_FILLED * self.category.size)
 
     def _first_codes(self) -> NDArray[np.int64]:
         """The first column of each category; the others follow by their codes."""
@@ -88,7 +88,10 @@ class NumericColumns(NamedTuple):
     def sparse(self, table: NDArray[np.floating]) -> Any:
         """The same columns as a sparse table (SciPy's CSR), without the dense one."""
         plain, first = np.flatnonzero(~(self.category >= 0.0)), self._first_codes()
-        dense = NumericColumns(*(each[plain] for each in self[:5]), tuple(self.names[j] for j in plain))
+        dense = NumericColumns(
+            self.source[plain], self.category[plain], self.fill[plain], self.mean[plain], self.deviation[plain],
+            tuple(self.names[j] for j in plain),
+        )  # fmt: skip
         numbers = dense(table) if plain.size else np.empty((len(table), 0))
         codes = np.asarray(table[:, self.source[first]], np.float64)
         is_known = np.isfinite(codes)
