@@ -64,11 +64,10 @@ def row_losses(problem: LogisticProblem, score: Floats) -> tuple[Floats, Floats]
         loss = np.log1p(small) + np.maximum(f, 0.0) - np.where(problem.codes == 1, f, 0.0)
         return loss, (np.where(f >= 0.0, 1.0, small) / (1.0 + small))[:, None]
     top = score.max(axis=1, keepdims=True)
-    P = np.exp(score - top)
-    total = P.sum(axis=1, keepdims=True)
+    odds = np.exp(score - top)
+    total = odds.sum(axis=1, keepdims=True)
     own = np.take_along_axis(score, problem.codes[:, None], axis=1)
-    P /= total
-    return (np.log(total) + top - own)[:, 0], P
+    return (np.log(total) + top - own)[:, 0], odds / total
 
 
 def scores(problem: LogisticProblem, B: Floats) -> Floats:
