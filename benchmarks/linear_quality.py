@@ -37,8 +37,10 @@ NAMES = (
     "ozone", "quake", "skillcraft", "wine-white",
 )  # fmt: skip
 FOLDS = 3
-MOST_ROWS = 3000
+MOST_ROWS = 2000
 OURS, THEIRS = "committee", "scikit-learn"
+TIGHT = 1e-8
+"""Tolerance of scikit-learn's solver in the second table."""
 
 ABOUT = f"""# Linear models on public data
 
@@ -51,16 +53,19 @@ both RidgeCV use leave-one-out. The difference is ours minus theirs: negative is
 larger of two: over rows, which takes the models as given, and over folds (`mean_over_folds`), which has the noise of
 the chosen penalties in it. CPU seconds are those of one fit, one thread, both in one process."""
 
+AGAIN = f"""scikit-learn's solver ends at tol=1e-4, before the minimum: a slightly stronger penalty in effect. The sets
+on which we are worse by more than two standard errors, again with tol={TIGHT:.0e}, where both solve the same problem:"""
+
 Maker = Callable[[bool], Any]
 
 
-def makers() -> dict[str, Maker]:
-    """What is compared; a function of whether the target is a class."""
+def makers(tol: float = 1e-4) -> dict[str, Maker]:
+    """What is compared, with this tolerance of scikit-learn's solver; a function of whether the target is a class."""
     theirs = sklearn.linear_model
     return {
         OURS: lambda is_class: LogisticRegressionCV(random_state=0) if is_class else RidgeCV(),
         THEIRS: lambda is_class: (
-            theirs.LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss", max_iter=1000)
+            theirs.LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss", max_iter=1000, tol=tol)
             if is_class
             else theirs.RidgeCV(alphas=np.logspace(-4.0, 4.0, 25))
         ),
@@ -121,7 +126,7 @@ def row_losses(model: Any, X: Floats, y: NDArray[Any], is_class: bool) -> Floats
     return -np.log(np.maximum(P[np.arange(len(y)), place], 1e-15))
 
 
-def compare(data: DataSet) -> Outcome:
+def compare(data: DataSet, tol: float = 1e-4) -> Outcome:
     """Both models on the same folds."""
     table = load(data)
     kept = np.sort(np.random.default_rng(0).permutation(len(table.y))[:MOST_ROWS])
@@ -134,7 +139,7 @@ def compare(data: DataSet) -> Outcome:
     for train, test in folds.split(X, y):
         own, other = numbers_of(X, train)
         shape = (len(y), own.shape[1])
-        for name, make in makers().items():
+        for name, make in makers(tol).items():
             began = time.process_time()
             model = make(is_class).fit(own, y[train])
             seconds[name] += (time.process_time() - began) / FOLDS
@@ -160,7 +165,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
 def main(chosen: str | None, output: Path | None) -> None:
     """Print the table; the folder of the data is named by COMMITTEE_DATA."""
     names: Sequence[str] = [name.strip() for name in chosen.split(",")] if chosen else NAMES
-    outcomes = list[Outcome]()
+    outcomes, again = list[Outcome](), list[Outcome]()
     for data in SETS:
         if data.name not in names:
             continue
@@ -168,6 +173,8 @@ def main(chosen: str | None, output: Path | None) -> None:
             with threadpool_limits(1), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 outcomes.append(compare(data))
+                if outcomes[-1].in_errors > 2.0:
+                    again.append(compare(data, TIGHT))
         except Skip as reason:
             click.echo(f"{data.name} is left out: {reason}")
             continue
@@ -183,10 +190,12 @@ def main(chosen: str | None, output: Path | None) -> None:
         f"CPU s {OURS}",
         f"CPU s {THEIRS}",
     ]
-    table = markdown_table(header, [one.row() for one in outcomes])
-    click.echo(f"{summary(outcomes)}\n\n{table}")
+    text = f"{summary(outcomes)}\n\n{markdown_table(header, [one.row() for one in outcomes])}"
+    if again:
+        text += f"\n\n{AGAIN}\n\n{markdown_table(header, [one.row() for one in again])}"
+    click.echo(text)
     if output is not None:
-        output.write_text(f"{ABOUT}\n\n{summary(outcomes)}\n\n{table}\n", encoding="utf-8")
+        output.write_text(f"{ABOUT}\n\n{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
