@@ -39,8 +39,8 @@ NAMES = (
 FOLDS = 3
 MOST_ROWS = 2000
 OURS, THEIRS = "committee", "scikit-learn"
-TIGHT = 1e-8
-"""Tolerance of scikit-learn's solver in the second table."""
+OTHER_SEEDS = range(1, 6)
+"""Of the folds on which a set is tried again."""
 
 ABOUT = f"""# Linear models on public data
 
@@ -53,19 +53,19 @@ both RidgeCV use leave-one-out. The difference is ours minus theirs: negative is
 larger of two: over rows, which takes the models as given, and over folds (`mean_over_folds`), which has the noise of
 the chosen penalties in it. CPU seconds are those of one fit, one thread, both in one process."""
 
-AGAIN = f"""scikit-learn's solver ends at tol=1e-4, before the minimum: a slightly stronger penalty in effect. The sets
-on which we are worse by more than two standard errors, again with tol={TIGHT:.0e}, where both solve the same problem:"""
+AGAIN = """The sets on which we are worse by more than two standard errors, on other divisions of the rows into folds.
+Of so many sets one may be there by chance; a set that is worse for a reason is so again:"""
 
 Maker = Callable[[bool], Any]
 
 
-def makers(tol: float = 1e-4) -> dict[str, Maker]:
-    """What is compared, with this tolerance of scikit-learn's solver; a function of whether the target is a class."""
+def makers() -> dict[str, Maker]:
+    """What is compared; a function of whether the target is a class."""
     theirs = sklearn.linear_model
     return {
         OURS: lambda is_class: LogisticRegressionCV(random_state=0) if is_class else RidgeCV(),
         THEIRS: lambda is_class: (
-            theirs.LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss", max_iter=1000, tol=tol)
+            theirs.LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss", max_iter=1000)
             if is_class
             else theirs.RidgeCV(alphas=np.logspace(-4.0, 4.0, 25))
         ),
@@ -126,20 +126,20 @@ def row_losses(model: Any, X: Floats, y: NDArray[Any], is_class: bool) -> Floats
     return -np.log(np.maximum(P[np.arange(len(y)), place], 1e-15))
 
 
-def compare(data: DataSet, tol: float = 1e-4) -> Outcome:
-    """Both models on the same folds."""
+def compare(data: DataSet, seed: int = 0) -> Outcome:
+    """Both models on the same folds, divided by this seed."""
     table = load(data)
     kept = np.sort(np.random.default_rng(0).permutation(len(table.y))[:MOST_ROWS])
     X, y = table.X.iloc[kept], table.y[kept]
     is_class = data.task != "regression"
-    folds = (StratifiedKFold if is_class else KFold)(FOLDS, shuffle=True, random_state=0)
+    folds = (StratifiedKFold if is_class else KFold)(FOLDS, shuffle=True, random_state=seed)
     losses: dict[str, list[Floats]] = {name: [] for name in makers()}
     seconds = dict.fromkeys(makers(), 0.0)
     shape = (0, 0)
     for train, test in folds.split(X, y):
         own, other = numbers_of(X, train)
         shape = (len(y), own.shape[1])
-        for name, make in makers(tol).items():
+        for name, make in makers().items():
             began = time.process_time()
             model = make(is_class).fit(own, y[train])
             seconds[name] += (time.process_time() - began) / FOLDS
@@ -174,7 +174,7 @@ def main(chosen: str | None, output: Path | None) -> None:
                 warnings.simplefilter("ignore")
                 outcomes.append(compare(data))
                 if outcomes[-1].in_errors > 2.0:
-                    again.append(compare(data, TIGHT))
+                    again += [compare(data, seed) for seed in OTHER_SEEDS]
         except Skip as reason:
             click.echo(f"{data.name} is left out: {reason}")
             continue

@@ -186,7 +186,7 @@ def test_one_standard_error_takes_a_stronger_penalty():
 
 
 def test_numbers_and_rare_levels_are_learned():
-    """The mixture of one expert, which `compare` took before, gave every row the probability 1/2 here."""
+    """An unpenalised mixture of one expert, which `compare` took before, has 0.85 of the constant's log-loss here."""
     X, y = rare_levels(20_000, seed=0)
     new, truth = rare_levels(5_000, seed=1)
     with warnings.catch_warnings():
@@ -194,11 +194,12 @@ def test_numbers_and_rare_levels_are_learned():
         model = OnNumbersClassifier(LogisticRegressionCV(random_state=0)).fit(X, y)
     assert model.numbers_.is_mostly_zero
     constant = log_loss(truth, np.full(len(truth), y.mean()))
-    assert log_loss(truth, model.predict_proba(new)) < 0.9 * constant
+    assert log_loss(truth, model.predict_proba(new)) < 0.75 * constant
     assert model.estimator_.gradient_norm_ <= 1e-8
 
 
 def test_compare_has_a_linear_model_better_than_the_constant():
+    """Before, the log-loss of the linear model was above the constant's on so few rows."""
     X, y = rare_levels(4_000, seed=0)
     found, _ = compare(X, y, methods=["constant", "linear model"], cv=3)
     loss = {one.name: one.scores["log loss"].mean() for one in found.results}
