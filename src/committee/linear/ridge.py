@@ -171,8 +171,10 @@ def leave_one_out(rows: Centred, found: Spectrum, alphas: Floats) -> Iterator[Fl
         yield (rows.t[some, None, :] - fitted) / rest[:, :, None]
 
 
-def conjugate_gradients(rows: Centred, alpha: float, start: Floats, tol: float, max_iter: int) -> Floats:
-    """w [p, k] from products with S, one target after the other."""
+def conjugate_gradients(
+    rows: Centred, alpha: float, start: Floats, tol: float, max_iter: int, steps: list[int] | None = None
+) -> Floats:
+    """w [p, k] from products with S, one target after the other; `steps` (modified in place) gets an entry per step."""
     p = rows.X.shape[1]
     diagonal = rows.squares() + alpha
 
@@ -183,6 +185,8 @@ def conjugate_gradients(rows: Centred, alpha: float, start: Floats, tol: float, 
     M = LinearOperator((p, p), matvec=lambda v: v.ravel() / diagonal, dtype=np.float64)
     pull = rows.transposed_times(rows.t)
     options: dict[str, Any] = {"rtol": tol, "atol": 0.0, "maxiter": max_iter, "M": M}
+    if steps is not None:
+        options["callback"] = lambda _: steps.append(1)
     found = [sparse_linalg.cg(H, pull[:, k], x0=start[:, k], **options)[0] for k in range(pull.shape[1])]
     return np.column_stack(found)
 
@@ -205,7 +209,8 @@ class RidgeCV(RegressorMixin, BaseLinearModel):
     random_state : seed of the shuffling of a number of folds
 
     ``coef_`` [p] or [k, p], ``intercept_``, ``alpha_`` the chosen penalty, ``alphas_`` all of them, descending,
-    ``scores_`` [alphas] negative mean squared error of rows left out, ``best_score_`` the largest.
+    ``scores_`` [alphas] negative mean squared error of rows left out, ``best_score_`` the largest, ``n_iter_`` the
+    steps of conjugate gradients (1 in closed form).
     ``loo_residuals_`` are the residuals y - prediction of rows left out, in ascending order; of more than 2,000 rows,
     and of weighted ones, that many quantiles. A row of weight w is left out as a whole.
 
@@ -344,12 +349,16 @@ class RidgeCV(RegressorMixin, BaseLinearModel):
         return self.alphas_[best]
 
     def _solve(self, rows: Centred, found: Spectrum | None, alpha: Floats) -> Floats:
+        self.n_iter_ = 1
         if found is not None:
             return found.coefficients(alpha)
+        steps: list[int] = []
         start = np.zeros((rows.X.shape[1], 1))
         each = [rows._replace(t=rows.t[:, [k]]) for k in range(rows.t.shape[1])]
         pairs = zip(each, alpha, strict=True)
-        return np.hstack([conjugate_gradients(one, a, start, self.tol, self.max_iter) for one, a in pairs])
+        w = np.hstack([conjugate_gradients(one, a, start, self.tol, self.max_iter, steps) for one, a in pairs])
+        self.n_iter_ = max(1, len(steps))
+        return w
 
     def _certify(self, rows: Centred, w: Floats, alpha: Floats) -> None:
         """Gradient and objective at the solution against those of the constant model."""
