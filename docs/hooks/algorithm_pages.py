@@ -27,6 +27,7 @@ FAMILIES = {
     "boosting": ("Boosting", "boosting.md"),
     "experts": ("Mixtures of experts", "experts.md"),
     "svm": ("Support vector machines", "svm.md"),
+    "linear": ("Linear models", "linear.md"),
     "committees": ("Committees", None),
     "parts": ("Weak learners and other parts", None),
 }

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from committee.linear.logistic_regression import LogisticRegressionCV
+    from committee.linear.ridge import RidgeCV
     from committee.parts.on_numbers import OnNumbersClassifier, OnNumbersRegressor
     from committee.parts.perceptron import PocketPerceptron
     from committee.parts.restarts import BestOfRestarts
@@ -103,6 +105,8 @@ _HOME = {
     "NuSVC": "committee.svm.nu_svm",
     "NuSVR": "committee.svm.nu_svm",
     "OneClassSVM": "committee.svm.one_class",
+    "LogisticRegressionCV": "committee.linear.logistic_regression",
+    "RidgeCV": "committee.linear.ridge",
     "LinearSVC": "committee.svm.linear_svm",
     "LinearSVR": "committee.svm.linear_svm",
     "LandmarkSVC": "committee.svm.landmark_svm",
@@ -193,6 +197,7 @@ __all__ = [
     "LandmarkSVR",
     "LinearSVC",
     "LinearSVR",
+    "LogisticRegressionCV",
     "MixtureOfExpertsClassifier",
     "MixtureOfExpertsDensity",
     "MixtureOfExpertsRegressor",
@@ -208,6 +213,7 @@ __all__ = [
     "PocketPerceptron",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RidgeCV",
     "SchapireBoostClassifier",
     "SparselyGatedMixtureClassifier",
     "SparselyGatedMixtureRegressor",

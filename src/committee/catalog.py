@@ -31,6 +31,14 @@ SVM = "Cortes and Vapnik, Support-vector networks, 1995"
 SVR = "Drucker, Burges, Kaufman, Smola and Vapnik, Support vector regression machines, 1997"
 NU = "Schoelkopf, Smola, Williamson and Bartlett, New support vector algorithms, 2000"
 LINEAR = "Hsieh, Chang, Lin, Keerthi and Sundararajan, Dual coordinate descent for large-scale linear SVM, 2008"
+LOGISTIC = (
+    "Cox, The regression analysis of binary sequences, 1958; "
+    "le Cessie and van Houwelingen, Ridge estimators in logistic regression, 1992"
+)
+RIDGE = (
+    "Hoerl and Kennard, Ridge regression: biased estimation for nonorthogonal problems, 1970; "
+    "Golub, Heath and Wahba, Generalized cross-validation as a method for choosing a good ridge parameter, 1979"
+)
 LANDMARKS = "Williams and Seeger, Using the Nystroem method to speed up kernel machines, 2001"
 EXPERTS = "Jacobs, Jordan, Nowlan and Hinton, Adaptive mixtures of local experts, 1991"
 HIERARCHY = "Jordan and Jacobs, Hierarchical mixtures of experts and the EM algorithm, 1994"
@@ -104,6 +112,8 @@ CATALOG: tuple[Entry, ...] = (
     Entry("LinearSVC", ("linear SVM", "LIBLINEAR's machine"), "committee.svm.linear_svm", LINEAR,
           ("I-1", "I-2", "I-6", "I-8")),
     Entry("LinearSVR", ("linear support vector regression",), "committee.svm.linear_svm", LINEAR, ("I-6", "I-8")),
+    Entry("LogisticRegressionCV", ("logistic regression", "multinomial regression", "softmax regression"),
+          "committee.linear.logistic_regression", LOGISTIC, ("B-4",)),
     Entry("MixtureOfExpertsClassifier", ("mixture of experts", "MoE", "gated logistic experts"),
           "committee.experts.mixture_of_experts", EXPERTS, ("H-1", "H-2", "H-3", "H-5")),
     Entry("MixtureOfExpertsDensity", ("mixture of experts", "MoE", "gated mixture of gaussians"),
@@ -131,6 +141,8 @@ CATALOG: tuple[Entry, ...] = (
     Entry("RandomForestRegressor", ("random forest", "ranger", "quantile forest"), "committee.forests.estimators",
           FOREST,
           ("D-1", "D-2", "D-3", "D-4", "D-5", "D-6", "D-7", "D-8", "D-9", "B-3", "C-5", "C-6", "C-8")),
+    Entry("RidgeCV", ("ridge regression", "Tikhonov regularisation", "penalised least squares"),
+          "committee.linear.ridge", RIDGE, ("B-4",)),
     Entry("SVC", ("support vector machine", "SVM", "LIBSVM's C-SVC", "hard margin", "soft margin"),
           "committee.svm.svc", SVM, ("I-1", "I-2", "I-3", "I-4", "I-5", "I-6", "I-7")),
     Entry("SVR", ("support vector regression", "epsilon-SVR"), "committee.svm.svr", SVR,

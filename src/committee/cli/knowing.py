@@ -14,8 +14,8 @@ from committee.studies.methods import METHODS, family
 
 COMMITTEE_WORD = "the best of all of these together, weighted by what each is worth"
 
-LESS_THAN_THEIR_CLASS = ("constant", "linear model")
-"""A tree of one leaf, a mixture of one expert: the papers and properties of trees and mixtures are not theirs."""
+LESS_THAN_THEIR_CLASS = ("constant",)
+"""A tree of one leaf: the papers and properties of trees are not those of a constant."""
 
 
 def catalogue() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

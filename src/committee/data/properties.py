@@ -295,6 +295,25 @@ LANDMARK_SVR = LANDMARK_SVC._replace(
     measured=Measured("1000 landmarks, numbers, gaussian kernel, 100kx30", "about 6 s"),
 )
 
+# --- linear models ---------------------------------------------------------------------------------------------------
+
+LOGISTIC = Card(
+    interpretable=Property("yes", "one coefficient for each column and class"),
+    critique=Property("yes", "probabilities, which the log-loss makes calibrated if the model is right"),
+    consistent=Property("no", "a linear function is all it can learn; the best one in the limit"),
+    minimax=Property("no", "not consistent beyond linear functions"),
+    parameter_free=Property("yes", "cross-validation chooses the penalty"),
+    fast=Property("yes", "a few Newton steps for each penalty and fold"),
+    online=OFFLINE,
+    measured=None,
+)
+RIDGE = LOGISTIC._replace(
+    interpretable=Property("yes", "one coefficient for each column"),
+    critique=Property("partly", "leave-one-out residuals in closed form"),
+    parameter_free=Property("yes", "leave-one-out chooses the penalty"),
+    fast=Property("yes", "one eigendecomposition for all penalties"),
+)
+
 # --- mixtures of experts ---------------------------------------------------------------------------------------------
 
 EXPERTS = Card(
@@ -391,6 +410,7 @@ CARDS: dict[str, Card] = {
     "LandmarkSVR": LANDMARK_SVR,
     "LinearSVC": LINEAR_SVC,
     "LinearSVR": LINEAR_SVR,
+    "LogisticRegressionCV": LOGISTIC,
     "MixtureOfExpertsClassifier": EXPERTS,
     "MixtureOfExpertsDensity": DENSITY,
     "MixtureOfExpertsRegressor": EXPERTS,
@@ -405,6 +425,7 @@ CARDS: dict[str, Card] = {
     "PocketPerceptron": PERCEPTRON,
     "RandomForestClassifier": FOREST,
     "RandomForestRegressor": FOREST_OF_NUMBERS,
+    "RidgeCV": RIDGE,
     "SVC": SVM,
     "SVR": SVR,
     "SchapireBoostClassifier": SCHAPIRE,

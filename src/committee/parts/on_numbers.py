@@ -4,6 +4,8 @@
     missing       1 where a number is missing, for columns that had missing values in fit
     category c    1 where the value is c, one column for each category; a missing or unknown one is 0 in all of them
 
+Where most columns come from categories with many values, an estimator that asks for it gets a sparse table.
+
 Median, mean and deviation are those of the training rows, counted by their weights. The target of a regression is
 brought to mean 0 and deviation 1 as well, and its predictions back: C and epsilon of a support vector machine then mean
 the same for every table.
@@ -15,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -35,6 +38,9 @@ Floats = NDArray[np.float64]
 
 CONSTANT = 1e-12
 """A column that varies by less, in units of its largest value, says nothing: it becomes zeros."""
+
+MANY_COLUMNS, MOST_FILLED = 64, 0.25
+"""A table of at least so many columns, of which at most this fraction is not 0 in a row, is better stored sparse."""
 
 
 class NumericColumns(NamedTuple):
@@ -67,6 +73,35 @@ class NumericColumns(NamedTuple):
         raw = np.where(np.isnan(raw), self.fill, raw)
         # A number far outside of what fit saw must not overflow the squares of the methods behind.
         return np.clip((raw - self.mean) / self.deviation, -1e50, 1e50)
+
+    @property
+    def is_mostly_zero(self) -> bool:
+        """Do so many columns come from categories that a sparse table saves time and memory?"""
+        n_filled = np.count_nonzero(self.category < 0.0) + np.count_nonzero(np.isnan(self.category))
+        n_filled += len(self._first_codes())
+        return self.category.size >= MANY_COLUMNS and bool(n_filled <= MOST_FILLED * self.category.size)
+
+    def _first_codes(self) -> NDArray[np.int64]:
+        """The first column of each category; the others follow by their codes."""
+        return np.flatnonzero(self.category == 0.0)
+
+    def sparse(self, table: NDArray[np.floating]) -> Any:
+        """The same columns as a sparse table (SciPy's CSR), without the dense one."""
+        plain, first = np.flatnonzero(~(self.category >= 0.0)), self._first_codes()
+        dense = NumericColumns(
+            self.source[plain], self.category[plain], self.fill[plain], self.mean[plain], self.deviation[plain],
+            tuple(self.names[j] for j in plain),
+        )  # fmt: skip
+        numbers = dense(table) if plain.size else np.empty((len(table), 0))
+        codes = np.asarray(table[:, self.source[first]], np.float64)
+        is_known = np.isfinite(codes)
+        column = np.hstack([np.broadcast_to(plain, numbers.shape), first + np.where(is_known, codes, 0.0)])
+        value = np.hstack([numbers, is_known])
+        order = np.argsort(np.append(plain, first))  # columns of a row ascend
+        column, value = column[:, order].astype(np.int32), value[:, order]
+        kept = value != 0.0
+        ends = np.append(0, np.cumsum(kept.sum(axis=1)))
+        return sparse.csr_array((value[kept], column[kept], ends), shape=(len(table), self.category.size))
 
 
 def fit_numeric_columns(columns: Columns, table: NDArray[np.floating], weight: Floats) -> NumericColumns:
@@ -149,11 +184,12 @@ class BaseOnNumbers(MetaEstimatorMixin, BaseEstimator):
             y = targets(len(table))
             weight = read_weights(sample_weight, len(table))
             self.numbers_ = fit_numeric_columns(self.columns_, table, np.ones(len(table)) if weight is None else weight)
-            self.estimator_ = self._fitted(self.numbers_(table), y, weight)
+            self.estimator_ = self._fitted(table, y, weight)
         return self
 
-    def _fitted(self, numbers: Floats, y: NDArray[Any], weight: Floats | None) -> Any:
+    def _fitted(self, table: NDArray[np.floating], y: NDArray[Any], weight: Floats | None) -> Any:
         fresh: Any = self._usual_estimator() if self.estimator is None else clone(self.estimator)
+        numbers = self._coded(fresh, table)
         if weight is None:
             return fresh.fit(numbers, y)
         if not has_fit_parameter(fresh, "sample_weight"):
@@ -165,9 +201,19 @@ class BaseOnNumbers(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "numbers_")
         return self.numbers_(read_table(self, X))
 
+    def _coded(self, estimator: Any, table: NDArray[np.floating]) -> Any:
+        """The numbers for an estimator: sparse if they are mostly 0 and it asks for that, else dense."""
+        is_sparse = getattr(estimator, "_reads_sparse_numbers", False) and self.numbers_.is_mostly_zero
+        return self.numbers_.sparse(table) if is_sparse else self.numbers_(table)
+
+    def _inputs(self, X: Any) -> Any:
+        """The numbers as the fitted estimator reads them."""
+        check_is_fitted(self, "numbers_")
+        return self._coded(self.estimator_, read_table(self, X))
+
     def predict(self, X: Any) -> NDArray[Any]:
-        """What the estimator answers to the numbers."""
-        numbers = self.as_numbers(X)
+        """Predictions of the estimator for the numbers."""
+        numbers = self._inputs(X)
         return self.estimator_.predict(numbers)
 
 
@@ -215,13 +261,13 @@ class OnNumbersClassifier(ClassifierMixin, BaseOnNumbers):
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes, [n, K]."""
-        numbers = self.as_numbers(X)
+        numbers = self._inputs(X)
         return self.estimator_.predict_proba(numbers)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> Floats:
         """Scores of the classes, as of the estimator."""
-        numbers = self.as_numbers(X)
+        numbers = self._inputs(X)
         return self.estimator_.decision_function(numbers)
 
 

@@ -23,7 +23,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 LAYERS = (
     "base", "data", "theory", "parts", "trees", "bagging", "boosting", "forests", "svm", "experts", "voting",
-    "studies", "committees",
+    "linear", "studies", "committees",
 )  # fmt: skip
 
 PLAIN = (

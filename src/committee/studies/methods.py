@@ -16,6 +16,8 @@ from committee.forests.estimators import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from committee.linear.logistic_regression import LogisticRegressionCV
+from committee.linear.ridge import RidgeCV
 from committee.parts.on_numbers import OnNumbersClassifier, OnNumbersRegressor
 from committee.svm.landmark_svm import LandmarkSVC, LandmarkSVR
 from committee.svm.svc import SVC
@@ -68,10 +70,9 @@ def _constant(size: Size) -> Any:
 
 
 def _linear(size: Size) -> Any:
-    """A mixture of one expert is logistic or ridge regression."""
     if size.task == "classification":
-        return OnNumbersClassifier(MixtureOfExpertsClassifier(n_experts=1))
-    return OnNumbersRegressor(MixtureOfExpertsRegressor(n_experts=1))
+        return OnNumbersClassifier(LogisticRegressionCV())
+    return OnNumbersRegressor(RidgeCV())
 
 
 def _pruned_tree(size: Size) -> Any:
@@ -144,7 +145,7 @@ def _mixture(size: Size) -> Any:
 
 METHODS = (
     Method("constant", _constant, "no model: class shares or mean of the target, what everything else must beat"),
-    Method("linear model", _linear, "logistic or ridge regression"),
+    Method("linear model", _linear, "logistic or ridge regression, the penalty chosen by cross-validation"),
     Method("pruned tree", _pruned_tree, "one CART tree, pruned by cross-validation"),
     Method("gradient boosting", _gradient_boosting, "trees fitted to the gradient of the loss, stopped in time"),
     Method("random forest", _random_forest, "300 trees on bootstrap samples, few columns at each node"),

@@ -241,7 +241,8 @@ def test_every_method_of_compare_has_its_properties():
     assert [name for name, result in found.items() if result.exit_code] == []
     assert all("in compare" in result.output for result in found.values())
     assert "GradientBoostingClassifier" in found["gradient boosting"].output
-    assert "paper" not in found["linear model"].output  # a mixture of one expert has not the mixture's paper
+    assert "LogisticRegressionCV" in found["linear model"].output
+    assert "paper" not in found["constant"].output  # a tree of one leaf has not the paper of trees
 
 
 def test_a_table_of_long_names_only(capsys: pytest.CaptureFixture[str]):

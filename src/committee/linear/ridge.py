@@ -1,0 +1,429 @@
+"""Ridge regression with the penalty chosen by leave-one-out (Hoerl and Kennard 1970; Allen 1974; Golub et al. 1979).
+
+    minimise over w, b    sum_i c_i (y_i - b - x_i w)^2 + alpha |w|^2        b is not penalised
+
+With columns and target centred and rows times sqrt(c_i), S = sqrt(c) (x - mean), one eigendecomposition S'S = V L V'
+(or of S S', if there are fewer rows than columns) gives every alpha at once. With Z = S V
+
+    w(alpha)  = V (L + alpha)^-1 Z' y
+    h_i       = sum_j Z_ij^2 / (L_j + alpha) + c_i / sum c               leverage, the intercept's among it
+    y_i - prediction without row i = (y_i - prediction) / (1 - h_i)       exact, without another fit
+
+Tables with more than 3,000 rows and columns take conjugate gradients (SciPy's) and five folds instead.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg, sparse
+from scipy.sparse import linalg as sparse_linalg
+from sklearn.base import RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
+
+from committee.base.blas_threads import one_blas_thread
+from committee.base.callers import level_of_caller
+from committee.base.fitting import all_or_nothing
+from committee.base.rng import RandomState
+from committee.base.validation import LARGEST_TARGET, read_targets_regression
+from committee.linear.choosing import is_past_the_best
+from committee.linear.design import (
+    BaseLinearModel,
+    Floats,
+    Table,
+    column_squares,
+    column_sums,
+    scale_rows,
+    to_dense,
+    weighted_gram,
+)
+from committee.linear.folds import Fold, make_folds
+
+LinearOperator: Any = sparse_linalg.LinearOperator  # its stubs know no matvec
+
+GRID = np.logspace(3.0, -8.0, 56)
+"""Default penalties, in units of the largest eigenvalue of S'S: from the mean of y to least squares."""
+
+FEW_GRID = GRID[::5]
+"""The same for conjugate gradients, where each one costs."""
+
+EXACT_SIZE = 3000
+"""Rows or columns up to which an eigendecomposition is affordable."""
+
+DENSE_CELLS = 20_000_000
+"""Up to which a sparse table may be made dense."""
+
+CHUNK = 4096
+"""Rows at a time."""
+
+SMALLEST_REST = 1e-10
+"""Of 1 - h: a row that alone decides its prediction says nothing about others."""
+
+MAX_RESIDUALS = 2000
+LARGE_FOLDS = 5
+
+
+class Centred(NamedTuple):
+    """The rows that count, centred and scaled: S = sqrt(c) (x - mean), t = sqrt(c) (y - mean of y)."""
+
+    X: Table  # [n, p], S itself if dense, else the table as it came
+    mean: Floats  # [p], of the columns; to be subtracted if sparse
+    root: Floats  # [n], sqrt(c)
+    t: Floats  # [n, k]
+    y_mean: Floats  # [k]
+    has_intercept: bool
+
+    def times(self, V: Floats, rows: slice = slice(None)) -> Floats:
+        """S V."""
+        if not sparse.issparse(self.X):
+            return self.X[rows] @ V
+        return self.root[rows, None] * (self.X[rows] @ V - self.mean @ V)
+
+    def transposed_times(self, R: Floats) -> Floats:
+        """S' R."""
+        if not sparse.issparse(self.X):
+            return self.X.T @ R
+        scaled = self.root[:, None] * R
+        return self.X.T @ scaled - np.outer(self.mean, scaled.sum(axis=0))
+
+    def gram(self) -> Floats:
+        """S' S."""
+        if not sparse.issparse(self.X):
+            return self.X.T @ self.X
+        weight = self.root**2
+        return weighted_gram(self.X, weight) - weight.sum() * np.outer(self.mean, self.mean)
+
+    def squares(self) -> Floats:
+        """The diagonal of S' S."""
+        if not sparse.issparse(self.X):
+            return column_squares(self.X, np.ones(len(self.X)))
+        weight = self.root**2
+        return np.maximum(column_squares(self.X, weight) - weight.sum() * self.mean**2, 0.0)
+
+    def share(self) -> Floats:
+        """Leverage of the intercept, [n]."""
+        weight = self.root**2
+        return weight / weight.sum() if self.has_intercept else np.zeros_like(weight)
+
+    def intercept(self, w: Floats) -> Floats:
+        """b for coefficients w [p, k]."""
+        return self.y_mean - self.mean @ w
+
+
+def centre(X: Table, y: Floats, weight: Floats, fit_intercept: bool) -> Centred:
+    """Centre the rows of positive weight; y is [n, k]."""
+    if not weight.all():
+        kept = weight > 0.0
+        return centre(X[kept], y[kept], weight[kept], fit_intercept)
+    n, p = X.shape
+    share = weight / weight.sum() if fit_intercept else np.zeros(n)
+    mean, y_mean, root = column_sums(X, share), share @ y, np.sqrt(weight)
+    is_small = p > n and n * p <= DENSE_CELLS
+    table = X if sparse.issparse(X) and not is_small else scale_rows(to_dense(X) - mean, root)
+    return Centred(table, mean, root, root[:, None] * (y - y_mean), y_mean, fit_intercept)
+
+
+def is_exact(X: Table) -> bool:
+    """Is an eigendecomposition affordable?"""
+    n, p = X.shape
+    return p <= EXACT_SIZE or (n <= EXACT_SIZE and (n * p <= DENSE_CELLS or not sparse.issparse(X)))
+
+
+class Spectrum(NamedTuple):
+    """Eigenvalues L of S'S, the projections Z' t, and what turns coefficients in this basis into w."""
+
+    values: Floats  # [r]
+    projected: Floats  # [r, k], Z' t
+    basis: Floats  # [p, r], V
+
+    def coefficients(self, alpha: float | Floats) -> Floats:
+        """w [p, k] for one alpha, or one for each target."""
+        return self.basis @ (self.projected / (self.values[:, None] + alpha))
+
+
+def spectrum(rows: Centred) -> Spectrum:
+    """One eigendecomposition, of the smaller of S'S and S S'."""
+    n, p = rows.X.shape
+    if p <= n or sparse.issparse(rows.X):
+        values, basis = linalg.eigh(rows.gram())
+        return Spectrum(np.maximum(values, 0.0), basis.T @ rows.transposed_times(rows.t), basis)
+    values, left = linalg.eigh(rows.X @ rows.X.T)
+    kept = values > max(float(values[-1]), 0.0) * n * np.finfo(np.float64).eps
+    root, left = np.sqrt(values[kept]), left[:, kept]
+    return Spectrum(root**2, root[:, None] * (left.T @ rows.t), (rows.X.T @ left) / root)
+
+
+def leave_one_out(rows: Centred, found: Spectrum, alphas: Floats) -> Iterator[Floats]:
+    """Residuals of rows that were left out, times sqrt(c): [rows, alphas, k], chunk by chunk."""
+    inverse = 1.0 / (found.values[:, None] + alphas)
+    share = rows.share()
+    for first in range(0, len(rows.t), CHUNK):
+        some = slice(first, first + CHUNK)
+        Z = rows.times(found.basis, some)
+        rest = np.maximum(1.0 - share[some, None] - Z**2 @ inverse, SMALLEST_REST)
+        fitted = np.stack([Z @ (inverse * column[:, None]) for column in found.projected.T], axis=2)
+        yield (rows.t[some, None, :] - fitted) / rest[:, :, None]
+
+
+def conjugate_gradients(
+    rows: Centred, alpha: float, start: Floats, tol: float, max_iter: int, steps: list[int] | None = None
+) -> Floats:
+    """w [p, k] from products with S, one target after the other; `steps` (modified in place) gets an entry per step."""
+    p = rows.X.shape[1]
+    diagonal = rows.squares() + alpha
+
+    def times(v: Floats) -> Floats:
+        return rows.transposed_times(rows.times(v.reshape(-1, 1)))[:, 0] + alpha * v.ravel()
+
+    H = LinearOperator((p, p), matvec=times, dtype=np.float64)
+    M = LinearOperator((p, p), matvec=lambda v: v.ravel() / diagonal, dtype=np.float64)
+    pull = rows.transposed_times(rows.t)
+    options: dict[str, Any] = {"rtol": tol, "atol": 0.0, "maxiter": max_iter, "M": M}
+    if steps is not None:
+        options["callback"] = lambda _: steps.append(1)
+    found = [sparse_linalg.cg(H, pull[:, k], x0=start[:, k], **options)[0] for k in range(pull.shape[1])]
+    return np.column_stack(found)
+
+
+class RidgeCV(RegressorMixin, BaseLinearModel):
+    """Ridge regression, one or more targets, with the penalty chosen by leave-one-out or cross-validation.
+
+    Parameters have scikit-learn's names:
+
+    Parameters
+    ----------
+    alphas : array or None
+        Strengths of the penalty to choose from; None takes 56 from 1e-8 to 1e3 times the largest eigenvalue of the
+        centred X'X, from least squares to the mean.
+    fit_intercept : fit an intercept, which is never penalised
+    cv : None, int, splitter or iterable of (train, test)
+        None leaves out one row at a time, in closed form. Tables with more than 3,000 rows and columns take 5 folds.
+    alpha_per_target : choose a penalty for each target
+    tol, max_iter : of conjugate gradients on such large tables
+    random_state : seed of the shuffling of a number of folds
+
+    ``coef_`` [p] or [k, p], ``intercept_``, ``alpha_`` the chosen penalty, ``alphas_`` all of them, descending,
+    ``scores_`` [alphas] negative mean squared error of rows left out, ``best_score_`` the largest, ``n_iter_`` the
+    steps of conjugate gradients (1 in closed form).
+    ``loo_residuals_`` are the residuals y - prediction of rows left out, in ascending order; of more than 2,000 rows,
+    and of weighted ones, that many quantiles. A row of weight w is left out as a whole.
+
+    The certificate: ``gradient_norm_`` at the solution relative to the constant model, ``objective_`` and
+    ``start_objective_``, per unit of weight. A solution that is not one warns with ConvergenceWarning.
+
+    Examples
+    --------
+    >>> from committee.data.samples import load_sample
+    >>> from committee import OnNumbersRegressor, RidgeCV
+    >>> ozone = load_sample("ozone")
+    >>> model = OnNumbersRegressor(RidgeCV(), categorical_features=[0, 2]).fit(ozone.X, ozone.y)
+    >>> round(model.estimator_.best_score_, 3), bool(model.estimator_.gradient_norm_ < 1e-8)
+    (-0.297, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alphas": ["array-like", Interval(Real, 0, None, closed="neither"), None],
+        "fit_intercept": ["boolean"],
+        "cv": ["cv_object"],
+        "alpha_per_target": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        fit_intercept: bool = True,
+        cv: Any = None,
+        alpha_per_target: bool = False,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        random_state: RandomState = None,
+    ) -> None:
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.cv = cv
+        self.alpha_per_target = alpha_per_target
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from X [n, p] and y [n] or [n, k]; a weight counts as so many rows."""
+        self._validate_params()
+        with all_or_nothing(self), one_blas_thread():
+            table, weight = self._read_fit(X, sample_weight)
+            target = read_targets_regression(y, table.shape[0])
+            _refuse_target(target)
+            columns = target.reshape(len(target), -1)
+            rows = centre(table, columns, weight, self.fit_intercept)
+            found = spectrum(rows) if is_exact(table) else None
+            largest = float(rows.squares().sum() if found is None else found.values.max(initial=0.0))
+            self.alphas_ = read_grid(self.alphas, largest, GRID if found is not None else FEW_GRID)
+            if self.cv is None and found is not None:
+                errors = self._leave_one_out(rows, found)
+            else:
+                errors = self._cross_validate(table, columns, weight)
+            alpha = self._choose(errors)
+            w = self._solve(rows, found, alpha)
+            self._certify(rows, w, alpha)
+            self._keep(rows, w, alpha, is_single=target.ndim == 1)
+        return self
+
+    def _leave_one_out(self, rows: Centred, found: Spectrum) -> Floats:
+        """Mean squared errors, [alphas, k]; keeps the residuals for the best alpha."""
+        total = sum((chunk**2).sum(axis=0) for chunk in leave_one_out(rows, found, self.alphas_))
+        errors = np.asarray(total) / (rows.root**2).sum()
+        best = self._best(errors)
+        chunks = [chunk[:, best, np.arange(len(best))] for chunk in leave_one_out(rows, found, self.alphas_)]
+        self.loo_residuals_ = thinned(np.concatenate(chunks) / rows.root[:, None], rows.root**2)
+        return errors
+
+    def _cross_validate(self, table: Table, y: Floats, weight: Floats) -> Floats:
+        """Mean squared errors of held-out rows, [alphas, k]; infinite where the path stopped."""
+        cv, one_stratum = LARGE_FOLDS if self.cv is None else self.cv, np.zeros(len(y), np.int64)
+        folds = [
+            fold
+            for fold in make_folds(cv, table, one_stratum, weight > 0.0, self.random_state)
+            if weight[fold[0]].any()
+        ]
+        paths = [self._fold_path(table, y, weight, fold) for fold in folds]
+        residual = np.full((len(self.alphas_), *y.shape), np.nan)
+        losses = np.full((len(paths), len(self.alphas_)), np.nan)
+        scored = np.zeros(len(y))
+        for fold in folds:
+            scored[fold[1]] = weight[fold[1]]
+        for a, steps in enumerate(zip(*paths, strict=True)):
+            for f, (test, found) in enumerate(steps):
+                residual[a, test] = found
+                own = weight[test]
+                losses[f, a] = float(own @ (found**2).mean(axis=1)) / own.sum() if own.any() else np.nan
+            if len(steps) and is_past_the_best(losses[:, : a + 1]):
+                break
+        errors = np.einsum("n,ank->ak", scored, np.nan_to_num(residual, nan=0.0) ** 2) / max(scored.sum(), 1e-300)
+        errors[np.isnan(losses).all(axis=0)] = np.inf
+        best = self._best(errors)
+        kept = (scored > 0.0) & ~np.isnan(residual[best, :, np.arange(len(best))]).any(axis=0)
+        picked = residual[best, :, np.arange(len(best))].T[kept]
+        self.loo_residuals_ = thinned(picked, weight[kept])
+        return errors
+
+    def _fold_path(self, table: Table, y: Floats, weight: Floats, fold: Fold) -> Iterator[tuple[Any, Floats]]:
+        """Held-out rows and their residuals, for one alpha after the other."""
+        train, test = fold
+        rows = centre(table[train], y[train], weight[train], self.fit_intercept)
+        found = spectrum(rows) if is_exact(rows.X) else None
+        held_out, w = table[test], np.zeros((table.shape[1], y.shape[1]))
+        for alpha in self.alphas_:
+            if found is not None:
+                w = found.coefficients(alpha)
+            else:
+                w = conjugate_gradients(rows, alpha, w, max(self.tol, 1e-4), self.max_iter)
+            yield test, y[test] - held_out @ w - rows.intercept(w)
+
+    def _best(self, errors: Floats) -> Any:
+        """For each target the place of its alpha: of equal ones the strongest penalty."""
+        together = np.broadcast_to(errors.mean(axis=1, keepdims=True), errors.shape)
+        return (errors if self.alpha_per_target else together).argmin(axis=0)
+
+    def _choose(self, errors: Floats) -> Floats:
+        """The alpha of each target, [k]."""
+        best = self._best(errors)
+        mean = errors.mean(axis=1)
+        self.scores_ = -mean
+        self.best_score_ = -float(errors[best, np.arange(len(best))].mean())
+        return self.alphas_[best]
+
+    def _solve(self, rows: Centred, found: Spectrum | None, alpha: Floats) -> Floats:
+        self.n_iter_ = 1
+        if found is not None:
+            return found.coefficients(alpha)
+        steps: list[int] = []
+        start = np.zeros((rows.X.shape[1], 1))
+        each = [rows._replace(t=rows.t[:, [k]]) for k in range(rows.t.shape[1])]
+        pairs = zip(each, alpha, strict=True)
+        w = np.hstack([conjugate_gradients(one, a, start, self.tol, self.max_iter, steps) for one, a in pairs])
+        self.n_iter_ = max(1, len(steps))
+        return w
+
+    def _certify(self, rows: Centred, w: Floats, alpha: Floats) -> None:
+        """Gradient and objective at the solution against those of the constant model."""
+        total = float((rows.root**2).sum())
+        residual = rows.t - rows.times(w)
+        first, last = rows.transposed_times(rows.t), rows.transposed_times(residual) - alpha * w
+        unit = np.sqrt(rows.squares())[:, None]
+        unit[unit == 0.0] = 1.0
+        norm, smallest = float(np.linalg.norm(last / unit)), float(np.linalg.norm(first / unit))
+        self.gradient_norm_ = norm / smallest if smallest > 0.0 else 0.0
+        self.start_objective_ = float((rows.t**2).sum()) / total
+        self.objective_ = float((residual**2).sum() + (alpha * w**2).sum()) / total
+        is_worse = self.objective_ > self.start_objective_ * (1.0 + 1e-12)
+        noise = 1e-12 * float(np.linalg.norm(rows.t))
+        if is_worse or norm > max(10.0 * self.tol * smallest, noise):
+            warnings.warn(
+                f"RidgeCV did not converge: the gradient norm is {self.gradient_norm_:.3g} times that of the constant "
+                f"model, tol={self.tol:.3g} was asked for. Raise max_iter or tol, scale the columns, or leave out the "
+                "smallest of the alphas.",
+                ConvergenceWarning,
+                stacklevel=level_of_caller(),
+            )
+
+    def _keep(self, rows: Centred, w: Floats, alpha: Floats, is_single: bool) -> None:
+        b = rows.intercept(w)
+        self.alpha_ = alpha if self.alpha_per_target and not is_single else float(alpha[0])
+        self.coef_ = np.ascontiguousarray(w[:, 0] if is_single else w.T)
+        self.intercept_ = float(b[0]) if is_single else b
+        if is_single:
+            self.loo_residuals_ = self.loo_residuals_[:, 0]
+
+    def predict(self, X: Any) -> Floats:
+        """x w + b, [n] or [n, k]."""
+        return np.asarray(self._read(X) @ self.coef_.T) + self.intercept_
+
+
+def read_grid(alphas: Any, largest: float, grid: Floats) -> Floats:
+    """The penalties to choose from, descending; `largest` is the largest eigenvalue of the centred X'X."""
+    if alphas is None:
+        return grid * (largest if largest > 0.0 else 1.0)
+    values = np.unique(np.asarray(alphas, np.float64))[::-1]
+    if values.size == 0 or not (np.isfinite(values).all() and (values > 0.0).all()):
+        raise ValueError(f"alphas must be positive and finite; got {alphas!r:.80}.")
+    return values
+
+
+def thinned(residuals: Floats, weight: Floats) -> Floats:
+    """Each column in ascending order; of many or weighted rows quantiles at equal distances. [m, k]"""
+    n = len(residuals)
+    if n == 0 or (n <= MAX_RESIDUALS and np.all(weight == weight[0])):
+        return np.sort(residuals, axis=0)
+    m = min(n, MAX_RESIDUALS)
+    levels = (np.arange(m) + 0.5) / m
+    order = np.argsort(residuals, axis=0, kind="stable")
+    columns = list[Floats]()
+    for k, place in enumerate(order.T):
+        below = np.cumsum(weight[place])
+        columns.append(residuals[place, k][np.searchsorted(below, levels * below[-1])])
+    return np.column_stack(columns)
+
+
+def _refuse_target(target: Floats) -> None:
+    largest = float(np.abs(target).max())
+    if largest > LARGEST_TARGET:
+        raise ValueError(
+            f"The largest |y| is {largest:.3g}, too large for sums of squares in float64: divide y by a number of that "
+            "size."
+        )
