@@ -48,6 +48,7 @@ ALREADY: dict[str, Callable[[], Any]] = {
     "stacking": lambda: c.StackingRegressor(members()),
     "stacking on the simplex": lambda: c.StackingRegressor(members(), "simplex", passthrough=False),
     "voting by folds": lambda: c.VotingRegressor(members(), cv=5),
+    "ridge": lambda: c.RidgeCV(),
     "committee": lambda: c.CommitteeRegressor(
         members=["gradient boosting", "random forest", "linear model"], random_state=0
     ),

@@ -44,6 +44,7 @@ from committee.linear.design import (
     weighted_gram,
 )
 from committee.linear.folds import Fold, make_folds
+from committee.parts.prediction_intervals import PredictionIntervals
 
 LinearOperator: Any = sparse_linalg.LinearOperator  # its stubs know no matvec
 
@@ -65,7 +66,6 @@ CHUNK = 4096
 SMALLEST_REST = 1e-10
 """Of 1 - h: a row that alone decides its prediction says nothing about others."""
 
-MAX_RESIDUALS = 2000
 LARGE_FOLDS = 5
 
 
@@ -191,7 +191,7 @@ def conjugate_gradients(
     return np.column_stack(found)
 
 
-class RidgeCV(RegressorMixin, BaseLinearModel):
+class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
     """Ridge regression, one or more targets, with the penalty chosen by leave-one-out or cross-validation.
 
     Parameters have scikit-learn's names:
@@ -211,8 +211,8 @@ class RidgeCV(RegressorMixin, BaseLinearModel):
     ``coef_`` [p] or [k, p], ``intercept_``, ``alpha_`` the chosen penalty, ``alphas_`` all of them, descending,
     ``scores_`` [alphas] negative mean squared error of rows left out, ``best_score_`` the largest, ``n_iter_`` the
     steps of conjugate gradients (1 in closed form).
-    ``loo_residuals_`` are the residuals y - prediction of rows left out, in ascending order; of more than 2,000 rows,
-    and of weighted ones, that many quantiles. A row of weight w is left out as a whole.
+    ``predict_interval`` and ``predict_quantiles`` use the residuals of rows left out (``interval_residuals()``). A row
+    of weight w is left out as a whole.
 
     The certificate: ``gradient_norm_`` at the solution relative to the constant model, ``objective_`` and
     ``start_objective_``, per unit of weight. A solution that is not one warns with ConvergenceWarning.
@@ -290,7 +290,7 @@ class RidgeCV(RegressorMixin, BaseLinearModel):
         errors = np.asarray(total) / (rows.root**2).sum()
         best = self._best(errors)
         chunks = [chunk[:, best, np.arange(len(best))] for chunk in leave_one_out(rows, found, self.alphas_)]
-        self.loo_residuals_ = thinned(np.concatenate(chunks) / rows.root[:, None], rows.root**2)
+        self._keep_residuals(np.concatenate(chunks) / rows.root[:, None], rows.root**2)
         return errors
 
     def _cross_validate(self, table: Table, y: Floats, weight: Floats) -> Floats:
@@ -319,7 +319,7 @@ class RidgeCV(RegressorMixin, BaseLinearModel):
         best = self._best(errors)
         kept = (scored > 0.0) & ~np.isnan(residual[best, :, np.arange(len(best))]).any(axis=0)
         picked = residual[best, :, np.arange(len(best))].T[kept]
-        self.loo_residuals_ = thinned(picked, weight[kept])
+        self._keep_residuals(picked, weight[kept])
         return errors
 
     def _fold_path(self, table: Table, y: Floats, weight: Floats, fold: Fold) -> Iterator[tuple[Any, Floats]]:
@@ -387,8 +387,6 @@ class RidgeCV(RegressorMixin, BaseLinearModel):
         self.alpha_ = alpha if self.alpha_per_target and not is_single else float(alpha[0])
         self.coef_ = np.ascontiguousarray(w[:, 0] if is_single else w.T)
         self.intercept_ = float(b[0]) if is_single else b
-        if is_single:
-            self.loo_residuals_ = self.loo_residuals_[:, 0]
 
     def predict(self, X: Any) -> Floats:
         """x w + b, [n] or [n, k]."""
@@ -403,21 +401,6 @@ def read_grid(alphas: Any, largest: float, grid: Floats) -> Floats:
     if values.size == 0 or not (np.isfinite(values).all() and (values > 0.0).all()):
         raise ValueError(f"alphas must be positive and finite; got {alphas!r:.80}.")
     return values
-
-
-def thinned(residuals: Floats, weight: Floats) -> Floats:
-    """Each column in ascending order; of many or weighted rows quantiles at equal distances. [m, k]"""
-    n = len(residuals)
-    if n == 0 or (n <= MAX_RESIDUALS and np.all(weight == weight[0])):
-        return np.sort(residuals, axis=0)
-    m = min(n, MAX_RESIDUALS)
-    levels = (np.arange(m) + 0.5) / m
-    order = np.argsort(residuals, axis=0, kind="stable")
-    columns = list[Floats]()
-    for k, place in enumerate(order.T):
-        below = np.cumsum(weight[place])
-        columns.append(residuals[place, k][np.searchsorted(below, levels * below[-1])])
-    return np.column_stack(columns)
 
 
 def _refuse_target(target: Floats) -> None:

@@ -47,7 +47,8 @@ def test_leave_one_out_is_that_of_fits_without_the_row(n: int, p: int, k: int, i
     assert model.alpha_ == model.alphas_[int(np.argmin(errors))]
     if not is_weighted:
         chosen = np.sort(brute[int(np.argmin(errors))], axis=0)
-        np.testing.assert_allclose(model.loo_residuals_.reshape(n, -1), chosen, rtol=1e-8, atol=1e-10)
+        kept = np.column_stack([each.value for each in model.interval_residuals()])
+        np.testing.assert_allclose(kept, chosen, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("way", ["dense", "sparse", "conjugate gradients"])
@@ -97,7 +98,9 @@ def test_each_target_may_have_its_own_penalty():
     np.testing.assert_allclose(model.alpha_, [one.alpha_ for one in alone])
     np.testing.assert_allclose(model.coef_, [one.coef_ for one in alone])
     assert model.alpha_[0] < model.alpha_[1]
-    assert model.loo_residuals_.shape == (60, 2)
+    assert [each.value.size for each in model.interval_residuals()] == [60, 60]
+    with pytest.raises(ValueError, match="Intervals are for one target"):
+        model.predict_interval(X)
 
 
 def test_noise_gives_the_mean_and_a_line_gives_the_line():
@@ -117,18 +120,16 @@ def test_hard_tables():
     assert np.isfinite(RidgeCV().fit([[1.0], [2.0]], [2.0, 3.0]).predict([[5.0]])).all()
     assert RidgeCV(cv=3).fit([[1.0]], [2.0]).predict([[5.0]]).tolist() == [2.0]
     single = np.eye(20)  # every row decides its own column
-    assert np.isfinite(RidgeCV().fit(single, y).loo_residuals_).all()
+    assert np.isfinite(RidgeCV().fit(single, y).interval_residuals()[0].value).all()
 
 
-def test_residuals_of_many_rows_are_thinned():
+def test_intervals_come_from_rows_left_out():
     X, y, weight = make_numbers(5000, 3)
     model = RidgeCV().fit(X, y, sample_weight=weight)
-    assert model.loo_residuals_.shape == (ridge.MAX_RESIDUALS,)
-    assert (np.diff(model.loo_residuals_) >= 0.0).all()
     residual = np.repeat(y - model.predict(X), weight.astype(int))
     # Leaving out one row of 5,000 moves nothing much.
-    levels = [0.05, 0.5, 0.95]
-    np.testing.assert_allclose(np.quantile(model.loo_residuals_, levels), np.quantile(residual, levels), atol=0.02)
+    ends = model.predict_interval(X[:1], level=0.9)[0] - model.predict(X[:1])
+    np.testing.assert_allclose(ends, np.quantile(residual, [0.05, 0.95]), atol=0.02)
 
 
 def test_a_table_of_any_columns_and_units():
