@@ -39,7 +39,10 @@ PLAIN = (
 )
 """Classes that are neither tuple, dataclass nor estimator; their state is what `__getstate__` gives, or `vars`."""
 
-RENAMED: dict[str, str] = {"committee.forests.intervals.Residuals": "committee.parts.oob_intervals.Residuals"}
+RENAMED: dict[str, str] = {
+    "committee.forests.calibration.Calibration": "committee.parts.calibration.Calibration",
+    "committee.forests.intervals.Residuals": "committee.parts.oob_intervals.Residuals",
+}
 """Old name -> new name of classes, so that older files stay readable."""
 
 SKLEARN = {
