@@ -20,6 +20,7 @@ from committee.cli.files import ENDINGS, PACKED, STDIN, TableError, iterate_fram
 from committee.cli.models import KnownModel, inner_model
 from committee.cli.tables import apply_recipe, find_column
 from committee.cli.wording import counted
+from committee.voting.calibrated_classifier import uncalibrated
 
 if TYPE_CHECKING:
     from committee.parts.oob_intervals import Residuals
@@ -110,7 +111,7 @@ def odd_cells(known: KnownModel, frame: pl.DataFrame) -> Counter[tuple[str, str]
 
 
 def _seen_categories(model: Any) -> dict[str, list[str]]:
-    columns = getattr(model, "columns_", None)
+    columns = getattr(uncalibrated(model), "columns_", None)
     if columns is None:
         return {}
     places = [f for f in range(columns.n_features) if columns.categories[f] is not None]

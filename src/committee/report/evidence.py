@@ -29,6 +29,7 @@ from committee.forests.forest import BaseForest
 from committee.parts.on_numbers import BaseOnNumbers
 from committee.studies.comparison import Comparison, MethodResult
 from committee.theory.decomposition import Decomposition
+from committee.voting.calibrated_classifier import CalibratedClassifier
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -113,7 +114,7 @@ class Evidence:
     def core(self) -> Any:
         """The estimator itself where the model is a shell that prepares columns for it."""
         model = self.model
-        while isinstance(model, Pipeline | BaseOnNumbers):
+        while isinstance(model, Pipeline | BaseOnNumbers | CalibratedClassifier):
             model = model[-1] if isinstance(model, Pipeline) else model.estimator_
         return model
 
@@ -124,9 +125,11 @@ class Evidence:
 
     def _for_core(self, X: Any) -> Any:
         model, rows = self.model, X
-        while isinstance(model, Pipeline | BaseOnNumbers):
+        while isinstance(model, Pipeline | BaseOnNumbers | CalibratedClassifier):
             if isinstance(model, Pipeline):
                 rows, model = model[:-1].transform(rows), model[-1]
+            elif isinstance(model, CalibratedClassifier):
+                model = model.estimator_
             else:
                 rows, model = model.as_numbers(rows), model.estimator_
         return rows

@@ -168,7 +168,7 @@ class Scheduler:
         return [Setting(variants.full), *ladder] if small and is_quick else ladder
 
     def _refine(self, name: str) -> None:
-        """Full settings in place of quick ones, if they fit in time on all folds and are no worse on the folds so far."""
+        """Full settings in place of quick ones, if they are forecast to fit and are no worse on the folds so far."""
         candidate = self.candidates[name]
         trial, full = candidate.trial, Setting(candidate.variants.full)
         if trial.failure or trial.setting == full or candidate.is_stuck:

@@ -130,7 +130,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             found[np.ix_(fold.test, columns)] = raw_probabilities(model, take_rows(task.X, fold.test))
             is_tested[fold.test] = True
         weight = np.ones(task.n_rows) if task.weight is None else task.weight
-        return calibrate(found[is_tested], task.target[is_tested], weight[is_tested])
+        return calibrate(found[is_tested], task.target[is_tested].astype(np.int64), weight[is_tested])
 
     def _folds(self, task: Task) -> list[Fold]:
         if isinstance(self.cv, Integral):
@@ -140,7 +140,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _fitted(self, task: Task, classes: NDArray[Any]) -> Any:
         model: Any = clone(self._unfitted())
-        labels = classes[task.target]
+        labels = classes[task.target.astype(np.int64)]
         if task.weight is None:
             return model.fit(task.X, labels)
         if not has_fit_parameter(model, "sample_weight"):
