@@ -180,7 +180,8 @@ def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
         raise RuntimeError(f"No method could be evaluated. {notes}")
     estimate = estimates(known)
     results = tuple(result._replace(estimate=estimate.get(result.name, np.nan)) for result in found)
-    return results, best(results, estimate)
+    affordable = {name: value for name, value in estimate.items() if schedule.can_be_refitted(name)}
+    return results, best(results, affordable or estimate)
 
 
 def _concluded(
@@ -322,6 +323,9 @@ class _LastFits:
         self.on_compared, self.on_all = schedule.final_seconds(winner)
         self.compared: Any = None  # the model of the rows compared
         self.note, self.n_rows = "", self.problem.truth.size
+        better = [name for name in schedule.ranking() if name != winner][:1] if schedule.ranking()[0] != winner else []
+        if better and not schedule.can_be_refitted(better[0]):
+            self.note = f"{better[0]} had a smaller loss, but there was no time left to fit it once more."
 
     def held_out_scores(self, groups: Any) -> tuple[dict[str, float], float]:
         """Every metric of the winner on the rows held out, and the standard error of the chosen one."""

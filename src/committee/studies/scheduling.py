@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from committee.studies.clock import Clock, Measured, OutOfTime, forecast
 from committee.studies.evaluation import (
     LONGEST_NOTE,
     NOT_TRIED,
+    MethodResult,
     Problem,
     Setting,
     Trial,
@@ -55,6 +56,9 @@ PROBES = (32, 8)
 """Before the first fold, a method is timed on the training rows divided by these."""
 
 FEWEST_PROBED = 100
+
+STOPPED = 2.0
+"""Times the time after which a fit was stopped that it is taken to need."""
 
 SAFETY = 1.25
 """Times the forecast of the last fits that is kept free for them."""
@@ -129,7 +133,8 @@ class Scheduler:
     def _first_look(self) -> None:
         end = self.clock.worked + FIRST_SHARE * self.clock.left
         for i, name in enumerate(self.candidates):
-            share = FAIR * max(end - self.clock.worked, 0.0) / (len(self.candidates) - i)
+            rest = max(end - self.clock.worked, 0.0)
+            share = min(FAIR * rest / (len(self.candidates) - i), rest)
             allowed = min(share, self.clock.left - self.reserve())
             if allowed <= 0.0:
                 self._fail(name, f"{NOT_TRIED}: the time was up")
@@ -152,10 +157,13 @@ class Scheduler:
             refits = self._refits(name, setting)
             if (needed > left or needed + refits > self.clock.left) and not is_last:
                 continue
-            if self._evaluate(name, setting, 0, left if is_last else 0.7 * left):
-                return
+            is_evaluated = self._evaluate(name, setting, 0, left if is_last else 0.7 * left)
             if self.candidates[name].trial.failure:
                 return
+            if is_evaluated and (is_last or self._refits(name, setting) <= self.clock.left):
+                return
+        if self.candidates[name].trial.evaluated:
+            return
         self._fail(name, f"{NOT_TRIED}: its part of the time, {allowed:.1f} s, is too short even for few rows")
 
     def _ladder(self, name: str) -> list[Setting]:
@@ -183,8 +191,9 @@ class Scheduler:
         self.candidates[name] = candidate._replace(
             trial=begun(name, full, self.problem), losses=np.full_like(candidate.losses, np.nan)
         )
+        end = self.clock.worked + part
         for k in before.trial.evaluated:
-            if not self._evaluate(name, full, k, self.clock.left - self.reserve()):
+            if not self._evaluate(name, full, k, end - self.clock.worked):
                 break
         after = self.candidates[name]
         shared = np.isfinite(after.losses) & np.isfinite(before.losses)
@@ -245,23 +254,24 @@ class Scheduler:
     def _probe(self, name: str, setting: Setting, allowed: float) -> None:
         """Time the estimator on few rows, then on more while that is short, unless it was timed or times itself."""
         key = (name, setting.is_quick)
-        if key in self.fits or getattr(setting.estimator, "time_budget", None) is not None:
+        has_own_budget = getattr(setting.estimator, "time_budget", None) is not None
+        if key in self.fits or has_own_budget or allowed <= 0.0:
             return
-        rows = self.problem.split.train_of(0)
-        end = self.clock.worked + allowed
+        n_train = self._train_size(0)
+        n, end = min(FEWEST_PROBED, n_train), self.clock.worked + allowed
         try:
             with self.clock.limit(allowed), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                self._fit(setting, min(FEWEST_PROBED, rows.size))  # loads or compiles what it needs
+                self._fit(setting, n)  # loads or compiles what it needs
                 for part in PROBES:
-                    n = max(rows.size // part, FEWEST_PROBED)
+                    n = max(n_train // part, FEWEST_PROBED)
                     if key in self.fits and self.forecast(name, setting, 0, n) > end - self.clock.worked:
                         return
                     start = self.clock.now()
                     self._fit(setting, n)
                     self.fits.setdefault(key, []).append(Measured(n, self.clock.now() - start))
-        except OutOfTime:  # more than these rows would take longer
-            self.fits.setdefault(key, []).append(Measured(rows.size // PROBES[-1], allowed))
+        except OutOfTime:  # it takes longer than this, nobody knows how much
+            self.fits.setdefault(key, []).append(Measured(n, STOPPED * allowed))
         except Exception:  # a class may be missing among few rows; the folds will tell
             return
 
@@ -287,6 +297,11 @@ class Scheduler:
         sizes = self.problem.split.rows.size, self.problem.truth.size
         per_size = [self.forecast(name, trial.setting, 0, n) for n in sizes]
         return (per_size[0] if self.problem.split.held_out.size else 0.0), per_size[1]
+
+    def can_be_refitted(self, name: str) -> bool:
+        """Whether the fit on all rows compared (all rows, if none are held out) fits in the time that is left."""
+        on_compared, on_all = self.final_seconds(name)
+        return not self.clock.is_limited or (on_compared or on_all) <= self.clock.left
 
     def _refits(self, name: str, setting: Setting) -> float:
         n_rows = self.problem.truth.size
@@ -362,10 +377,10 @@ def estimates(losses: Mapping[str, Floats]) -> dict[str, float]:
     return found
 
 
-def best(results: Sequence[Any], found: Mapping[str, float]) -> str:
+def best(results: Sequence[MethodResult], found: Mapping[str, float]) -> str:
     """The method of the smallest estimate; of equal ones that of the smaller second metric."""
 
-    def merit(result: Any) -> tuple[float, float]:
+    def merit(result: MethodResult) -> tuple[float, float]:
         names = list(result.scores)
         second = result.scores[names[1]] if len(names) > 1 else np.zeros(1)
         tie = float(np.nanmean(second)) if np.isfinite(second).any() else np.inf
