@@ -176,29 +176,40 @@ class Scheduler:
         return [Setting(variants.full), *ladder] if small and is_quick else ladder
 
     def _refine(self, name: str) -> None:
-        """Full settings in place of quick ones, if they are forecast to fit and are no worse on the folds so far."""
+        """All rows in place of some, then full settings in place of quick ones, while they fit and are no worse."""
+        while self._refine_once(name):
+            pass
+
+    def _refine_once(self, name: str) -> bool:
         candidate = self.candidates[name]
-        trial, full = candidate.trial, Setting(candidate.variants.full)
-        if trial.failure or trial.setting == full or candidate.is_stuck:
-            return
+        trial, wanted = candidate.trial, self._next_setting(name)
+        if trial.failure or trial.setting == wanted or candidate.is_stuck:
+            return False
         part = (self.clock.left - self.reserve()) / 2.0
         if self._train_size(0) > FEW_ROWS:
-            self._probe(name, full, part / 4.0)
-        needed = self.forecast(name, full, 0) * self.problem.split.n_folds + self._refits(name, full)
+            self._probe(name, wanted, part / 4.0)
+        needed = self.forecast(name, wanted, 0) * self.problem.split.n_folds + self._refits(name, wanted)
         if not needed <= part:  # nan: nothing is known of it, not even on few rows
-            return
-        before = candidate
+            return False
         self.candidates[name] = candidate._replace(
-            trial=begun(name, full, self.problem), losses=np.full_like(candidate.losses, np.nan)
+            trial=begun(name, wanted, self.problem), losses=np.full_like(candidate.losses, np.nan)
         )
         end = self.clock.worked + part
-        for k in before.trial.evaluated:
-            if not self._evaluate(name, full, k, end - self.clock.worked):
+        for k in trial.evaluated:
+            if not self._evaluate(name, wanted, k, end - self.clock.worked):
                 break
         after = self.candidates[name]
-        shared = np.isfinite(after.losses) & np.isfinite(before.losses)
-        if after.trial.failure or not shared.any() or after.losses[shared].mean() > before.losses[shared].mean():
-            self.candidates[name] = before._replace(is_stuck=True)
+        shared = np.isfinite(after.losses) & np.isfinite(candidate.losses)
+        is_worse = not shared.any() or after.losses[shared].mean() > candidate.losses[shared].mean()
+        if after.trial.failure or is_worse:
+            self.candidates[name] = candidate._replace(is_stuck=True)
+        return not (after.trial.failure or is_worse)
+
+    def _next_setting(self, name: str) -> Setting:
+        """What comes after the setting of a method: the same on all rows, then the full settings."""
+        candidate = self.candidates[name]
+        setting = candidate.trial.setting
+        return setting._replace(row_fraction=1.0) if setting.row_fraction < 1.0 else Setting(candidate.variants.full)
 
     def _halve(self) -> None:
         n_folds = self.problem.split.n_folds
