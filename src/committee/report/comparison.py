@@ -80,7 +80,7 @@ def _troubles(what: Comparison) -> list[str]:
 
 def _name(result: MethodResult) -> str:
     """The method with what its figures must be read with."""
-    words = [f"{result.n_evaluated} folds"] if result.status == "partial" else []
+    words = [count(result.n_evaluated, "fold")] if result.status == "partial" else []
     words += [result.setting] if result.setting else []
     return result.name + (f" ({', '.join(words)})" if words else "")
 
