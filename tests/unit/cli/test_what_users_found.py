@@ -97,7 +97,8 @@ def test_choices_are_told_as_choices():
 
 def test_inspect_prints_no_dictionaries(fitted: tuple[Path, Path, Result]):
     printed = run("inspect", fitted[1]).stdout
-    assert "n estimators" in printed  # of the forest inside, where its probabilities are calibrated
+    assert "parameters: " in printed
+    assert "RandomForestClassifier" in printed  # the forest, inside where its probabilities are calibrated
     assert "{" not in printed
 
 
