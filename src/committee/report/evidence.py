@@ -234,6 +234,8 @@ class Evidence:
         unseen = getattr(self.core, "oob_decision_function_", getattr(self.core, "oob_prediction_", None))
         if unseen is None:
             return None
+        if isinstance(self.model, CalibratedClassifier) and np.ndim(unseen) == 2:
+            unseen = self.model.calibration_.apply(np.asarray(unseen, np.float64))
         if self.is_training:
             return np.asarray(unseen) if len(unseen) == self.n_rows else None
         assert self.training_places is not None

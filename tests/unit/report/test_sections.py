@@ -634,3 +634,18 @@ def test_only_the_card_shows_yes_and_no_as_answers() -> None:
     for is_card in (False, True):
         section = Section("some", "Some", "", tables=(cells._replace(is_card=is_card),))
         assert ('<span class="badge">yes' in render(of_forest(), [section], "Title")) == is_card
+
+
+def test_a_calibrated_forest_is_evaluated_by_calibrated_out_of_bag_probabilities() -> None:
+    from committee.parts.calibration import Calibration
+    from committee.report.evidence import Evidence
+    from committee.voting.calibrated_classifier import CalibratedClassifier
+
+    glass = sample("glass")
+    calibration = Calibration(2.0, 0.05, 1.0, 0.9)
+    found = Evidence(CalibratedClassifier.from_fitted(forest(), calibration), glass.X, glass.y)
+    assert found.core is forest()
+    assert found.judged.source == "out of bag"
+    given = np.isfinite(forest().oob_decision_function_).all(axis=1)
+    expected = calibration.apply(forest().oob_decision_function_[given])
+    np.testing.assert_allclose(found.judged.shares, expected)
