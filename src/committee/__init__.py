@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from committee.trees.decision_stump import DecisionStump
     from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
     from committee.trees.export import export_graphviz, export_text
+    from committee.voting.calibrated_classifier import CalibratedClassifier
     from committee.voting.stacking import StackingClassifier, StackingRegressor
     from committee.voting.voting import VotingClassifier, VotingRegressor
 
@@ -92,6 +93,7 @@ _HOME = {
     "save_model": "committee.storage.model_file",
     "CommitteeRegressor": "committee.committees.committee",
     "CommitteeClassifier": "committee.committees.committee",
+    "CalibratedClassifier": "committee.voting.calibrated_classifier",
     "StackingRegressor": "committee.voting.stacking",
     "StackingClassifier": "committee.voting.stacking",
     "VotingRegressor": "committee.voting.voting",
@@ -180,6 +182,7 @@ __all__ = [
     "BaggingClassifier",
     "BaggingRegressor",
     "BestOfRestarts",
+    "CalibratedClassifier",
     "CommitteeClassifier",
     "CommitteeRegressor",
     "ConfidenceRatedAdaBoostClassifier",

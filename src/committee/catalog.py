@@ -52,6 +52,7 @@ COMMITTEE = (
     "Caruana, Niculescu-Mizil, Crew and Ksikes, Ensemble selection from libraries of models, 2004; "
     "Breiman, Stacked regressions, 1996"
 )
+CALIBRATION = "Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks, 2017"
 PREPARATION = "Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009"
 EXTRA_TREES = "Geurts, Ernst and Wehenkel, Extremely randomized trees, 2006"
 
@@ -77,6 +78,8 @@ CATALOG: tuple[Entry, ...] = (
           ("C-3", "C-4", "C-5", "C-6", "C-7", "B-6")),
     Entry("BestOfRestarts", ("restarts", "multi-start"), "committee.parts.restarts",
           "Dietterich, Ensemble methods in machine learning, 2000", ("B-7",)),
+    Entry("CalibratedClassifier", ("calibrated probabilities", "temperature scaling", "Platt scaling"),
+          "committee.voting.calibrated_classifier", CALIBRATION, ("B-4",)),
     Entry("CommitteeClassifier", ("committee", "ensemble selection", "stacked committee"),
           "committee.committees.committee", COMMITTEE, ("B-4", "B-5", "B-6", "B-8")),
     Entry("CommitteeRegressor", ("committee", "ensemble selection", "stacked committee"),

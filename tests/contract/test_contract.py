@@ -48,6 +48,7 @@ from committee import (
     BaggingClassifier,
     BaggingRegressor,
     BestOfRestarts,
+    CalibratedClassifier,
     CommitteeClassifier,
     CommitteeRegressor,
     ConfidenceRatedAdaBoostClassifier,
@@ -185,6 +186,8 @@ LINEAR: list[Any] = [
     StackingClassifier(stack_method="predict", passthrough=True, cv=3),
     StackingRegressor(),
     StackingRegressor(final_estimator="simplex", cv=3, n_jobs=2),
+    CalibratedClassifier(),
+    CalibratedClassifier(LinearSVC(scale=True), cv=3),
     OnNumbersClassifier(),
     OnNumbersClassifier(SVC()),
     OnNumbersRegressor(),
@@ -652,6 +655,8 @@ def _one_parameter(model: Any) -> tuple[str, list[Any], int]:
     """A parameter to search over, and a value that must lose, if there is one."""
     if "estimators" in model.get_params():
         return "n_jobs", [1, 2], -1
+    if isinstance(model, CalibratedClassifier):
+        return "cv", [2, 3], -1
     if isinstance(model, BaseOnNumbers):
         return "categorical_features", [None, "from_dtype"], -1
     if "min_samples_leaf" in model.get_params():

@@ -375,8 +375,9 @@ class BaseGradientBoosting(BaseEstimator):
 
     def _settle(self, n: int, judging: str) -> int:
         """What "auto" stands for: set the values that the fit takes, and return the rounds it may run."""
-        self.learning_rate_ = automatic_rate(n) if self.learning_rate == "auto" else float(self.learning_rate)
         chooses_rounds = bool(judging) and self.n_estimators == "auto"
+        rate = automatic_rate(n, len(self._heads_) if chooses_rounds and self._is_multinomial else 1)
+        self.learning_rate_ = rate if self.learning_rate == "auto" else float(self.learning_rate)
         for name, value in automatic(chooses_rounds)._asdict().items():
             given = getattr(self, name)
             setattr(self, f"{name}_", value if given == "auto" else given)

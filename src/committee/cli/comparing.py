@@ -34,10 +34,11 @@ from committee.cli.showing import (
 from committee.cli.tables import TableReading, read_training_table
 from committee.cli.wording import counted
 from committee.storage import UnstorableError
+from committee.studies.clock import Clock
 from committee.studies.compare_bias_variance import compare_bias_variance
 from committee.studies.comparison import Comparison, compare, pick
-from committee.studies.judging import metric_names
-from committee.studies.methods import family
+from committee.studies.judging import find_metric
+from committee.studies.methods import Variants, family_variants
 from committee.theory.decomposition import Decomposition
 
 COMMITTEE = "committee"
@@ -82,17 +83,20 @@ class Outcome(NamedTuple):
     facts: ModelFacts
 
 
-def all_methods(task: Any, n_rows: int, n_columns: int, budget: float | None = None) -> dict[str, Any]:
-    """The family and the committee made of it; all its fits together may take about half the budget."""
+def all_methods(task: Any, n_rows: int, n_columns: int, budget: float | None = None) -> dict[str, Variants]:
+    """The family and the committee made of it, whose fits together may take about half the budget."""
     from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
 
     together = CommitteeClassifier if task == "classification" else CommitteeRegressor
-    share = None if budget is None else max(3.0, budget / 20.0)
-    return {**family(task, n_rows, n_columns), COMMITTEE: together(time_budget=share)}
+    whole = Variants(together())
+    if budget is not None:
+        whole = Variants(together(time_budget=max(2.0, budget / 25.0)), together(time_budget=max(0.5, budget / 75.0)))
+    return {**family_variants(task, n_rows, n_columns), COMMITTEE: whole}
 
 
 def run(request: Request, out: Console) -> Outcome:
-    """Read the table, judge the methods, fit the winner."""
+    """Read the table, evaluate the methods, fit the winner."""
+    clock = Clock(request.budget)  # reading counts
     with out.status("reading the table, looking at its columns"):
         table = read_training_table(
             read_frame(request.source), request.target, task=request.task, weights=request.weights,
@@ -101,29 +105,17 @@ def run(request: Request, out: Console) -> Outcome:
         )  # fmt: skip
     out.print(_described(request, table), markup=False)
     print_warnings(out, table.warnings)
-    metric = _metric(request.metric, table)
+    metric = find_metric(request.metric, table.recipe.task)
     chosen = all_methods(table.recipe.task, table.X.height, table.X.width, request.budget)
     chosen = pick(chosen, request.methods or "all")
-    with LiveComparison(out, metric) as watch:
+    with LiveComparison(out, metric, n_methods=len(chosen)) as watch:
         found, model = compare(
             table.X, table.y, task=table.recipe.task, methods=chosen, metric=metric, cv=request.cv,
             held_out=request.held_out, budget=request.budget, weights=table.weights, groups=table.groups,
             times=table.times, seed=request.seed, n_jobs=request.n_jobs, progress=watch,
+            clock=clock,
         )  # fmt: skip
     return Outcome(table, found, model, _facts(table, found))
-
-
-def _metric(asked: str, table: TableReading) -> str:
-    n_classes = len(np.unique(table.y)) if table.recipe.task == "classification" else 0
-    names = metric_names(table.recipe.task, n_classes)
-    if asked == "auto":
-        return names[0]
-    plain = {name.replace(" ", "").replace("-", ""): name for name in names}
-    plain |= {short.removeprefix("1"): name for short, name in plain.items()}  # auc for 1 - auc: nobody wants it small
-    found = plain.get(asked.lower().replace(" ", "").replace("-", "").replace("_", ""))
-    if found is None:
-        raise ValueError(f"No metric {asked!r} for {table.recipe.task}; there are: {', '.join(names)}.")
-    return found
 
 
 def _described(request: Request, table: TableReading) -> str:
@@ -247,7 +239,9 @@ def results(outcome: Outcome, request: Request) -> dict[str, Any]:
         "metric": found.metric,
         "classes": found.classes,
         "winner": {
-            "method": found.winner, "held_out": found.held_out_scores, "held_out_rows": found.held_out.size,
+            "method": found.winner, "setting": found.result(found.winner).setting,
+            "beats_constant": found.result(found.winner).beats_constant, "model_note": found.model_note,
+            "held_out": found.held_out_scores, "held_out_rows": found.held_out.size,
             "held_out_stderr": found.held_out_error_se, "held_out_no_model": beside_no_model(outcome)[0],
             "nested": found.nested_error, "nested_stderr": found.nested_se,
         },
@@ -261,11 +255,14 @@ def results(outcome: Outcome, request: Request) -> dict[str, Any]:
 
 
 def _method_line(result: Any) -> dict[str, Any]:
-    mean, error = mean_and_stderr(result)
+    _, error = mean_and_stderr(result)
+    calibration = None if result.calibration is None else result.calibration._asdict()
     return {
         "name": result.name, "estimator": result.estimator, "parameters": result.parameters, "status": result.status,
-        "note": result.note, "error": mean, "stderr": error, "errors": result.errors, "scores": result.scores,
-        "fit_seconds": result.fit_seconds, "predict_seconds": result.predict_seconds,
+        "setting": result.setting, "note": result.note, "loss": result.mean, "stderr": error, "losses": result.errors,
+        "folds_evaluated": result.n_evaluated, "beats_constant": result.beats_constant, "calibration": calibration,
+        "error": result.mean, "errors": result.errors,  # the names that loss and losses had before
+        "scores": result.scores, "fit_seconds": result.fit_seconds, "predict_seconds": result.predict_seconds,
     }  # fmt: skip
 
 
@@ -292,7 +289,7 @@ def beside_no_model(outcome: Outcome) -> tuple[float, str]:
 
 
 def _time_words(found: Comparison) -> str:
-    words = f"{'compared' if is_choice(found) else 'judged and fitted'} in {seconds_text(found.seconds)}"
+    words = f"{'compared' if is_choice(found) else 'evaluated and fitted'} in {seconds_text(found.seconds)}"
     if found.compile_seconds < MENTIONED:
         return words
     return (

@@ -14,6 +14,7 @@ from committee.cli.models import KnownModel, inner_model
 from committee.cli.tables import apply_recipe
 from committee.explain.sampled_shap import sampled_shap
 from committee.parts.on_numbers import BaseOnNumbers
+from committee.voting.calibrated_classifier import uncalibrated
 
 Floats = NDArray[np.float64]
 
@@ -94,10 +95,11 @@ def _out_of_bag(known: KnownModel, table: pl.DataFrame, y: NDArray[Any], seed: i
     from committee.explain.forest_importances import forest_importances
     from committee.forests.estimators import BaseForestClassifier, BaseForestRegressor
 
-    if not isinstance(known.model, BaseForestClassifier | BaseForestRegressor):
+    forest = uncalibrated(known.model)
+    if not isinstance(forest, BaseForestClassifier | BaseForestRegressor):
         return None
     try:
-        found = forest_importances(known.model, table, y, kinds=["permutation"], random_state=seed).of("permutation")
+        found = forest_importances(forest, table, y, kinds=["permutation"], random_state=seed).of("permutation")
     except (ValueError, AttributeError):  # no rows out of bag, or weights that the file does not keep
         return None
     return _sorted(found.names, np.maximum(found.values, 0.0), "permutation out of bag")
@@ -136,7 +138,8 @@ def known_target(known: KnownModel, frame: pl.DataFrame) -> NDArray[Any]:
 def _by_splits(known: KnownModel) -> list[Importance]:
     from committee.explain.importances import tree_importances
 
-    core: Any = known.model.estimator_ if isinstance(known.model, BaseOnNumbers) else known.model
+    core = uncalibrated(known.model)
+    core = core.estimator_ if isinstance(core, BaseOnNumbers) else core
     try:
         found = tree_importances(core, "gain")
     except (TypeError, AttributeError) as error:

@@ -132,22 +132,24 @@ def talking(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What a table is and how methods are judged on it, for compare and fit."""
+    """What a table is and how methods are evaluated on it, for compare and fit."""
     for option in reversed((
         click.option("--target", "-t", required=True, metavar="COLUMN", help="The column to predict."),
         click.option("--task", type=click.Choice(["auto", "classification", "regression"]), default="auto",
                      show_default=True, help="What the target is; auto looks at its values."),
         click.option("--metric", default="auto", metavar="NAME",
-                     help="What chooses: error, 'log loss', 'balanced error', 'brier score', '1 - auc', rmse, mae, "
-                          "'1 - r2'."),
+                     help="What chooses: log_loss (default), accuracy, balanced_accuracy, brier, roc_auc, f1, "
+                          "f1_macro, average_precision, mcc; rmse (default), mae, r2."),
         click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Number of folds."),
         click.option("--held-out", type=Percentage(), default="0.2", show_default=True,
-                     help="Share of the rows kept apart for the winner's error."),
+                     help="Fraction of the rows kept apart for the winner's loss."),
         click.option("--budget", type=Duration(), default="5m", show_default=True,
-                     help="Time for comparing, such as 90s, 5m, 1h, none; what would pass it is left out."),
+                     help="Time for reading, comparing and the last fit, such as 90s, 5m, 1h, none; slow methods are "
+                          "evaluated on less."),
         click.option("--weights", default="", metavar="COLUMN", help="A column of weights of the rows."),
         click.option("--group", default="", metavar="COLUMN", help="Rows of one group stay together in a fold."),
-        click.option("--time-column", default="", metavar="COLUMN", help="Learn from the past, judge on the future."),
+        click.option("--time-column", default="", metavar="COLUMN",
+                     help="Learn from the past, evaluate on the future."),
         click.option("--drop", multiple=True, metavar="COLUMN", help="A column to leave out; may be repeated."),
         click.option("--keep", multiple=True, metavar="COLUMN", help="A column to keep that would be left out."),
         click.option("--drop-duplicates", is_flag=True, help="Leave out rows that are copies of others."),
@@ -184,10 +186,10 @@ def main() -> None:
 @reading_options
 @talking
 def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet: bool, **asked: Any) -> None:
-    """Compare the whole family on TABLE and keep the best.
+    """Compare all methods on TABLE and keep the best.
 
-    Every method is judged on the same folds. The winner's error comes from rows that were held out before anything was
-    chosen; then it is fitted on all rows. TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
+    Every method is evaluated on the same folds. The winner's loss comes from rows that were held out before anything
+    was chosen; then it is fitted on all rows. TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
     """
     with helpful_errors(quiet):
         from committee.cli.comparing import print_outcome, results, run, split_names, write_outputs
@@ -217,7 +219,7 @@ def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet:
 @reading_options
 @talking
 def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **asked: Any) -> None:
-    """Fit one method on TABLE, with an honest estimate of its error.
+    """Fit one method on TABLE, with an unbiased estimate of its loss.
 
     TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
     """

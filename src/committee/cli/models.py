@@ -13,6 +13,7 @@ from committee.cli.tables import TableRecipe
 from committee.parts.on_numbers import BaseOnNumbers
 from committee.parts.prediction_intervals import PredictionIntervals
 from committee.storage import inspect_model, load_model, save_model
+from committee.voting.calibrated_classifier import uncalibrated
 
 Floats = NDArray[np.float64]
 
@@ -101,6 +102,7 @@ def thinned(residuals: Floats) -> list[float]:
 
 def inner_model(model: Any, X: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
     """The estimator inside a wrapper, the rows as it sees them, and the names of its columns where they differ."""
+    model = uncalibrated(model)
     if isinstance(model, BaseOnNumbers):
         return model.estimator_, model.as_numbers(X), model.numbers_.names
     return model, X, None

@@ -22,6 +22,7 @@ from committee.cli.models import KnownModel, inner_model
 from committee.cli.tables import apply_recipe, find_column
 from committee.cli.wording import counted
 from committee.parts.prediction_intervals import PredictionIntervals, Residuals
+from committee.voting.calibrated_classifier import uncalibrated
 
 Floats = NDArray[np.float64]
 
@@ -109,7 +110,7 @@ def odd_cells(known: KnownModel, frame: pl.DataFrame) -> Counter[tuple[str, str]
 
 
 def _seen_categories(model: Any) -> dict[str, list[str]]:
-    columns = getattr(model, "columns_", None)
+    columns = getattr(uncalibrated(model), "columns_", None)
     if columns is None:
         return {}
     places = [f for f in range(columns.n_features) if columns.categories[f] is not None]

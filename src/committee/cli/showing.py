@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -40,29 +41,46 @@ def seconds_text(seconds: float) -> str:
 
 
 def loss_text(metric: str, value: float, digits: int = 4) -> str:
-    """Errors as percentages, other losses with so many digits.
+    """Errors as percentages, other losses with so many digits; small errors keep two digits of their own.
 
-    >>> loss_text("error", 0.1234), loss_text("rmse", 1234.567), loss_text("rmse", 1234.567, 2)
-    ('12.3 %', '1235', '1200')
+    >>> loss_text("error", 0.1234), loss_text("error", 0.000412), loss_text("error", 0.0)
+    ('12.3 %', '0.041 %', '0 %')
+    >>> loss_text("rmse", 1234.567), loss_text("rmse", 1234.567, 2)
+    ('1235', '1200')
     """
     if not np.isfinite(value):
         return "-"
     if metric in ("error", "balanced error"):
-        return f"{100 * value:.1f} %"
+        return f"{percent_digits(value)} %"
     shown = f"{value:.{digits}g}"
     return f"{float(shown):g}" if "e" in shown else shown
+
+
+def percent_digits(value: float) -> str:
+    """A fraction in percent: one decimal, and two digits that are not 0 where it is below 1 %."""
+    percent = 100.0 * value
+    if percent == 0.0 or abs(percent) >= 0.995:
+        return f"{percent:.1f}" if percent else "0"
+    return f"{percent:.{1 - int(np.floor(np.log10(abs(percent))))}f}"
 
 
 # --- the live view ----------------------------------------------------------------------------------------------------
 
 
 class LiveComparison:
-    """A table that fills while methods are judged; in a pipe or a log, one line for each method instead."""
+    """A table that fills while methods are evaluated; in a pipe or a log, a line for each method instead."""
 
-    def __init__(self, out: Console, metric: str) -> None:
-        self.out, self.metric = out, metric
+    def __init__(self, out: Console, metric: str, n_methods: int = 0) -> None:
+        self.out, self.metric, self.n_methods = out, metric, n_methods
         self.steps: dict[str, Step] = {}
-        self.live = Live(self._view(), console=out, refresh_per_second=4, transient=True) if out.is_terminal else None
+        self.last: Step | None = None
+        self.since = time.monotonic()
+        self.told = set[str]()
+        self.live = (
+            Live(get_renderable=self._view, console=out, refresh_per_second=4, transient=True)
+            if out.is_terminal
+            else None
+        )
 
     def __enter__(self) -> LiveComparison:
         if self.live is not None:
@@ -75,63 +93,110 @@ class LiveComparison:
 
     def __call__(self, step: Step) -> None:
         """One step further."""
-        if step.state == "refitting":
-            self._say(f"fitting {step.method} on all rows")
-            return
-        self.steps[step.method] = step
-        if self.live is not None:
-            self.live.update(self._view())
-        elif step.state in ("done", "failed", "out of time"):
-            # The error of some folds is not put beside that of all.
-            error = f" {self.metric} {loss_text(self.metric, step.error)}" if step.state == "done" else ""
-            note = f" ({step.note})" if step.state != "done" and step.note else ""
-            self._say(f"{step.number}/{step.n_methods} {step.method}: {step.state}{error}{note}")
+        if self.last is None or (step.method, step.state) != (self.last.method, self.last.state):
+            self.since = time.monotonic()
+        self.last = step
+        if step.state != "refitting":
+            self.steps[step.method] = step
+        if self.live is None:
+            line = self._line(step)
+            if line:
+                self.out.print(line, markup=False)
 
-    def _say(self, line: str) -> None:
-        self.out.print(line, markup=False)
+    def _line(self, step: Step) -> str:
+        """What a log is told of this step, if anything: no line twice."""
+        key, line = f"{step.method} {step.state}", ""
+        note = f" ({step.note})" if step.note else ""
+        loss = f"{self.metric} {loss_text(self.metric, step.error)}"
+        head = f"{step.number}/{step.n_methods} {step.method}"
+        if step.state == "refitting":
+            key, line = f"{key} {step.note.partition(',')[0]}", _refit_words(step)
+        elif step.state in ("failed", "out of time"):
+            line = f"{head}: {step.state}{note}"
+        elif step.state == "judged":
+            key = f"{key} {step.fold}"
+            if step.fold == 1 or step.n_methods == 1:
+                line = f"{head}: fold {step.fold} of {step.n_folds}, {loss}{note}, {seconds_text(step.seconds)}"
+        elif step.state in ("done", "partial"):
+            line = f"{head}: {step.state} {loss}{note}" if step.state == "done" else ""
+        if key in self.told:
+            return ""
+        self.told.add(key)
+        return line
 
     def _view(self) -> Group:
         table = Table(box=None, pad_edge=False)
-        for title in ("method", "fold", self.metric, "since the start", ""):
+        for title in ("method", "folds", self.metric, "since the start", ""):
             table.add_column(title, justify="left" if title in ("method", "") else "right", no_wrap=True)
         for step in self.steps.values():
-            state = {"judged": "running", "starting": "starting"}.get(step.state, step.state)
-            is_whole = step.state not in ("failed", "out of time")
+            state = {"judged": step.note, "starting": "running", "done": step.note, "partial": step.note}
+            is_known = step.state not in ("failed", "out of time")
             table.add_row(
-                step.method, f"{step.fold}/{step.n_folds}", loss_text(self.metric, step.error) if is_whole else "-",
-                seconds_text(step.seconds), state,
+                step.method, f"{step.fold}/{step.n_folds}", loss_text(self.metric, step.error) if is_known else "-",
+                seconds_text(step.seconds), state.get(step.state, step.state),
             )  # fmt: skip
-        left = next((step.n_methods - step.number for step in reversed(self.steps.values())), 0)
-        return Group(table, Text(f"{counted(left, 'method')} to come" if left else ""))
+        return Group(table, Text(self._now()))
+
+    def _now(self) -> str:
+        """What is going on, for how long."""
+        if self.last is None:
+            return ""
+        elapsed = seconds_text(time.monotonic() - self.since)
+        if self.last.state == "refitting":
+            return f"{_refit_words(self.last)}: {elapsed} so far"
+        to_come = max((self.n_methods or self.last.n_methods) - len(self.steps), 0)
+        return f"{counted(to_come, 'method')} to come" if to_come else "refining the best methods"
+
+
+def _refit_words(step: Step) -> str:
+    about = f" (about {seconds_text(step.forecast)})" if step.forecast >= 1.0 and "round" not in step.note else ""
+    return f"fitting {step.method} {step.note or 'on all rows'}{about}"
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
 def mean_and_stderr(result: MethodResult) -> tuple[float, float]:
-    """Of the chosen loss over the folds, with the standard error of `studies/folds.py`."""
-    if not np.all(np.isfinite(result.errors)):
-        return np.nan, np.nan
-    return float(result.errors.mean()), float(stderr(result.errors[np.newaxis, :]))
+    """Of the chosen loss over the folds, with the standard error of `studies/folds.py`; nan where it has one fold."""
+    known = result.errors[np.isfinite(result.errors)]
+    return result.mean, float(stderr(known[np.newaxis, :])) if known.size > 1 else np.nan
 
 
 def results_table(found: Comparison) -> Table:
-    """The methods that were judged, from best to worst."""
-    second = next(name for name in next(iter(found.results)).scores if name != found.metric)
+    """The methods that were evaluated, from best to worst; "~" marks losses estimated from some of the folds."""
+    others = [name for name in next(iter(found.results)).scores if name != found.metric][:2]
     table = Table(box=None, pad_edge=False)
-    for title in ("method", found.metric, "± se", second, "fit", "predict", ""):
+    for title in ("method", found.metric, "± se", *others, "fit", "predict", ""):
         table.add_column(title, justify="left" if title in ("method", "") else "right", no_wrap=True)
     for result in found.ranking():
         mean, error = mean_and_stderr(result)
         table.add_row(
-            result.name, loss_text(found.metric, mean), loss_text(found.metric, error, 2),
-            loss_text(second, float(np.mean(result.scores[second]))),
-            seconds_text(float(np.median(result.fit_seconds))),
-            seconds_text(float(np.median(result.predict_seconds))),
-            "chosen" if result.name == found.winner and is_choice(found) else "",
+            result.name, ("~" if result.status == "partial" else "") + loss_text(found.metric, mean),
+            loss_text(found.metric, error, 2), *(loss_text(name, _mean_score(result, name)) for name in others),
+            seconds_text(float(np.nanmedian(result.fit_seconds))),
+            seconds_text(float(np.nanmedian(result.predict_seconds))), remarks(found, result),
             style="bold" if result.name == found.winner else None,
         )  # fmt: skip
     return table
+
+
+def _mean_score(result: MethodResult, metric: str) -> float:
+    known = result.scores[metric][np.isfinite(result.scores[metric])]
+    return float(known.mean()) if known.size else np.nan
+
+
+def remarks(found: Comparison, result: MethodResult) -> str:
+    """What must be known of a figure: how it was obtained, and whether it is worth anything."""
+    words = ["chosen"] if result.name == found.winner and is_choice(found) else []
+    if result.beats_constant is False and result.name != "constant":
+        words.append("no better than the constant")
+    if result.status == "partial":
+        words.append(f"{result.n_evaluated} of {counted(result.errors.size, 'fold')}")
+    if result.setting:
+        words.append(result.setting)
+    if result.calibration is not None:
+        words.append("calibrated")
+    return ", ".join(words)
 
 
 def is_choice(found: Comparison) -> bool:
@@ -140,48 +205,78 @@ def is_choice(found: Comparison) -> bool:
 
 
 def method_notes(found: Comparison) -> list[str]:
-    """What methods that were judged have to say of themselves."""
-    return [f"{each.name}: {each.note}" for each in found.results if each.status == "done" and each.note]
+    """What methods that were evaluated have to say of themselves."""
+    notes = [f"{each.name}: {each.note}" for each in found.ranking() if each.note]
+    if any(each.status == "partial" for each in found.results):
+        notes.append(
+            "~ estimated: for lack of time these have some of the folds only, and are compared with the best method on "
+            "them. A longer --budget evaluates all."
+        )
+    return notes
 
 
 def left_out(found: Comparison) -> list[str]:
-    """A line for each method that was not judged, with the reason."""
-    lines = [f"{each.name}: {each.status}, {each.note}" for each in found.results if each.status != "done"]
+    """A line for each method that was not evaluated, with the reason."""
+    lines = [f"{e.name}: {e.status}, {e.note}" for e in found.results if e.status in ("failed", "out of time")]
     is_short = any(each.status == "out of time" for each in found.results)
-    return [*lines, "A longer --budget judges those that were out of time."] if is_short else lines
+    return [*lines, "A longer --budget evaluates those that were out of time."] if is_short else lines
 
 
 def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better") -> str:
-    """The winner, and its error on rows that did not choose it.
+    """The winner, and its loss on rows that did not choose it.
 
-    `no_model` is the loss of one answer to all of those rows, `standing` how the winner stands beside that.
+    `no_model` is the loss of one prediction for all of those rows, `standing` how the winner compares with it.
     """
-    metric = found.metric
-    n_folds, mean = found.plan["n_folds"], mean_and_stderr(found.result(found.winner))
-    words = f"{found.winner} has the smallest {metric} over {n_folds} folds{_ties(found)}."
-    if not is_choice(found):
+    metric, winner = found.metric, found.result(found.winner)
+    mean = mean_and_stderr(winner)
+    n_folds = counted(winner.n_evaluated, "fold")
+    words = _warning(found, winner)
+    if is_choice(found):
+        words += f"{found.winner} has the smallest {metric} over {n_folds}{_ties(found)}."
+    else:
         shown = f"{loss_text(metric, mean[0])} (± {loss_text(metric, mean[1], 2)})"
-        words = f"{found.winner} has the {metric} {shown} over {n_folds} folds."
+        words += f"{found.winner} has the {metric} {shown} over {n_folds}."
     if found.held_out_scores:
         error, se = found.held_out_scores[metric], found.held_out_error_se
-        what = "chose" if is_choice(found) else "taught it"
-        words += (
-            f" On {counted(found.held_out.size, 'row')} that {what} nothing its {metric} is "
-            f"{loss_text(metric, error)} (± {loss_text(metric, se, 2)})"
-        )
-        words += _against_nothing(found, no_model, standing) + _few_rows(found)
+        what = "rows that chose nothing" if is_choice(found) else "rows that it was not fitted on"
+        n_rows = counted(found.held_out.size, "held-out row")
+        words += f" On {n_rows} ({what}) its {metric} is {loss_text(metric, error)} (± {loss_text(metric, se, 2)})"
+        words += _against_nothing(found, no_model, standing) + _also(found) + _few_rows(found)
     if np.isfinite(found.nested_error) and is_choice(found):
         words += (
             f" Choosing again without each fold gives {loss_text(metric, found.nested_error)} "
             f"(± {loss_text(metric, found.nested_se, 2)})."
         )
-    return words
+    return words + _how(found, winner)
+
+
+def _warning(found: Comparison, winner: MethodResult) -> str:
+    """Said first: a winner that is worth nothing."""
+    if winner.name == "constant":
+        return "No method is better than the constant. " if is_choice(found) else ""
+    if winner.beats_constant is False:
+        return f"{winner.name} is no better than the constant: these columns do not predict the target. "
+    return ""
+
+
+def _also(found: Comparison) -> str:
+    """The share of wrong predictions, where probabilities were compared."""
+    if found.task != "classification" or found.metric == "error" or "error" not in found.held_out_scores:
+        return ""
+    return f" {loss_text('error', found.held_out_scores['error'])} of these rows are misclassified."
+
+
+def _how(found: Comparison, winner: MethodResult) -> str:
+    words = f" It was evaluated and fitted with {winner.setting}, for lack of time." if winner.setting else ""
+    if winner.calibration is not None:
+        words += " Its probabilities are calibrated."
+    return words + (f" {found.model_note}" if found.model_note else "")
 
 
 def _ties(found: Comparison) -> str:
-    """Who errs exactly as much as the winner, if anybody does."""
+    """Which methods have exactly the loss of the winner, if any."""
     winner = found.result(found.winner)
-    same = [r.name for r in found.ranking() if r.name != winner.name and r.errors.mean() == winner.errors.mean()]
+    same = [r.name for r in found.ranking() if r.name != winner.name and r.mean == winner.mean]
     if not same:
         return ""
     return f", and so {'has' if len(same) == 1 else 'have'} {listed(same, MOST_TIES)}"
@@ -190,14 +285,16 @@ def _ties(found: Comparison) -> str:
 def _few_rows(found: Comparison) -> str:
     if found.held_out.size >= FEW_ROWS:
         return ""
-    return f" {counted(found.held_out.size, 'row')} {'is' if found.held_out.size == 1 else 'are'} very few to judge by."
+    return (
+        f" {counted(found.held_out.size, 'row')} {'is' if found.held_out.size == 1 else 'are'} very few to evaluate on."
+    )
 
 
 def _against_nothing(found: Comparison, no_model: float, standing: str) -> str:
     if found.winner == "constant" or not np.isfinite(no_model):
         return "."
     doubt = {"not clear": ": it is not clearly better", "no better": ": it is no better"}.get(standing, "")
-    return f"; there, no model at all has {loss_text(found.metric, no_model)}{doubt}."
+    return f"; the constant has {loss_text(found.metric, no_model)}{doubt}."
 
 
 def as_json(value: Any) -> Any:

@@ -378,6 +378,13 @@ ON_NUMBERS = RESTARTS._replace(
     fast=Property("partly", "as the estimator inside"),
     measured=None,
 )
+CALIBRATED = ON_NUMBERS._replace(
+    interpretable=Property("partly", "as much as the classifier inside; two numbers change its probabilities"),
+    critique=Property("yes", "probabilities fitted to rows that the classifier had not seen"),
+    consistent=Property("partly", "as the classifier inside"),
+    parameter_free=Property("partly", "as the classifier inside; the calibration chooses itself"),
+    fast=Property("partly", "the fit of the classifier, once more for every fold"),
+)
 
 CARDS: dict[str, Card] = {
     "AdaBoostClassifier": ADABOOST,
@@ -390,6 +397,7 @@ CARDS: dict[str, Card] = {
     "BaggingClassifier": BAGGING,
     "BaggingRegressor": BAGGING,
     "BestOfRestarts": RESTARTS,
+    "CalibratedClassifier": CALIBRATED,
     "CommitteeClassifier": COMMITTEE,
     "CommitteeRegressor": COMMITTEE,
     "ConfidenceRatedAdaBoostClassifier": CONFIDENCE_RATED,

@@ -13,10 +13,10 @@ from sklearn.utils._param_validation import StrOptions
 from committee.base.rng import RandomState
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.data.prediction_only import kept_from_fit
-from committee.forests.calibration import calibrate
 from committee.forests.forest import BaseForest, MaxFeatures, Rows, keep_parameters
 from committee.forests.quantiles import Calibrated, LeafSamples, RankTally, forest_quantiles
 from committee.parts.answer_scores import score_answers
+from committee.parts.calibration import calibrate
 from committee.parts.class_weights import balanced_weights, class_weights, reweighed
 from committee.parts.prediction_intervals import PredictionIntervals, Residuals, read_quantiles
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor

@@ -20,7 +20,7 @@ def comparison(found: Evidence) -> Section | LeftOut:
     what = found.comparison
     if what is None:
         return LeftOut(TITLE, "the page is about one model; committee compare sets the whole family side by side")
-    done = what.ranking()  # the mean of some folds does not belong beside means of all
+    done = what.ranking()
     drawn = _within_sight(done)
     value, error = np.array([_mean(r) for r in drawn]), np.array([_error(r) for r in drawn])
     lead = _lead(what, len(done))
@@ -50,28 +50,44 @@ def _lead(what: Comparison, n_fitted: int) -> str:
         folds = f"the same {what.n_folds} stretches of time, each after all that was learned from"
     why = "" if n_fitted == 1 else ", so their differences are those of the methods and not of the rows"
     n_more = len(what.results) - n_fitted
-    more = f" {count(n_more, 'other')} could not be judged to the end." if n_more else ""
+    more = f" {count(n_more, 'other')} could not be evaluated." if n_more else ""
+    n_partial = sum(r.status == "partial" for r in what.results)
+    if n_partial:
+        more += (
+            f" For lack of time {count(n_partial, 'method')} had some of the folds only: marked with ~, and estimated "
+            "by the differences from the best method on these folds."
+        )
     return (
-        f"{count(n_fitted, 'method')} {were} fitted and judged on {folds}{why}.{more} Dots are means over folds, bars "
-        "one standard error."
+        f"{count(n_fitted, 'method')} {were} fitted and evaluated on {folds}{why}.{more} Dots are means over folds, "
+        "bars one standard error."
     )
 
 
 def _troubles(what: Comparison) -> list[str]:
     """Under the table, for a phone has no room for it beside the numbers."""
-    return [
-        f"{r.name}{'' if r.status == 'done' else f', {r.status}'}: "
-        f"{clip(r.note.rstrip('.'), 200) or 'no reason is known'}.{_some_folds(what, r)}"
+    lost = [
+        f"{r.name}{f', {r.status}' if r.status in ('failed', 'out of time') else ''}: "
+        f"{clip(r.note.rstrip('.'), 200) or 'no reason is known'}."
         for r in what.results
-        if r.status != "done" or r.note
+        if r.status in ("failed", "out of time") or r.note
     ]
+    useless = [r.name for r in what.results if r.beats_constant is False and r.name != "constant"]
+    if useless:
+        are = "is" if len(useless) == 1 else "are"
+        lost.append(f"{listing(useless)} {are} no better than the constant, by a paired test over the rows.")
+    return lost
 
 
-def _some_folds(what: Comparison, result: MethodResult) -> str:
-    n = int(np.isfinite(result.errors).sum())
-    if result.status == "done" or n == 0:
-        return ""
-    return f" Its {what.metric} on {n} of {count(what.n_folds, 'fold')} is {shown(what.metric, _mean(result))}."
+def _name(result: MethodResult) -> str:
+    """The method with what its figures must be read with."""
+    words = [count(result.n_evaluated, "fold")] if result.status == "partial" else []
+    words += [result.setting] if result.setting else []
+    return result.name + (f" ({', '.join(words)})" if words else "")
+
+
+def _estimated(result: MethodResult) -> str:
+    """A mark before figures that are estimated from some of the folds."""
+    return "~" if result.status == "partial" else ""
 
 
 def _within_sight(done: list[MethodResult]) -> list[MethodResult]:
@@ -86,7 +102,7 @@ def _within_sight(done: list[MethodResult]) -> list[MethodResult]:
 
 
 def _mean(result: MethodResult) -> float:
-    return float(np.nanmean(result.errors)) if np.isfinite(result.errors).any() else np.nan
+    return result.mean
 
 
 def _error(result: MethodResult) -> float:
@@ -107,7 +123,7 @@ def _results(what: Comparison, done: list[MethodResult]) -> Table:
         lead, lead_error = (np.nan, np.nan) if winner is None else paired_difference(result, winner)
         own = "—" if result.name == what.winner else shown_with_error(what.metric, lead, lead_error)
         rows.append((
-            result.name, shown_with_error(what.metric, _mean(result), _error(result)), own,
+            _name(result), _estimated(result) + shown_with_error(what.metric, result.mean, _error(result)), own,
             *(_mean_score(result, m) for m in metrics),
         ))  # fmt: skip
     header = f"method|#{what.metric} ± standard error|#above the winner, fold by fold"
@@ -121,11 +137,12 @@ def _mean_score(result: MethodResult, metric: str) -> str:
 
 
 def _times(what: Comparison) -> Table:
-    judged = [*what.ranking(), *(r for r in what.results if r.status != "done")]
+    lost = ("failed", "out of time")
+    judged = [*what.ranking(), *(r for r in what.results if r.status in lost)]
     rows = [
         (
-            r.name + (" (chosen)" if r.name == what.winner else "" if r.status == "done" else f" ({r.status})"),
-            shown(what.metric, _mean(r)) if r.status == "done" else "—",
+            r.name + (" (chosen)" if r.name == what.winner else f" ({r.status})" if r.status in lost else ""),
+            "—" if r.status in lost else _estimated(r) + shown(what.metric, r.mean),
             seconds(_middle(r.fit_seconds)), seconds(_middle(r.predict_seconds)),
         )
         for r in judged

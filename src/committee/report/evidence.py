@@ -30,6 +30,7 @@ from committee.forests.forest import BaseForest
 from committee.parts.on_numbers import BaseOnNumbers
 from committee.studies.comparison import Comparison, MethodResult
 from committee.theory.decomposition import Decomposition
+from committee.voting.calibrated_classifier import CalibratedClassifier
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -121,7 +122,7 @@ class Evidence:
     def core(self) -> Any:
         """The estimator itself where the model is a shell that prepares columns for it."""
         model = self.model
-        while isinstance(model, Pipeline | BaseOnNumbers):
+        while isinstance(model, Pipeline | BaseOnNumbers | CalibratedClassifier):
             model = model[-1] if isinstance(model, Pipeline) else model.estimator_
         return model
 
@@ -132,9 +133,11 @@ class Evidence:
 
     def _for_core(self, X: Any) -> Any:
         model, rows = self.model, X
-        while isinstance(model, Pipeline | BaseOnNumbers):
+        while isinstance(model, Pipeline | BaseOnNumbers | CalibratedClassifier):
             if isinstance(model, Pipeline):
                 rows, model = model[:-1].transform(rows), model[-1]
+            elif isinstance(model, CalibratedClassifier):
+                model = model.estimator_
             else:
                 rows, model = model.as_numbers(rows), model.estimator_
         return rows
@@ -274,6 +277,8 @@ class Evidence:
         unseen = getattr(self.core, "oob_decision_function_", getattr(self.core, "oob_prediction_", None))
         if unseen is None:
             return None
+        if isinstance(self.model, CalibratedClassifier) and np.ndim(unseen) == 2:
+            unseen = self.model.calibration_.apply(np.asarray(unseen, np.float64))
         if self.is_training:
             return np.asarray(unseen) if len(unseen) == self.n_rows else None
         assert self.training_places is not None

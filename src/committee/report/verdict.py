@@ -24,7 +24,7 @@ ERROR_LIKE = ("error", "balanced error")
 
 
 def shown(metric: str, value: float) -> str:
-    """A loss as people write it."""
+    """A loss as people write it; percentages below 1 % keep two digits, so that good methods can be told apart."""
     return percent(value) if metric in ERROR_LIKE else number(value)
 
 
@@ -66,11 +66,20 @@ def _of_comparison(found: Evidence, comparison: Comparison) -> Section:
         ),
         Tile(_with_error(comparison.metric, nested.value, nested.error), _nested_words(comparison, name)),
         _baseline(comparison.metric, name, first.blind),
+        *_misclassified(comparison),
     ]
     notes = [*_lead(comparison), *_doubts(found, comparison)]
     words = [_headline(found, comparison, held_out, nested), *_leak_words(found), bias_words(found.judged)]
     sentence = " ".join(filter(None, words))
     return Section("verdict", "Verdict", sentence, tuple(t for t in tiles if "—" not in t.value), notes=tuple(notes))
+
+
+def _misclassified(comparison: Comparison) -> list[Tile]:
+    """The error beside the log-loss, which few people read."""
+    error = comparison.held_out_scores.get("error", np.nan)
+    if comparison.metric == "error" or np.isnan(error):
+        return []
+    return [Tile(shown("error", error), f"of the {count(comparison.held_out.size, 'row')} held out are misclassified")]
 
 
 def _nested_words(comparison: Comparison, name: str) -> str:
@@ -253,21 +262,41 @@ def _lead(comparison: Comparison) -> list[str]:
 
 def _doubts(found: Evidence, comparison: Comparison) -> list[str]:
     notes = list[str]()
-    failed = [r.name for r in comparison.results if r.status != "done"]
+    failed = [r.name for r in comparison.results if r.status in ("failed", "out of time")]
     if failed:
         is_short = any(r.status == "out of time" for r in comparison.results)
-        advice = " More time (--budget) would judge them." if is_short else ""
-        notes.append(f"Not judged to the end: {', '.join(failed)}. The winner is the best of the others.{advice}")
+        advice = " More time (--budget) would evaluate them." if is_short else ""
+        notes.append(f"Not evaluated: {', '.join(failed)}. The winner is the best of the others.{advice}")
+    notes += _of_winner(comparison)
     if 0 < comparison.held_out.size < 200:
         notes.append(
             f"{count(comparison.held_out.size, 'row')} held out are few: read the error with its standard error, "
             "and look at the figure over the folds beside it."
         )
     if comparison.held_out.size:
-        notes.append(f"The model beside this page was fitted once more, on all {count(found.n_rows, 'row')}.")
+        if not comparison.model_note:
+            notes.append(f"The model beside this page was fitted once more, on all {count(found.n_rows, 'row')}.")
     else:
         notes.append("No rows were held out: the figure over the folds is the only one that did not choose the winner.")
     return notes
+
+
+def _of_winner(comparison: Comparison) -> list[str]:
+    """How the winner was evaluated and fitted, where that was not in full."""
+    winner = comparison.result(comparison.winner)
+    notes = list[str]()
+    if winner.beats_constant is False and winner.name != "constant":
+        notes.append("By a paired test over the rows, the winner is not better than the constant.")
+    if winner.status == "partial":
+        notes.append(f"For lack of time it was evaluated on {winner.n_evaluated} of {comparison.n_folds} folds.")
+    if winner.setting:
+        notes.append(f"For lack of time it was evaluated and fitted with {winner.setting}.")
+    if winner.calibration is not None:
+        notes.append(
+            "Its probabilities are calibrated: two parameters, fitted to its out-of-fold probabilities, lower their "
+            "log-loss. Predicted classes stay the same."
+        )
+    return [*notes, *([comparison.model_note] if comparison.model_note else [])]
 
 
 # --- of a single model -----------------------------------------------------------------------------------------------

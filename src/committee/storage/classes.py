@@ -41,8 +41,9 @@ PLAIN = (
 """Classes that are neither tuple, dataclass nor estimator; their state is what `__getstate__` gives, or `vars`."""
 
 RENAMED: dict[str, str] = {
-    f"committee.{home}.Residuals": "committee.parts.prediction_intervals.Residuals"
-    for home in ("forests.intervals", "parts.oob_intervals")
+    "committee.forests.calibration.Calibration": "committee.parts.calibration.Calibration",
+    "committee.forests.intervals.Residuals": "committee.parts.prediction_intervals.Residuals",
+    "committee.parts.oob_intervals.Residuals": "committee.parts.prediction_intervals.Residuals",
 }
 """Old name -> new name of classes, so that older files stay readable."""
 

@@ -1,6 +1,6 @@
-"""Work within a budget of time: what a fit will take, told from fits on fewer rows, and a bell that ends it.
+"""Work within a budget of time: a clock, forecasts of fits from measured ones, and a timer that ends a fit.
 
-The compilation of kernels, which happens once in a life, counts for nothing.
+The compilation of kernels, which happens once, is not counted.
 """
 
 from __future__ import annotations
@@ -8,19 +8,13 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from committee.base.jit import COMPILING
-
-FEW_ROWS = 2000
-"""A fit on fewer rows is not worth a prediction."""
-
-COMPILE_ROWS = 100
-"""Rows of a first fit, which loads or compiles the kernels and tells nothing."""
 
 STEEPEST = 2.0
 """Largest power of the number of rows that a fit is taken to cost."""
@@ -74,22 +68,63 @@ def stop_after(seconds: float) -> Generator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def foreseen_seconds(fit: Callable[[int], object], n_rows: int) -> float:
-    """Seconds that `fit(n_rows)` will take, from fits on a 32nd and an eighth of the rows; 0 for few rows.
+class Clock:
+    """When work began, and how long it may take; None for no limit.
 
-    The first fit, on fewer still, is not timed: it compiles what is not compiled yet.
-
-    t(n) = t(n / 8) 8^p,    p = log_4 (t(n / 8) / t(n / 32)), kept within 1 .. 2
+    A test may give its own `now` (seconds of work so far) and `limit` (a block that ends by `OutOfTime`).
     """
-    fit(COMPILE_ROWS)
-    if n_rows < FEW_ROWS:
-        return 0.0
-    small, large = (_seconds(lambda part=part: fit(n_rows // part)) for part in (32, 8))
-    power = 1.0 if large < SHORTEST else float(np.clip(np.log(large / small) / np.log(4.0), 1.0, STEEPEST))
-    return large * 8.0**power
+
+    def __init__(
+        self,
+        budget: float | None = None,
+        now: Callable[[], float] = work_seconds,
+        limit: Callable[[float], AbstractContextManager[None]] = stop_after,
+    ) -> None:
+        self.now, self.limit = now, limit
+        self.budget = float("inf") if budget is None else float(budget)
+        self.start, self.start_on_the_wall = now(), time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Since the start, by a clock on the wall."""
+        return time.perf_counter() - self.start_on_the_wall
+
+    @property
+    def worked(self) -> float:
+        """Since the start, without the compilation of kernels."""
+        return self.now() - self.start
+
+    @property
+    def left(self) -> float:
+        return self.budget - self.worked
+
+    @property
+    def is_limited(self) -> bool:
+        return bool(np.isfinite(self.budget))
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    start = work_seconds()
-    work()
-    return max(work_seconds() - start, 1e-6)
+class Measured(NamedTuple):
+    """A fit of so many rows took so long."""
+
+    n_rows: int
+    seconds: float
+
+
+def forecast(fits: Sequence[Measured], n_rows: int) -> float:
+    """Seconds that a fit on `n_rows` will take, from fits of the same estimator; nan where there are none.
+
+    t(n) = t(m) (n / m)^p from the fit of the most rows m; p from it and the next smaller one, kept within 1 .. 2.
+
+    >>> forecast([Measured(1000, 0.1), Measured(4000, 0.8)], 8000), forecast([Measured(4000, 0.8)], 8000)
+    (2.2627416997969525, 1.6)
+    """
+    if not fits:
+        return float("nan")
+    largest = max(fits)
+    smaller = [each for each in fits if 2 * each.n_rows <= largest.n_rows]
+    power = 1.0
+    if smaller and largest.seconds > SHORTEST:
+        other = max(smaller)
+        steps = np.log(largest.n_rows / other.n_rows)
+        power = float(np.clip(np.log(largest.seconds / max(other.seconds, 1e-6)) / steps, 1.0, STEEPEST))
+    return largest.seconds * (n_rows / largest.n_rows) ** (power if n_rows > largest.n_rows else 1.0)

@@ -1,77 +1,67 @@
-"""The family on one table, on the same folds: which method errs least, and how much will the chosen one err?
+"""Methods on one table, on the same folds: which has the smallest loss, and what is the loss of the chosen one?
 
-Some rows are held out before anything is looked at. The others are dealt into folds; every method is fitted without
-each fold in turn and judged on it, so that differences between methods are paired. The method of the smallest mean
-loss wins. Its mean loss flatters it, since it was chosen for being the smallest; two honest figures are given:
+Some rows are held out before anything is looked at. The others are split into folds; every method is fitted without
+each fold in turn and evaluated on it, so that differences between methods are paired. The method of the smallest mean
+loss wins: by default the log-loss of calibrated probabilities, or the root mean squared error. Its mean loss is too
+small, since it was chosen for being the smallest; two unbiased figures are given:
 
-    held-out error: the winner, fitted again on all rows compared, on the rows that were held out
-    nested error:   for each fold k, the loss on k of the method that is best on the other folds; mean over k
+    held-out loss: the winner, fitted again on all rows compared, on the rows that were held out
+    nested loss:   for each fold k, the loss on k of the method that is best on the other folds; mean over k
 
 (Varma and Simon, Bias in error estimation when using cross-validation for model selection, 2006.) At the end the winner
-is fitted on all rows, held-out ones included.
+is fitted on all rows, held-out ones included; where its probabilities were calibrated, the model is a
+`CalibratedClassifier`.
 
-With `groups` the folds keep groups together, with `times` every method learns from the past and is judged on what came
-after (`studies/row_splits.py`); the nested choice for a stretch of time then looks at earlier stretches only.
+With `groups` the folds keep groups together, with `times` every method learns from the past and is evaluated on what
+came after (`studies/row_splits.py`); the nested choice for a stretch of time then looks at earlier stretches only. What
+a budget of time does is described in `studies/scheduling.py`.
 """
 
 from __future__ import annotations
 
-import inspect
-import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.columns import open_table
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
-from committee.parts.on_numbers import BaseOnNumbers
-from committee.studies.clock import OutOfTime, foreseen_seconds, stop_after, work_seconds
-from committee.studies.folds import rows_of, seeded, stderr
-from committee.studies.judging import Answers, answers_of, loss_of, metric_names, standard_error
-from committee.studies.methods import family
-from committee.studies.row_splits import RowSplit, split_rows
+from committee.parts.calibration import Calibration
+from committee.studies.clock import Clock, OutOfTime
+from committee.studies.evaluation import MethodResult, Problem, as_result, fitted, some_rows
+from committee.studies.folds import rows_of, stderr
+from committee.studies.judging import Answers, answers_of, find_metric, loss_of, metric_names, standard_error
+from committee.studies.methods import Variants, family_variants
+from committee.studies.row_splits import split_rows
+from committee.studies.scheduling import Progress, Scheduler, Step, best, estimates
+from committee.voting.calibrated_classifier import CalibratedClassifier
+
+__all__ = [
+    "Comparison",
+    "MethodResult",
+    "Progress",
+    "Step",
+    "compare",
+    "find_name",
+    "guess_task",
+    "pick",
+]
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Task = Literal["classification", "regression"]
-Status = Literal["done", "failed", "out of time"]
 
 MANY_VALUES = 20
-"""Whole numbers of more distinct values than this are taken for a regression."""
+"""Integers of more distinct values than this are taken for a regression."""
 
-REFITS = 2.8
-"""What the winner still costs when all is judged, in fits of a fold: one on all rows compared, one on all rows."""
+GRACE = 0.05
+"""Part of the budget by which the last fits may pass it."""
 
-DOUBT = 1.5
-"""A method is not begun if it is foreseen to need so many times the time that is left: forecasts are rough."""
-
-FAIR = 2.0
-"""Equal shares of the time that is left: a method is stopped when it has had so many, and the next one begins."""
-
-OVERRUN = 1.5
-"""Times its own budget that an estimator which has one is taken to need."""
-
-LONGEST_NOTE = 300
-
-
-class MethodResult(NamedTuple):
-    """One method on all folds. What a fold did not get is nan."""
-
-    name: str  # such as "random forest"
-    estimator: str  # the name of its class
-    parameters: dict[str, Any]
-    errors: Floats  # [n_folds], the chosen metric as a loss
-    scores: dict[str, Floats]  # every metric, [n_folds]: "error" and "log loss", or "rmse" and "mae"
-    fit_seconds: Floats  # [n_folds]
-    predict_seconds: Floats  # [n_folds]
-    out_of_fold: Floats  # [n, K] class probabilities or [n] numbers, of the rows compared
-    status: Status
-    note: str
+FEWER_ROWS = 0.25
+"""Of the rows, where the winner cannot be fitted on all of them in time."""
 
 
 class Comparison(NamedTuple):
@@ -93,7 +83,8 @@ class Comparison(NamedTuple):
     seconds: float
     plan: dict[str, Any]  # what was run
     compile_seconds: float = 0.0  # of `seconds`: the budget is not charged with them
-    held_out_predictions: Floats | None = None  # of the winner for the rows held out; None for classes
+    model_note: str = ""  # where the model was not fitted on all rows
+    held_out_predictions: Floats | None = None  # of the winner for the held-out rows; None for classes
 
     @property
     def is_forward(self) -> bool:
@@ -110,69 +101,12 @@ class Comparison(NamedTuple):
         return next(result for result in self.results if result.name == name)
 
     def ranking(self) -> list[MethodResult]:
-        """The methods that were judged on every fold, the best first."""
-        done = [result for result in self.results if result.status == "done"]
-        return sorted(done, key=_merit)
+        """The methods that were evaluated, the winner first, then by their estimated losses.
 
-
-class Step(NamedTuple):
-    """Where a comparison stands, for whoever watches it."""
-
-    method: str
-    number: int  # of the method, from 1
-    n_methods: int
-    fold: int  # of n_folds, from 1; 0 before the first
-    n_folds: int
-    state: Literal["starting", "judged", "done", "failed", "out of time", "refitting"]
-    error: float  # mean over the folds so far
-    seconds: float  # since the beginning
-    note: str = ""
-
-
-Progress = Callable[[Step], object]
-
-
-class _Problem(NamedTuple):
-    """The table and everything that is the same for all methods."""
-
-    X: Any
-    y: NDArray[Any]  # labels or numbers, as the estimators get them
-    truth: NDArray[Any]  # positions of the classes, or numbers
-    classes: NDArray[Any] | None  # None for regression
-    weight: Floats | None
-    split: RowSplit
-    metric: str
-    metrics: tuple[str, ...]
-    seed: int
-    n_jobs: int | None
-
-    def weight_of(self, rows: Rows) -> Floats:
-        return np.ones(rows.size) if self.weight is None else self.weight[rows]
-
-
-class _Clock(NamedTuple):
-    """When the comparison began, and how long it may take."""
-
-    start: float
-    start_of_work: float
-    budget: float
-
-    @classmethod
-    def begun(cls, budget: float | None) -> _Clock:
-        return cls(time.perf_counter(), work_seconds(), np.inf if budget is None else float(budget))
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self.start
-
-    @property
-    def worked(self) -> float:
-        """Without the compilation of kernels."""
-        return work_seconds() - self.start_of_work
-
-    @property
-    def left(self) -> float:
-        return self.budget - self.worked
+        Those of status "partial" were evaluated on some folds; their `estimate` comes from differences on these.
+        """
+        known = [result for result in self.results if result.status in ("done", "partial")]
+        return sorted(known, key=lambda result: (result.name != self.winner, result.mean))
 
 
 def compare(
@@ -191,28 +125,33 @@ def compare(
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    clock: Clock | None = None,
 ) -> tuple[Comparison, Any]:
-    """Judge the family on one table, and fit the best of it on all rows.
+    """Evaluate methods on one table, and fit the best of them on all rows.
 
     Parameters
     ----------
     X, y : a table (NumPy, pandas, polars, Arrow) and its target
     task : {"auto", "classification", "regression"}
-        "auto" takes strings, bools and whole numbers of at most 20 values for classes.
+        "auto" takes strings, bools and integers of at most 20 values for classes.
     methods : "all", names of methods of `studies/methods.py`, or a mapping name -> estimator
-    metric : what chooses the winner; "auto" takes the error or the root mean square error
-        Others are "log loss", "balanced error", "brier score", "1 - auc" (two classes), "mae", "1 - r2".
+        A mapping may hold `Variants` (full and quick settings) too.
+    metric : what chooses the winner; "auto" takes the log-loss, or the root mean squared error
+        Usual names are known: "accuracy", "balanced_accuracy", "roc_auc" (every class against the rest for more than
+        two), "average_precision", "f1", "f1_macro", "mcc", "brier", "log_loss"; "rmse", "mae", "r2". All are taken as
+        losses, of which the smallest wins: accuracy as "error", roc_auc as "1 - auc".
     cv : number of folds
-    held_out : share of the rows kept apart for the winner's error; 0 for none
-    budget : seconds; methods that would pass it are left out and marked "out of time"
-        No method takes more than two equal shares of what is left before the others were tried. The compilation of
-        kernels is not counted.
-    weights : one weight per row, in fits and in errors
+    held_out : fraction of the rows kept apart for the winner's loss; 0 for none
+    budget : seconds for everything, the last fits included; None for no limit
+        Methods that would take too long are evaluated on fewer folds, with quick settings or on fewer rows, and the
+        best get the time first (`studies/scheduling.py`). The compilation of kernels is not counted.
+    weights : one weight per row, in fits and in losses
     groups : one label per row; rows of one group stay together
-    times : one time per row; learn from the past, judge on the future
+    times : one time per row; learn from the past, evaluate on the future
     seed : of the folds and of the methods
     n_jobs : as in scikit-learn
     progress : called with a `Step` whenever something happens
+    clock : one that was started earlier, so that what was done since counts; it has the budget then
 
     Examples
     --------
@@ -220,30 +159,42 @@ def compare(
     >>> from committee.studies.comparison import compare
     >>> sonar = load_sample("sonar")
     >>> found, model = compare(sonar.X, sonar.y, methods=["constant", "pruned tree", "random forest"])
-    >>> found.winner, round(found.held_out_scores["error"], 3), model.n_features_in_
-    ('random forest', 0.143, 60)
+    >>> found.winner, found.metric, round(found.held_out_scores["error"], 3), model.n_features_in_
+    ('random forest', 'log loss', 0.143, 60)
     """
-    clock = _Clock.begun(budget)
+    clock = Clock(budget) if clock is None else clock
     problem, chosen_task = _read(X, y, task, metric, cv, held_out, weights, groups, times, seed, n_jobs)
-    estimators = _choose_methods(methods, chosen_task, problem)
-    results = _judge_all(estimators, problem, clock, progress)
-    winner = _winner(results)
-    if progress is not None:
-        progress(Step(winner, len(results), len(results), 0, cv, "refitting", np.nan, clock.seconds))
-    plan = _plan(problem, estimators, cv, held_out, budget, groups, times)
-    return _concluded(chosen_task, problem, results, estimators[winner], winner, groups, plan, clock)
+    variants = _choose_methods(methods, chosen_task, problem)
+    schedule = Scheduler(variants, problem, clock, progress)
+    schedule.run()
+    results, winner = _results(schedule)
+    plan = _plan(problem, variants, cv, held_out, budget, groups, times)
+    return _concluded(chosen_task, schedule, results, winner, groups, plan)
+
+
+def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
+    """The figures of all methods, and the name of the best."""
+    found = [as_result(each.trial, each.variants.full, schedule.problem) for each in schedule.candidates.values()]
+    known = {result.name: result.errors for result in found if result.status in ("done", "partial")}
+    if not known:
+        notes = "; ".join(f"{result.name}: {result.status}, {result.note}" for result in found)
+        raise RuntimeError(f"No method could be evaluated. {notes}")
+    estimate = estimates(known)
+    results = tuple(result._replace(estimate=estimate.get(result.name, np.nan)) for result in found)
+    affordable = {name: value for name, value in estimate.items() if schedule.can_be_refitted(name)}
+    return results, best(results, affordable or estimate)
 
 
 def _concluded(
-    task: Task, problem: _Problem, results: tuple[MethodResult, ...], estimator: Any, winner: str, groups: Any,
-    plan: dict[str, Any], clock: _Clock,
-) -> tuple[Comparison, Any]:  # fmt: skip
-    """The honest errors of the winner, and the winner fitted on all rows."""
-    scores, score_stderr, held_out_predictions = _held_out_scores(estimator, problem, groups)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are in the notes of the folds
-        model = _fitted(estimator, problem, np.arange(problem.truth.size), problem.seed)
-    nested = _nested_errors(results, problem.split.forward)
+    task: Task, schedule: Scheduler, results: tuple[MethodResult, ...], winner: str, groups: Any, plan: dict[str, Any]
+) -> tuple[Comparison, Any]:
+    """The unbiased losses of the winner, and the winner fitted on all rows."""
+    problem, clock = schedule.problem, schedule.clock
+    chosen = next(result for result in results if result.name == winner)
+    last = _LastFits(schedule, winner, chosen.calibration)
+    scores, score_stderr = last.held_out_scores(groups)
+    model = last.on_all_rows()
+    nested = _nested_errors(results, winner, problem.split.forward)
     known = nested[np.isfinite(nested)]
     found = Comparison(
         task=task,
@@ -260,9 +211,10 @@ def _concluded(
         nested_se=float(stderr(known[np.newaxis])) if known.size > 1 else np.nan,
         seed=problem.seed,
         seconds=clock.seconds,
-        plan=plan,
-        compile_seconds=clock.seconds - clock.worked,
-        held_out_predictions=held_out_predictions,
+        plan={**plan, "model_rows": last.n_rows},
+        compile_seconds=max(clock.seconds - clock.worked, 0.0),
+        model_note=last.note,
+        held_out_predictions=last.held_out_predictions,
     )
     return found, model
 
@@ -273,7 +225,7 @@ def _concluded(
 def _read(
     X: Any, y: Any, task: str, metric: str, cv: int, held_out: float, weights: Any, groups: Any, times: Any,
     seed: int, n_jobs: int | None,
-) -> tuple[_Problem, Task]:  # fmt: skip
+) -> tuple[Problem, Task]:  # fmt: skip
     if cv < 2:
         raise ValueError(f"cv must be at least 2; got {cv}.")
     if not 0.0 <= held_out < 1.0:
@@ -283,15 +235,13 @@ def _read(
         raise ValueError(f"task must be 'auto', 'classification' or 'regression'; got {task!r}.")
     chosen: Task = guess_task(y) if task == "auto" else task
     classes, truth, labels = _read_target(y, n, chosen)
-    names = metric_names(chosen, 0 if classes is None else len(classes))
-    if metric not in ("auto", *names):
-        raise ValueError(f"No metric {metric!r} for {chosen}; there are: {', '.join(names)}.")
+    first = find_metric(metric, chosen)
+    names = tuple(dict.fromkeys((first, *metric_names(chosen))))
     split = split_rows(
         None if classes is None else truth, n, cv=cv, held_out=held_out, groups=groups, times=times, seed=seed
     )
     weight = read_weights(weights, n, "weights")
-    first = names[0] if metric == "auto" else metric
-    return _Problem(X, labels, truth, classes, weight, split, first, names, seed, n_jobs), chosen
+    return Problem(X, labels, truth, classes, weight, split, first, names, seed, n_jobs), chosen
 
 
 def guess_task(y: Any) -> Task:
@@ -321,13 +271,13 @@ def _read_target(y: Any, n: int, task: str) -> tuple[NDArray[Any] | None, NDArra
     return classes, codes, classes[codes]
 
 
-def _choose_methods(methods: Any, task: Task, problem: _Problem) -> dict[str, Any]:
+def _choose_methods(methods: Any, task: Task, problem: Problem) -> dict[str, Variants]:
     if isinstance(methods, Mapping):
         if not methods:
             raise ValueError("methods is empty: name at least one.")
-        return dict(methods)
+        return {name: each if isinstance(each, Variants) else Variants(each) for name, each in methods.items()}
     n, d = problem.truth.size, open_table(problem.X).shape[1]
-    return pick(family(task, n, d), methods)
+    return pick(family_variants(task, n, d), methods)
 
 
 def pick(methods: Mapping[str, Any], names: str | Iterable[str]) -> dict[str, Any]:
@@ -362,283 +312,118 @@ def _plain(name: str) -> str:
     return name.strip().lower().replace("-", " ").replace("_", " ")
 
 
-# --- judging ----------------------------------------------------------------------------------------------------------
-
-
-class _Try(NamedTuple):
-    """A method so far."""
-
-    result: MethodResult
-    needed: float = 0.0  # seconds that it is thought to need still, where it is out of time
-
-
-def _judge_all(
-    estimators: Mapping[str, Any], problem: _Problem, clock: _Clock, progress: Progress | None
-) -> tuple[MethodResult, ...]:
-    """Every method within its share of the time; what is left is for those that were stopped at theirs."""
-    tries: dict[str, _Try] = {}
-
-    def attempt(number: int, name: str, blank: MethodResult, share: float) -> None:
-        def tell(fold: int, state: Any, error: float, note: str = "") -> None:
-            if progress is not None:
-                n_folds = problem.split.n_folds
-                progress(Step(name, number, len(estimators), fold, n_folds, state, error, clock.seconds, note))
-
-        reserve = _reserve([each.result for each in tries.values()])
-        found = _judge_in_time(blank, estimators[name], problem, clock, min(share, clock.left - reserve), tell)
-        n_judged = int(np.isfinite(found.result.errors).sum())
-        tell(n_judged, found.result.status, _mean(found.result.errors), found.result.note)
-        tries[name] = found
-
-    for number, (name, estimator) in enumerate(estimators.items(), start=1):
-        share = FAIR * clock.left / (len(estimators) - number + 1)
-        attempt(number, name, _blank(name, estimator, problem), share)
-    for number, (name, (result, needed)) in enumerate(list(tries.items()), start=1):
-        if 0.0 < needed <= clock.left:
-            attempt(number, name, result._replace(status="done", note=""), clock.left)
-    return tuple(each.result for each in tries.values())
-
-
-def _reserve(results: Sequence[MethodResult]) -> float:
-    """Seconds to keep for fitting the best method so far again."""
-    done = [result for result in results if result.status == "done"]
-    return REFITS * float(np.median(min(done, key=_merit).fit_seconds)) if done else 0.0
-
-
-def _judge_in_time(
-    blank: MethodResult, estimator: Any, problem: _Problem, clock: _Clock, allowed: float, tell: Callable[..., None]
-) -> _Try:
-    """The method on all folds; its failure or the end of its time are noted, and the comparison goes on."""
-    if allowed <= 0.0:
-        return _Try(blank._replace(status="out of time", note="was not tried: the time was up"))
-    tell(_n_judged(blank), "starting", _mean(blank.errors))
-    start, is_share = clock.worked, allowed < 0.8 * clock.left
-    try:
-        with stop_after(allowed):
-            needed = 0.0 if _n_judged(blank) else _foreseen(estimator, problem, clock)
-            if needed > DOUBT * min(clock.left, allowed):
-                return _would_need(blank, needed, clock, allowed if is_share else clock.left)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                judged = _judge(blank, estimator, problem, clock, start + allowed, tell)
-        return judged._replace(result=judged.result._replace(note=judged.result.note or _in_short(caught)))
-    except OutOfTime:
-        note = f"was stopped after {clock.worked - start:.0f} s, its share of the time"
-        note = note if is_share else "was stopped when the time was up"
-        return _Try(blank._replace(status="out of time", note=note), _still_needed(blank, clock.worked - start))
-    except Exception as error:
-        return _Try(blank._replace(status="failed", note=f"{type(error).__name__}: {error}"[:LONGEST_NOTE]))
-
-
-def _n_judged(blank: MethodResult) -> int:
-    return int(_judged(blank).sum())
-
-
-def _judged(blank: MethodResult) -> NDArray[np.bool_]:
-    return np.isfinite(blank.predict_seconds)
-
-
-def _still_needed(blank: MethodResult, spent: float) -> float:
-    """Seconds for the folds to come and the refits; a first fold that was cut off needs more than was spent on it."""
-    done = _judged(blank)
-    per_fit = float(blank.fit_seconds[done].min()) if done.any() else spent
-    return (done.size - int(done.sum()) + REFITS) * per_fit
-
-
-def _would_need(blank: MethodResult, needed: float, clock: _Clock, allowed: float) -> _Try:
-    left = max(clock.left, 0.0)
-    there = f"its share is {allowed:.0f} s" if allowed < 0.8 * left else f"{left:.0f} s are left"
-    note = f"would need about {needed:.0f} s more, {there}"
-    return _Try(blank._replace(status="out of time", note=note), needed)
-
-
-def _blank(name: str, estimator: Any, problem: _Problem) -> MethodResult:
-    nothing = np.full(problem.split.n_folds, np.nan)
-    n, K = problem.split.rows.size, 0 if problem.classes is None else problem.classes.size
-    return MethodResult(
-        name=name,
-        estimator=_class_name(estimator),
-        parameters=_set_parameters(estimator),
-        errors=nothing.copy(),
-        scores={metric: nothing.copy() for metric in problem.metrics},
-        fit_seconds=nothing.copy(),
-        predict_seconds=nothing.copy(),
-        out_of_fold=np.full((n, K) if K else n, np.nan),
-        status="done",
-        note="",
-    )
-
-
-def _judge(
-    blank: MethodResult, estimator: Any, problem: _Problem, clock: _Clock, end: float, tell: Callable[..., None]
-) -> _Try:
-    """Fit without each fold in turn, judge on it. The arrays of `blank` are filled in place, folds judged stay."""
-    split = problem.split
-    for k in np.flatnonzero(~_judged(blank)).tolist():
-        test = split.test_of(k)
-        start = work_seconds()
-        model = _fitted(estimator, problem, split.train_of(k), _fold_seed(problem.seed, k))
-        blank.fit_seconds[k] = work_seconds() - start
-        X = rows_of(problem.X, test)
-        start = work_seconds()
-        predicted = model.predict(X)
-        predict_seconds = work_seconds() - start
-        _score(blank, problem, answers_of(model, X, problem.classes, predicted), test, k)
-        blank.predict_seconds[k] = predict_seconds  # at the end: it marks folds that were judged
-        tell(k + 1, "judged", _mean(blank.errors))
-        remaining, to_come = _still_needed(blank, np.inf), split.n_folds - k - 1
-        shortest = float(np.nanmin(blank.fit_seconds))
-        if to_come and (remaining > clock.left or to_come * shortest > end - clock.worked):
-            return _would_need(blank, remaining, clock, end - clock.worked)
-    if not np.all(np.isfinite(blank.errors)):
-        return _Try(blank._replace(status="failed", note=f"gives no {problem.metric}"))
-    return _Try(blank)
-
-
-def _score(blank: MethodResult, problem: _Problem, said: Answers, test: Rows, k: int) -> None:
-    weight = problem.weight_of(test)
-    for metric in problem.metrics:
-        blank.scores[metric][k] = loss_of(metric, problem.truth[test], said, weight)
-    blank.errors[k] = blank.scores[problem.metric][k]
-    blank.out_of_fold[problem.split.fold == k] = said.values
-
-
-def _foreseen(estimator: Any, problem: _Problem, clock: _Clock) -> float:
-    """Seconds that the folds and the refits will take, 0 where nobody counts them or the rows are few."""
-    if not np.isfinite(clock.budget):
-        return 0.0
-    split = problem.split
-    shuffled = np.random.default_rng(problem.seed).permutation(split.rows)
-
-    def fit(n_rows: int) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _fitted(estimator, problem, np.sort(shuffled[:n_rows]), problem.seed)
-
-    try:
-        per_fit = foreseen_seconds(fit, split.train_of(split.n_folds - 1).size)
-    except Exception:  # a class may be missing among few rows; the folds will tell
-        return 0.0
-    own = getattr(estimator, "time_budget", None)  # a committee takes as many members as its own budget allows
-    return (split.n_folds + REFITS) * (per_fit if own is None else min(per_fit, OVERRUN * own))
-
-
-def _fitted(estimator: Any, problem: _Problem, rows: Rows, seed: int) -> Any:
-    model = _unfitted(estimator, seed, problem.n_jobs)
-    X, y = rows_of(problem.X, rows), problem.y[rows]
-    if problem.weight is None:
-        return model.fit(X, y)
-    if not has_fit_parameter(model, "sample_weight"):
-        raise ValueError(f"{type(model).__name__} takes no weights")
-    return model.fit(X, y, sample_weight=problem.weight[rows])
-
-
-def _unfitted(estimator: Any, seed: int, n_jobs: int | None) -> Any:
-    """A copy with this seed wherever it takes one, quiet, and with the threads it may use."""
-    model = seeded(estimator, seed)
-    names = [name for name in ("n_jobs", "estimator__n_jobs") if name in model.get_params()]
-    return model.set_params(**dict.fromkeys(names[:1], n_jobs)) if n_jobs is not None else model
-
-
-def _fold_seed(seed: int, k: int) -> int:
-    """Below 2^31: scikit-learn's estimators take no larger one."""
-    return int(np.random.SeedSequence([seed, k]).generate_state(1)[0] % 2**31)
-
-
 # --- the winner -------------------------------------------------------------------------------------------------------
 
 
-def _merit(result: MethodResult) -> tuple[float, float]:
-    """Smaller is better: the mean loss, and where that is the same the mean of the second metric."""
-    names = list(result.scores)
-    tie = _mean(result.scores[names[1]]) if len(names) > 1 else 0.0
-    return _mean(result.errors), tie if np.isfinite(tie) else np.inf
+class _LastFits:
+    """The winner on the rows compared, for its held-out loss, and on all rows: the model. Both within the budget."""
 
+    def __init__(self, schedule: Scheduler, winner: str, calibration: Calibration | None) -> None:
+        self.schedule, self.winner, self.calibration = schedule, winner, calibration
+        self.setting = schedule.candidates[winner].trial.setting
+        self.problem, self.clock = schedule.problem, schedule.clock
+        self.on_compared, self.on_all = schedule.final_seconds(winner)
+        self.compared: Any = None  # the model of the rows compared
+        self.held_out_predictions: Floats | None = None
+        self.note, self.n_rows = "", self.problem.truth.size
+        better = [name for name in schedule.ranking() if name != winner][:1] if schedule.ranking()[0] != winner else []
+        if better and not schedule.can_be_refitted(better[0]):
+            self.note = f"{better[0]} had a smaller loss, but there was no time left to fit it once more."
 
-def _winner(results: Sequence[MethodResult]) -> str:
-    done = [result for result in results if result.status == "done"]
-    if not done:
-        notes = "; ".join(f"{result.name}: {result.status}, {result.note}" for result in results)
-        raise RuntimeError(f"No method was judged on every fold. {notes}")
-    return min(done, key=_merit).name
-
-
-def _held_out_scores(estimator: Any, problem: _Problem, groups: Any) -> tuple[dict[str, float], float, Floats | None]:
-    """Every metric of the winner on the rows held out, the standard error of the chosen one, and predicted numbers."""
-    apart = problem.split.held_out
-    if apart.size == 0:
-        return {}, np.nan, None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are in the notes of the folds
-        model = _fitted(estimator, problem, problem.split.rows, problem.seed)
+    def held_out_scores(self, groups: Any) -> tuple[dict[str, float], float]:
+        """Every metric of the winner on the rows held out, and the standard error of the chosen one."""
+        problem, apart = self.problem, self.problem.split.held_out
+        if apart.size == 0:
+            return {}, np.nan
+        where = "without the held-out rows, to evaluate it on them"
+        self.compared = self._fitted(problem.split.rows, where, self.on_compared)
         X = rows_of(problem.X, apart)
-        predicted = model.predict(X)
-        said = answers_of(model, X, problem.classes, predicted)
-    truth, weight = problem.truth[apart], problem.weight_of(apart)
-    scores = {metric: loss_of(metric, truth, said, weight) for metric in problem.metrics}
-    labels = np.arange(apart.size) if groups is None else np.asarray(groups)[apart]
-    codes = np.unique(labels, return_inverse=True)[1].ravel()
-    error = standard_error(problem.metric, truth, said, weight, codes, problem.seed)
-    if problem.metric == "error" and error == 0.0:  # none is wrong, or all: few rows do not prove it (Laplace)
-        share = 1.0 / (codes.max() + 3.0)
-        error = float(np.sqrt(share * (1.0 - share) / (codes.max() + 1.0)))
-    numbers = np.asarray(predicted, np.float64) if problem.classes is None else None
-    return scores, error, numbers if numbers is None or numbers.ndim == 1 else None
+        said = answers_of(self.compared, X, problem.classes, self.compared.predict(X))
+        self.held_out_predictions = said.values if problem.classes is None and said.values.ndim == 1 else None
+        if self.calibration is not None:
+            said = Answers(said.labels, self.calibration.apply(said.values), sure=True)
+        truth, weight = problem.truth[apart], problem.weight_of(apart)
+        scores = {metric: loss_of(metric, truth, said, weight) for metric in problem.metrics}
+        labels = np.arange(apart.size) if groups is None else np.asarray(groups)[apart]
+        codes = np.unique(labels, return_inverse=True)[1].ravel()
+        error = standard_error(problem.metric, truth, said, weight, codes, problem.seed)
+        if problem.metric == "error" and error == 0.0:  # none is wrong, or all: few rows do not prove it (Laplace)
+            share = 1.0 / (codes.max() + 3.0)
+            error = float(np.sqrt(share * (1.0 - share) / (codes.max() + 1.0)))
+        return scores, error
+
+    def on_all_rows(self) -> Any:
+        """The model; that of the rows compared, where there is no time for another fit."""
+        model = None
+        if self.compared is None or self.on_all <= self._left():
+            rows = np.arange(self.problem.truth.size)
+            model = self._fitted(rows, "on all rows", self.on_all, may_give_up=self.compared is not None)
+        if model is None:
+            model, self.n_rows = self.compared, self.problem.split.rows.size
+            self.note = (
+                "There was no time to fit it once more on all rows: the model is the one that was evaluated on the "
+                "held-out rows."
+            )
+        return model if self.calibration is None else CalibratedClassifier.from_fitted(model, self.calibration)
+
+    def _left(self) -> float:
+        return self.clock.left + GRACE * self.clock.budget if self.clock.is_limited else np.inf
+
+    def _fitted(self, rows: Rows, where: str, seconds: float, may_give_up: bool = False) -> Any:
+        """The winner on these rows; stopped at the end of the budget, on a part of them, or not at all."""
+        self._tell(where, seconds)
+        some = some_rows(self.problem, rows, self.setting.row_fraction)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are in the notes of the folds
+            try:
+                with self.clock.limit(max(self._left(), 0.01)):
+                    return self._fit(some, where)
+            except OutOfTime:
+                if may_give_up:
+                    return None
+            fewer = some_rows(self.problem, some, FEWER_ROWS)
+            self.n_rows = fewer.size
+            self.note = f"There was no time to fit it on all rows: it was fitted on {fewer.size} of them."
+            return self._fit(fewer, where)
+
+    def _fit(self, rows: Rows, where: str) -> Any:
+        start, told = self.clock.now(), [self.clock.now()]
+
+        def watch(record: Any) -> None:
+            if self.clock.now() - told[0] >= 1.0:
+                told[0] = self.clock.now()
+                self._tell(f"{where}, round {record.round}", self.clock.now() - start)
+
+        return fitted(self.setting.estimator, self.problem, rows, self.problem.seed, watch)
+
+    def _tell(self, note: str, seconds: float) -> None:
+        tell = self.schedule.progress
+        if tell is not None:
+            n, n_folds = len(self.schedule.candidates), self.problem.split.n_folds
+            tell(Step(self.winner, n, n, n_folds, n_folds, "refitting", np.nan, self.clock.seconds, note, seconds))
 
 
-def _nested_errors(results: Sequence[MethodResult], forward: bool) -> Floats:
+def _nested_errors(results: Sequence[MethodResult], winner: str, forward: bool) -> Floats:
     """For each fold the loss of the method that is best on the other folds (in time: on the earlier ones).
 
-    Where there is one method only, nothing is chosen: its losses are those of all folds.
+    Among the methods that have all folds of the winner. Where there is one only, nothing is chosen: its losses are
+    those of all folds.
     """
-    errors = np.array([result.errors for result in results if result.status == "done"])
+    own = next(result.errors for result in results if result.name == winner)
+    is_known = np.isfinite(own)
+    errors = np.array([result.errors for result in results if np.all(np.isfinite(result.errors[is_known]))])
     if len(errors) == 1:
-        return errors[0]
-    nested = np.full(errors.shape[1], np.nan)
-    for k in range(nested.size):
-        others = np.arange(k) if forward else np.delete(np.arange(nested.size), k)
+        return own
+    nested = np.full(own.size, np.nan)
+    for k in np.flatnonzero(is_known):
+        others = np.flatnonzero(is_known & (np.arange(own.size) < k if forward else np.arange(own.size) != k))
         if others.size:
             nested[k] = errors[errors[:, others].mean(axis=1).argmin(), k]
     return nested
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
-
-
-def _mean(values: Floats) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if known.size else np.nan
-
-
-def _in_short(caught: Iterable[warnings.WarningMessage]) -> str:
-    """The distinct warnings, each said once."""
-    return " ".join(dict.fromkeys(f"{str(each.message).rstrip(' .')}." for each in caught))[:LONGEST_NOTE]
-
-
-def _class_name(estimator: Any) -> str:
-    """The class; of a wrapper such as OnNumbersClassifier the class inside it."""
-    return type(estimator.estimator if isinstance(estimator, BaseOnNumbers) else estimator).__name__
-
-
-def _set_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters, also of estimators inside, that differ from the defaults of their class."""
-    found: dict[str, Any] = {}
-    defaults = inspect.signature(type(estimator)).parameters
-    for name, value in estimator.get_params(deep=False).items():
-        if hasattr(value, "get_params"):
-            found[name] = type(value).__name__
-            found |= {f"{name}__{inner}": of for inner, of in _set_parameters(value).items()}
-        elif name not in defaults or not _is_same(defaults[name].default, value):
-            found[name] = value
-    return found
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and bool(np.all(one == other)))
-
-
 def _plan(
-    problem: _Problem, estimators: Mapping[str, Any], cv: int, held_out: float, budget: float | None, groups: Any,
+    problem: Problem, estimators: Mapping[str, Any], cv: int, held_out: float, budget: float | None, groups: Any,
     times: Any,
 ) -> dict[str, Any]:  # fmt: skip
     n, d = open_table(problem.X).shape

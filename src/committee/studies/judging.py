@@ -1,13 +1,20 @@
-"""What methods are judged by: losses of predictions, the smaller the better, with their standard errors."""
+"""What methods are compared by: losses of predictions, the smaller the better, with their standard errors.
+
+Scores of which more is better are taken as losses: accuracy as "error", AUC as "1 - auc", R^2 as "1 - r2".
+`find_metric` knows them by the names that scikit-learn and users give them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
+
+from committee.voting.calibrated_classifier import raw_probabilities
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -25,7 +32,7 @@ class Answers(NamedTuple):
 
     labels: Codes | None  # the class it chose, by its position; None for regression
     values: Floats  # [n, K] probabilities, or [n] numbers
-    sure: bool  # the probabilities are its own, not made of its choice
+    sure: bool  # the probabilities are its own or calibrated, not made of its scores or choice
 
     def of(self, rows: Any) -> Answers:
         return Answers(None if self.labels is None else self.labels[rows], self.values[rows], self.sure)
@@ -40,12 +47,8 @@ def answers_of(model: Any, X: Any, classes: NDArray[Any] | None, predicted: NDAr
         return Answers(None, np.asarray(predicted, np.float64), sure=True)
     labels = np.searchsorted(classes, predicted)
     values = np.zeros((labels.size, classes.size))
-    sure = hasattr(model, "predict_proba")
-    if sure:
-        values[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
-    else:
-        values[np.arange(labels.size), labels] = 1.0
-    return Answers(labels, values, sure)
+    values[:, np.searchsorted(classes, model.classes_)] = raw_probabilities(model, X)
+    return Answers(labels, values, sure=hasattr(model, "predict_proba"))
 
 
 # --- losses of single rows, and metrics that are their means ----------------------------------------------------------
@@ -55,16 +58,13 @@ def _error(truth: Codes, said: Answers) -> Floats:
     return (said.labels != truth).astype(np.float64)
 
 
-def _log_loss(truth: Codes, said: Answers) -> Floats:
-    if not said.sure:
-        return np.full(truth.size, np.nan)
+def log_losses(truth: Codes, said: Answers) -> Floats:
+    """Log-loss of every row."""
     chosen = said.values[np.arange(truth.size), truth] / said.values.sum(axis=1)
     return -np.log(np.clip(chosen, SMALLEST, 1.0))
 
 
 def _brier(truth: Codes, said: Answers) -> Floats:
-    if not said.sure:
-        return np.full(truth.size, np.nan)
     wanted = np.zeros_like(said.values)
     wanted[np.arange(truth.size), truth] = 1.0
     return np.sum((said.values - wanted) ** 2, axis=1)
@@ -80,9 +80,10 @@ def _absolute(truth: Floats, said: Answers) -> Floats:
 
 ROW_LOSSES: dict[str, Callable[[Any, Answers], Floats]] = {
     "error": _error,
-    "log loss": _log_loss,
+    "log loss": log_losses,
     "brier score": _brier,
     "rmse": _square,
+    "mse": _square,
     "mae": _absolute,
 }
 
@@ -98,10 +99,44 @@ def _balanced_error(truth: Codes, said: Answers, weight: Floats) -> float:
 
 
 def _one_minus_auc(truth: Codes, said: Answers, weight: Floats) -> float:
-    """The chance that a row of the second class is ranked below one of the first."""
-    if not said.sure or np.unique(truth).size < 2:
+    """The chance that a row of the second class is ranked below one of the first; the mean of every class against the
+    rest for more than two."""
+    return _per_class(lambda is_one, p: float(roc_auc_score(is_one, p, sample_weight=weight)), truth, said)
+
+
+def _one_minus_average_precision(truth: Codes, said: Answers, weight: Floats) -> float:
+    return _per_class(lambda is_one, p: float(average_precision_score(is_one, p, sample_weight=weight)), truth, said)
+
+
+def _per_class(score: Callable[[NDArray[np.bool_], Floats], float], truth: Codes, said: Answers) -> float:
+    """1 - the score of the second of two classes, or the mean over all of more."""
+    n_classes = said.values.shape[1]
+    there = [k for k in ([1] if n_classes == 2 else range(n_classes)) if 0 < np.count_nonzero(truth == k) < truth.size]
+    if not there:
         return np.nan
-    return 1.0 - float(roc_auc_score(truth, said.values[:, 1], sample_weight=weight))
+    return 1.0 - float(np.mean([score(truth == k, said.values[:, k]) for k in there]))
+
+
+def _one_minus_f1(truth: Codes, said: Answers, weight: Floats) -> float:
+    """Of the second of two classes; the mean over the classes for more."""
+    return _f1(truth, said, weight, "binary" if said.values.shape[1] == 2 else "macro")
+
+
+def _one_minus_f1_macro(truth: Codes, said: Answers, weight: Floats) -> float:
+    return _f1(truth, said, weight, "macro")
+
+
+def _one_minus_f1_weighted(truth: Codes, said: Answers, weight: Floats) -> float:
+    return _f1(truth, said, weight, "weighted")
+
+
+def _f1(truth: Codes, said: Answers, weight: Floats, average: Any) -> float:
+    score: Any = f1_score  # its stubs take zero_division for a string
+    return 1.0 - float(score(truth, said.labels, average=average, sample_weight=weight, zero_division=0.0))
+
+
+def _one_minus_mcc(truth: Codes, said: Answers, weight: Floats) -> float:
+    return 1.0 - float(matthews_corrcoef(truth, said.labels, sample_weight=weight))
 
 
 def _unexplained(truth: Floats, said: Answers, weight: Floats) -> float:
@@ -113,20 +148,101 @@ def _unexplained(truth: Floats, said: Answers, weight: Floats) -> float:
 OTHER_METRICS: dict[str, Metric] = {
     "balanced error": _balanced_error,
     "1 - auc": _one_minus_auc,
+    "1 - average precision": _one_minus_average_precision,
+    "1 - f1": _one_minus_f1,
+    "1 - f1 macro": _one_minus_f1_macro,
+    "1 - f1 weighted": _one_minus_f1_weighted,
+    "1 - mcc": _one_minus_mcc,
     "1 - r2": _unexplained,
 }
 
 
-def metric_names(task: Task, n_classes: int = 0) -> tuple[str, ...]:
-    """The metrics for a task; the first is the default.
+# --- names ------------------------------------------------------------------------------------------------------------
+
+SHOWN = {
+    "classification": ("log loss", "error", "balanced error", "brier score", "1 - auc"),
+    "regression": ("rmse", "mae", "1 - r2"),
+}
+"""Metrics that are always computed; the first is the default."""
+
+ON_REQUEST = {
+    "classification": ("1 - average precision", "1 - f1", "1 - f1 macro", "1 - f1 weighted", "1 - mcc"),
+    "regression": ("mse",),
+}
+
+ALIASES = {
+    "accuracy": "error",
+    "misclassification": "error",
+    "misclassification rate": "error",
+    "zero one loss": "error",
+    "logloss": "log loss",
+    "neg log loss": "log loss",
+    "cross entropy": "log loss",
+    "deviance": "log loss",
+    "balanced accuracy": "balanced error",
+    "brier": "brier score",
+    "brier loss": "brier score",
+    "brier score loss": "brier score",
+    "neg brier score": "brier score",
+    "auc": "1 - auc",
+    "roc auc": "1 - auc",
+    "roc auc ovr": "1 - auc",
+    "average precision": "1 - average precision",
+    "pr auc": "1 - average precision",
+    "f1": "1 - f1",
+    "f1 score": "1 - f1",
+    "f1 binary": "1 - f1",
+    "f1 macro": "1 - f1 macro",
+    "f1 weighted": "1 - f1 weighted",
+    "mcc": "1 - mcc",
+    "matthews corrcoef": "1 - mcc",
+    "root mean squared error": "rmse",
+    "neg root mean squared error": "rmse",
+    "mean squared error": "mse",
+    "neg mean squared error": "mse",
+    "l2": "rmse",
+    "mean absolute error": "mae",
+    "neg mean absolute error": "mae",
+    "l1": "mae",
+    "r2": "1 - r2",
+    "r2 score": "1 - r2",
+}
+"""Usual names of the metrics, and the losses they are taken as."""
+
+
+def metric_names(task: Task) -> tuple[str, ...]:
+    """The metrics that are shown for a task; the first is the default.
 
     >>> metric_names("regression")
     ('rmse', 'mae', '1 - r2')
     """
-    if task == "regression":
-        return "rmse", "mae", "1 - r2"
-    names = "error", "log loss", "balanced error", "brier score"
-    return (*names, "1 - auc") if n_classes == 2 else names
+    return SHOWN[task]
+
+
+def find_metric(name: str, task: Task) -> str:
+    """The loss that a metric of this name is taken as; a ValueError with near names where there is none.
+
+    >>> find_metric("roc_auc", "classification"), find_metric("accuracy", "classification")
+    ('1 - auc', 'error')
+    """
+    losses = (*SHOWN[task], *ON_REQUEST[task])
+    if name == "auto":
+        return losses[0]
+    known = {_plain(loss): loss for loss in losses} | {
+        _plain(alias): loss for alias, loss in ALIASES.items() if loss in losses
+    }
+    if _plain(name) in known:
+        return known[_plain(name)]
+    usual = {loss: loss for loss in losses} | {alias.replace(" ", "_"): loss for alias, loss in ALIASES.items()}
+    usual = {shown: loss for shown, loss in usual.items() if loss in losses}
+    near = get_close_matches(name.lower(), list(usual), n=3, cutoff=0.6)
+    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(usual)}."
+    raise ValueError(f"No metric {name!r} for {task}. {advice}")
+
+
+def _plain(name: str) -> str:
+    """Case, spaces, "-" and "_" do not matter."""
+    return "".join(character for character in name.lower() if character.isalnum())
 
 
 def loss_of(metric: str, truth: NDArray[Any], said: Answers, weight: Floats) -> float:

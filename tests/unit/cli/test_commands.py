@@ -326,7 +326,9 @@ def test_methods_lists_the_family_and_the_properties():
 
 def test_the_committee_takes_part():
     for task in ("classification", "regression"):
-        assert type(all_methods(task, 100, 3)["committee"]).__name__.startswith("Committee")
+        full, quick = all_methods(task, 100, 3, budget=300.0)["committee"]
+        assert type(full).__name__.startswith("Committee")
+        assert quick.time_budget < full.time_budget
 
 
 def test_reproductions_are_listed_and_run(tmp_path: Path):
@@ -411,7 +413,7 @@ def test_who_ran_out_of_time_is_told_what_to_do():
     def listed(status: str) -> list[str]:
         return left_out(cast(Comparison, SimpleNamespace(results=[SimpleNamespace(name="a", status=status, note="b")])))
 
-    assert listed("out of time") == ["a: out of time, b", "A longer --budget judges those that were out of time."]
+    assert listed("out of time") == ["a: out of time, b", "A longer --budget evaluates those that were out of time."]
     assert listed("failed") == ["a: failed, b"]
     assert listed("done") == []
 

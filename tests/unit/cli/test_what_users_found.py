@@ -22,7 +22,7 @@ from committee.cli.console import console
 from committee.cli.files import TableError
 from committee.cli.main import helpful_errors, print_table
 from committee.cli.predicting import NO_NUMBERS, odd_cell_words, odd_cells
-from committee.cli.showing import LiveComparison, verdict
+from committee.cli.showing import LiveComparison, loss_text, verdict
 from committee.cli.tables import read_training_table
 from committee.studies.comparison import Step, compare
 from committee.studies.methods import METHODS, family
@@ -86,19 +86,20 @@ def test_one_method_is_not_said_to_be_chosen(fitted: tuple[Path, Path, Result]):
     output = fitted[2].output
     for word in ("smallest", "chose", "Choosing"):
         assert word not in output
-    assert "very few to judge by" in output
+    assert "very few to evaluate on" in output
 
 
 def test_choices_are_told_as_choices():
     frame = table()
     methods = {name: family("classification", N)[name] for name in ("constant", "pruned tree")}
     found, _ = compare(frame.select("x", "noise"), frame["y"], methods=methods, cv=3)
-    assert "has the smallest error" in verdict(found)
+    assert "has the smallest log loss" in verdict(found)
 
 
 def test_inspect_prints_no_dictionaries(fitted: tuple[Path, Path, Result]):
     printed = run("inspect", fitted[1]).stdout
-    assert "parameters: n estimators" in printed
+    assert "parameters: " in printed
+    assert "RandomForestClassifier" in printed  # the forest, inside where its probabilities are calibrated
     assert "{" not in printed
 
 
@@ -335,10 +336,10 @@ def test_auc_is_understood(tmp_path: Path):
     assert json.loads(run("fit", source, *words).stdout)["metric"] == "1 - auc"
 
 
-def test_methods_that_err_as_much_are_named():
+def test_methods_with_the_same_loss_are_named():
     x = np.arange(80.0)
     methods = {name: family("classification", 80)[name] for name in ("constant", "pruned tree", "AdaBoost stumps")}
-    found = compare(x[:, None], np.where(x < 40, "a", "b"), methods=methods, cv=4)[0]
+    found = compare(x[:, None], np.where(x < 40, "a", "b"), methods=methods, metric="error", cv=4)[0]
     same = {r.name for r in found.ranking() if r.errors.mean() == found.result(found.winner).errors.mean()}
     words = verdict(found).partition(".")[0]
     assert len(same) > 1
@@ -364,9 +365,49 @@ def test_page_figures_and_terminal_tell_the_same_of_no_model(tmp_path: Path):
     others = np.delete(y, held_out)
     median = np.sort(others)[(others.size - 1) // 2]
     assert winner["held_out_no_model"] == pytest.approx(np.abs(y[held_out] - median).mean())  # not the mean: by mae
-    assert f"no model at all has {winner['held_out_no_model']:.4g}" in result.stderr
+    assert f"the constant has {winner['held_out_no_model']:.4g}" in result.stderr
     doubt = " it is no better" in result.stderr or " it is not clearly better" in result.stderr
     page = (tmp_path / "out" / "report.html").read_text()
     assert doubt
     assert "always answering the median" in page
     assert ("None of the 2 methods" in page) == ("it is no better" in result.stderr)
+
+
+# --- losses, flags and progress ---------------------------------------------------------------------------------------
+
+
+def test_small_errors_can_be_told_apart():
+    shown = [loss_text("error", value) for value in (0.0004, 0.0005, 0.0, 0.1234)]
+    assert shown == ["0.040 %", "0.050 %", "0 %", "12.3 %"]
+
+
+def test_a_winner_that_is_no_better_than_the_constant_is_said_first(tmp_path: Path):
+    rng = np.random.default_rng(3)
+    pl.DataFrame({"x": rng.normal(size=200), "y": rng.choice(["a", "b"], 200)}).write_csv(tmp_path / "noise.csv")
+    words = ("-t", "y", "-m", "pruned tree,linear model", "--folds", "3", "--no-report", "-o", tmp_path)
+    result = run("compare", tmp_path / "noise.csv", *words)
+    assert "no better than the constant" in result.stderr
+    winner = json.loads((tmp_path / "results.json").read_text())["winner"]
+    assert winner["beats_constant"] is False
+    assert f"{winner['method']} is no better than the constant" in result.stderr
+
+
+def test_metrics_by_their_usual_names_on_the_command_line(tmp_path: Path):
+    table().write_csv(tmp_path / "t.csv")
+    options = ("-t", "y", "-m", "constant", "--folds", "2", "-o", tmp_path / "m", "--json", "-q")
+    for name, loss in (("accuracy", "error"), ("f1_macro", "1 - f1 macro"), ("roc_auc", "1 - auc")):
+        assert json.loads(run("fit", tmp_path / "t.csv", "--metric", name, *options).stdout)["metric"] == loss
+    assert "Did you mean 'accuracy'" in run("fit", tmp_path / "t.csv", "--metric", "acuracy", *options).output
+
+
+def test_a_log_tells_each_fold_of_one_method_and_the_last_fits(capsys: pytest.CaptureFixture[str]):
+    watch = LiveComparison(console(), "log loss", n_methods=1)
+    watch(Step("a", 1, 1, 1, 2, "judged", 0.5, 1.0))
+    watch(Step("a", 1, 1, 2, 2, "judged", 0.4, 2.0, "quick settings"))
+    for seconds in (0.0, 1.0):
+        watch(Step("a", 1, 1, 2, 2, "refitting", np.nan, 3.0, "on all rows", 65.0 + seconds))
+    assert capsys.readouterr().err.splitlines() == [
+        "1/1 a: fold 1 of 2, log loss 0.5, 1.0 s",
+        "1/1 a: fold 2 of 2, log loss 0.4 (quick settings), 2.0 s",
+        "fitting a on all rows (about 65.0 s)",
+    ]

@@ -15,10 +15,10 @@ from sklearn.ensemble import RandomForestRegressor as SklearnRegressor
 
 from committee import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from committee.forests import settling
-from committee.forests.calibration import calibrate
 from committee.forests.sampling import make_sampler
 from committee.forests.tuning import numbers_of_features
 from committee.parts import memory
+from committee.parts.calibration import calibrate
 from committee.storage import load_model, save_model
 
 

@@ -41,7 +41,7 @@ from committee.report.residuals import residuals
 from committee.report.section import Figure, LeftOut, Section, table
 from committee.report.support_vectors import support_vectors
 from committee.report.suspicious import suspicious
-from committee.report.verdict import paired_difference, verdict
+from committee.report.verdict import paired_difference, shown, verdict
 from committee.report.words import number, percent, plus_minus
 from committee.studies.comparison import MethodResult
 from committee.theory.decomposition import decompose_squared_error, decompose_zero_one
@@ -188,8 +188,8 @@ def test_methods_stand_in_the_order_of_their_errors() -> None:
     assert rows_of(found.figures[0])[0]["value"] == pytest.approx(0.2)
     assert found.tables[0].rows[-1][0] == "slow method (out of time)"
     assert found.notes[0] == "slow method, out of time: it would take too long."
-    assert found.lead.startswith("2 methods were fitted and judged on the same 4 folds")
-    assert "1 other could not be judged" in found.lead
+    assert found.lead.startswith("2 methods were fitted and evaluated on the same 4 folds")
+    assert "1 other could not be evaluated" in found.lead
     assert "flatters" in found.notes[1]
     assert "one model" in left_out(comparison(of_forest()))
 
@@ -205,15 +205,30 @@ def test_a_method_far_off_does_not_press_the_others_together() -> None:
     assert "constant" in [row[0] for row in found.tables[0].rows]
 
 
-def test_a_method_judged_on_some_folds_is_not_put_beside_the_others() -> None:
+def test_a_method_with_some_folds_is_marked_and_estimated() -> None:
     base = glass_comparison()
-    some = result("cut off", [0.01, np.nan, np.nan, np.nan], base.results[0].out_of_fold, status="out of time",
-                  note="was stopped.")  # fmt: skip
+    nan = np.nan
+    some = result("cut off", [0.01, nan, nan, nan], base.results[0].out_of_fold, status="partial", estimate=0.21,
+                  predict_seconds=np.array([1.0, nan, nan, nan]), setting="quick settings")  # fmt: skip
     found = made(comparison(of_forest(comparison=base._replace(results=(*base.results, some)))))
-    assert "cut off" not in [row["name"] for row in rows_of(found.figures[0])]
-    assert found.lead.startswith("2 methods were fitted and judged")
-    assert next(row for row in found.tables[0].rows if row[0].startswith("cut off"))[1] == "—"
-    assert "cut off, out of time: was stopped. Its error on 1 of 4 folds is 1.0\u202f%." in found.notes
+    assert {row["name"]: row["value"] for row in rows_of(found.figures[0])}["cut off"] == pytest.approx(0.21)
+    assert "1 method had some of the folds only" in found.lead
+    assert next(row for row in found.tables[0].rows if row[0].startswith("cut off"))[1] == "~21.0\u202f%"
+    table = found.figures[0].table
+    assert any(row[0] == "cut off (1 fold, quick settings)" for row in table.rows)
+
+
+def test_methods_that_are_no_better_than_the_constant_are_named() -> None:
+    base = glass_comparison()
+    results = tuple(each._replace(beats_constant=each.name == "random forest") for each in base.results)
+    found = made(comparison(of_forest(comparison=base._replace(results=results))))
+    assert any("pruned tree and slow method are no better than the constant" in note for note in found.notes)
+
+
+def test_small_errors_keep_two_digits() -> None:
+    assert [shown("error", value) for value in (0.123, 0.0041, 0.00041, 0.0)] == [
+        "12.3\u202f%", "0.41\u202f%", "0.041\u202f%", "0.0\u202f%",
+    ]  # fmt: skip
 
 
 def test_no_bar_of_an_error_begins_below_none() -> None:
@@ -710,3 +725,18 @@ def test_bias_and_variance_are_shown_in_the_unit_of_the_target_too() -> None:
     for _, bias, variance, rmse in roots.rows:
         assert float(bias) ** 2 + float(variance) ** 2 == pytest.approx(float(rmse) ** 2, rel=0.03)
     assert any("add up only in squares" in note for note in section.notes)
+
+
+def test_a_calibrated_forest_is_evaluated_by_calibrated_out_of_bag_probabilities() -> None:
+    from committee.parts.calibration import Calibration
+    from committee.report.evidence import Evidence
+    from committee.voting.calibrated_classifier import CalibratedClassifier
+
+    glass = sample("glass")
+    calibration = Calibration(2.0, 0.05, 1.0, 0.9)
+    found = Evidence(CalibratedClassifier.from_fitted(forest(), calibration), glass.X, glass.y)
+    assert found.core is forest()
+    assert found.judged.source == "out of bag"
+    given = np.isfinite(forest().oob_decision_function_).all(axis=1)
+    expected = calibration.apply(forest().oob_decision_function_[given])
+    np.testing.assert_allclose(found.judged.shares, expected)

@@ -3,10 +3,11 @@
 import signal
 import time
 
+import numpy as np
 import pytest
 
 from committee.studies import clock
-from committee.studies.clock import OutOfTime, foreseen_seconds, stop_after
+from committee.studies.clock import Clock, Measured, OutOfTime, forecast, stop_after
 
 
 def spin(seconds: float) -> None:
@@ -60,12 +61,17 @@ def test_the_bell_waits_for_compilations():
     assert heard
 
 
-def test_time_of_a_fit_is_foreseen(monkeypatch: pytest.MonkeyPatch):
-    now = [0.0]
-    monkeypatch.setattr("committee.studies.clock.time.perf_counter", lambda: now[0])
+def test_time_of_a_fit_is_forecast_from_fits_of_the_same_estimator():
+    fits = [Measured(n, 1e-6 * n**1.5) for n in (1000, 4000)]
+    assert forecast(fits, 32_000) == pytest.approx(1e-6 * 32_000**1.5)
+    assert forecast(fits[:1], 2000) == pytest.approx(2.0 * fits[0].seconds)
+    assert forecast([Measured(100, 1e-4), Measured(1000, 1e-2)], 2000) == pytest.approx(2e-2)  # too short for a power
+    assert np.isnan(forecast([], 100))
 
-    def fit(n_rows: int) -> None:
-        now[0] += 1e-6 * n_rows**1.5
 
-    assert foreseen_seconds(fit, 32_000) == pytest.approx(1e-6 * 32_000**1.5)
-    assert foreseen_seconds(fit, 100) == 0.0
+def test_a_clock_counts_from_its_start_without_compilation():
+    now = [5.0]
+    one = Clock(10.0, now=lambda: now[0])
+    now[0] = 9.0
+    assert (one.worked, one.left, one.is_limited) == (4.0, 6.0, True)
+    assert not Clock(None).is_limited

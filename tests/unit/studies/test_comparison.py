@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,16 @@ from committee.data.samples import load_sample
 from committee.studies.comparison import (
     Comparison,
     Step,
-    _blank,
-    _Clock,
-    _judge_in_time,
-    _read,
     compare,
     find_name,
     guess_task,
     pick,
 )
-from committee.studies.judging import Answers, loss_of, metric_names, standard_error
+from committee.studies.judging import Answers, find_metric, loss_of, metric_names, standard_error
 from committee.studies.methods import METHODS, family
 from committee.studies.row_splits import ONLY_LEARNED, split_rows
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from committee.voting.calibrated_classifier import CalibratedClassifier
 
 SONAR = load_sample("sonar")
 TREES = {"stump": DecisionTreeClassifier(max_depth=1), "tree": DecisionTreeClassifier(max_leaf_nodes=6)}
@@ -40,17 +36,9 @@ class Broken(ClassifierMixin, BaseEstimator):
         raise ValueError("this never works")
 
 
-class Slow(ClassifierMixin, BaseEstimator):
-    """Sleeps in every fit."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Slow:
-        time.sleep(60.0)
-        return self
-
-
 @pytest.fixture(scope="module")
 def found() -> tuple[Comparison, Any]:
-    return compare(SONAR.X, SONAR.y, methods=TREES, seed=3)
+    return compare(SONAR.X, SONAR.y, methods=TREES, metric="error", seed=3)
 
 
 def test_errors_are_those_of_the_same_folds_done_by_hand(found: tuple[Comparison, Any]):
@@ -113,48 +101,31 @@ def test_if_all_fail_the_reasons_are_told():
         compare(SONAR.X, SONAR.y, methods={"broken": Broken()})
 
 
-def test_a_method_that_passes_the_budget_is_left_out(found: tuple[Comparison, Any]):  # found: kernels are loaded
-    comparison, _ = compare(SONAR.X, SONAR.y, methods={"stump": TREES["stump"], "slow": Slow()}, cv=3, budget=6.0)
-    assert comparison.result("slow").status == "out of time"
-    assert comparison.winner == "stump"
-
-
-def test_a_slow_method_takes_no_more_than_its_share_and_the_next_ones_are_tried(found: tuple[Comparison, Any]):
-    methods = {"slow": Slow(), **TREES}
-    comparison, _ = compare(SONAR.X, SONAR.y, methods=methods, cv=3, budget=6.0)
-    assert comparison.result("slow").status == "out of time"
-    assert [comparison.result(name).status for name in TREES] == ["done"] * len(TREES)
-
-
-def test_methods_that_never_began_are_not_said_to_be_stopped():
-    with pytest.raises(RuntimeError, match="stump: out of time, was not tried: the time was up"):
-        compare(SONAR.X, SONAR.y, methods=TREES, cv=3, budget=1e-9)
-
-
-def test_folds_that_were_judged_are_not_judged_again():
-    problem = _read(SONAR.X, SONAR.y, "auto", "auto", 3, 0.2, None, None, None, 0, 1)[0]
-    clock = _Clock.begun(None)
-    whole = _judge_in_time(_blank("x", TREES["stump"], problem), TREES["stump"], problem, clock, np.inf, print).result
-    begun = _blank("x", TREES["stump"], problem)
-    begun.errors[0], begun.predict_seconds[0], begun.fit_seconds[0] = 0.123, 1.0, 1.0
-    resumed = _judge_in_time(begun, TREES["stump"], problem, clock, np.inf, print).result
-    assert resumed.errors.tolist() == [0.123, *whole.errors[1:].tolist()]
-
-
 def test_progress_tells_every_fold():
     steps: list[Step] = []
     compare(SONAR.X, SONAR.y, methods={"stump": TREES["stump"]}, cv=3, progress=steps.append)
-    assert [step.state for step in steps] == ["starting", "judged", "judged", "judged", "done", "refitting"]
+    assert [step.state for step in steps] == [
+        "starting",
+        "judged",
+        "judged",
+        "judged",
+        "done",
+        "refitting",
+        "refitting",
+    ]
     assert [step.fold for step in steps[:4]] == [0, 1, 2, 3]
 
 
-def test_a_metric_that_a_method_cannot_give_is_a_failure_of_it():
+def test_a_method_without_probabilities_gets_them():
     from committee.svm.linear_svm import LinearSVC
 
     methods = {"machine": LinearSVC(scale=True), "stump": TREES["stump"]}
-    comparison, _ = compare(SONAR.X, SONAR.y, methods=methods, metric="log loss", cv=3)
-    assert comparison.result("machine").note == "gives no log loss"
-    assert comparison.winner == "stump"
+    comparison, model = compare(SONAR.X, SONAR.y, methods=methods, metric="log loss", cv=3)
+    machine = comparison.result("machine")
+    assert machine.status == "done"
+    assert machine.calibration is not None
+    assert machine.errors.mean() < np.log(2.0)
+    assert hasattr(model, "predict_proba")
 
 
 def test_weights_count_as_repetition():
@@ -201,6 +172,7 @@ def test_frames_with_categories_and_missing_values_suit_every_method():
         ({"methods": ["random forrest"]}, "Did you mean 'random forest'"),
         ({"methods": []}, "methods is empty"),
         ({"metric": "rmse"}, "No metric 'rmse' for classification"),
+        ({"metric": "acuracy"}, "Did you mean 'accuracy'"),
         ({"cv": 1}, "cv must be at least 2"),
         ({"held_out": 1.0}, "held_out must be a share"),
         ({"task": "ranking"}, "task must be"),
@@ -281,7 +253,7 @@ def test_metrics_of_a_small_table_by_hand():
     assert loss_of("1 - r2", target, numbers, one) == pytest.approx(1.0 / 1.25)
 
 
-@pytest.mark.parametrize("metric", metric_names("classification", 2))
+@pytest.mark.parametrize("metric", metric_names("classification"))
 def test_standard_errors_agree_with_a_bootstrap(metric: str):
     rng = np.random.default_rng(0)
     share = rng.random(400)
@@ -320,12 +292,12 @@ def test_names_are_found_whatever_their_case():
 def test_foreign_estimators_take_part():
     comparison, model = compare(SONAR.X, SONAR.y, methods={"dummy": DummyClassifier(strategy="stratified")}, cv=2)
     assert comparison.result("dummy").parameters == {"strategy": "stratified"}
-    assert isinstance(model, DummyClassifier)
+    assert isinstance(getattr(model, "estimator_", model), DummyClassifier)
 
 
 def test_no_error_among_few_rows_is_no_certainty():
     x = np.linspace(-1.0, 1.0, 40)[:, np.newaxis]
-    found, _ = compare(x, np.where(x[:, 0] > 0, "a", "b"), methods=["pruned tree"], cv=2, seed=0)
+    found, _ = compare(x, np.where(x[:, 0] > 0, "a", "b"), methods=["pruned tree"], metric="error", cv=2, seed=0)
     n = found.held_out.size
     assert found.held_out_scores["error"] == 0.0
     assert found.held_out_error_se == pytest.approx(np.sqrt((n + 1.0) / (n + 2.0) ** 2 / n))
@@ -337,3 +309,111 @@ def test_one_method_forward_in_time_keeps_all_its_folds_in_the_nested_figure():
     found, _ = compare(X, (X[:, 0] > 0).astype(int), methods=["pruned tree"], times=np.arange(120), cv=4)
     assert found.nested_error == pytest.approx(found.results[0].errors.mean())
     assert found.n_folds == 4
+
+
+# --- probabilities, names of metrics, and the constant ----------------------------------------------------------------
+
+
+class Votes(ClassifierMixin, BaseEstimator):
+    """Right more often than the other, and far too sure."""
+
+    def __init__(self, cut: float = 0.0, sureness: float = 1.0) -> None:
+        self.cut, self.sureness = cut, sureness
+
+    def fit(self, X: Any, y: Any) -> Votes:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        scores = np.clip(self.sureness * (X[:, 0] - self.cut), -500.0, 500.0)
+        p = 1.0 / (1.0 + np.exp(-scores))
+        return np.stack([1.0 - p, p], axis=1)
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def noisy(n: int = 900) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 2))
+    return x, (rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * x[:, 0]))).astype(int)
+
+
+def test_classes_are_chosen_by_the_log_loss_and_a_sure_method_is_calibrated():
+    X, y = noisy()
+    methods = {"sure": Votes(0.0, 50.0), "flat": Votes(0.5, 0.5)}
+    found, model = compare(X, y, methods=methods, cv=3)
+    assert found.metric == "log loss"
+    assert found.winner == "sure"
+    sure = found.result("sure")
+    assert sure.calibration is not None
+    assert sure.calibration.log_loss_before > 1.0
+    assert found.held_out_scores["log loss"] < 0.6  # of the calibrated model
+    assert isinstance(model, CalibratedClassifier)
+    truth = found.classes.index(1)
+    p = model.predict_proba(X)[:, truth]
+    assert p.min() > 0.001
+
+
+def test_probabilities_of_zero_do_not_cost_36():
+    X, y = noisy()
+    found, _ = compare(X, y, methods={"full tree": DecisionTreeClassifier()}, cv=3)
+    assert found.result("full tree").errors.max() < 1.0
+    assert found.held_out_scores["log loss"] < 1.0
+
+
+def test_a_method_that_is_no_better_than_the_constant_is_flagged():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
+    found, _ = compare(X, y, methods=["pruned tree", "random forest"], cv=3)
+    assert [result.beats_constant for result in found.results] == [False, False]
+    good, _ = compare(X, (X[:, 0] > 0).astype(int), methods=["pruned tree"], cv=3)
+    assert good.results[0].beats_constant is True
+    numbers, _ = compare(X, rng.normal(size=300), methods=["random forest"], cv=3)
+    assert numbers.results[0].beats_constant is False
+    by_auc, _ = compare(X, y, methods=["pruned tree"], metric="roc_auc", cv=3)
+    assert by_auc.results[0].beats_constant is False
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "loss"),
+    [
+        ("auto", "classification", "log loss"),
+        ("accuracy", "classification", "error"),
+        ("neg_log_loss", "classification", "log loss"),
+        ("roc_auc", "classification", "1 - auc"),
+        ("AUC", "classification", "1 - auc"),
+        ("f1", "classification", "1 - f1"),
+        ("f1_macro", "classification", "1 - f1 macro"),
+        ("Balanced-Accuracy", "classification", "balanced error"),
+        ("average_precision", "classification", "1 - average precision"),
+        ("mcc", "classification", "1 - mcc"),
+        ("brier", "classification", "brier score"),
+        ("1 - auc", "classification", "1 - auc"),
+        ("r2", "regression", "1 - r2"),
+        ("neg_root_mean_squared_error", "regression", "rmse"),
+        ("neg_mean_absolute_error", "regression", "mae"),
+    ],
+)
+def test_metrics_are_known_by_their_usual_names(name: str, task: Any, loss: str):
+    assert find_metric(name, task) == loss
+
+
+@pytest.mark.parametrize("metric", ["f1", "f1_macro", "f1_weighted", "mcc", "average_precision", "roc_auc"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_metrics_are_those_of_scikit_learn(metric: str, n_classes: int):
+    from sklearn import metrics
+
+    rng = np.random.default_rng(0)
+    p, truth = rng.dirichlet(np.ones(n_classes), 200), rng.integers(0, n_classes, 200)
+    weight, labels = rng.random(200), p.argmax(axis=1)
+    found = 1.0 - loss_of(find_metric(metric, "classification"), truth, Answers(labels, p, True), weight)
+    average = "binary" if metric == "f1" and n_classes == 2 else metric.partition("_")[2] or "macro"
+    one_hot = truth == 1 if n_classes == 2 else np.eye(n_classes)[truth]
+    scores = p[:, 1] if n_classes == 2 else p
+    expected = {
+        "mcc": lambda: metrics.matthews_corrcoef(truth, labels, sample_weight=weight),
+        "average_precision": lambda: metrics.average_precision_score(one_hot, scores, sample_weight=weight),
+        "roc_auc": lambda: metrics.roc_auc_score(one_hot, scores, sample_weight=weight),
+    }.get(metric, lambda: metrics.f1_score(truth, labels, average=average, sample_weight=weight))()
+    assert found == pytest.approx(expected)

@@ -1,0 +1,169 @@
+"""A classifier with probabilities that are calibrated on rows it did not learn from (`parts/calibration.py`).
+
+Where the classifier has no probabilities, those to calibrate are made of its scores f, or of its predictions alone:
+
+    predict_proba          p
+    decision_function      softmax(f), of two classes (1 / (1 + exp(f)), 1 / (1 + exp(-f))): then this is Platt scaling
+    predict                1 for the class predicted, 0 for the others
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from committee.base.fitting import all_or_nothing
+from committee.base.validation import read_targets_classification, read_weights
+from committee.parts.calibration import Calibration, calibrate
+from committee.voting.rows import Fold, Task, deal_folds, open_rows, take_rows
+
+Floats = NDArray[np.float64]
+
+NO_CALIBRATION = Calibration(1.0, 0.0, float("nan"), float("nan"))
+
+
+def raw_probabilities(model: Any, X: Any) -> Floats:
+    """The probabilities [n, K] of a fitted classifier, made of its scores or predictions where it has none."""
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X), np.float64)
+    if hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(X), np.float64)
+        if scores.ndim == 1:
+            scores = np.stack([np.zeros_like(scores), scores], axis=1)
+        if scores.shape[1] == len(model.classes_):  # pairs of classes have other columns
+            return np.asarray(softmax(scores, axis=1), np.float64)
+    chosen = np.searchsorted(model.classes_, model.predict(X))
+    return np.eye(len(model.classes_))[chosen]
+
+
+class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier whose probabilities are calibrated by cross-validation; its predictions stay the same.
+
+    The classifier is fitted without each of `cv` folds in turn; the two parameters of the calibration are fitted to the
+    probabilities of the rows left out, and the classifier that is kept is fitted on all rows. Classifiers without
+    probabilities get them.
+
+    Parameters
+    ----------
+    estimator : a classifier; None takes logistic regression
+    cv : number of folds, split by the values of the rows, or a splitter of scikit-learn
+
+    ``calibration_`` has the parameters and the log-loss of the held-out rows before and after, ``estimator_`` is the
+    fitted classifier.
+
+    References
+    ----------
+    Platt, Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods, 1999.
+    Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks, 2017.
+
+    Examples
+    --------
+    >>> from committee import CalibratedClassifier, RandomForestClassifier
+    >>> from committee.data.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = CalibratedClassifier(RandomForestClassifier(50, random_state=0)).fit(sonar.X, sonar.y)
+    >>> model.calibration_.log_loss < model.calibration_.log_loss_before
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
+    }
+
+    def __init__(self, estimator: Any = None, *, cv: Any = 5) -> None:
+        self.estimator = estimator
+        self.cv = cv
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags: Any = super().__sklearn_tags__()  # pyright: ignore[reportUnknownMemberType]
+        inner = get_tags(self._unfitted())
+        tags.input_tags.allow_nan, tags.input_tags.sparse = inner.input_tags.allow_nan, False
+        return tags
+
+    def _unfitted(self) -> Any:
+        return LogisticRegression() if self.estimator is None else self.estimator
+
+    @classmethod
+    def from_fitted(cls, model: Any, calibration: Calibration) -> CalibratedClassifier:
+        """A fitted classifier with a calibration that was fitted to rows it did not learn from."""
+        made = cls(clone(model))
+        made.estimator_, made.calibration_ = model, calibration
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(model, name):
+                setattr(made, name, getattr(model, name))
+        return made
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier and its calibration to X [n, d] and labels y, rows counted by `sample_weight`."""
+        self._validate_params()
+        with all_or_nothing(self):
+            table = open_rows(X, self, takes_sparse=False)
+            n = int(table.shape[0])
+            classes, codes = read_targets_classification(y, n)
+            task = Task(table, codes, read_weights(sample_weight, n), len(classes))
+            validate_data(self, table, reset=True, skip_check_array=True)
+            self.calibration_ = self._cross_validated(task, classes)
+            self.estimator_ = self._fitted(task, classes)
+        return self
+
+    def _cross_validated(self, task: Task, classes: NDArray[Any]) -> Calibration:
+        """The calibration of the rows left out; none for a single class."""
+        if len(classes) < 2:
+            return NO_CALIBRATION
+        found = np.zeros((task.n_rows, classes.size))
+        is_tested = np.zeros(task.n_rows, bool)
+        for fold in self._folds(task):
+            model = self._fitted(task.take(fold.train), classes)
+            columns = np.searchsorted(classes, model.classes_)
+            found[np.ix_(fold.test, columns)] = raw_probabilities(model, take_rows(task.X, fold.test))
+            is_tested[fold.test] = True
+        weight = np.ones(task.n_rows) if task.weight is None else task.weight
+        return calibrate(found[is_tested], task.target[is_tested].astype(np.int64), weight[is_tested])
+
+    def _folds(self, task: Task) -> list[Fold]:
+        if isinstance(self.cv, Integral):
+            return deal_folds(task, int(self.cv))
+        splitter: Any = check_cv(self.cv, task.target, classifier=True)
+        return [Fold(np.asarray(train), np.asarray(test)) for train, test in splitter.split(task.X, task.target)]
+
+    def _fitted(self, task: Task, classes: NDArray[Any]) -> Any:
+        model: Any = clone(self._unfitted())
+        labels = classes[task.target.astype(np.int64)]
+        if task.weight is None:
+            return model.fit(task.X, labels)
+        if not has_fit_parameter(model, "sample_weight"):
+            raise ValueError(f"{type(model).__name__} takes no weights: fit without sample_weight, or repeat the rows.")
+        return model.fit(task.X, labels, sample_weight=task.weight)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, sorted."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.classes_
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The classes that the classifier predicts: calibration does not change them."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Calibrated probabilities of the classes, [n, K]."""
+        check_is_fitted(self, "estimator_")
+        return self.calibration_.apply(raw_probabilities(self.estimator_, X))
+
+
+def uncalibrated(model: Any) -> Any:
+    """The classifier inside a `CalibratedClassifier`; any other model as it is."""
+    return model.estimator_ if isinstance(model, CalibratedClassifier) else model

@@ -1,0 +1,89 @@
+"""Calibrated probabilities: better log-loss on new rows, the same predictions, and stored with the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from committee import CalibratedClassifier, LinearSVC, RandomForestClassifier
+from committee.parts.calibration import Calibration, _loss_and_gradient, calibrate
+from committee.storage import load_model, save_model
+
+
+def made(n: int = 600, seed: int = 0) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, np.array(["a", "b", "c"])[np.digitize(X[:, 0] + rng.normal(0.0, 0.7, n), [-0.5, 0.7])]
+
+
+def test_calibration_lowers_the_log_loss_of_new_rows_and_leaves_predictions():
+    X, y = made()
+    new, truth = made(2000, 1)
+    forest = RandomForestClassifier(30, random_state=0)
+    plain, model = forest.fit(X, y), CalibratedClassifier(forest).fit(X, y)
+    np.testing.assert_array_equal(model.predict(new), plain.predict(new))
+    before, after = (log_loss(truth, each.predict_proba(new)) for each in (plain, model))
+    assert after < before
+    assert after < 1.0  # pure leaves do not cost ln(1 / eps)
+    np.testing.assert_allclose(model.predict_proba(new).sum(axis=1), 1.0)
+
+
+def test_a_classifier_without_probabilities_gets_them():
+    X, y = made()
+    new, truth = made(2000, 1)
+    model = CalibratedClassifier(LinearSVC(scale=True)).fit(X, y)
+    assert log_loss(truth, model.predict_proba(new)) < 0.9
+    two = np.where(y == "a", "a", "b")
+    model = CalibratedClassifier(LinearSVC(scale=True)).fit(X, two)
+    assert log_loss(np.where(truth == "a", "a", "b"), model.predict_proba(new)) < 0.5
+
+
+@pytest.mark.parametrize("prediction_only", [False, True])
+def test_the_calibration_is_in_the_file(tmp_path: Path, prediction_only: bool):
+    X, y = made()
+    model = CalibratedClassifier(RandomForestClassifier(10, random_state=0)).fit(X, y)
+    save_model(model, tmp_path / "m.committee", prediction_only=prediction_only)
+    again = load_model(tmp_path / "m.committee")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert again.calibration_ == model.calibration_
+
+
+def test_a_fitted_model_keeps_its_columns():
+    X, y = made()
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    model = CalibratedClassifier.from_fitted(forest, Calibration(2.0, 0.1, 1.0, 0.9))
+    assert model.n_features_in_ == 4
+    mixed = (0.9 * forest.predict_proba(X) + 0.1 / 3.0) ** 2
+    np.testing.assert_allclose(model.predict_proba(X), mixed / mixed.sum(axis=1, keepdims=True))
+
+
+def test_weights_are_repetitions():
+    X, y = made(120)
+    weight = np.random.default_rng(0).integers(0, 3, 120)
+    rows = np.repeat(np.arange(120), weight)
+    one = CalibratedClassifier(cv=3).fit(X, y, sample_weight=weight)
+    two = CalibratedClassifier(cv=3).fit(X[rows], y[rows])
+    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-3)
+
+
+def test_the_gradient_is_that_of_the_loss():
+    rng = np.random.default_rng(0)
+    p, codes = rng.dirichlet(np.ones(4), 50), rng.integers(0, 4, 50)
+    share, at, step = np.full(50, 0.02), np.array([0.3, -2.0]), 1e-6
+    gradient = _loss_and_gradient(at, p, codes, share)[1]
+    for i in range(2):
+        up, down = at.copy(), at.copy()
+        up[i] += step
+        down[i] -= step
+        difference = _loss_and_gradient(up, p, codes, share)[0] - _loss_and_gradient(down, p, codes, share)[0]
+        assert gradient[i] == pytest.approx(difference / (2.0 * step), rel=1e-5)
+
+
+def test_no_calibration_is_worse_than_none():
+    p = np.array([[1.0, 0.0], [0.0, 1.0]] * 10)
+    found = calibrate(p, np.array([0, 1] * 10), np.ones(20))
+    assert found.log_loss <= found.log_loss_before
