@@ -1,0 +1,144 @@
+"""May the rows of a table be shuffled? Time order and repeated entities, found, explained and made into folds.
+
+Validation on shuffled rows assumes that new rows will resemble the old ones as these resemble each other. Rows in time
+order and several rows of one patient break that: the error by shuffled folds is too small, often by a factor.
+`find_row_order` looks for both (`studies/time_order.py`, `studies/repeated_entities.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.studies.plain_columns import PlainColumn, plain_columns
+from committee.studies.quick_residuals import LossIncrease, robust_target
+from committee.studies.repeated_entities import EntityEvidence, find_repeated_entities
+from committee.studies.time_order import TimeEvidence, find_time_order
+
+Floats = NDArray[np.float64]
+
+SWITCH_OFF = "pass times=None and groups=None"
+"""How the order of the rows is ignored in Python."""
+
+
+class RowOrder(NamedTuple):
+    """What was found about the rows of a table, and what follows for the folds."""
+
+    kind: Literal["exchangeable", "time", "groups", "doubtful time", "doubtful groups"]
+    columns: tuple[str, ...] = ()  # that tell the times or groups; none where the order of the rows does
+    values: Floats | None = None  # [n] times or groups
+    autocorrelation: float = np.nan  # of the residuals in time order
+    p_value: float = np.nan
+    increase: float = np.nan  # of the root mean square error on later rows or new entities, as a factor
+    n_groups: int = 0
+
+    @property
+    def times(self) -> Floats | None:
+        return self.values if self.kind == "time" else None
+
+    @property
+    def groups(self) -> Floats | None:
+        return self.values if self.kind == "groups" else None
+
+    def as_plan(self) -> dict[str, Any]:
+        """Plain values for a record of what was run."""
+        return {
+            "kind": self.kind, "columns": list(self.columns), "autocorrelation": _plain(self.autocorrelation),
+            "p_value": _plain(self.p_value), "error_increase": _plain(self.increase),
+        }  # fmt: skip
+
+
+def find_row_order(X: Any, y: NDArray[Any], *, is_classes: bool, seed: int = 0) -> RowOrder:
+    """Look for time order and repeated entities; `y` holds the positions of the classes, or numbers.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> find_row_order(X, X[:, 0] + rng.normal(size=500), is_classes=False).kind
+    'exchangeable'
+    >>> find_row_order(X, X[:, 0] + rng.normal(size=500).cumsum(), is_classes=False).kind
+    'time'
+    """
+    return order_of_columns(plain_columns(X), y, is_classes=is_classes, seed=seed)
+
+
+def order_of_columns(
+    columns: tuple[PlainColumn, ...], y: NDArray[Any], *, is_classes: bool, seed: int = 0
+) -> RowOrder:
+    """`find_row_order` of columns that were read already. A calendar decides before entities, these before row order."""
+    target = robust_target(y, is_classes)
+    by_time = find_time_order(columns, target, is_classes, seed)
+    if by_time.verdict == "time" and by_time.columns:
+        return _of_time(by_time)
+    entities = find_repeated_entities(columns, target, seed)
+    if entities.verdict == "groups":
+        return _of_entities(entities)
+    if by_time.verdict != "none":
+        return _of_time(by_time)
+    return _of_entities(entities) if entities.verdict == "doubtful" else RowOrder("exchangeable")
+
+
+def _of_time(found: TimeEvidence) -> RowOrder:
+    kind = "time" if found.verdict == "time" else "doubtful time"
+    increase = _ratio(found.increase)
+    return RowOrder(kind, found.columns, found.times, found.autocorrelation, found.p_value, increase)
+
+
+def _of_entities(found: EntityEvidence) -> RowOrder:
+    kind = "groups" if found.verdict == "groups" else "doubtful groups"
+    return RowOrder(kind, (found.column,), found.groups, increase=_ratio(found.increase), n_groups=found.n_groups)
+
+
+def _ratio(increase: LossIncrease | None) -> float:
+    return np.nan if increase is None else increase.ratio
+
+
+def _plain(value: float) -> float | None:
+    return round(value, 6) if np.isfinite(value) else None
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def explain_order(found: RowOrder, switch_off: str = SWITCH_OFF, by_time: str = 'times="row order"') -> str:
+    """One or two sentences: what was found, what is done about it, and how to change it; "" where there is nothing."""
+    names = ", ".join(map(repr, found.columns))
+    if found.kind == "time":
+        return (
+            f"The rows are in time order ({_time_evidence(found)}), so methods are fitted on earlier rows and "
+            f"validated on later ones. If the order does not matter, {switch_off}."
+        )
+    if found.kind == "groups":
+        return (
+            f"{names} has {found.n_groups} values that repeat, and rows that share one resemble each other: the error "
+            f"on new values is {found.increase:.1f} times that on shuffled rows. Rows of one value are kept together "
+            f"in validation, so the reported error is that on new values. If you will predict for known values only, "
+            f"{switch_off}."
+        )
+    if found.kind == "doubtful time":
+        return (
+            f"Neighbouring rows resemble each other beyond what the columns tell ({_time_evidence(found)}). The rows "
+            f"are shuffled: the reported error holds for new rows from among these. If the rows are in time order and "
+            f"later rows are to be predicted, it is too small: pass {by_time}."
+        )
+    if found.kind == "doubtful groups":
+        return (
+            f"Rows that share a value of {names} resemble each other: the error on new values of it is "
+            f"{found.increase:.1f} times that on shuffled rows. The rows are shuffled: the reported error holds for "
+            f"known values. If rows with new ones are to be predicted, pass {names} as groups."
+        )
+    return ""
+
+
+def _time_evidence(found: RowOrder) -> str:
+    parts = list[str]()
+    if found.columns:
+        what = "column" if len(found.columns) == 1 else "columns"
+        parts.append(f"{what} {', '.join(map(repr, found.columns))}")
+    if np.isfinite(found.autocorrelation):
+        p = "p < 1e-10" if found.p_value < 1e-10 else f"p = {found.p_value:.2g}"
+        parts.append(f"autocorrelation of residuals {found.autocorrelation:.2f}, {p}")
+    if np.isfinite(found.increase):
+        parts.append(f"error on the following rows {found.increase:.1f} times that on shuffled rows")
+    return "; ".join(parts)
