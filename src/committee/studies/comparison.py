@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
+from committee.base.callers import level_of_caller
 from committee.base.columns import open_table
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.parts.on_numbers import BaseOnNumbers
@@ -34,7 +35,8 @@ from committee.studies.clock import OutOfTime, foreseen_seconds, stop_after, wor
 from committee.studies.folds import rows_of, seeded, stderr
 from committee.studies.judging import Answers, answers_of, loss_of, metric_names, standard_error
 from committee.studies.methods import family
-from committee.studies.row_splits import RowSplit, split_rows
+from committee.studies.row_order import Folding, explain_order, fold_rows
+from committee.studies.row_splits import RowSplit
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -139,11 +141,15 @@ class _Problem(NamedTuple):
     truth: NDArray[Any]  # positions of the classes, or numbers
     classes: NDArray[Any] | None  # None for regression
     weight: Floats | None
-    split: RowSplit
+    folding: Folding
     metric: str
     metrics: tuple[str, ...]
     seed: int
     n_jobs: int | None
+
+    @property
+    def split(self) -> RowSplit:
+        return self.folding.split
 
     def weight_of(self, rows: Rows) -> Floats:
         return np.ones(rows.size) if self.weight is None else self.weight[rows]
@@ -185,8 +191,8 @@ def compare(
     held_out: float = 0.2,
     budget: float | None = None,
     weights: Any = None,
-    groups: Any = None,
-    times: Any = None,
+    groups: Any = "auto",
+    times: Any = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -207,8 +213,10 @@ def compare(
         No method takes more than two equal shares of what is left before the others were tried. The compilation of
         kernels is not counted.
     weights : one weight per row, in fits and in errors
-    groups : one label per row; rows of one group stay together
-    times : one time per row; learn from the past, judge on the future
+    groups : one label per row: rows of one group stay together; None for no groups
+    times : one time per row, or "row order": methods are fitted on earlier rows and evaluated on later ones; None
+        shuffles the rows. "auto", the default of both, looks for time order and for repeated entities
+        (`studies/row_order.py`), says what it found in a warning and in `plan`, and validates accordingly.
     seed : of the folds and of the methods
     n_jobs : as in scikit-learn
     progress : called with a `Step` whenever something happens
@@ -229,8 +237,9 @@ def compare(
     winner = _winner(results)
     if progress is not None:
         progress(Step(winner, len(results), len(results), 0, cv, "refitting", np.nan, clock.seconds))
-    plan = _plan(problem, estimators, cv, held_out, budget, groups, times)
-    return _concluded(chosen_task, problem, results, estimators[winner], winner, groups, plan, clock)
+    folding = problem.folding
+    plan = _plan(problem, estimators, cv, held_out, budget, folding.groups, folding.times)
+    return _concluded(chosen_task, problem, results, estimators[winner], winner, folding.groups, plan, clock)
 
 
 def _concluded(
@@ -284,12 +293,14 @@ def _read(
     names = metric_names(chosen, 0 if classes is None else len(classes))
     if metric not in ("auto", *names):
         raise ValueError(f"No metric {metric!r} for {chosen}; there are: {', '.join(names)}.")
-    split = split_rows(
-        None if classes is None else truth, n, cv=cv, held_out=held_out, groups=groups, times=times, seed=seed
+    folding = fold_rows(
+        X, truth, is_classes=classes is not None, cv=cv, held_out=held_out, groups=groups, times=times, seed=seed
     )
+    if folding.order is not None and (words := explain_order(folding.order)):
+        warnings.warn(words, UserWarning, stacklevel=level_of_caller())
     weight = read_weights(weights, n, "weights")
     first = names[0] if metric == "auto" else metric
-    return _Problem(X, labels, truth, classes, weight, split, first, names, seed, n_jobs), chosen
+    return _Problem(X, labels, truth, classes, weight, folding, first, names, seed, n_jobs), chosen
 
 
 def guess_task(y: Any) -> Task:
@@ -646,6 +657,7 @@ def _plan(
         "n_columns": int(d),
         "n_folds": cv,
         "folds": folds,
+        "row_order": None if problem.folding.order is None else problem.folding.order.as_plan(),
         "held_out": held_out,
         "n_held_out": int(problem.split.held_out.size),
         "budget": budget,

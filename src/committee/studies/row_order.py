@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from committee.studies.plain_columns import PlainColumn, plain_columns
 from committee.studies.quick_residuals import LossIncrease, robust_target
 from committee.studies.repeated_entities import EntityEvidence, find_repeated_entities
+from committee.studies.row_splits import RowSplit, split_rows
 from committee.studies.time_order import TimeEvidence, find_time_order
 
 Floats = NDArray[np.float64]
@@ -77,6 +78,54 @@ def order_of_columns(
     if by_time.verdict != "none":
         return _of_time(by_time)
     return _of_entities(entities) if entities.verdict == "doubtful" else RowOrder("exchangeable")
+
+
+class Folding(NamedTuple):
+    """The split of the rows with what it was made from."""
+
+    split: RowSplit
+    groups: Any
+    times: Any
+    order: RowOrder | None  # None where nothing was looked for
+
+
+def fold_rows(
+    X: Any, y: NDArray[Any], *, is_classes: bool, cv: int, held_out: float, groups: Any, times: Any, seed: int
+) -> Folding:
+    """`split_rows` by the groups or times given, or by those that are found where both or one are "auto".
+
+    times="row order" takes the rows as they stand. Where too few rows or classes come before the first validation
+    rows for a split forward in time, the rows are shuffled.
+    """
+    codes = y.astype(np.int64) if is_classes else None
+    if isinstance(times, str) and times == "row order":
+        times = np.arange(y.size)
+    is_auto = isinstance(times, str) and times == "auto", isinstance(groups, str) and groups == "auto"
+    times, groups = None if is_auto[0] else times, None if is_auto[1] else groups
+
+    def split(of_groups: Any, of_times: Any) -> RowSplit:
+        return split_rows(codes, y.size, cv=cv, held_out=held_out, groups=of_groups, times=of_times, seed=seed)
+
+    if not any(is_auto) or times is not None or groups is not None:
+        return Folding(split(groups, times), groups, times, None)
+    found = find_row_order(X, y, is_classes=is_classes, seed=seed)
+    found = found if is_auto["groups" in found.kind] else RowOrder("exchangeable")
+    try:
+        made = split(found.groups, found.times)
+        if _can_learn(made, codes):
+            return Folding(made, found.groups, found.times, found)
+    except ValueError:  # too few groups or times for so many folds
+        pass
+    return Folding(split(None, None), None, None, found._replace(kind=_as_doubtful(found)))
+
+
+def _can_learn(split: RowSplit, codes: NDArray[np.int64] | None) -> bool:
+    """Whether every fold has rows of two classes to learn from."""
+    return codes is None or all(np.unique(codes[split.train_of(k)]).size > 1 for k in range(split.n_folds))
+
+
+def _as_doubtful(found: RowOrder) -> Literal["doubtful time", "doubtful groups"]:
+    return "doubtful groups" if "groups" in found.kind else "doubtful time"
 
 
 def _of_time(found: TimeEvidence) -> RowOrder:
