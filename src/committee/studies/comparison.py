@@ -296,7 +296,7 @@ def _read(
     folding = fold_rows(
         X, truth, is_classes=classes is not None, cv=cv, held_out=held_out, groups=groups, times=times, seed=seed
     )
-    if folding.order is not None and (words := explain_order(folding.order)):
+    if folding.order is not None and folding.order is not times and (words := explain_order(folding.order)):
         warnings.warn(words, UserWarning, stacklevel=level_of_caller())
     weight = read_weights(weights, n, "weights")
     first = names[0] if metric == "auto" else metric

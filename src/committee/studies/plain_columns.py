@@ -73,7 +73,7 @@ def _naive(moment: Any) -> Any:
 
 def _of_objects(name: str, values: Sequence[Any]) -> PlainColumn | None:
     """Numbers, dates as ISO texts, or categories."""
-    present = [value for value in values if value is not None and value == value]  # noqa: PLR0124 - nan is not itself
+    present = [value for value in values if value is not None and value == value]
     if all(isinstance(value, int | float | np.number) for value in present):
         numbers = [float(value) if value is not None else np.nan for value in values]
         return PlainColumn(name, "number", _finite(np.array(numbers)))

@@ -7,6 +7,7 @@ for regression, and for classes +1 or -1, each given to about half of the rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -119,7 +120,7 @@ def _forward_losses(features: Floats, target: Floats) -> Floats:
     """Mean squared residuals of N_PARTS parts of every stretch."""
     cuts = (np.array(CUTS) * target.size).round().astype(int)
     losses: list[float] = []
-    for start, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for start, end in pairwise(cuts.tolist()):
         train, test = np.arange(target.size) < start, slice(start, end)
         squares = (target[test] - _predicted(features, target, train, test)) ** 2
         losses += [float(part.mean()) for part in np.array_split(squares, min(N_PARTS, squares.size))]

@@ -20,9 +20,6 @@ from committee.studies.time_order import TimeEvidence, find_time_order
 
 Floats = NDArray[np.float64]
 
-SWITCH_OFF = "pass times=None and groups=None"
-"""How the order of the rows is ignored in Python."""
-
 
 class RowOrder(NamedTuple):
     """What was found about the rows of a table, and what follows for the folds."""
@@ -64,10 +61,8 @@ def find_row_order(X: Any, y: NDArray[Any], *, is_classes: bool, seed: int = 0) 
     return order_of_columns(plain_columns(X), y, is_classes=is_classes, seed=seed)
 
 
-def order_of_columns(
-    columns: tuple[PlainColumn, ...], y: NDArray[Any], *, is_classes: bool, seed: int = 0
-) -> RowOrder:
-    """`find_row_order` of columns that were read already. A calendar decides before entities, these before row order."""
+def order_of_columns(columns: tuple[PlainColumn, ...], y: NDArray[Any], *, is_classes: bool, seed: int = 0) -> RowOrder:
+    """`find_row_order` of columns that were read already. A calendar goes before entities, these before row order."""
     target = robust_target(y, is_classes)
     by_time = find_time_order(columns, target, is_classes, seed)
     if by_time.verdict == "time" and by_time.columns:
@@ -94,13 +89,14 @@ def fold_rows(
 ) -> Folding:
     """`split_rows` by the groups or times given, or by those that are found where both or one are "auto".
 
-    times="row order" takes the rows as they stand. Where too few rows or classes come before the first validation
-    rows for a split forward in time, the rows are shuffled.
+    times="row order" takes the rows as they stand; a `RowOrder` is taken as it was found. Where too few rows or classes
+    come before the first validation rows for a split forward in time, the rows are shuffled.
     """
     codes = y.astype(np.int64) if is_classes else None
     if isinstance(times, str) and times == "row order":
         times = np.arange(y.size)
-    is_auto = isinstance(times, str) and times == "auto", isinstance(groups, str) and groups == "auto"
+    known = times if isinstance(times, RowOrder) else None
+    is_auto = known is not None or _is_auto(times, "times"), known is not None or _is_auto(groups, "groups")
     times, groups = None if is_auto[0] else times, None if is_auto[1] else groups
 
     def split(of_groups: Any, of_times: Any) -> RowSplit:
@@ -108,7 +104,7 @@ def fold_rows(
 
     if not any(is_auto) or times is not None or groups is not None:
         return Folding(split(groups, times), groups, times, None)
-    found = find_row_order(X, y, is_classes=is_classes, seed=seed)
+    found = known or find_row_order(X, y, is_classes=is_classes, seed=seed)
     found = found if is_auto["groups" in found.kind] else RowOrder("exchangeable")
     try:
         made = split(found.groups, found.times)
@@ -117,6 +113,15 @@ def fold_rows(
     except ValueError:  # too few groups or times for so many folds
         pass
     return Folding(split(None, None), None, None, found._replace(kind=_as_doubtful(found)))
+
+
+def _is_auto(given: Any, what: str) -> bool:
+    if not isinstance(given, str):
+        return False
+    if given != "auto":
+        also = ' or "row order"' if what == "times" else ""
+        raise ValueError(f'{what} must be "auto"{also}, None, or hold one value per row; got {given!r}.')
+    return True
 
 
 def _can_learn(split: RowSplit, codes: NDArray[np.int64] | None) -> bool:
@@ -136,7 +141,10 @@ def _of_time(found: TimeEvidence) -> RowOrder:
 
 def _of_entities(found: EntityEvidence) -> RowOrder:
     kind = "groups" if found.verdict == "groups" else "doubtful groups"
-    return RowOrder(kind, (found.column,), found.groups, increase=_ratio(found.increase), n_groups=found.n_groups)
+    assert found.groups is not None
+    is_missing = np.isnan(found.groups)  # nobody knows that rows without a value belong together
+    groups = np.where(is_missing, np.nanmax(found.groups) + np.cumsum(is_missing), found.groups)
+    return RowOrder(kind, (found.column,), groups, increase=_ratio(found.increase), n_groups=found.n_groups)
 
 
 def _ratio(increase: LossIncrease | None) -> float:
@@ -150,9 +158,18 @@ def _plain(value: float) -> float | None:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def explain_order(found: RowOrder, switch_off: str = SWITCH_OFF, by_time: str = 'times="row order"') -> str:
-    """One or two sentences: what was found, what is done about it, and how to change it; "" where there is nothing."""
+class Switches(NamedTuple):
+    """What a user does for another validation."""
+
+    shuffle: str = "pass times=None and groups=None"
+    by_time: str = 'pass times="row order"'
+    by_group: str = "pass its values as groups"
+
+
+def explain_order(found: RowOrder, switches: Switches = Switches()) -> str:  # noqa: B008 - it is immutable
+    """What was found, what is done about it, and how to change it, in a few sentences; "" where there is nothing."""
     names = ", ".join(map(repr, found.columns))
+    switch_off = switches.shuffle
     if found.kind == "time":
         return (
             f"The rows are in time order ({_time_evidence(found)}), so methods are fitted on earlier rows and "
@@ -169,13 +186,13 @@ def explain_order(found: RowOrder, switch_off: str = SWITCH_OFF, by_time: str = 
         return (
             f"Neighbouring rows resemble each other beyond what the columns tell ({_time_evidence(found)}). The rows "
             f"are shuffled: the reported error holds for new rows from among these. If the rows are in time order and "
-            f"later rows are to be predicted, it is too small: pass {by_time}."
+            f"later rows are to be predicted, it is too small: {switches.by_time}."
         )
     if found.kind == "doubtful groups":
         return (
             f"Rows that share a value of {names} resemble each other: the error on new values of it is "
             f"{found.increase:.1f} times that on shuffled rows. The rows are shuffled: the reported error holds for "
-            f"known values. If rows with new ones are to be predicted, pass {names} as groups."
+            f"known values. If rows with new values are to be predicted, {switches.by_group}."
         )
     return ""
 

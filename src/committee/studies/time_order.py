@@ -2,7 +2,7 @@
 
 Two statistics are taken from a quick model (`studies/quick_residuals.py`) that sees all columns:
 
-    autocorrelation   r of the ranks of neighbouring residuals, fitted by shuffled folds. Where the rows are exchangeable
+    autocorrelation   r of the ranks of neighbouring residuals, fitted by shuffled folds. Where rows are exchangeable
                       given the columns, z = (r + 1 / n) sqrt(n) is standard normal (Wald and Wolfowitz, 1943).
     forward increase  root mean square error on the rows that follow, divided by that on random rows, after fits on as
                       many rows; z is the difference of the losses in its standard errors.
