@@ -35,7 +35,7 @@ from committee.studies.clock import OutOfTime, foreseen_seconds, stop_after, wor
 from committee.studies.folds import rows_of, seeded, stderr
 from committee.studies.judging import Answers, answers_of, loss_of, metric_names, standard_error
 from committee.studies.methods import family
-from committee.studies.row_order import Folding, explain_order, fold_rows
+from committee.studies.row_order import Folding, dependent_rows, explain_order, fold_rows
 from committee.studies.row_splits import RowSplit
 
 Floats = NDArray[np.float64]
@@ -239,18 +239,21 @@ def compare(
         progress(Step(winner, len(results), len(results), 0, cv, "refitting", np.nan, clock.seconds))
     folding = problem.folding
     plan = _plan(problem, estimators, cv, held_out, budget, folding.groups, folding.times)
-    return _concluded(chosen_task, problem, results, estimators[winner], winner, folding.groups, plan, clock)
+    return _concluded(chosen_task, problem, results, estimators[winner], winner, plan, clock)
 
 
 def _concluded(
-    task: Task, problem: _Problem, results: tuple[MethodResult, ...], estimator: Any, winner: str, groups: Any,
+    task: Task, problem: _Problem, results: tuple[MethodResult, ...], estimator: Any, winner: str,
     plan: dict[str, Any], clock: _Clock,
 ) -> tuple[Comparison, Any]:  # fmt: skip
     """The honest errors of the winner, and the winner fitted on all rows."""
-    scores, score_stderr = _held_out_scores(estimator, problem, groups)
+    scores, score_stderr = _held_out_scores(estimator, problem)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are in the notes of the folds
         model = _fitted(estimator, problem, np.arange(problem.truth.size), problem.seed)
+    if problem.split.forward:  # the next stretch of time differs from the held-out one as those before it did
+        errors = next(result for result in results if result.name == winner).errors
+        score_stderr = float(np.hypot(score_stderr, errors.std(ddof=1)))
     nested = _nested_errors(results, problem.split.forward)
     known = nested[np.isfinite(nested)]
     found = Comparison(
@@ -572,7 +575,7 @@ def _winner(results: Sequence[MethodResult]) -> str:
     return min(done, key=_merit).name
 
 
-def _held_out_scores(estimator: Any, problem: _Problem, groups: Any) -> tuple[dict[str, float], float]:
+def _held_out_scores(estimator: Any, problem: _Problem) -> tuple[dict[str, float], float]:
     """Every metric of the winner on the rows held out, and the standard error of the chosen one."""
     apart = problem.split.held_out
     if apart.size == 0:
@@ -584,8 +587,7 @@ def _held_out_scores(estimator: Any, problem: _Problem, groups: Any) -> tuple[di
         said = answers_of(model, X, problem.classes, model.predict(X))
     truth, weight = problem.truth[apart], problem.weight_of(apart)
     scores = {metric: loss_of(metric, truth, said, weight) for metric in problem.metrics}
-    labels = np.arange(apart.size) if groups is None else np.asarray(groups)[apart]
-    codes = np.unique(labels, return_inverse=True)[1].ravel()
+    codes = dependent_rows(problem.folding, apart)
     error = standard_error(problem.metric, truth, said, weight, codes, problem.seed)
     if problem.metric == "error" and error == 0.0:  # none is wrong, or all: few rows do not prove it (Laplace)
         share = 1.0 / (codes.max() + 3.0)

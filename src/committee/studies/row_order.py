@@ -21,6 +21,10 @@ from committee.studies.time_order import TimeEvidence, find_time_order
 Floats = NDArray[np.float64]
 
 
+TIME_BLOCKS = 10
+"""Blocks of neighbouring rows in time that count as independent of each other."""
+
+
 class RowOrder(NamedTuple):
     """What was found about the rows of a table, and what follows for the folds."""
 
@@ -113,6 +117,17 @@ def fold_rows(
     except ValueError:  # too few groups or times for so many folds
         pass
     return Folding(split(None, None), None, None, found._replace(kind=_as_doubtful(found)))
+
+
+def dependent_rows(folding: Folding, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Codes of rows that a standard error must not take for independent: groups, or blocks of neighbours in time."""
+    labels: NDArray[Any] = np.arange(rows.size)
+    if folding.groups is not None:
+        labels = np.asarray(folding.groups)[rows]
+    elif folding.times is not None:
+        by_time = np.argsort(np.argsort(np.asarray(folding.times)[rows], kind="stable"), kind="stable")
+        labels = by_time * min(TIME_BLOCKS, rows.size) // rows.size
+    return np.unique(labels, return_inverse=True)[1].ravel().astype(np.int64)
 
 
 def _is_auto(given: Any, what: str) -> bool:

@@ -14,7 +14,7 @@ The decision, for rows in the order of the file (either direction):
 
     a date, or two nested calendar units (year and month, month and day), nearly sorted      time order
     one calendar unit or a column named "time", nearly sorted, and both statistics           time order
-    a date that is not sorted, and both statistics in the order of the dates                 time order
+    a date that is not sorted, and both statistics or a clear forward increase by date       time order
     no calendar column, both statistics, the autocorrelation at least 0.45                   time order
     no calendar column, both statistics, the autocorrelation smaller                         doubtful
 """
@@ -64,6 +64,9 @@ STRONG_AUTOCORRELATION = 0.45
 MIN_INCREASE, MIN_INCREASE_Z = 1.1, 2.5
 """The error on the following rows, beside shuffled ones, that matters."""
 
+CLEAR_INCREASE = 1.3
+"""The same for dates that the rows are not sorted by."""
+
 N_FOLDS = 4
 
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
@@ -111,7 +114,9 @@ def find_time_order(columns: Sequence[PlainColumn], target: Floats, is_classes: 
     calendar = find_calendar(columns)
     if calendar is not None:
         tested = _tested(columns, target, np.argsort(calendar.times, kind="stable"), seed, calendar)
-        is_time = (calendar.is_certain and calendar.is_sorted) or _is_dependent(tested)
+        is_time = (calendar.is_certain and (calendar.is_sorted or _is_much_harder(tested))) or _is_dependent(
+            tested, calendar.is_certain
+        )
         return tested._replace(verdict="time" if is_time else "none", times=_times_of(calendar))
     if autocorrelation_z(target, np.arange(target.size))[1] < MIN_Z or is_sorted_table(columns, target, is_classes):
         return TimeEvidence("none")
@@ -136,13 +141,23 @@ def _tested(
     return TimeEvidence("none", names, None, r, float(np.exp(log_ndtr(-z))), increase)
 
 
-def _is_dependent(tested: TimeEvidence) -> bool:
-    """Whether the order tells more than the columns, and the following rows are harder to predict than random ones."""
+def _is_dependent(tested: TimeEvidence, is_dated: bool = False) -> bool:
+    """Whether the order tells more than the columns, and the following rows are harder to predict than random ones.
+
+    Where the residuals are strongly autocorrelated, few stretches of time are independent: the increase is then large
+    in its standard errors only by luck, and its size decides. The same holds for dates.
+    """
     increase = tested.increase
     if increase is None or tested.autocorrelation < MIN_AUTOCORRELATION:
         return False
-    is_harder = increase.ratio >= MIN_INCREASE and increase.z >= MIN_INCREASE_Z
-    return is_harder and tested.p_value <= np.exp(log_ndtr(-MIN_Z))
+    is_sure = increase.z >= MIN_INCREASE_Z or tested.autocorrelation >= STRONG_AUTOCORRELATION or is_dated
+    return is_sure and increase.ratio >= MIN_INCREASE and tested.p_value <= np.exp(log_ndtr(-MIN_Z))
+
+
+def _is_much_harder(tested: TimeEvidence) -> bool:
+    """For dates: a model that sees them explains neighbours by each other and leaves no autocorrelation."""
+    increase = tested.increase
+    return increase is not None and increase.ratio >= CLEAR_INCREASE and increase.z >= MIN_Z
 
 
 def autocorrelation_z(values: Floats, positions: Rows) -> tuple[float, float]:
