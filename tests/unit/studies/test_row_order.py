@@ -190,18 +190,22 @@ def test_rows_without_a_group_are_groups_of_their_own():
 
 
 def test_the_reported_error_is_that_of_the_next_quarter():
-    X, y = rentals()
-    X = X.select(PARTS)
-    with pytest.warns(UserWarning, match="time order"):
-        found, model = compare(X[:N_DAYS], y[:N_DAYS], methods=QUICK)
-    shuffled, _ = compare(X[:N_DAYS], y[:N_DAYS], methods=QUICK, times=None, groups=None)
-    truth = float(np.sqrt(np.mean((model.predict(X[N_DAYS:]) - y[N_DAYS:]) ** 2)))
-    assert found.is_forward
-    assert found.plan["row_order"]["columns"] == ["year", "month"]
-    assert abs(found.held_out_scores["rmse"] - truth) <= 2.0 * found.held_out_error_se
-    assert truth - shuffled.held_out_scores["rmse"] > 5.0 * shuffled.held_out_error_se
-    assert shuffled.plan["folds"] == "at random"
-    assert shuffled.plan["row_order"] is None
+    is_near = list[bool]()
+    for seed in range(5):
+        X, y = rentals(seed)
+        X = X.select(PARTS)
+        with pytest.warns(UserWarning, match="time order"):
+            found, model = compare(X[:N_DAYS], y[:N_DAYS], methods=QUICK)
+        shuffled, _ = compare(X[:N_DAYS], y[:N_DAYS], methods=QUICK, times=None, groups=None)
+        truth = float(np.sqrt(np.mean((model.predict(X[N_DAYS:]) - y[N_DAYS:]) ** 2)))
+        assert found.is_forward
+        assert found.plan["row_order"]["columns"] == ["year", "month"]
+        assert shuffled.plan["folds"] == "at random"
+        assert shuffled.plan["row_order"] is None
+        assert truth - shuffled.held_out_scores["rmse"] > 5.0 * shuffled.held_out_error_se
+        assert abs(found.held_out_scores["rmse"] - truth) < truth - shuffled.held_out_scores["rmse"]
+        is_near.append(abs(found.held_out_scores["rmse"] - truth) <= 2.0 * found.held_out_error_se)
+    assert sum(is_near) >= 4  # two standard errors hold 95 % of the figures, not all
 
 
 def test_rows_in_their_order_on_request():
