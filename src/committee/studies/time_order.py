@@ -165,7 +165,7 @@ def autocorrelation_z(values: Floats, positions: Rows) -> tuple[float, float]:
 
     >>> r, z = autocorrelation_z(np.sin(np.arange(100) / 5), np.arange(100))
     >>> round(r, 2), round(z, 1)
-    (0.98, 9.8)
+    (0.98, 9.9)
     """
     ranks = rankdata(values)
     ranks -= ranks.mean()
@@ -248,7 +248,10 @@ def find_calendar(columns: Sequence[PlainColumn]) -> Calendar | None:
 def _of_date(column: PlainColumn) -> Calendar | None:
     """A column of dates, or of numbers named like one."""
     words = name_words(column.name)
-    if words & NOT_ORDER_WORDS or np.unique(column.values).size < MIN_TIMES or column.kind == "category":
+    is_named = column.kind == "number" and bool(words & DATE_WORDS or "time" in words)
+    if words & NOT_ORDER_WORDS or not (is_named or column.kind == "date"):
+        return None
+    if np.unique(column.values).size < MIN_TIMES:
         return None
     direction = is_nearly_sorted(column.values)
     is_complete = bool(np.all(np.isfinite(column.values)))
