@@ -43,7 +43,7 @@ def plain_columns(X: Any) -> tuple[PlainColumn, ...]:
     if isinstance(table, np.ndarray):
         found = [_of_array(f"x[{f}]", table[:, f]) for f in range(table.shape[1])]
     else:
-        found = [_of_series(str(name), table[:, f]) for f, name in enumerate(table.columns)]
+        found = [_of_series(str(name), table.get_column(name)) for name in table.columns]
     return tuple(column for column in found if column is not None)
 
 
