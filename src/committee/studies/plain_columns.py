@@ -68,6 +68,8 @@ def _of_series(name: str, series: Any) -> PlainColumn | None:
 
 
 def _naive(moment: Any) -> Any:
+    if moment is None or moment != moment:  # pandas' NaT is not itself
+        return None
     return moment.replace(tzinfo=None) if getattr(moment, "tzinfo", None) is not None else moment
 
 

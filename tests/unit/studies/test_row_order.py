@@ -288,4 +288,8 @@ def test_frames_of_all_kinds_are_read_alike():
         for one, two in zip(of_polars, other, strict=True):
             assert np.array_equal(one.values, two.values)
     assert [column.kind for column in of_polars][-2:] == ["date", "date"]
+    holes = pd.DataFrame({"when": pd.to_datetime(["1970-01-03", None]).tz_localize("UTC"), "lists": [[1], [2]], 7: 1})
+    when, seven = plain_columns(holes)
+    assert (when.values[0], seven.name) == (2.0, "7")
+    assert np.isnan(when.values[1])
     assert plain_columns(pd.DataFrame({"c": pd.Categorical(["b", None, "a"])}))[0].values.tolist()[::2] == [1.0, 0.0]
