@@ -75,6 +75,9 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     dropout : probability that an earlier round is left out while a tree is fitted (DART).
     second_order : splits by gradients and hessians, or (False) by least squares on the gradients (Friedman).
     early_stopping : True (`validation_fraction` of the rows judge), "cv" (cross-validated rounds), False, or "auto".
+        The validation rows are random ones: the default assumes exchangeable rows. For rows in time order pass
+        cv=TimeSeriesSplit(5) and refit=True, for repeated entities folds that keep them together.
+    cv : number of folds, a scikit-learn splitter, or pairs of training and validation rows.
     refit : after cross-validation, True fits all rows again, False keeps the mean of the folds' models. "auto" refits
         where early_stopping="cv" was asked for, and with warm_start or dropout.
     callbacks : functions of the round's record; one that returns True ends the run.

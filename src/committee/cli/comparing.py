@@ -69,6 +69,7 @@ class Request(NamedTuple):
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     drop_duplicates: bool = False
+    shuffle: bool = False  # whatever the order of the rows seems to tell
     seed: int = 0
     n_jobs: int = -1
     bias_variance: bool = True  # on the page
@@ -101,7 +102,7 @@ def run(request: Request, out: Console) -> Outcome:
         table = read_training_table(
             read_frame(request.source), request.target, task=request.task, weights=request.weights,
             group=request.group, time=request.time_column, drop=request.drop, keep=request.keep,
-            drop_duplicates=request.drop_duplicates,
+            drop_duplicates=request.drop_duplicates, shuffle=request.shuffle,
         )  # fmt: skip
     out.print(_described(request, table), markup=False)
     print_warnings(out, table.warnings)
@@ -112,8 +113,8 @@ def run(request: Request, out: Console) -> Outcome:
         found, model = compare(
             table.X, table.y, task=table.recipe.task, methods=chosen, metric=metric, cv=request.cv,
             held_out=request.held_out, budget=request.budget, weights=table.weights, groups=table.groups,
-            times=table.times, seed=request.seed, n_jobs=request.n_jobs, progress=watch,
-            clock=clock,
+            times=table.times if table.order is None else table.order, seed=request.seed, n_jobs=request.n_jobs,
+            progress=watch, clock=clock,
         )  # fmt: skip
     return Outcome(table, found, model, _facts(table, found))
 

@@ -31,6 +31,8 @@ from committee.cli.column_kinds import (
 )
 from committee.cli.files import DUPLICATED, TableError
 from committee.cli.wording import counted, listed
+from committee.studies.plain_columns import PlainColumn, plain_columns
+from committee.studies.row_order import RowOrder, Switches, explain_order, order_of_columns
 
 Task = Literal["classification", "regression"]
 Floats = NDArray[np.float64]
@@ -55,6 +57,9 @@ COMES_AGAIN = 0.5
 
 ROW_NUMBER = "\0row number of the file"
 """No column of a file is called so."""
+
+ROW_ORDER = "row-order"
+"""What stands for a time column where the rows of the file are in time order."""
 
 LARGEST_TARGET = 1e150
 
@@ -114,6 +119,7 @@ class TableReading(NamedTuple):
     times: NDArray[Any] | None
     rows: NDArray[np.int64]  # the rows of the file that are used
     leaks: tuple[str, ...] = ()  # columns that nearly tell the target alone
+    order: RowOrder | None = None  # time order or repeated entities, where they were looked for
 
 
 def read_training_table(
@@ -127,8 +133,17 @@ def read_training_table(
     drop: Sequence[str] = (),
     keep: Sequence[str] = (),
     drop_duplicates: bool = False,
+    shuffle: bool = False,
 ) -> TableReading:
-    """Features and target of a table, with what is odd about it."""
+    """Features and target of a table, with what is odd about it.
+
+    `time` is a column or "row-order". Without `group`, `time` and `shuffle`, time order and repeated entities are
+    looked for.
+    """
+    if shuffle and (group or time):
+        raise TableError("--shuffle contradicts --group and --time-column: leave one of them out.")
+    by_rows = time == ROW_ORDER and ROW_ORDER not in frame.columns
+    time = "" if by_rows else time
     target, weights, group, time = (find_column(frame, name) if name else "" for name in (target, weights, group, time))
     dropped, kept = ([find_column(frame, name) for name in names] for names in (drop, keep))
     if target in dropped:
@@ -146,24 +161,30 @@ def read_training_table(
     y, labels = _read_target(frame[target], chosen)
     of_target = _target_warnings(y, chosen)
     row_weights, of_weights = _weights(frame, weights, y, chosen)
-    groups, of_groups = _groups(frame, group)
     special = {name for name in (target, weights, group, time, ROW_NUMBER) if name}
     recipes = [_recipe(frame[name], dropped, kept, counters) for name in frame.columns if name not in special]
     recipes, leaks, leaking = _without_leaks(_without_twins(recipes, frame, kept), frame, y, chosen, kept)
+    order = None if shuffle or group or time or by_rows else _row_order(recipes, frame, y, chosen)
+    if order is not None and order.kind == "groups":  # as with --group, it tells nothing about new groups
+        group = order.columns[0]
+        recipes = [each for each in recipes if each.name != group]
     recipe = TableRecipe(target, chosen, tuple(recipes), labels, weights, group, time)
     if not recipe.kept:
         raise TableError(_nothing_left(recipes, target))
+    of_order = [] if order is None else [words] if (words := explain_order(order, _switches(order))) else []
+    groups, of_groups = _groups(frame, group)
     of_rows = (*notes, *more, *of_target, *of_weights, *of_groups)
     return TableReading(
         X=apply_recipe(recipe, frame),
         y=y,
         recipe=recipe,
-        warnings=(*doubles, *of_rows, *_column_words(recipes), *leaks),
+        warnings=(*doubles, *of_order, *of_rows, *_column_words(recipes), *leaks),
         weights=row_weights,
         groups=groups,
-        times=_times(frame[time]) if time else None,
+        times=_times(frame[time]) if time else np.arange(frame.height) if by_rows else None,
         rows=frame[ROW_NUMBER].to_numpy().astype(np.int64),
         leaks=tuple(leaking),
+        order=order,
     )
 
 
@@ -503,6 +524,41 @@ def _groups(frame: pl.DataFrame, name: str) -> tuple[NDArray[Any] | None, list[s
     words = f"{counted(n_missing, 'row')} {has} no {name!r}: each is taken for a group of its own."
     notes = [words] if n_missing else []
     return text.zip_with(text.is_not_null(), own.alias(name)).to_numpy(), notes
+
+
+def _row_order(recipes: Sequence[ColumnRecipe], frame: pl.DataFrame, y: NDArray[Any], task: Task) -> RowOrder:
+    """Time order or repeated entities; entities in the last column that is left count for nothing."""
+    columns = [_plain_column(recipe, frame[recipe.name]) for recipe in recipes if _tells_order(recipe, frame)]
+    truth = np.unique(y, return_inverse=True)[1].ravel() if task == "classification" else y
+    found = order_of_columns(
+        tuple(column for column in columns if column is not None), truth, is_classes=task == "classification"
+    )
+    is_last = found.kind == "groups" and not [r for r in recipes if r.kind != "dropped" and r.name != found.columns[0]]
+    return RowOrder("exchangeable") if is_last else found
+
+
+def _tells_order(recipe: ColumnRecipe, frame: pl.DataFrame) -> bool:
+    """Features, and names of entities that are no features for having too many values."""
+    if recipe.kind != "dropped":
+        return True
+    series = frame[recipe.name]
+    is_plain = is_textual(series) or series.dtype.is_numeric()
+    return is_plain and recipe.word.startswith("has ") and 2 * series.n_unique() <= series.len()
+
+
+def _plain_column(recipe: ColumnRecipe, series: pl.Series) -> PlainColumn | None:
+    if recipe.kind == "date":
+        days = columns_from(recipe._replace(parts=("days",)), series)[0]
+        return PlainColumn(recipe.name, "date", days.fill_null(np.nan).to_numpy())
+    if recipe.kind == "number":
+        return PlainColumn(recipe.name, "number", as_numbers(series, recipe.format).fill_null(np.nan).to_numpy())
+    text = clean_text(series)
+    return next(iter(plain_columns(text.to_frame())), None)
+
+
+def _switches(order: RowOrder) -> Switches:
+    name = repr(order.columns[0]) if order.columns else "COLUMN"
+    return Switches("pass --shuffle", f"pass --time-column {ROW_ORDER}", f"pass --group {name}")
 
 
 def _times(series: pl.Series) -> NDArray[Any]:

@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.callers import level_of_caller
 from committee.base.columns import open_table
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.parts.calibration import Calibration
@@ -35,7 +36,7 @@ from committee.studies.evaluation import MethodResult, Problem, as_result, fitte
 from committee.studies.folds import rows_of, stderr
 from committee.studies.judging import Answers, answers_of, find_metric, loss_of, metric_names, standard_error
 from committee.studies.methods import Variants, family_variants
-from committee.studies.row_splits import split_rows
+from committee.studies.row_order import dependent_rows, explain_order, fold_rows
 from committee.studies.scheduling import Progress, Scheduler, Step, best, estimates
 from committee.voting.calibrated_classifier import CalibratedClassifier
 
@@ -120,8 +121,8 @@ def compare(
     held_out: float = 0.2,
     budget: float | None = None,
     weights: Any = None,
-    groups: Any = None,
-    times: Any = None,
+    groups: Any = "auto",
+    times: Any = "auto",
     seed: int = 0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -146,8 +147,10 @@ def compare(
         Methods that would take too long are evaluated on fewer folds, with quick settings or on fewer rows, and the
         best get the time first (`studies/scheduling.py`). The compilation of kernels is not counted.
     weights : one weight per row, in fits and in losses
-    groups : one label per row; rows of one group stay together
-    times : one time per row; learn from the past, evaluate on the future
+    groups : one label per row: rows of one group stay together; None for no groups
+    times : one time per row, or "row order": methods are fitted on earlier rows and evaluated on later ones; None
+        shuffles the rows. "auto", the default of both, looks for time order and for repeated entities
+        (`studies/row_order.py`), says what it found in a warning and in `plan`, and validates accordingly.
     seed : of the folds and of the methods
     n_jobs : as in scikit-learn
     progress : called with a `Step` whenever something happens
@@ -168,8 +171,7 @@ def compare(
     schedule = Scheduler(variants, problem, clock, progress)
     schedule.run()
     results, winner = _results(schedule)
-    plan = _plan(problem, variants, cv, held_out, budget, groups, times)
-    return _concluded(chosen_task, schedule, results, winner, groups, plan)
+    return _concluded(chosen_task, schedule, results, winner, _plan(problem, variants, cv, held_out, budget))
 
 
 def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
@@ -186,14 +188,16 @@ def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
 
 
 def _concluded(
-    task: Task, schedule: Scheduler, results: tuple[MethodResult, ...], winner: str, groups: Any, plan: dict[str, Any]
+    task: Task, schedule: Scheduler, results: tuple[MethodResult, ...], winner: str, plan: dict[str, Any]
 ) -> tuple[Comparison, Any]:
     """The unbiased losses of the winner, and the winner fitted on all rows."""
     problem, clock = schedule.problem, schedule.clock
     chosen = next(result for result in results if result.name == winner)
     last = _LastFits(schedule, winner, chosen.calibration)
-    scores, score_stderr = last.held_out_scores(groups)
+    scores, score_stderr = last.held_out_scores()
     model = last.on_all_rows()
+    if problem.split.forward:  # the next stretch of time differs from the held-out one as those before it did
+        score_stderr = float(np.hypot(score_stderr, _deviation(chosen.errors)))
     nested = _nested_errors(results, winner, problem.split.forward)
     known = nested[np.isfinite(nested)]
     found = Comparison(
@@ -237,11 +241,15 @@ def _read(
     classes, truth, labels = _read_target(y, n, chosen)
     first = find_metric(metric, chosen)
     names = tuple(dict.fromkeys((first, *metric_names(chosen))))
-    split = split_rows(
-        None if classes is None else truth, n, cv=cv, held_out=held_out, groups=groups, times=times, seed=seed
+    folding = fold_rows(
+        X, truth, is_classes=classes is not None, cv=cv, held_out=held_out, groups=groups, times=times, seed=seed
     )
+    if folding.order is not None and folding.order is not times and (words := explain_order(folding.order)):
+        warnings.warn(words, UserWarning, stacklevel=level_of_caller())
+    if folding.order is not None and folding.order is not times and (words := explain_order(folding.order)):
+        warnings.warn(words, UserWarning, stacklevel=level_of_caller())
     weight = read_weights(weights, n, "weights")
-    return Problem(X, labels, truth, classes, weight, split, first, names, seed, n_jobs), chosen
+    return Problem(X, labels, truth, classes, weight, folding, first, names, seed, n_jobs), chosen
 
 
 def guess_task(y: Any) -> Task:
@@ -330,7 +338,7 @@ class _LastFits:
         if better and not schedule.can_be_refitted(better[0]):
             self.note = f"{better[0]} had a smaller loss, but there was no time left to fit it once more."
 
-    def held_out_scores(self, groups: Any) -> tuple[dict[str, float], float]:
+    def held_out_scores(self) -> tuple[dict[str, float], float]:
         """Every metric of the winner on the rows held out, and the standard error of the chosen one."""
         problem, apart = self.problem, self.problem.split.held_out
         if apart.size == 0:
@@ -344,8 +352,7 @@ class _LastFits:
             said = Answers(said.labels, self.calibration.apply(said.values), sure=True)
         truth, weight = problem.truth[apart], problem.weight_of(apart)
         scores = {metric: loss_of(metric, truth, said, weight) for metric in problem.metrics}
-        labels = np.arange(apart.size) if groups is None else np.asarray(groups)[apart]
-        codes = np.unique(labels, return_inverse=True)[1].ravel()
+        codes = dependent_rows(problem.folding, apart)
         error = standard_error(problem.metric, truth, said, weight, codes, problem.seed)
         if problem.metric == "error" and error == 0.0:  # none is wrong, or all: few rows do not prove it (Laplace)
             share = 1.0 / (codes.max() + 3.0)
@@ -403,6 +410,12 @@ class _LastFits:
             tell(Step(self.winner, n, n, n_folds, n_folds, "refitting", np.nan, self.clock.seconds, note, seconds))
 
 
+def _deviation(losses: Floats) -> float:
+    """Standard deviation of the known losses; 0 where there is one only."""
+    known = losses[np.isfinite(losses)]
+    return float(known.std(ddof=1)) if known.size > 1 else 0.0
+
+
 def _nested_errors(results: Sequence[MethodResult], winner: str, forward: bool) -> Floats:
     """For each fold the loss of the method that is best on the other folds (in time: on the earlier ones).
 
@@ -423,11 +436,11 @@ def _nested_errors(results: Sequence[MethodResult], winner: str, forward: bool) 
 
 
 def _plan(
-    problem: Problem, estimators: Mapping[str, Any], cv: int, held_out: float, budget: float | None, groups: Any,
-    times: Any,
-) -> dict[str, Any]:  # fmt: skip
+    problem: Problem, estimators: Mapping[str, Any], cv: int, held_out: float, budget: float | None
+) -> dict[str, Any]:
     n, d = open_table(problem.X).shape
-    folds = "forward in time" if times is not None else "by group" if groups is not None else "by class"
+    folding = problem.folding
+    folds = "forward in time" if folding.split.forward else "by group" if folding.groups is not None else "by class"
     if folds == "by class" and problem.classes is None:
         folds = "at random"
     return {
@@ -435,6 +448,7 @@ def _plan(
         "n_columns": int(d),
         "n_folds": cv,
         "folds": folds,
+        "row_order": None if folding.order is None else folding.order.as_plan(),
         "held_out": held_out,
         "n_held_out": int(problem.split.held_out.size),
         "budget": budget,

@@ -21,6 +21,7 @@ from committee.parts.on_numbers import BaseOnNumbers
 from committee.studies.clock import Clock
 from committee.studies.folds import rows_of, seeded
 from committee.studies.judging import ROW_LOSSES, Answers, answers_of, log_losses, loss_of
+from committee.studies.row_order import Folding
 from committee.studies.row_splits import RowSplit
 
 Floats = NDArray[np.float64]
@@ -75,11 +76,15 @@ class Problem(NamedTuple):
     truth: NDArray[Any]  # positions of the classes, or numbers
     classes: NDArray[Any] | None  # None for regression
     weight: Floats | None
-    split: RowSplit
+    folding: Folding
     metric: str
     metrics: tuple[str, ...]
     seed: int
     n_jobs: int | None
+
+    @property
+    def split(self) -> RowSplit:
+        return self.folding.split
 
     def weight_of(self, rows: Rows) -> Floats:
         return np.ones(rows.size) if self.weight is None else self.weight[rows]
