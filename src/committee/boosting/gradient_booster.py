@@ -24,7 +24,7 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_table, read_training_table, read_weights
 from committee.boosting.automatic import automatic, automatic_rate
 from committee.boosting.dealing import Division, Line
-from committee.boosting.gradient_boosting import Plan, Problem, Turn, bent_heads, gradient_boosting
+from committee.boosting.gradient_boosting import Plan, Problem, Run, bent_heads
 from committee.boosting.judging import (
     CrossValidated,
     Fold,
@@ -67,6 +67,16 @@ MOST_ROUNDS = 2_000
 CATEGORY_SMOOTHING = 10.0
 CATEGORY_ROWS = 100.0
 """What a split of more than four categories is asked: their order has looked at the targets."""
+
+CATEGORY_PENALTY = 0.7
+"""Of the gain that such an order promises by chance, so much is subtracted from the gain of a split along it."""
+
+FREE_ROUNDS = 10
+"""So many rounds without that penalty are tried where validation has ended the rounds with it.
+
+Where pairs of categories act together, no single column promises anything and the penalty keeps trees from splitting by
+the first of them; splits by chance find the pairs. Validation tells whether there are any.
+"""
 
 
 class State(NamedTuple):
@@ -426,6 +436,8 @@ class BaseGradientBoosting(BaseEstimator):
                 tick(f"validation loss {records[-1].validation_loss:.4g}")
                 self._check_finite(records[-1])
                 reason = self._why_stop(records[-1], patience, len(runs), () if self._refits() else self.callbacks)
+                if self._goes_on(reason, patience, [run.run for run in runs]):
+                    reason = ""
                 if patience.best_round == len(records):
                     held_out = np.concatenate([run.judge.score for run in runs], axis=1)
         judged = Rows.join([rows.test for rows in folds])
@@ -437,8 +449,8 @@ class BaseGradientBoosting(BaseEstimator):
         problem, plan, base = self._problem(learned)
         stack = TreeStack(problem.matrix, self._max_nodes(plan, learned.n_counted), None, len(problem.heads))
         score = start_scores(base, learned)
-        turns = gradient_boosting(problem, plan, score, seeds, stack)
-        return Fold(Judge(rows.test, problem, base, plan.dropout > 0.0), turns, base, stack)
+        run = Run(problem, plan, score, seeds, stack)
+        return Fold(Judge(rows.test, problem, base, plan.dropout > 0.0), run, base, stack)
 
     def _problem(self, rows: Rows) -> tuple[Problem, Plan, Floats]:
         """Code the table; how it is learned; where the scores start."""
@@ -468,6 +480,7 @@ class BaseGradientBoosting(BaseEstimator):
             max_features=max(1, round(self.max_features_ * n_features * self.colsample_bytree)),
             category_smoothing=CATEGORY_SMOOTHING,
             category_rows=CATEGORY_ROWS,
+            category_penalty=CATEGORY_PENALTY,
             second_order=bool(self.second_order),
         )
         shares = float(self.subsample), float(self.colsample_bytree), float(self.dropout)
@@ -500,9 +513,9 @@ class BaseGradientBoosting(BaseEstimator):
                 add_scores(PackedSum(past.trees), judged.X, done, self.n_jobs)
                 judge.score += done.T
         seeds = self._seeds(len(past.records), n_rounds)
-        turns = gradient_boosting(problem, plan, past.score, seeds, stack)
+        run = Run(problem, plan, past.score, seeds, stack)
         is_active = judged is not None and self.early_stopping is not False and self.dropout == 0.0
-        self._collect(turns, past, judge, stack, n_rounds, is_active)
+        self._collect(run, past, judge, stack, n_rounds, is_active)
 
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
         some = rows.X[:: max(1, len(rows.X) // 1000)]  # all of a large table would take time
@@ -528,7 +541,7 @@ class BaseGradientBoosting(BaseEstimator):
         return self._state._replace(score=self._state.score.copy())
 
     def _collect(
-        self, turns: Iterator[Turn], past: State, judge: Judge | None, stack: TreeStack, n_rounds: int, is_active: bool
+        self, run: Run, past: State, judge: Judge | None, stack: TreeStack, n_rounds: int, is_active: bool
     ) -> None:
         records = list(past.records)
         patience = Patience(self.n_iter_no_change, self.tol, is_active)
@@ -538,13 +551,26 @@ class BaseGradientBoosting(BaseEstimator):
         with progress(type(self).__name__, n_rounds - len(records), self.verbose) as tick:
             while not reason and len(records) < n_rounds:
                 with naming_round(len(records) + 1):
-                    turn = next(turns)
+                    turn = run.next_turn()
                     loss = judge.loss(turn) if judge is not None else math.nan
                 records.append(Record.of(len(records) + 1, turn, loss))
                 self._check_finite(records[-1])
                 tick(f"training loss {turn.train_loss:.4g}")
                 reason = self._why_stop(records[-1], patience, 1, self.callbacks)
+                if self._goes_on(reason, patience, [run]):
+                    reason = ""
         self._keep(past, records, stack, patience, reason or "all rounds were run")
+
+    def _goes_on(self, reason: str, patience: Patience, runs: list[Run]) -> bool:
+        """Whether the runs, ended by validation, go on for some rounds with the penalty on categories taken off.
+
+        What is fitted again with a number of rounds, or continued later, keeps to one rule.
+        """
+        is_ended = bool(reason) and reason == patience.reason
+        if not is_ended or self._refits() or not any([run.frees_categories() for run in runs]):
+            return False
+        patience.wait(FREE_ROUNDS)
+        return True
 
     def _check_finite(self, record: Record) -> None:
         if not math.isfinite(record.train_loss):
