@@ -144,7 +144,7 @@ def _frame(columns: Mapping[str, NDArray[Any]]) -> Any:
 def _target(rng: np.random.Generator, mean: Floats, is_class: bool) -> NDArray[Any]:
     """Classes with log-odds `mean` up to a constant, or 10 * mean with heavy-tailed noise."""
     if is_class:
-        start = brentq(lambda shift: expit(mean + shift).mean() - POSITIVE_SHARE, -20.0, 20.0)
+        start: Any = brentq(lambda shift: expit(mean + shift).mean() - POSITIVE_SHARE, -20.0, 20.0)
         return (rng.random(mean.size) < expit(mean + start)).astype(np.int64)
     noise = rng.standard_t(4, mean.size) / np.sqrt(2.0)
     return 10.0 * (mean + NOISE * mean.std() * noise)
@@ -234,24 +234,24 @@ METHODS: Mapping[str, Callable[[bool, list[str]], Any]] = {
 
 def split_rows(which: Made | Public, split: int) -> tuple[Any, Any, NDArray[Any], NDArray[Any]]:
     """Training and test rows. Made tables are drawn again for every split, public ones split again."""
-    if isinstance(which, Made):
-        X, y = draw(which, split)
-    else:
-        X, y = load(which.data)
-    return train_test_split(X, y, test_size=TEST_SHARE, random_state=split, stratify=y if which.is_class else None)
+    X, y = draw(which, split) if isinstance(which, Made) else load(which.data)
+    stratify = y if which.is_class else None
+    parts: Any = train_test_split(X, y, test_size=TEST_SHARE, random_state=split, stratify=stratify)
+    return parts
 
 
 def score(which: Made | Public, split: int, method: str) -> Score:
-    X, X_test, y, y_test = split_rows(which, split)
-    categorical = list(X.select_dtypes("category").columns)
+    *frames, y, y_test = split_rows(which, split)
+    categorical = list(frames[0].select_dtypes("category").columns)
     if method == "CatBoost":  # it refuses missing categories
-        X, X_test = (frame.assign(**{c: frame[c].astype(str) for c in categorical}) for frame in (X, X_test))
+        frames = [frame.assign(**{c: frame[c].astype(str) for c in categorical}) for frame in frames]
+    train, test = frames
     model = METHODS[method](which.is_class, categorical)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = time.process_time()
-        model.fit(X, y)
-        prediction = model.predict_proba(X_test) if which.is_class else model.predict(X_test)
+        model.fit(train, y)
+        prediction = model.predict_proba(test) if which.is_class else model.predict(test)
         seconds = time.process_time() - start
     if which.is_class:
         error = float(np.mean(prediction.argmax(axis=1) != y_test))
@@ -290,7 +290,7 @@ def page(cache: Mapping[str, Sequence[float]]) -> str:
     differences = [[which.name, *(_difference(cache, which, peer)[0] for peer in peers)] for which in sets]
     parts = [
         INTRODUCTION,
-        describe_machine() + "\n",
+        ", ".join(f"{key}: {value}" for key, value in describe_machine().items()) + "\n",
         "## Loss\n\n" + table(0, 4, sets),
         "## Ours - peer, percent\n\n" + markdown_table(("set", "before", *PEERS), differences),
         _verdict(cache, sets),

@@ -29,8 +29,8 @@ def levels_with_effect(n: int, n_levels: int, seed: int) -> tuple[Floats, Floats
 
 
 @pytest.mark.parametrize("settings", [FIXED, {"random_state": 0}], ids=["fixed rounds", "default"])
-def test_three_hundred_levels_of_noise_cost_next_to_nothing(settings: dict):
-    """Without the penalty for their order the loss is 5 % (fixed rounds) and 2 % (default) above that without them."""
+def test_levels_of_noise_cost_next_to_nothing(settings: dict):
+    """Without the penalty for their order the loss is 5.7 % (fixed rounds), 2.7 % (default) above that without them."""
     X, y = noisy_levels(12_000, 250, 0)
     train, test = slice(0, 6_000), slice(6_000, None)
     model = GradientBoostingClassifier(**settings, categorical_features=[0]).fit(X[train], y[train])
@@ -78,16 +78,14 @@ def test_an_integer_weight_is_as_many_rows_with_many_categories(is_class: bool):
     np.testing.assert_allclose(weighted, repeated, rtol=0, atol=1e-9)  # baselines are summed in another order
 
 
-def test_weights_of_another_scale_give_the_same_trees():
+def test_an_integer_weight_is_as_many_rows_beside_weights_of_classes():
     X, y = levels_with_effect(1_500, 40, 3)
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, y.size)
-    models = [
-        GradientBoostingRegressor(**FIXED, l2_regularization=0.0, categorical_features=[0]).fit(X, y, sample_weight=w)
-        for w in (weight, weight * 2.0**-20, weight * 2.0**20)
-    ]
-    first = models[0].feature_importances_
-    assert first[0] > 0.1
-    assert all(np.isfinite(model.predict(X)).all() for model in models)
+    y = y > 1.5
+    weight = np.random.default_rng(0).integers(1, 4, y.size)
+    model = GradientBoostingClassifier(**FIXED, class_weight={False: 1.0, True: 2.7}, categorical_features=[0])
+    weighted = model.fit(X, y, sample_weight=weight.astype(np.float64))._raw(X)
+    repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))._raw(X)
+    np.testing.assert_allclose(weighted, repeated, rtol=0, atol=1e-9)
 
 
 def test_pairs_that_act_together_are_found_though_neither_column_tells_anything():
