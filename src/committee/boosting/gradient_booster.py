@@ -51,8 +51,9 @@ NO_DEPTH = 2**30
 FEW_ROWS = 60
 """Tables with fewer rows cannot spare any for validation."""
 
-CV_ROWS = 50_000
-"""Up to this many rows the automatic choice judges rounds by cross-validation, beyond it on held-out rows."""
+CV_ROWS = 100_000
+"""Up to this many rows the automatic choice cross-validates the rounds, beyond it it takes held-out rows; half as many
+where a row has several scores, each with a tree in every round of every fold."""
 
 MEAN_ROUNDS = 1.25
 """The mean of the folds' models takes more rounds than would be best for one of them: its variance is smaller."""
@@ -371,7 +372,8 @@ class BaseGradientBoosting(BaseEstimator):
         if self.early_stopping == "auto":
             if self.n_estimators != "auto" or n < FEW_ROWS:
                 return ""
-            return "cv" if n <= CV_ROWS or self.dropout > 0.0 else "fraction"
+            most = CV_ROWS if self._n_scores() == 1 else CV_ROWS // 2
+            return "cv" if n <= most or self.dropout > 0.0 else "fraction"
         if self.early_stopping == "cv":
             return "cv"
         return "fraction" if self.early_stopping else ""
