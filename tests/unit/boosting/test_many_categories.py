@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -12,7 +14,7 @@ from committee.boosting import gradient_booster
 from committee.boosting.judging import Patience
 
 Floats = NDArray[np.float64]
-FIXED = {"n_estimators": 40, "learning_rate": 0.1, "random_state": 0}
+FIXED: dict[str, Any] = {"n_estimators": 40, "learning_rate": 0.1, "random_state": 0}
 
 
 def noisy_levels(n: int, n_levels: int, seed: int) -> tuple[Floats, NDArray[np.int64]]:
@@ -29,7 +31,7 @@ def levels_with_effect(n: int, n_levels: int, seed: int) -> tuple[Floats, Floats
 
 
 @pytest.mark.parametrize("settings", [FIXED, {"random_state": 0}], ids=["fixed rounds", "default"])
-def test_levels_of_noise_cost_next_to_nothing(settings: dict):
+def test_levels_of_noise_cost_next_to_nothing(settings: dict[str, Any]):
     """Without the penalty for their order the loss is 5.7 % (fixed rounds), 2.7 % (default) above that without them."""
     X, y = noisy_levels(12_000, 250, 0)
     train, test = slice(0, 6_000), slice(6_000, None)
@@ -107,7 +109,7 @@ def pairs_beside_numbers(n: int) -> tuple[Floats, Floats]:
 
 def test_rounds_without_the_penalty_follow_where_validation_likes_them(monkeypatch: pytest.MonkeyPatch):
     X, y = pairs_beside_numbers(6_000)
-    settings = {"random_state": 0, "categorical_features": [0, 1], "learning_rate": 0.2}
+    settings: dict[str, Any] = {"random_state": 0, "categorical_features": [0, 1], "learning_rate": 0.2}
     free = GradientBoostingRegressor(**settings).fit(X[:4_000], y[:4_000])
     monkeypatch.setattr(gradient_booster.Run, "frees_categories", lambda self: False)
     bound = GradientBoostingRegressor(**settings).fit(X[:4_000], y[:4_000])
@@ -118,7 +120,7 @@ def test_rounds_without_the_penalty_follow_where_validation_likes_them(monkeypat
 
 def test_one_column_of_many_categories_has_no_pairs_to_look_for(monkeypatch: pytest.MonkeyPatch):
     X, y = noisy_levels(600, 40, 1)
-    settings = {"random_state": 0, "categorical_features": [0]}
+    settings: dict[str, Any] = {"random_state": 0, "categorical_features": [0]}
     free = GradientBoostingClassifier(**settings).fit(X, y)
     monkeypatch.setattr(gradient_booster.Run, "frees_categories", lambda self: False)
     bound = GradientBoostingClassifier(**settings).fit(X, y)
@@ -143,7 +145,12 @@ def test_patience_that_is_told_to_wait_does():
 def test_a_callback_ends_the_run_in_the_round_in_which_patience_ends():
     X, y = noisy_levels(2_000, 40, 1)
     X = np.column_stack([X, np.random.default_rng(0).integers(0, 30, 2_000)])
-    settings = {"random_state": 0, "categorical_features": [0, 3], "early_stopping": True, "n_estimators": 500}
+    settings: dict[str, Any] = {
+        "random_state": 0,
+        "categorical_features": [0, 3],
+        "early_stopping": True,
+        "n_estimators": 500,
+    }
     free = GradientBoostingClassifier(**settings).fit(X, y)
     n_rounds = free.history_.validation_loss.size
     stopped = GradientBoostingClassifier(**settings, callbacks=[lambda record: record.round == n_rounds]).fit(X, y)
