@@ -244,7 +244,10 @@ def score(which: Made | Public, split: int, method: str) -> Score:
     *frames, y, y_test = split_rows(which, split)
     categorical = list(frames[0].select_dtypes("category").columns)
     if method == "CatBoost":  # it refuses missing categories
-        frames = [frame.assign(**{c: frame[c].astype(str) for c in categorical}) for frame in frames]
+        frames = [
+            frame.assign(**{c: frame[c].astype(object).fillna("missing").astype(str) for c in categorical})
+            for frame in frames
+        ]
     train, test = frames
     model = METHODS[method](which.is_class, categorical)
     with threadpool_limits(1), warnings.catch_warnings():
