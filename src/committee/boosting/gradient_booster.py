@@ -24,7 +24,7 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_table, read_training_table, read_weights
 from committee.boosting.automatic import automatic, automatic_rate
 from committee.boosting.dealing import Division, Line
-from committee.boosting.gradient_boosting import Plan, Problem, Turn, bent_heads, gradient_boosting
+from committee.boosting.gradient_boosting import Plan, Problem, Run, bent_heads
 from committee.boosting.judging import (
     CrossedScores,
     CrossValidated,
@@ -52,8 +52,9 @@ NO_DEPTH = 2**30
 FEW_ROWS = 60
 """Tables with fewer rows cannot spare any for validation."""
 
-CV_ROWS = 50_000
-"""Up to this many rows the automatic choice judges rounds by cross-validation, beyond it on held-out rows."""
+CV_ROWS = 100_000
+"""Up to this many rows the automatic choice cross-validates the rounds, beyond it it takes held-out rows; half as many
+where a row has several scores, each with a tree in every round of every fold."""
 
 MEAN_ROUNDS = 1.25
 """The mean of the folds' models takes more rounds than would be best for one of them: its variance is smaller."""
@@ -68,6 +69,16 @@ MOST_ROUNDS = 2_000
 CATEGORY_SMOOTHING = 10.0
 CATEGORY_ROWS = 100.0
 """What a split of more than four categories is asked: their order has looked at the targets."""
+
+CATEGORY_PENALTY = 0.7
+"""Of the gain that such an order promises by chance, so much is subtracted from the gain of a split along it."""
+
+FREE_ROUNDS = 10
+"""So many rounds without that penalty are tried where validation has ended the rounds with it.
+
+Where pairs of categories act together, no single column promises anything and the penalty keeps trees from splitting by
+the first of them; splits by chance find the pairs. Validation tells whether there are any.
+"""
 
 
 class State(NamedTuple):
@@ -368,7 +379,8 @@ class BaseGradientBoosting(BaseEstimator):
         if self.early_stopping == "auto":
             if self.n_estimators != "auto" or n < FEW_ROWS:
                 return ""
-            return "cv" if n <= CV_ROWS or self.dropout > 0.0 else "fraction"
+            most = CV_ROWS if self._n_scores() == 1 else CV_ROWS // 2
+            return "cv" if n <= most or self.dropout > 0.0 else "fraction"
         if self.early_stopping == "cv":
             return "cv"
         return "fraction" if self.early_stopping else ""
@@ -437,6 +449,8 @@ class BaseGradientBoosting(BaseEstimator):
                 tick(f"validation loss {records[-1].validation_loss:.4g}")
                 self._check_finite(records[-1])
                 reason = self._why_stop(records[-1], patience, len(runs), () if self._refits() else self.callbacks)
+                if self._goes_on(reason, patience, [run.run for run in runs]):
+                    reason = ""
                 if patience.best_round == len(records):
                     held_out = np.concatenate([run.judge.score for run in runs], axis=1)
         judged = Rows.join([rows.test for rows in folds])
@@ -449,8 +463,8 @@ class BaseGradientBoosting(BaseEstimator):
         problem, plan, base = self._problem(learned)
         stack = TreeStack(problem.matrix, self._max_nodes(plan, learned.n_counted), None, len(problem.heads))
         score = start_scores(base, learned)
-        turns = gradient_boosting(problem, plan, score, seeds, stack)
-        return Fold(Judge(rows.test, problem, base, plan.dropout > 0.0), turns, base, stack)
+        run = Run(problem, plan, score, seeds, stack)
+        return Fold(Judge(rows.test, problem, base, plan.dropout > 0.0), run, base, stack)
 
     def _problem(self, rows: Rows) -> tuple[Problem, Plan, Floats]:
         """Code the table; how it is learned; where the scores start."""
@@ -480,6 +494,7 @@ class BaseGradientBoosting(BaseEstimator):
             max_features=max(1, round(self.max_features_ * n_features * self.colsample_bytree)),
             category_smoothing=CATEGORY_SMOOTHING,
             category_rows=CATEGORY_ROWS,
+            category_penalty=CATEGORY_PENALTY,
             second_order=bool(self.second_order),
         )
         shares = float(self.subsample), float(self.colsample_bytree), float(self.dropout)
@@ -514,8 +529,8 @@ class BaseGradientBoosting(BaseEstimator):
                 add_scores(PackedSum(past.trees), judged.X, done, self.n_jobs)
                 judge.score += done.T
         seeds = self._seeds(len(past.records), n_rounds)
-        turns = gradient_boosting(problem, plan, past.score, seeds, stack)
-        self._collect(turns, past, judge, stack, n_rounds, is_active)
+        run = Run(problem, plan, past.score, seeds, stack)
+        self._collect(run, past, judge, stack, n_rounds, is_active)
         return None if judge is None or judge.halves is None else judge.halves.score
 
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
@@ -542,7 +557,7 @@ class BaseGradientBoosting(BaseEstimator):
         return self._state._replace(score=self._state.score.copy())
 
     def _collect(
-        self, turns: Iterator[Turn], past: State, judge: Judge | None, stack: TreeStack, n_rounds: int, is_active: bool
+        self, run: Run, past: State, judge: Judge | None, stack: TreeStack, n_rounds: int, is_active: bool
     ) -> None:
         records = list(past.records)
         patience = Patience(self.n_iter_no_change, self.tol, is_active)
@@ -552,13 +567,26 @@ class BaseGradientBoosting(BaseEstimator):
         with progress(type(self).__name__, n_rounds - len(records), self.verbose) as tick:
             while not reason and len(records) < n_rounds:
                 with naming_round(len(records) + 1):
-                    turn = next(turns)
+                    turn = run.next_turn()
                     loss = judge.loss(turn) if judge is not None else math.nan
                 records.append(Record.of(len(records) + 1, turn, loss))
                 self._check_finite(records[-1])
                 tick(f"training loss {turn.train_loss:.4g}")
                 reason = self._why_stop(records[-1], patience, 1, self.callbacks)
+                if self._goes_on(reason, patience, [run]):
+                    reason = ""
         self._keep(past, records, stack, patience, reason or "all rounds were run")
+
+    def _goes_on(self, reason: str, patience: Patience, runs: list[Run]) -> bool:
+        """Whether the runs, ended by validation, go on for some rounds with the penalty on categories taken off.
+
+        What is fitted again with a number of rounds, or continued later, keeps to one rule.
+        """
+        is_ended = bool(reason) and reason == patience.reason
+        if not is_ended or self._refits() or not any([run.frees_categories() for run in runs]):
+            return False
+        patience.wait(FREE_ROUNDS)
+        return True
 
     def _check_finite(self, record: Record) -> None:
         if not math.isfinite(record.train_loss):

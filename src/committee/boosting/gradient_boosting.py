@@ -38,6 +38,7 @@ from committee.parts.boosted_trees import (
     TreePlan,
     TreeStack,
     all_rows,
+    has_many_categories,
     newton_values,
     quantile_values,
 )
@@ -146,6 +147,33 @@ def gradient_boosting(
             new_loss = _update(slope, problem, score, threads)
         loss = new_loss
         yield Turn(tuple(grown), loss if judge is None else judge.update(score, threads), n_halved, rescaled)
+
+
+class Run:
+    """Rounds of gradient boosting, one at a time; how trees are grown may change between two of them."""
+
+    def __init__(self, problem: Problem, plan: Plan, score: Floats, seeds: Sequence[int], stack: TreeStack) -> None:
+        """`score` moves on in place."""
+        self.problem, self.plan, self.score, self.seeds, self.stack = problem, plan, score, seeds, stack
+        self.n_done = 0
+        self.turns = gradient_boosting(problem, plan, score, seeds, stack)
+
+    def next_turn(self) -> Turn:
+        turn = next(self.turns)
+        self.n_done += 1
+        return turn
+
+    def frees_categories(self) -> bool:
+        """Go on without the penalty on splits of many categories; False if there is none or it changes nothing.
+
+        It takes two columns of many categories for their pairs to tell what neither tells by itself.
+        """
+        plan = self.plan
+        if plan.tree.category_penalty == 0.0 or plan.dropout > 0.0 or not has_many_categories(self.problem.matrix, 2):
+            return False
+        self.plan = plan._replace(tree=plan.tree._replace(category_penalty=0.0))
+        self.turns = gradient_boosting(self.problem, self.plan, self.score, self.seeds[self.n_done :], self.stack)
+        return True
 
 
 def _share_out(

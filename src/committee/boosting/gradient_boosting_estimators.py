@@ -61,7 +61,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     """Gradient tree boosting for classes (G-4): log-loss for two classes, multinomial for more, or a margin loss.
 
     The default needs no tuning: the learning rate follows the number of rows, and the rounds are those of smallest
-    validation loss, by cross-validation up to 50,000 rows, whose models are averaged, and on held-out rows beyond.
+    validation loss, by cross-validation up to 100,000 rows (50,000 for more than two classes), whose models are
+    averaged, and on held-out rows beyond.
 
     loss : {"log_loss", "exponential", "squared_hinge", "savage", "tangent"}, a function, or three
         The names but the first are for two classes. A function value(y, score) of two floats, y = 0 or 1, is compiled;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.boosting.dart import Memory
-from committee.boosting.gradient_boosting import Problem, Turn
+from committee.boosting.gradient_boosting import Problem, Run, Turn
 from committee.data.ensemble import BoostedTrees
 from committee.data.growth import Constraints
 from committee.parts.binning import code_table
@@ -160,6 +160,7 @@ class Patience:
     def __init__(self, patience: int, tol: float, is_active: bool, stretch: float = 1.0) -> None:
         self.patience, self.tol, self.is_active, self.stretch = patience, tol, is_active, stretch
         self.best_loss, self.best_round, self.least = np.inf, 0, 0.0
+        self.last_round, self.wait_until, self.reason = 0, 0, ""
 
     def look(self, round_: int, loss: float) -> str:
         """Why to stop after this round; empty to go on."""
@@ -168,9 +169,14 @@ class Patience:
         if not self.best_round or loss < self.best_loss - self.least:
             self.best_loss, self.best_round = loss, round_
         has_waited = round_ - self.best_round >= self.patience and round_ >= self.stretch * self.best_round
-        if self.is_active and has_waited:
-            return f"the validation loss has not improved for {self.patience} rounds"
-        return ""
+        self.last_round = round_
+        if self.is_active and has_waited and round_ >= self.wait_until:
+            self.reason = f"the validation loss has not improved for {self.patience} rounds"
+        return self.reason
+
+    def wait(self, n_rounds: int) -> None:
+        """Give the run so many rounds more to improve."""
+        self.wait_until, self.reason = self.last_round + n_rounds, ""
 
     def n_kept(self, n_run: int) -> int:
         """Rounds of a model that ran so many."""
@@ -189,12 +195,12 @@ def naming_round(t: int) -> Generator[None]:
 class Fold:
     """One fold of a cross-validation of rounds: a run on its training rows, judged on its test rows."""
 
-    def __init__(self, judge: Judge, turns: Iterator[Turn], base: Floats, stack: TreeStack) -> None:
-        self.judge, self.turns, self.base, self.stack = judge, turns, base, stack
+    def __init__(self, judge: Judge, run: Run, base: Floats, stack: TreeStack) -> None:
+        self.judge, self.run, self.base, self.stack = judge, run, base, stack
 
     def next_record(self, t: int) -> Record:
         with naming_round(t):
-            turn = next(self.turns)
+            turn = self.run.next_turn()
             return Record.of(t, turn, self.judge.loss(turn))
 
 

@@ -29,6 +29,7 @@ class Goal(NamedTuple):
     category_smoothing: float = 0.0  # boosting: categories are ordered by G / (H + this); splits of many have so much
     # more l2. Exact growth: of many categories those of fewer rows in a node go right together.
     category_rows: float = 0.0  # rows that each side of a split of many categories needs, by their share of H
+    category_noise: float = 0.0  # boosting: variance of g per unit of h that a split of many categories is charged for
 
 
 class Limits(NamedTuple):

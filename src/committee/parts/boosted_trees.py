@@ -16,6 +16,7 @@ from committee.data.growth import RULES, Constraints, Goal, Limits
 from committee.data.tree import LEAF
 from committee.kernels import leaves, scores
 from committee.kernels.derivatives import quantise
+from committee.kernels.histogram_tree import FEW_CATEGORIES
 from committee.parts.growing import NO_LIMIT, read_nodes
 from committee.parts.histogram_trees import HistogramGrower
 from committee.parts.histograms import PACKED_BITS
@@ -43,6 +44,7 @@ class TreePlan(NamedTuple):
     max_features: int  # looked at in a node
     category_smoothing: float
     category_rows: float
+    category_penalty: float  # in units of the gain that the order of categories promises by chance
     second_order: bool
 
 
@@ -93,8 +95,11 @@ class TreeGrower:
         self.total_weight = float(weight.sum()) if weight.size else float(n)
         self.amounts = np.empty(n, np.int64)
         self.ones = np.ones(n)
+        self.noise_weight: Floats | None = None  # of g^2 in the variance of a sum of g; a repeated row is so many rows
+        if plan.category_penalty > 0.0 and has_many_categories(matrix):
+            self.noise_weight = weight * weight / (repeats if self.has_repeats else 1.0) if weight.size else self.ones
         self.rules = self._rules(bool(np.any(constraints.monotone)), most)
-        names = ("g_unit", "h_unit", "min_gain", "unit_weights", "min_weight_leaf")
+        names = ("g_unit", "h_unit", "min_gain", "unit_weights", "min_weight_leaf", "category_noise")
         self.rule = {name: self.rules[name] for name in names}  # views: to find a field by its name takes time
 
     def _rules(self, is_monotone: bool, most_leaves: int) -> NDArray[np.void]:
@@ -133,6 +138,9 @@ class TreeGrower:
         rule["g_unit"][0], rule["h_unit"][0] = 1.0 / g_scale, 1.0 / h_scale
         possible = size_g / self.total_weight * (size_g / size_h) if size_h > 0.0 else 0.0
         rule["min_gain"][0] = max(self.plan.min_gain, SMALLEST_GAIN * possible, 1e-300)
+        if self.noise_weight is not None and size_h > 0.0:
+            noise = float(np.sum(self.noise_weight * g * g)) / size_h
+            rule["category_noise"][0] = rounded(self.plan.category_penalty * noise)
         rule["unit_weights"][0] = is_counted  # the sums of h are counts
         rule["min_weight_leaf"][0] = math.ceil(min(self.plan.min_hessian * h_scale, 2.0**40) * (1.0 - 1e-12))
 
@@ -150,6 +158,17 @@ def place_rows(tiles: NDArray[np.uint8], nodes: NDArray[np.void], records: NDArr
     leaf = np.empty(tiles.shape[1], np.int64)
     leaves.place_coded_rows(tiles, nodes, records, leaf)
     return leaf
+
+
+def has_many_categories(matrix: BinnedMatrix, n_columns: int = 1) -> bool:
+    """Whether so many columns have more than FEW_CATEGORIES categories."""
+    return int(np.count_nonzero(matrix.is_categorical & (matrix.n_bins > FEW_CATEGORIES))) >= n_columns
+
+
+def rounded(number: float) -> float:
+    """To 24 bits: then it does not tell in which order the terms of a sum were added."""
+    share, exponent = math.frexp(number)
+    return math.ldexp(round(share * 2.0**24), exponent - 24)
 
 
 def packing_scale(size: float, n: int) -> float:

@@ -26,7 +26,7 @@ from committee.parts.tree_scores import PackedSum, add_scores
 
 PLAN = TreePlan(
     max_leaf_nodes=8, max_depth=30, min_samples_leaf=3, min_hessian=0.0, min_gain=0.0, l1=0.0, l2=0.0, max_features=4,
-    category_smoothing=0.0, category_rows=0.0, second_order=True,
+    category_smoothing=0.0, category_rows=0.0, category_penalty=0.0, second_order=True,
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import RULES, Constraints, Goal, Limits
-from committee.kernels.histogram_tree import FEW_CATEGORIES
+from committee.kernels.histogram_tree import FEW_CATEGORIES, LEAST_REST
 from committee.kernels.sampling import draw_order
 from committee.kernels.scores import CONFIDENCE, EDGE, ENTROPY, SQUARED
 from committee.parts.boosted_trees import place_rows
@@ -55,6 +55,7 @@ class Cut(NamedTuple):
     count: int
     extra_l2: float = 0.0  # where more is asked of the split: it parts many categories
     least: int = 0  # of h on each side, for the same reason
+    chance: float = 0.0  # gain that the order of the categories promises by chance
 
 
 class Grown(NamedTuple):
@@ -106,6 +107,7 @@ def make_case(seed: int, **wanted: object) -> Case:
         "l2": float(rng.choice([0.0, 0.0, 1.5])),
         "smoothing": float(rng.choice([0.0, 4.0])),
         "category_rows": float(rng.choice([0.0, 6.0])),
+        "category_noise": float(rng.choice([0.0, 0.5, 3.0])),
         "min_samples_leaf": int(rng.choice([1, 2, 5])),
         "min_weight_leaf": int(rng.choice([0, 0, 20])),
         "min_gain": float(rng.choice([0.0, 1e-12, 0.05])),
@@ -123,7 +125,7 @@ def make_case(seed: int, **wanted: object) -> Case:
     goal = Goal(
         choice["criterion"], 2 if two_classes else 1, 1.0 if two_classes else 0.25, 1.0 if choice["unit"] else 0.125,
         choice["l1"], choice["l2"], 0.5, float(n), category_smoothing=choice["smoothing"],
-        category_rows=choice["category_rows"],
+        category_rows=choice["category_rows"], category_noise=choice["category_noise"],
     )  # fmt: skip
     limits = Limits(
         max_depth=choice["max_depth"], max_splits=choice["max_leaves"] - 1,
@@ -196,8 +198,9 @@ def fall(case: Case, node: np.void, cut: Cut) -> float:
     g, h = int(node["g"]), int(node["h"])
     sums = [(cut.g, cut.h), (g - cut.g, h - cut.h), (g, h)]
     left, right, own = (score(case, *pair, cut.extra_l2) for pair in sums)
-    parts = left + right - own
-    return max(float(parts), 0.0) * case.rule("gain_unit") / case.rule("total_weight")
+    parts = max(float(left + right - own), 0.0)
+    parts = max(parts - cut.chance, LEAST_REST * parts)
+    return parts * case.rule("gain_unit") / case.rule("total_weight")
 
 
 def leaf_value(case: Case, g: int, h: int) -> float:
@@ -245,7 +248,19 @@ def places(case: Case, node: np.void, f: int, g: list[int], h: list[int]) -> lis
     smoothing, rare = case.rule("category_smoothing"), 1
     if len(order) > FEW_CATEGORIES:
         rare = max(int(smoothing * int(node["h"]) / int(node["count"])), 1)
-    return sorted((c for c in order if h[c] >= rare), key=lambda c: g[c] / (h[c] + smoothing / case.rule("h_unit")))
+    return sorted((c for c in order if h[c] >= rare), key=lambda c: category_value(case, g[c], h[c]))
+
+
+def category_value(case: Case, g: int, h: int) -> float:
+    return g / (h + case.rule("category_smoothing") / case.rule("h_unit"))
+
+
+def chance_gain(case: Case, order: list[int], n_left: int, h: list[int]) -> float:
+    """What a cut after the first n_left of the ordered categories gains if all differences are noise."""
+    roots = [math.sqrt(h[c]) for c in order]
+    p = sum(roots[:n_left]) / sum(roots)
+    n_effective = sum(roots) ** 2 / sum(h[c] for c in order)
+    return 2.0 / math.pi * case.rule("category_noise") * n_effective * max(4.0 * p * (1.0 - p), 0.0) ** 0.75
 
 
 def demands(case: Case, node: np.void, f: int, n_places: int) -> tuple[float, int]:
@@ -269,9 +284,14 @@ def cuts_of(case: Case, node: np.void, rows: NDArray, f: int) -> Iterator[Cut]:
         for b in range(len(order) - 1 + (has_missing and not missing_left)):
             left = [*order[: b + 1], *([missing] if missing_left else [])]
             sums = [sum(x[c] for c in left) for x in (g, h, n)]
-            if sums[1] - last >= least:
-                last = sums[1]
-                yield Cut(f, sums[0], sums[1], sums[2], extra_l2, least)
+            if sums[1] - last < least:
+                continue
+            last = sums[1]
+            if extra_l2 == 0.0:
+                yield Cut(f, sums[0], sums[1], sums[2])
+            elif len({category_value(case, g[c], h[c]) for c in order[b : b + 2]}) == len(order[b : b + 2]):
+                chance = chance_gain(case, order, b + 1, h)
+                yield Cut(f, sums[0], sums[1], sums[2], extra_l2, least, chance)
 
 
 def looked_at(case: Case, node: np.void) -> list[int]:
@@ -336,10 +356,9 @@ def check_children(case: Case, grown: Grown, i: int) -> Cut:
     assert left["n"] + right["n"] == node["n"]
     assert left["depth"] == right["depth"] == node["depth"] + 1
     assert left["groups"] == right["groups"] == node["groups"] & case.constraints.groups[f]
-    g, h, _ = code_sums(case, members(grown, i), f)
-    more = demands(case, node, f, len(places(case, node, f, g, h)))
-    cut = Cut(f, int(left["g"]), int(left["h"]), int(left["count"]), *more)
-    assert (cut.g, cut.h) in {(other.g, other.h) for other in cuts_of(case, node, members(grown, i), f)}
+    sums = int(left["g"]), int(left["h"])
+    same = [other for other in cuts_of(case, node, members(grown, i), f) if (other.g, other.h) == sums]
+    cut = min(same, key=lambda other: other.chance)._replace(count=int(left["count"]))
     assert left["extra_l2"] == right["extra_l2"] == cut.extra_l2
     values = child_values(case, node, cut)
     bounds = [(float(node["lower"]), float(node["upper"]))] * 2
@@ -450,6 +469,8 @@ VARIANTS = {
     "counts under whole weights": {"unit": False, "whole": True, "min_samples_leaf": 5, "d": 4},
     "counts are sums of h": {"unit": True, "min_samples_leaf": 5, "min_weight_leaf": 7},
     "smoothed categories": {"p_category": 1.0, "smoothing": 4.0, "most_bins": 20, "category_rows": 6.0},
+    "charged categories": {"p_category": 1.0, "smoothing": 4.0, "most_bins": 20, "category_noise": 3.0},
+    "tied categories": {"p_category": 1.0, "smoothing": 4.0, "most_bins": 12, "category_rows": 0.0, "unit": True},
     "rows of no weight": {"zeros": True, "unit": False, "p_category": 0.5},
     "two tiles": {"d": 40, "most_bins": 3, "min_samples_leaf": 5, "unit": False},
     "255 bins": {"most_bins": 255, "d": 2},
