@@ -115,7 +115,7 @@ def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDA
     """One tree for each of three classes, on weighted rows, a part of them left out."""
     n = y.size
     labels, weight = np.digitize(y, [-1.0, 1.0]), np.full(n, 2.0)
-    plan = TreePlan(3, 4, 2, 1e-3, 0.0, 0.0, 1.0, 3, 10.0, 10.0, True)
+    plan = TreePlan(3, 4, 2, 1e-3, 0.0, 0.0, 1.0, 3, 10.0, 10.0, 0.7, True)
     grower = TreeGrower(matrix, Constraints.none(3), plan, weight)
     stack = TreeStack(matrix, 5)
     Slope((HEADS["squared_error"],), y, weight, False).update(np.zeros((1, n)))
