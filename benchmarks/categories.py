@@ -273,7 +273,7 @@ split, with new effects. "ours - peer" is the mean difference of a split with it
 percent of the peer's loss: negative means that ours is smaller. Seconds are CPU time of fit and prediction at one
 thread. Written by `python -m benchmarks.categories`; its docstring says which sets the rule for categories was chosen
 on. None of them is on this page. "before" is the version without a penalty for the order of categories
-([docs/gradient_boosting.md](../docs/gradient_boosting.md)), which also cross-validated up to 50,000 rows only, now
+(docs/gradient_boosting.md), which also cross-validated up to 50,000 rows only, now
 100,000. A dash means not measured.
 
 CatBoost is ahead where levels act strongly or pairs of columns act together: it makes target statistics of levels and

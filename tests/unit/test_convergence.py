@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.optimize
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 from sklearn.exceptions import ConvergenceWarning
@@ -41,7 +42,7 @@ from committee.experts.gate_tree import GateTree
 from committee.experts.gaussian_experts import GaussianExperts
 from committee.experts.linear_experts import LinearExperts
 from committee.experts.logistic_experts import LogisticExperts, MultinomialExperts
-from committee.forests import calibration as forest_calibration
+from committee.parts import calibration as probability_calibration
 from committee.parts.on_numbers import OnNumbersClassifier
 from committee.svm import linear_problem, primal_newton
 from committee.theory import minmax
@@ -516,17 +517,17 @@ def test_calibration_of_forests_ends_in_a_minimum_or_warns(monkeypatch: pytest.M
     p = rng.beta(2.0, 2.0, 500)
     codes = (rng.random(500) < p).astype(np.int64)
     shares = np.column_stack([1.0 - p, p])
-    found = forest_calibration.calibrate(shares, codes, np.ones(500))
+    found = probability_calibration.calibrate(shares, codes, np.ones(500))
     assert found.log_loss <= found.log_loss_before + 1e-6
-    real = forest_calibration.minimize
+    real = scipy.optimize.minimize
 
     def short(loss: Any, start: Any, **kwargs: Any) -> Any:
         return real(loss, start, **{**kwargs, "options": {"maxiter": 1}})
 
-    monkeypatch.setattr(forest_calibration, "minimize", short)
+    monkeypatch.setattr(scipy.optimize, "minimize", short)
     blurred = 0.8 * shares + 0.1
     with pytest.warns(ConvergenceWarning, match="calibration of the probabilities did not converge"):
-        forest_calibration.calibrate(blurred, codes, np.ones(500))
+        probability_calibration.calibrate(blurred, codes, np.ones(500))
 
 
 def naive_gap(errors: Floats, w: Floats) -> float:

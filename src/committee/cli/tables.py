@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -31,8 +31,10 @@ from committee.cli.column_kinds import (
 )
 from committee.cli.files import DUPLICATED, TableError
 from committee.cli.wording import counted, listed
-from committee.studies.plain_columns import PlainColumn, plain_columns
-from committee.studies.row_order import RowOrder, Switches, explain_order, order_of_columns
+
+if TYPE_CHECKING:  # prediction needs none of the studies
+    from committee.studies.plain_columns import PlainColumn
+    from committee.studies.row_order import RowOrder, Switches
 
 Task = Literal["classification", "regression"]
 Floats = NDArray[np.float64]
@@ -171,7 +173,7 @@ def read_training_table(
     recipe = TableRecipe(target, chosen, tuple(recipes), labels, weights, group, time)
     if not recipe.kept:
         raise TableError(_nothing_left(recipes, target))
-    of_order = [] if order is None else [words] if (words := explain_order(order, _switches(order))) else []
+    of_order = [] if order is None else _order_words(order)
     groups, of_groups = _groups(frame, group)
     of_rows = (*notes, *more, *of_target, *of_weights, *of_groups)
     return TableReading(
@@ -528,6 +530,8 @@ def _groups(frame: pl.DataFrame, name: str) -> tuple[NDArray[Any] | None, list[s
 
 def _row_order(recipes: Sequence[ColumnRecipe], frame: pl.DataFrame, y: NDArray[Any], task: Task) -> RowOrder:
     """Time order or repeated entities; entities in the last column that is left count for nothing."""
+    from committee.studies.row_order import RowOrder, order_of_columns
+
     columns = [_plain_column(recipe, frame[recipe.name]) for recipe in recipes if _tells_order(recipe, frame)]
     truth = np.unique(y, return_inverse=True)[1].ravel() if task == "classification" else y
     found = order_of_columns(
@@ -547,6 +551,8 @@ def _tells_order(recipe: ColumnRecipe, frame: pl.DataFrame) -> bool:
 
 
 def _plain_column(recipe: ColumnRecipe, series: pl.Series) -> PlainColumn | None:
+    from committee.studies.plain_columns import PlainColumn, plain_columns
+
     if recipe.kind == "date":
         days = columns_from(recipe._replace(parts=("days",)), series)[0]
         return PlainColumn(recipe.name, "date", days.fill_null(np.nan).to_numpy())
@@ -556,7 +562,16 @@ def _plain_column(recipe: ColumnRecipe, series: pl.Series) -> PlainColumn | None
     return next(iter(plain_columns(text.to_frame())), None)
 
 
+def _order_words(order: RowOrder) -> list[str]:
+    from committee.studies.row_order import explain_order
+
+    words = explain_order(order, _switches(order))
+    return [words] if words else []
+
+
 def _switches(order: RowOrder) -> Switches:
+    from committee.studies.row_order import Switches
+
     name = repr(order.columns[0]) if order.columns else "COLUMN"
     return Switches("pass --shuffle", f"pass --time-column {ROW_ORDER}", f"pass --group {name}")
 

@@ -137,6 +137,11 @@ def raw_answers(algorithm: str, model: Any, table: Floats, codes: Indices, n_cla
     return out
 
 
+DEFAULT_TREES = 100
+MIN_OUT_OF_BAG = 5.0
+"""Expected number of trees that did not see a row, from which out-of-bag predictions are taken."""
+
+
 class JudgedMember(NamedTuple):
     """A member and its answers to the rows it did not learn from, nan where there are none."""
 
@@ -176,7 +181,7 @@ def judge(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]], screen: Scr
     rows = rows._replace(X=np.ascontiguousarray(task.representation(seen)), is_categorical=is_categorical)
     with one_blas_thread():
         how = ALGORITHMS[task.algorithm].judging
-        if how == "bag":
+        if how == "bag" and _all_out_of_bag(task, rows):
             return _judge_bag(task, rows)
         if how == "own folds" and len(repeats[0]) > 1:
             return _judge_own_folds(task, rows, repeats)
@@ -185,6 +190,17 @@ def judge(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]], screen: Scr
 
 def _estimator(task: Task, rows: Rows, parameters: Mapping[str, Any], seed: int) -> Any:
     return make_estimator(task.algorithm, parameters, bool(rows.n_classes), rows.is_categorical, seed, task.n_jobs)
+
+
+def _all_out_of_bag(task: Task, rows: Rows) -> bool:
+    """Whether the heaviest rows are out of bag in some trees; else only light rows would be evaluated.
+
+    A row of weight w, in units of the mean weight, is not drawn in about e^-w of the bootstrap samples.
+    """
+    if rows.weight is None:
+        return True
+    heaviest = float(rows.weight.max() / rows.weight.mean())
+    return int(task.parameters.get("n_estimators", DEFAULT_TREES)) * float(np.exp(-heaviest)) >= MIN_OUT_OF_BAG
 
 
 def _judge_bag(task: Task, rows: Rows) -> JudgedMember:

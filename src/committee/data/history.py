@@ -24,7 +24,7 @@ class History(ResultTable):
 
     @property
     def n_rounds(self) -> int:
-        return self.n_rows
+        return self.height
 
     def __repr__(self) -> str:
         return f"History of {self.n_rounds} rounds: {', '.join(self)}"

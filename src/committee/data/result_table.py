@@ -51,11 +51,11 @@ class ResultTable(Mapping[str, NDArray[Any]]):
         return iter(self._columns)
 
     def __len__(self) -> int:
-        """Number of columns, as of any mapping; `n_rows` counts the rows."""
+        """Number of columns, as of any mapping; `height` counts the rows."""
         return len(self._columns)
 
     @property
-    def n_rows(self) -> int:
+    def height(self) -> int:
         return len(next(iter(self._columns.values()), ()))
 
     # --- parts of the table ------------------------------------------------------------------------------------------
@@ -70,11 +70,11 @@ class ResultTable(Mapping[str, NDArray[Any]]):
 
     def head(self, n: int = 5) -> Self:
         """The first n rows."""
-        return self.take(np.arange(min(n, self.n_rows)))
+        return self.take(np.arange(min(n, self.height)))
 
     def tail(self, n: int = 5) -> Self:
         """The last n rows."""
-        return self.take(np.arange(max(0, self.n_rows - n), self.n_rows))
+        return self.take(np.arange(max(0, self.height - n), self.height))
 
     def sort(self, by: str, descending: bool = False) -> Self:
         """Rows sorted by one column (stable; nan last)."""
@@ -105,10 +105,10 @@ class ResultTable(Mapping[str, NDArray[Any]]):
     # --- as text -----------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__} of {self.n_rows} rows: {', '.join(self._columns)}"
+        return f"{type(self).__name__} of {self.height} rows: {', '.join(self._columns)}"
 
     def __str__(self) -> str:
-        n, half = self.n_rows, MAX_PRINTED_ROWS // 2
+        n, half = self.height, MAX_PRINTED_ROWS // 2
         shown = np.arange(n) if n <= MAX_PRINTED_ROWS else np.r_[:half, n - half : n]
         columns = [[name, *map(_cell, values[shown].tolist())] for name, values in self._flat().items()]
         widths = [max(map(len, column)) for column in columns]

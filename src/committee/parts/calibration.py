@@ -13,11 +13,14 @@ of bag are predicted by a third of the trees: in a small forest their probabilit
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from committee.base.callers import level_of_caller
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +30,9 @@ POWERS, MIXTURES = (-5.0, 5.0), (-30.0, 5.0)
 """Bounds of ln a and of the log-odds of e."""
 
 START = (0.0, -4.0)
+
+MAX_GRADIENT = 1e-3
+"""Of the mean log-loss by ln a and the log-odds of e: a smaller one changes no probability that anybody sees."""
 
 
 class Calibration(NamedTuple):
@@ -50,18 +56,35 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
     >>> found.apply(sure)[0].round(2).tolist()
     [0.75, 0.25]
     """
+    from scipy.optimize import minimize  # here: `committee predict` starts without it
+
     share = weight / weight.sum()
 
     def loss(point: Floats) -> tuple[float, Floats]:
         return _loss_and_gradient(point, probabilities, codes, share)
 
     found: Any = minimize(loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES))
+    _certify(found.x, loss(found.x)[1])
     before = _log_loss(probabilities, codes, share)
     power, mixture = _read(found.x)
     after = float(found.fun)
     if not after <= before:  # no worse than the starting point, whatever the solver did
         power, mixture, after = 1.0, 0.0, before
     return Calibration(power, mixture, before, after)
+
+
+def _certify(point: Floats, gradient: Floats) -> None:
+    """Warn unless the gradient, where it does not point out of the bounds, is small."""
+    low, high = np.array([POWERS, MIXTURES]).T
+    projected = np.clip(point - gradient, low, high) - point
+    norm = float(np.abs(projected).max())
+    if not norm <= MAX_GRADIENT:
+        warnings.warn(
+            f"The calibration of the probabilities did not converge: the gradient of the log-loss is {norm:.2g}, at "
+            f"most {MAX_GRADIENT:g} was required. Use more rows, or the probabilities without calibration.",
+            ConvergenceWarning,
+            stacklevel=level_of_caller(),
+        )
 
 
 def _loss_and_gradient(

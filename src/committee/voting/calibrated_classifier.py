@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
@@ -93,7 +91,11 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def _unfitted(self) -> Any:
-        return LogisticRegression() if self.estimator is None else self.estimator
+        if self.estimator is not None:
+            return self.estimator
+        from sklearn.linear_model import LogisticRegression  # here: `committee predict` starts without it
+
+        return LogisticRegression()
 
     @classmethod
     def from_fitted(cls, model: Any, calibration: Calibration) -> CalibratedClassifier:
@@ -135,6 +137,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _folds(self, task: Task) -> list[Fold]:
         if isinstance(self.cv, Integral):
             return deal_folds(task, int(self.cv))
+        from sklearn.model_selection import check_cv
+
         splitter: Any = check_cv(self.cv, task.target, classifier=True)
         return [Fold(np.asarray(train), np.asarray(test)) for train, test in splitter.split(task.X, task.target)]
 

@@ -35,7 +35,7 @@ def test_parts(table):
     assert table.select("error", "name").head(1) == ResultTable({"error": [0.25], "name": ["b"]})
     assert table.take([-1, 0]).name.tolist() == ["c", "b"]
     assert table.tail(2).name.tolist() == ["a", "c"]
-    assert table.tail(9).n_rows == table.head(9).n_rows == 3
+    assert table.tail(9).height == table.head(9).height == 3
     with pytest.raises(KeyError):
         table.select("nothing")
 

@@ -227,7 +227,7 @@ def test_methods_that_are_no_better_than_the_constant_are_named() -> None:
 
 def test_small_errors_keep_two_digits() -> None:
     assert [shown("error", value) for value in (0.123, 0.0041, 0.00041, 0.0)] == [
-        "12.3\u202f%", "0.41\u202f%", "0.041\u202f%", "0.0\u202f%",
+        "12.3\u202f%", "0.41\u202f%", "0.041\u202f%", "0\u202f%",
     ]  # fmt: skip
 
 
