@@ -1,10 +1,10 @@
 """What a new user gets on tables of many kinds: `python -m benchmarks.new_user`.
 
 Every table is split into training and test rows as life does it: the test rows come later in time, belong to other
-groups, or are drawn at random. The training rows become a CSV file; `committee compare` chooses a method within a
-budget and reports its held-out figure, `committee predict` predicts the test rows, and this module computes the true
-figure from the predictions. Afterwards every method of the comparison is fitted once to all training rows with
-`committee fit --folds 2`, to see which would have been best in hindsight.
+groups, or are drawn at random. The training rows become a CSV file; what `committee compare` runs chooses a method
+within a budget and reports its held-out figure, the model is written to a file and read again, predicts the test rows,
+and this module computes the true figure from the predictions. Afterwards every other method is fitted with its full
+settings to all training rows, without a limit of time, to see which would have been best in hindsight.
 
 Figures are log-loss for classification and root mean squared error for regression. A table counts as
 
@@ -18,9 +18,6 @@ the repository (`tables.SHARED`) and are left out where they are missing.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -35,6 +32,14 @@ from benchmarks import tables
 from benchmarks.harness import Skip
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table, seconds_text
+from committee.cli.comparing import Outcome as Compared
+from committee.cli.comparing import Request, all_methods, run
+from committee.cli.console import console
+from committee.cli.files import read_frame
+from committee.cli.models import read_model, write_model
+from committee.cli.tables import apply_recipe
+from committee.studies.folds import seeded
+from committee.voting.calibrated_classifier import CalibratedClassifier, raw_probabilities
 
 NEW_USER = Path(__file__).with_name("NEW_USER.md")
 SMALLEST_PROBABILITY = 1e-15
@@ -304,7 +309,7 @@ def parkinsons() -> Case:
     """About 140 recordings of each of 42 people; the test people are others."""
     frame = tables.shared("parkinsons_updrs.csv.gz")
     target = str(frame.columns[-1])
-    person = next(name for name in frame.columns if name.lower().startswith("subject"))
+    person = "x0"  # the file has no names
     people = np.random.default_rng(0).permutation(frame[person].unique())
     is_test = frame[person].isin(people[: len(people) // 3]).to_numpy()
     return Case("parkinsons", "groups, public", target, *_parts(frame, is_test, np.arange(len(frame))), True)
@@ -350,85 +355,67 @@ CASES: dict[str, Callable[[], Case]] = {
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def measure(case: Case, budget: str, hindsight: str) -> Outcome:
-    """Run the command on one table."""
+def measure(case: Case, budget: float, hindsight: bool) -> Outcome:
+    """Compare, save and load the model, and predict the test rows, as the command does."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        case.train.to_csv(folder / "train.csv", index=False)
+        source, saved = folder / "train.csv", folder / "model.committee"
+        case.train.to_csv(source, index=False)
         case.test.drop(columns=case.target).to_csv(folder / "test.csv", index=False)
-        start = time.perf_counter()
-        _committee(folder, "compare", "train.csv", "--target", case.target, "--budget", budget, "--no-report")
-        seconds = time.perf_counter() - start
-        said = json.loads((folder / "committee-out" / "results.json").read_text())
-        model = folder / "committee-out" / "model.committee"
-        chosen = said["winner"]["method"]
-        losses = {chosen: _losses(folder, model, case)}
-        start = time.perf_counter()
-        _fit(folder, case, chosen, budget)
-        fit_seconds = time.perf_counter() - start
+        request = Request(str(source), case.target, budget=budget)
+        outcome, seconds = _timed(request)
+        write_model(saved, outcome.model, outcome.facts)
+        frame = read_frame(str(folder / "test.csv"))
+        known, chosen = read_model(str(saved)), outcome.found.winner
+        losses = {chosen: _losses(known.model, apply_recipe(known.facts.recipe, frame), case, outcome)}
+        _, fit_seconds = _timed(request._replace(methods=(chosen,), cv=2))
         if hindsight:
-            names = [each["name"] for each in said["methods"] if each["name"] != chosen]
-            losses |= _hindsight(folder, case, names, hindsight)
+            losses |= _hindsight(outcome, apply_recipe(known.facts.recipe, frame), case, budget)
+        found = outcome.found
         return Outcome(
-            case, chosen, said["winner"]["held_out"][said["metric"]], said["winner"]["held_out_stderr"], losses,
-            seconds - said["compile_seconds"], fit_seconds, said["plan"]["budget"], model.stat().st_size,
-            said["plan"]["folds"],
+            case, chosen, found.held_out_scores[found.metric], found.held_out_error_se, losses, seconds, fit_seconds,
+            budget, saved.stat().st_size, str(found.plan["folds"]),
         )  # fmt: skip
 
 
-def _fit(folder: Path, case: Case, method: str, budget: str) -> Path:
-    words = (
-        "--target",
-        case.target,
-        "--method",
-        method,
-        "--folds",
-        "2",
-        "--budget",
-        budget,
-        "--output",
-        "fit.committee",
-    )
-    _committee(folder, "fit", "train.csv", *words)
-    return folder / "fit.committee"
+def _timed(request: Request) -> tuple[Compared, float]:
+    """The comparison, and its seconds without the compilation of kernels."""
+    start = time.perf_counter()
+    outcome = run(request, console(quiet=True))
+    return outcome, time.perf_counter() - start - outcome.found.compile_seconds
 
 
-def _hindsight(folder: Path, case: Case, methods: Sequence[str], budget: str) -> dict[str, Floats]:
-    """Losses on the test rows of every other method, fitted by itself to all training rows."""
-    found: dict[str, Floats] = {}
-    for method in methods:
-        try:
-            found[method] = _losses(folder, _fit(folder, case, method, budget), case)
-        except subprocess.CalledProcessError as error:  # it does not work on this table at all
-            print(f"  {method}: {error.stderr.strip().splitlines()[-1] if error.stderr else error}")
-    return found
+def _hindsight(outcome: Compared, X: Any, case: Case, budget: float) -> dict[str, Floats]:
+    """Losses on the test rows of every other method: its full settings fitted to all training rows, calibrated as in
+    the comparison."""
+    table, found = outcome.table, outcome.found
+    methods = all_methods(found.task, table.X.height, table.X.width, budget)
+    losses: dict[str, Floats] = {}
+    for result in found.results:
+        if result.name == found.winner or result.status not in ("done", "partial"):
+            continue
+        model = seeded(methods[result.name].full, found.seed).fit(table.X, table.y)
+        if found.task == "classification" and result.calibration is not None:
+            model = CalibratedClassifier.from_fitted(model, result.calibration)
+        losses[result.name] = _losses(model, X, case, outcome)
+    return losses
 
 
-def _losses(folder: Path, model: Path, case: Case) -> Floats:
+def _losses(model: Any, X: Any, case: Case, outcome: Compared) -> Floats:
     """Loss of every test row."""
-    import pandas as pd
-
-    words = () if case.is_regression else ("--probabilities",)
-    _committee(folder, "predict", str(model), "test.csv", "--output", "predictions.csv", *words)
-    said = pd.read_csv(folder / "predictions.csv")
-    truth = case.test[case.target]
+    truth = case.test[case.target].to_numpy()
     if case.is_regression:
-        return (said["prediction"].to_numpy(np.float64) - truth.to_numpy(np.float64)) ** 2
-    columns = [f"probability {str(label).strip()}" for label in truth]
-    places = {name: k for k, name in enumerate(said.columns)}
-    probability = said.to_numpy()[np.arange(len(said)), [places[name] for name in columns]].astype(np.float64)
+        return (np.asarray(model.predict(X), np.float64) - truth.astype(np.float64)) ** 2
+    places = {str(label): k for k, label in enumerate(model.classes_)}
+    own = [places[str(label).strip()] for label in truth]
+    probability = raw_probabilities(model, X)[np.arange(len(own)), own]
     return -np.log(np.clip(probability, SMALLEST_PROBABILITY, 1.0))
-
-
-def _committee(folder: Path, *words: str) -> None:
-    command = [sys.executable, "-m", "committee", *words, "--quiet"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, encoding="utf-8")
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def report(results: Sequence[Outcome], budget: str) -> str:
+def report(results: Sequence[Outcome], budget: float) -> str:
     """The file: what was done, and a row for each table."""
     header = (
         "table", "kind", "rows", "folds", "chosen", "reported", "true", "apart (se)", "best in hindsight", "its figure",
@@ -444,8 +431,7 @@ def report(results: Sequence[Outcome], budget: str) -> str:
             "Written by `python -m benchmarks.new_user`; do not edit. Measured with "
             + ", ".join(f"{key} {value}" for key, value in describe_machine().items())
             + ".",
-            f"`committee compare --budget {budget}` on the training rows, `committee predict` on the test rows "
-            "(later in time, other groups, or drawn at random). Log-loss, or root mean squared error, each with its "
+            f"`committee compare --budget {budget:g}s` on the training rows, the saved model on the test rows (later in time, other groups, or drawn at random). Log-loss, or root mean squared error, each with its "
             f"standard error. Reported within two standard errors of the truth: {reported} of {len(results)}. Chosen "
             f"method within one standard error of the best in hindsight: {well} of {len(results)}. Over the budget by "
             f"more than 10 % and a second: {late}. Time is the whole command without compilation; fit is `committee "
@@ -467,11 +453,10 @@ def _cells(one: Outcome) -> list[str]:
 
 @click.command()
 @click.option("--only", multiple=True, help="Names of tables; all without.")
-@click.option("--budget", default="30s", show_default=True, help="Time for comparing, as in the command.")
-@click.option("--hindsight", default="20s", show_default=True,
-              help="Time for fitting each other method by itself; empty to leave them out.")  # fmt: skip
+@click.option("--budget", default=30.0, show_default=True, help="Seconds for comparing.")
+@click.option("--hindsight/--no-hindsight", default=True, help="Fit all other methods too.")
 @click.option("--write/--no-write", default=True, help="Write NEW_USER.md, or only print what was measured.")
-def main(only: Sequence[str], budget: str, hindsight: str, write: bool) -> None:
+def main(only: Sequence[str], budget: float, hindsight: bool, write: bool) -> None:
     """Measure and report."""
     results: list[Outcome] = []
     for name in only or CASES:

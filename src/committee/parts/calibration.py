@@ -63,7 +63,10 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
     def loss(point: Floats) -> tuple[float, Floats]:
         return _loss_and_gradient(point, probabilities, codes, share)
 
-    found: Any = minimize(loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES))
+    options = {"ftol": 1e-13, "gtol": 1e-6}
+    found: Any = minimize(
+        loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
+    )
     _certify(found.x, loss(found.x)[1])
     before = _log_loss(probabilities, codes, share)
     power, mixture = _read(found.x)

@@ -58,6 +58,9 @@ Task = Literal["classification", "regression"]
 MANY_VALUES = 20
 """Integers of more distinct values than this are taken for a regression."""
 
+SHORT_FIT = 0.7
+"""Seconds that a last fit may take whatever the time: a model of fewer rows would cost more than this delay."""
+
 GRACE = 0.05
 """Part of the budget by which the last fits may pass it."""
 
@@ -374,7 +377,9 @@ class _LastFits:
         return model if self.calibration is None else CalibratedClassifier.from_fitted(model, self.calibration)
 
     def _left(self) -> float:
-        return self.clock.left + GRACE * self.clock.budget if self.clock.is_limited else np.inf
+        if not self.clock.is_limited:
+            return np.inf
+        return max(self.clock.left + GRACE * self.clock.budget, SHORT_FIT)
 
     def _fitted(self, rows: Rows, where: str, seconds: float, may_give_up: bool = False) -> Any:
         """The winner on these rows; stopped at the end of the budget, on a part of them, or not at all."""

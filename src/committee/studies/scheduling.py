@@ -66,6 +66,9 @@ SAFETY = 1.25
 OVERRUN = 1.5
 """Times its own budget that an estimator which has one is taken to need."""
 
+CLOSING_FRACTION, CLOSING_SECONDS = 0.1, 1.0
+"""Of the budget, and at most: for the figures of all methods after the last fold (calibration, paired tests)."""
+
 LEADERS = 3
 
 
@@ -321,9 +324,10 @@ class Scheduler:
         return SAFETY * (one + (self.forecast(name, setting, 0, n_compared) if n_compared else 0.0))
 
     def reserve(self) -> float:
-        """Seconds to keep for the last fits of the best method so far."""
+        """Seconds to keep for the last fits of the best method so far, and for the figures of all methods."""
         ranked = self.ranking()
-        return self._refits(ranked[0], self.candidates[ranked[0]].trial.setting) if ranked else 0.0
+        refits = self._refits(ranked[0], self.candidates[ranked[0]].trial.setting) if ranked else 0.0
+        return refits + min(CLOSING_FRACTION * self.clock.budget, CLOSING_SECONDS)
 
     def _train_size(self, k: int) -> int:
         split = self.problem.split
