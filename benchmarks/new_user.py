@@ -431,7 +431,8 @@ def report(results: Sequence[Outcome], budget: float) -> str:
             "Written by `python -m benchmarks.new_user`; do not edit. Measured with "
             + ", ".join(f"{key} {value}" for key, value in describe_machine().items())
             + ".",
-            f"`committee compare --budget {budget:g}s` on the training rows, the saved model on the test rows (later in time, other groups, or drawn at random). Log-loss, or root mean squared error, each with its "
+            f"`committee compare --budget {budget:g}s` on the training rows, the saved model on the test rows (later "
+            "in time, other groups, or drawn at random). Log-loss, or root mean squared error, each with its "
             f"standard error. Reported within two standard errors of the truth: {reported} of {len(results)}. Chosen "
             f"method within one standard error of the best in hindsight: {well} of {len(results)}. Over the budget by "
             f"more than 10 % and a second: {late}. Time is the whole command without compilation; fit is `committee "
