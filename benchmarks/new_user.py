@@ -55,6 +55,13 @@ class Case(NamedTuple):
     train: Any
     test: Any
     is_regression: bool
+    units: NDArray[Any] | None = None  # of the test rows: groups or blocks of time, which are independent of each other
+
+    def unit_sums(self, values: Floats) -> Floats:
+        """Sums of values over the independent units of the test rows, times the number of units over that of rows."""
+        codes = np.arange(values.size) if self.units is None else np.unique(self.units, return_inverse=True)[1].ravel()
+        n_units = int(codes.max()) + 1
+        return np.bincount(codes, values, n_units) * n_units / values.size
 
 
 class Outcome(NamedTuple):
@@ -76,7 +83,12 @@ class Outcome(NamedTuple):
         return float(np.sqrt(mean)) if self.case.is_regression else mean
 
     def figure_se(self, method: str) -> float:
-        return self._scaled(float(self.losses[method].std(ddof=1) / np.sqrt(self.losses[method].size)))
+        return self._scaled(self._mean_se(self.losses[method]))
+
+    def _mean_se(self, values: Floats) -> float:
+        """Standard error of the mean over rows; rows of one unit are not independent."""
+        sums = self.case.unit_sums(values - values.mean())
+        return float(sums.std(ddof=1) / np.sqrt(sums.size))
 
     def _scaled(self, se: float) -> float:
         """Standard error of the root from that of the mean square."""
@@ -98,7 +110,7 @@ class Outcome(NamedTuple):
         """How much worse the chosen method is than the best, in paired and in unpaired standard errors."""
         difference = self.losses[self.chosen] - self.losses[self.best]
         gap = self.figure(self.chosen) - self.figure(self.best)
-        paired = self._scaled(float(difference.std(ddof=1) / np.sqrt(difference.size)))
+        paired = self._scaled(self._mean_se(difference))
         return (gap / paired if paired > 0.0 else 0.0), gap / self.figure_se(self.best)
 
     @property
@@ -129,7 +141,7 @@ def daily_rentals() -> Case:
         "temperature": temperature.round(1), "humidity": rng.uniform(30, 95, day.size).round(),
         "rentals": rentals.round(),
     })  # fmt: skip
-    return Case("daily rentals", "time order, dates", "rentals", frame[:n_train], frame[n_train:], True)
+    return _cut_in_time("daily rentals", "time order, dates", frame, n_train, True)
 
 
 def energy_use() -> Case:
@@ -146,7 +158,7 @@ def energy_use() -> Case:
         "year": 2020 + hour // 8766, "month": 1 + (hour // 730) % 12, "hour": hour % 24, "outside": outside.round(2),
         "occupancy": rng.poisson(20, hour.size), "use": use.round(3),
     })  # fmt: skip
-    return Case("energy use", "time order, no date", "use", frame[:n_train], frame[n_train:], True)
+    return _cut_in_time("energy use", "time order, no date", frame, n_train, True)
 
 
 def machine_alarms() -> Case:
@@ -166,7 +178,7 @@ def machine_alarms() -> Case:
         "timestamp": stamp.strftime("%Y-%m-%d %H:%M"), "vibration": vibration.round(3),
         "load": rng.uniform(0, 1, n).round(3), "hours_since_repair": np.arange(n) % 900, "state": alarm,
     })  # fmt: skip
-    return Case("machine alarms", "time order, classes", "state", frame[:n_train], frame[n_train:], False)
+    return _cut_in_time("machine alarms", "time order, classes", frame, n_train, False)
 
 
 def patients() -> Case:
@@ -186,7 +198,8 @@ def patients() -> Case:
     shuffled = rng.permutation(n_patients)
     is_test = np.isin(person, shuffled[:60])
     order = rng.permutation(person.size)
-    return Case("patients", "groups", "score", *_parts(frame, is_test, order), True)
+    train, test = _parts(frame, is_test, order)
+    return Case("patients", "groups", "score", train, test, True, test["patient_id"].to_numpy())
 
 
 def flights(is_regression: bool) -> Case:
@@ -277,6 +290,13 @@ def tiny() -> Case:
     return _random_halves("tiny", "40 rows", "result", frame, rng, False, 40)
 
 
+def _cut_in_time(name: str, kind: str, frame: Any, n_train: int, is_regression: bool) -> Case:
+    """The rows after the first n_train are the test rows; ten blocks of them count as independent."""
+    test = frame[n_train:]
+    blocks = np.arange(len(test)) * 10 // len(test)
+    return Case(name, kind, str(frame.columns[-1]), frame[:n_train], test, is_regression, blocks)
+
+
 def _autoregressive(rng: np.random.Generator, n: int, memory: float, scale: float) -> Floats:
     steps, values = rng.normal(0, scale, n), np.empty(n)
     values[0] = steps[0] / np.sqrt(1 - memory**2)
@@ -312,7 +332,8 @@ def parkinsons() -> Case:
     person = "x0"  # the file has no names
     people = np.random.default_rng(0).permutation(frame[person].unique())
     is_test = frame[person].isin(people[: len(people) // 3]).to_numpy()
-    return Case("parkinsons", "groups, public", target, *_parts(frame, is_test, np.arange(len(frame))), True)
+    train, test = _parts(frame, is_test, np.arange(len(frame)))
+    return Case("parkinsons", "groups, public", target, train, test, True, test[person].to_numpy())
 
 
 def _parts(frame: Any, is_test: NDArray[np.bool_], order: NDArray[np.intp]) -> tuple[Any, Any]:
@@ -467,8 +488,8 @@ def main(only: Sequence[str], budget: float, hindsight: bool, write: bool) -> No
             print(f"{name}: left out, {reason}")
             continue
         print(" | ".join(_cells(results[-1])), flush=True)
-    if write and results:
-        NEW_USER.write_text(report(results, budget), encoding="utf-8")
+        if write:  # after each: the whole takes long
+            NEW_USER.write_text(report(results, budget), encoding="utf-8")
 
 
 if __name__ == "__main__":

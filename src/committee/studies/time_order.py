@@ -52,6 +52,9 @@ MAX_FALLS = 0.02
 MIN_TIMES = 10
 """Distinct times of a calendar."""
 
+MIN_UNIT_TIMES = 3
+"""Of calendar units that the rows are sorted by: months of half a year do."""
+
 MANY_TIMES = 50
 """Distinct times from which rows of one time are kept together; of fewer, the order of the rows is finer."""
 
@@ -277,9 +280,10 @@ def _of_units(columns: Sequence[PlainColumn]) -> Calendar | None:
         of_finer = _direction_of(finer)
         if of_finer and of_finer in (direction, direction or of_finer):
             key, direction, chosen = finer, of_finer, [*chosen, by_unit[unit].name]
-    if np.unique(key).size < MIN_TIMES:
+    n_times = np.unique(key).size
+    if n_times < MIN_UNIT_TIMES:
         return None
-    return Calendar(tuple(chosen), key, True, len(chosen) > 1)
+    return Calendar(tuple(chosen), key, True, len(chosen) > 1 and n_times >= MIN_TIMES)
 
 
 def _direction_of(key: Floats) -> int:

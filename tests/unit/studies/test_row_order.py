@@ -293,3 +293,20 @@ def test_frames_of_all_kinds_are_read_alike():
     assert (when.values[0], seven.name) == (2.0, "7")
     assert np.isnan(when.values[1])
     assert plain_columns(pd.DataFrame({"c": pd.Categorical(["b", None, "a"])}))[0].values.tolist()[::2] == [1.0, 0.0]
+
+
+def test_half_a_year_of_hours_with_a_sorted_month_is_in_time_order() -> None:
+    """Six values of the month were too few for a calendar, and made the table count as merely sorted."""
+    rng = np.random.default_rng(0)
+    hour = np.arange(2000)
+    level = np.zeros(hour.size)
+    for t in range(1, hour.size):
+        level[t] = 0.995 * level[t - 1] + rng.normal(0, 0.4)
+    X = np.column_stack([1 + hour // 334, hour % 24, rng.normal(size=hour.size)])
+    frame = pl.DataFrame(X, schema=["month", "hour", "occupancy"])
+    found = find_row_order(frame, level + rng.normal(0, 0.3, hour.size), is_classes=False)
+    assert found.kind == "time"
+    assert found.columns == ("month",)
+    shuffled = rng.permutation(hour.size)
+    target = (level + rng.normal(0, 0.3, hour.size))[shuffled]
+    assert find_row_order(frame[shuffled.tolist()], target, is_classes=False).kind == "exchangeable"
