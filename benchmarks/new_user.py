@@ -12,10 +12,11 @@ Figures are log-loss for classification and root mean squared error for regressi
 - chosen well if the chosen method is within one standard error of the paired difference of the best in hindsight, or
   within one standard error of the test figure itself.
 
-The made tables are drawn below from fixed seeds. Two of them are no independent evidence any more: a fault that `energy
-use` showed (sorted months of part of a year were not taken for time order) and one that `tiny` showed (last fits cut for
-lack of time) were mended after looking at them. Rows of one group or stretch of time count as one unit in standard
-errors; this was added after a first run that took them for independent. Public tables lie outside the repository (`tables.SHARED`) and are left out where they are missing.
+The made tables are drawn below from fixed seeds. Two of them are no independent evidence any more: a fault that
+`energy use` showed (sorted months of part of a year were not taken for time order) and one that `tiny` showed (last fits
+cut for lack of time) were mended after looking at them. Rows of one group or stretch of time count as one unit in
+standard errors; this was added after a first run that took them for independent. Public tables lie outside the
+repository (`tables.SHARED`) and are left out where they are missing.
 """
 
 from __future__ import annotations
@@ -459,9 +460,9 @@ def report(results: Sequence[Outcome], budget: float) -> str:
             f"standard error. Reported within two standard errors of the truth: {reported} of {len(results)}. Chosen "
             f"method within one standard error of the best in hindsight: {well} of {len(results)}. Over the budget by "
             f"more than 10 % and a second: {late}. "
-            "`energy use` and `tiny` showed faults that were mended before this run, so they are no independent evidence. "
-            f"Time is the whole command without compilation; fit is `committee "
-            "fit --folds 2` of the chosen method.",
+            "`energy use` and `tiny` showed faults that were mended before this run, so they are no independent "
+            "evidence. Time is the whole command without compilation; fit is `committee fit --folds 2` of the chosen "
+            "method.",
             markdown_table(header, [_cells(one) for one in results]),
         ]
     ) + "\n"  # fmt: skip
