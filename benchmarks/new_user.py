@@ -13,8 +13,8 @@ Figures are log-loss for classification and root mean squared error for regressi
   within one standard error of the test figure itself.
 
 The made tables are drawn below from fixed seeds. Two of them are no independent evidence any more: a fault that
-`energy use` showed (sorted months of part of a year were not taken for time order) and one that `tiny` showed (last fits
-cut for lack of time) were mended after looking at them. Rows of one group or stretch of time count as one unit in
+`energy use` showed (sorted months of part of a year were not taken for time order) and one that `tiny` showed (last
+fits cut for lack of time) were mended after looking at them. Rows of one group or stretch of time count as one unit in
 standard errors; this was added after a first run that took them for independent. Public tables lie outside the
 repository (`tables.SHARED`) and are left out where they are missing.
 """
