@@ -413,7 +413,7 @@ def _hindsight(outcome: Compared, X: Any, case: Case, budget: float) -> dict[str
     """Losses on the test rows of every other method: its full settings fitted to all training rows, calibrated as in
     the comparison."""
     table, found = outcome.table, outcome.found
-    methods = all_methods(found.task, table.X.height, table.X.width, budget)
+    methods = all_methods(found.task, table.X, table.y, budget)
     losses: dict[str, Floats] = {}
     for result in found.results:
         if result.name == found.winner or result.status not in ("done", "partial"):

@@ -84,15 +84,28 @@ class Outcome(NamedTuple):
     facts: ModelFacts
 
 
-def all_methods(task: Any, n_rows: int, n_columns: int, budget: float | None = None) -> dict[str, Variants]:
-    """The family and the committee made of it, whose fits together may take about half the budget."""
+def all_methods(task: Any, X: Any, y: Any, budget: float | None = None) -> dict[str, Variants]:
+    """The family and the committee made of it, whose fits together may take about half the budget.
+
+    The members are chosen here, for all rows: a committee with a budget alone would have others on the rows of a fold,
+    and the one that is delivered would not be the one that was evaluated.
+    """
     from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
+    from committee.committees.plan import Facts, choose_plan
 
     together = CommitteeClassifier if task == "classification" else CommitteeRegressor
+    facts = Facts.of_table(X, len(np.unique(y)) if task == "classification" else 0)
+
+    def with_budget(seconds: float) -> Any:
+        return together(time_budget=seconds, members=choose_plan(facts, seconds, "auto").names)
+
     whole = Variants(together())
     if budget is not None:
-        whole = Variants(together(time_budget=max(2.0, budget / 25.0)), together(time_budget=max(0.5, budget / 75.0)))
-    return {**family_variants(task, n_rows, n_columns), COMMITTEE: whole}
+        whole = Variants(with_budget(max(2.0, budget / 25.0)), with_budget(max(0.5, budget / 75.0)))
+    singles = family_variants(task, facts.n, facts.d)
+    names = list(singles)
+    names.insert(names.index("AdaBoost stumps"), COMMITTEE)  # before the methods that seldom win
+    return {name: singles.get(name, whole) for name in names}
 
 
 def run(request: Request, out: Console) -> Outcome:
@@ -107,7 +120,7 @@ def run(request: Request, out: Console) -> Outcome:
     out.print(_described(request, table), markup=False)
     print_warnings(out, table.warnings)
     metric = find_metric(request.metric, table.recipe.task)
-    chosen = all_methods(table.recipe.task, table.X.height, table.X.width, request.budget)
+    chosen = all_methods(table.recipe.task, table.X, table.y, request.budget)
     chosen = pick(chosen, request.methods or "all")
     with LiveComparison(out, metric, n_methods=len(chosen)) as watch:
         found, model = compare(

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
+from committee.base.columns import choose_categorical, open_table
 from committee.committees.algorithms import ALGORITHMS
 from committee.committees.judging import Rows
 from committee.committees.representations import KINDS, Kind
@@ -40,12 +41,17 @@ class Facts(NamedTuple):
     d: int
     n_classes: int  # 0 for numbers
     n_categorical: int
-    has_missing: bool
 
     @classmethod
     def of(cls, rows: Rows) -> Facts:
-        missing = bool(np.isnan(rows.X).any())
-        return cls(len(rows.y), rows.X.shape[1], rows.n_classes, int(rows.is_categorical.sum()), missing)
+        return cls(len(rows.y), rows.X.shape[1], rows.n_classes, int(rows.is_categorical.sum()))
+
+    @classmethod
+    def of_table(cls, X: Any, n_classes: int) -> Facts:
+        """Of a table as it is given to `fit`; its equal rows are not looked for."""
+        table = open_table(X)
+        n, d = table.shape
+        return cls(n, d, n_classes, int(choose_categorical(table, "from_dtype").sum()))
 
 
 @dataclass(frozen=True)  # and no tuple, which scikit-learn's clone would take apart

@@ -60,10 +60,12 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
 
     share = weight / weight.sum()
 
-    def loss(point: Floats) -> tuple[float, Floats]:
-        return _loss_and_gradient(point, probabilities, codes, share)
+    by_class = np.ascontiguousarray(probabilities.T)  # sums over few classes are faster along the first axis
 
-    options = {"ftol": 1e-13, "gtol": 1e-6}
+    def loss(point: Floats) -> tuple[float, Floats]:
+        return _loss_and_gradient(point, by_class, codes, share)
+
+    options = {"ftol": 1e-10, "gtol": 1e-5}
     found: Any = minimize(
         loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
     )
@@ -93,24 +95,24 @@ def _certify(point: Floats, gradient: Floats) -> None:
 def _loss_and_gradient(
     point: Floats, probabilities: Floats, codes: NDArray[np.integer], share: Floats
 ) -> tuple[float, Floats]:
-    """The mean log-loss at (ln a, log-odds of e), and its derivatives.
+    """The mean log-loss at (ln a, log-odds of e), and its derivatives; probabilities [K, n].
 
     With l = ln m and the change d = 1 / K - p of m by e:  -ln q_y = ln sum_k exp(a l_k) - a l_y.
     """
     power, mixture = _read(point)
-    n, n_classes = probabilities.shape
+    n_classes, n = probabilities.shape
     mixed = np.maximum((1.0 - mixture) * probabilities + mixture / n_classes, SMALLEST)
     log_mixed = np.log(mixed)
     scaled = power * log_mixed
-    top = scaled.max(axis=1, keepdims=True)
+    top = scaled.max(axis=0)
     q = np.exp(scaled - top)
-    total = q.sum(axis=1, keepdims=True)
+    total = q.sum(axis=0)
     q /= total
-    own = np.arange(n), codes
-    loss = share @ (top[:, 0] + np.log(total[:, 0]) - scaled[own])
+    own = codes, np.arange(n)
+    loss = share @ (top + np.log(total) - scaled[own])
     change = (1.0 / n_classes - probabilities) / mixed
-    by_power = share @ ((q * log_mixed).sum(axis=1) - log_mixed[own])
-    by_mixture = power * (share @ ((q * change).sum(axis=1) - change[own]))
+    by_power = share @ ((q * log_mixed).sum(axis=0) - log_mixed[own])
+    by_mixture = power * (share @ ((q * change).sum(axis=0) - change[own]))
     return float(loss), np.array([power * by_power, mixture * (1.0 - mixture) * by_mixture])
 
 

@@ -140,6 +140,11 @@ def _check_residuals(known: Any) -> None:
     need(bool(np.all((n >= 0.0) & (n < np.inf))), "residuals for intervals count for less than nothing")
 
 
+def _check_calibration(known: Any) -> None:
+    is_sound = 0.0 < known.power < np.inf and 0.0 <= known.mixture <= 1.0
+    need(is_sound, "the calibration of the probabilities is outside its bounds")
+
+
 def _check_sampler(sampler: Any) -> None:
     need(sampler.weight.shape == (sampler.places.n_rows,), "the rows of a sample differ in number")
     need(0 <= sampler.n_draws <= 2**31, "a sample has an impossible size")
@@ -173,6 +178,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "committee.experts.base_mixture.Fitted": check_fitted_mixture,
     "committee.experts.deep_mixture.Network": check_network,
     "committee.experts.design.Design": check_design,
+    "committee.parts.calibration.Calibration": _check_calibration,
     "committee.parts.members.TreeMember": _check_answers,
     "committee.parts.prediction_intervals.Residuals": _check_residuals,
     "committee.parts.row_samples.Places": _check_places,

@@ -16,8 +16,8 @@ import numpy as np
 
 from committee.base.jit import COMPILING
 
-STEEPEST = 2.0
-"""Largest power of the number of rows that a fit is taken to cost."""
+FLATTEST, STEEPEST = 0.4, 2.0
+"""Smallest and largest power of the number of rows that a fit is taken to cost, where two fits were measured."""
 
 SHORTEST = 0.05
 """Seconds: of two fits that are shorter, the ratio says nothing."""
@@ -113,7 +113,8 @@ class Measured(NamedTuple):
 def forecast(fits: Sequence[Measured], n_rows: int) -> float:
     """Seconds that a fit on `n_rows` will take, from fits of the same estimator; nan where there are none.
 
-    t(n) = t(m) (n / m)^p from the fit of the most rows m; p from it and the next smaller one, kept within 1 .. 2.
+    t(n) = t(m) (n / m)^p from the fit of the most rows m; p from it and the next smaller one, kept within 0.4 .. 2;
+    without a smaller one, or below both, p = 1.
 
     >>> forecast([Measured(1000, 0.1), Measured(4000, 0.8)], 8000), forecast([Measured(4000, 0.8)], 8000)
     (2.2627416997969525, 1.6)
@@ -126,5 +127,5 @@ def forecast(fits: Sequence[Measured], n_rows: int) -> float:
     if smaller and largest.seconds > SHORTEST:
         other = max(smaller)
         steps = np.log(largest.n_rows / other.n_rows)
-        power = float(np.clip(np.log(largest.seconds / max(other.seconds, 1e-6)) / steps, 1.0, STEEPEST))
+        power = float(np.clip(np.log(largest.seconds / max(other.seconds, 1e-6)) / steps, FLATTEST, STEEPEST))
     return largest.seconds * (n_rows / largest.n_rows) ** (power if n_rows > largest.n_rows else 1.0)

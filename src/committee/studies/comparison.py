@@ -58,14 +58,8 @@ Task = Literal["classification", "regression"]
 MANY_VALUES = 20
 """Integers of more distinct values than this are taken for a regression."""
 
-SHORT_FIT = 0.7
-"""Seconds that a last fit may take whatever the time: a model of fewer rows would cost more than this delay."""
-
-GRACE = 0.05
-"""Part of the budget by which the last fits may pass it."""
-
-FEWER_ROWS = 0.25
-"""Of the rows, where the winner cannot be fitted on all of them in time."""
+FEWER_ROWS = (1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0)
+"""Fractions of the rows, where the winner cannot be fitted on all of them in time; the last is fitted in any case."""
 
 
 class Comparison(NamedTuple):
@@ -179,7 +173,10 @@ def compare(
 
 def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
     """The figures of all methods, and the name of the best."""
-    found = [as_result(each.trial, each.variants.full, schedule.problem) for each in schedule.candidates.values()]
+    found = [
+        as_result(each.trial, each.evaluation, each.variants.full, schedule.problem)
+        for each in schedule.candidates.values()
+    ]
     known = {result.name: result.errors for result in found if result.status in ("done", "partial")}
     if not known:
         notes = "; ".join(f"{result.name}: {result.status}, {result.note}" for result in found)
@@ -247,8 +244,6 @@ def _read(
     folding = fold_rows(
         X, truth, is_classes=classes is not None, cv=cv, held_out=held_out, groups=groups, times=times, seed=seed
     )
-    if folding.order is not None and folding.order is not times and (words := explain_order(folding.order)):
-        warnings.warn(words, UserWarning, stacklevel=level_of_caller())
     if folding.order is not None and folding.order is not times and (words := explain_order(folding.order)):
         warnings.warn(words, UserWarning, stacklevel=level_of_caller())
     weight = read_weights(weights, n, "weights")
@@ -365,21 +360,17 @@ class _LastFits:
     def on_all_rows(self) -> Any:
         """The model; that of the rows compared, where there is no time for another fit."""
         model = None
-        if self.compared is None or self.on_all <= self._left():
+        if self.compared is None or self.on_all <= self.schedule.left_for_last_fits:
             rows = np.arange(self.problem.truth.size)
             model = self._fitted(rows, "on all rows", self.on_all, may_give_up=self.compared is not None)
         if model is None:
-            model, self.n_rows = self.compared, self.problem.split.rows.size
-            self.note = (
-                "There was no time to fit it once more on all rows: the model is the one that was evaluated on the "
-                "held-out rows."
-            )
+            model = self.compared
+            if self.n_rows == self.problem.split.rows.size:  # of fewer rows it is said already
+                self.note = (
+                    "There was no time to fit it once more on all rows: the model is the one that was evaluated on the "
+                    "held-out rows."
+                )
         return model if self.calibration is None else CalibratedClassifier.from_fitted(model, self.calibration)
-
-    def _left(self) -> float:
-        if not self.clock.is_limited:
-            return np.inf
-        return max(self.clock.left + GRACE * self.clock.budget, SHORT_FIT)
 
     def _fitted(self, rows: Rows, where: str, seconds: float, may_give_up: bool = False) -> Any:
         """The winner on these rows; stopped at the end of the budget, on a part of them, or not at all."""
@@ -388,15 +379,26 @@ class _LastFits:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are in the notes of the folds
             try:
-                with self.clock.limit(max(self._left(), 0.01)):
-                    return self._fit(some, where)
+                with self.clock.limit(max(self.schedule.left_for_last_fits, 0.01)):
+                    model = self._fit(some, where)
+                self.n_rows = some.size
+                return model
             except OutOfTime:
-                if may_give_up:
-                    return None
-            fewer = some_rows(self.problem, some, FEWER_ROWS)
+                return None if may_give_up else self._fitted_on_fewer(some, where)
+
+    def _fitted_on_fewer(self, rows: Rows, where: str) -> Any:
+        """The winner on the largest fraction of the rows that fits in a short time; the last fraction always does."""
+        for fraction in FEWER_ROWS:
+            fewer = some_rows(self.problem, rows, fraction)
             self.n_rows = fewer.size
             self.note = f"There was no time to fit it on all rows: it was fitted on {fewer.size} of them."
-            return self._fit(fewer, where)
+            try:
+                with self.clock.limit(
+                    np.inf if fraction == FEWER_ROWS[-1] else max(self.schedule.left_for_last_fits, 0.01)
+                ):
+                    return self._fit(fewer, where)
+            except OutOfTime:
+                continue
 
     def _fit(self, rows: Rows, where: str) -> Any:
         start, told = self.clock.now(), [self.clock.now()]

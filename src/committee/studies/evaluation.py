@@ -221,11 +221,18 @@ def _joined(trial: Trial, problem: Problem) -> Said:
     return Said(np.concatenate(tests), fold, answers)
 
 
-def calibrated(trial: Trial, problem: Problem) -> tuple[Said, Calibration | None]:
+class Evaluation(NamedTuple):
+    """The predictions of all folds evaluated, calibrated where that lowers the log-loss."""
+
+    said: Said
+    calibration: Calibration | None  # for new rows; None where the probabilities are the method's own
+
+
+def calibrated(trial: Trial, problem: Problem) -> Evaluation:
     """The predictions with cross-fitted calibration and the calibration for new rows, where it lowers the log-loss."""
     said = _joined(trial, problem)
     if problem.classes is None:
-        return said, None
+        return Evaluation(said, None)
     codes, weight = problem.truth[said.rows], problem.weight_of(said.rows)
     values = said.answers.values
     part = said.fold
@@ -235,12 +242,12 @@ def calibrated(trial: Trial, problem: Problem) -> tuple[Said, Calibration | None
     for k in np.unique(part):
         others = part != k
         if not weight[others].sum() > 0.0:
-            return said, None
+            return Evaluation(said, None)
         crossed[part == k] = _fit(values[others], codes[others], weight[others], problem.seed).apply(values[part == k])
     sure = said.answers._replace(values=crossed, sure=True)
     if said.answers.sure and not _is_better(codes, said.answers, sure, weight):
-        return said, None
-    return said._replace(answers=sure), _fit(values, codes, weight, problem.seed)
+        return Evaluation(said, None)
+    return Evaluation(said._replace(answers=sure), _fit(values, codes, weight, problem.seed))
 
 
 def _fit(values: Floats, codes: NDArray[Any], weight: Floats, seed: int) -> Calibration:
@@ -269,13 +276,11 @@ def weighted_mean(values: Floats, weight: Floats) -> tuple[float, float]:
 # --- losses -----------------------------------------------------------------------------------------------------------
 
 
-def fold_losses(trial: Trial, problem: Problem) -> Floats:
+def fold_losses(evaluation: Evaluation, problem: Problem) -> Floats:
     """The chosen loss of every fold, nan for those that were not evaluated."""
     losses = np.full(problem.split.n_folds, np.nan)
-    if trial.evaluated and not trial.failure:
-        said = calibrated(trial, problem)[0]
-        for k in trial.evaluated:
-            losses[k] = _loss(problem.metric, said, k, problem)
+    for k in np.unique(evaluation.said.fold):
+        losses[k] = _loss(problem.metric, evaluation.said, int(k), problem)
     return losses
 
 
@@ -285,8 +290,8 @@ def _loss(metric: str, said: Said, k: int, problem: Problem) -> float:
     return loss_of(metric, problem.truth[rows], said.answers.of(here), problem.weight_of(rows))
 
 
-def as_result(trial: Trial, full: Any, problem: Problem) -> MethodResult:
-    """All figures of a trial; `full` is the estimator of the method."""
+def as_result(trial: Trial, evaluation: Evaluation | None, full: Any, problem: Problem) -> MethodResult:
+    """All figures of a trial and its evaluation, if it has any; `full` is the estimator of the method."""
     n, K = problem.split.rows.size, 0 if problem.classes is None else problem.classes.size
     nothing = np.full(problem.split.n_folds, np.nan)
     result = MethodResult(
@@ -302,12 +307,14 @@ def as_result(trial: Trial, full: Any, problem: Problem) -> MethodResult:
         note=trial.failure or trial.note,
         setting=trial.setting.words,
     )
-    return _with_scores(result, trial, problem) if trial.evaluated and not trial.failure else result
+    if evaluation is None or trial.failure:
+        return result
+    return _with_scores(result, trial, evaluation, problem)
 
 
-def _with_scores(result: MethodResult, trial: Trial, problem: Problem) -> MethodResult:
+def _with_scores(result: MethodResult, trial: Trial, evaluation: Evaluation, problem: Problem) -> MethodResult:
     """Fills the arrays of `result` in place."""
-    said, calibration = calibrated(trial, problem)
+    said, calibration = evaluation
     place = np.empty(problem.truth.size, np.intp)
     place[problem.split.rows] = np.arange(problem.split.rows.size)
     result.out_of_fold[place[said.rows]] = said.answers.values

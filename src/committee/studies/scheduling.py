@@ -1,7 +1,7 @@
 """In which order methods and folds are evaluated, so that a budget of time finds the best method.
 
-    1. first look   every method on the first fold, in turn: quick settings, and fewer rows where those would take more
-                    than the method's part of the time
+    1. first look   every method on the first fold, in turn: its full settings where these are forecast to fit easily,
+                    else quick ones, and fewer rows where those would take more than the method's part of the time
     2. refine       the best three with their full settings, if these are forecast to fit
     3. halve        fold after fold, half as many methods each time, the best by the folds so far
     4. complete     all other settings and folds, the best methods first
@@ -25,11 +25,13 @@ from committee.studies.clock import Clock, Measured, OutOfTime, forecast
 from committee.studies.evaluation import (
     LONGEST_NOTE,
     NOT_TRIED,
+    Evaluation,
     MethodResult,
     Problem,
     Setting,
     Trial,
     begun,
+    calibrated,
     evaluate_fold,
     fitted,
     fold_losses,
@@ -69,6 +71,12 @@ OVERRUN = 1.5
 CLOSING_FRACTION, CLOSING_SECONDS = 0.1, 1.0
 """Of the budget, and at most: for the figures of all methods after the last fold (calibration, paired tests)."""
 
+GRACE = 0.05
+"""Part of the budget by which the last fits may pass it."""
+
+SHORT_FIT = 0.7
+"""Seconds that a last fit may take whatever the time: a model of fewer rows would cost more than this delay."""
+
 LEADERS = 3
 
 
@@ -97,6 +105,7 @@ class Candidate(NamedTuple):
     variants: Variants
     trial: Trial
     losses: Floats  # [n_folds]
+    evaluation: Evaluation | None = None  # of the folds so far
     is_stuck: bool = False  # its next fit is not begun again: it was stopped, or it failed
 
 
@@ -155,10 +164,8 @@ class Scheduler:
                 break
             is_last = i == len(ladder) - 1
             if self._train_size(0) > FEW_ROWS and setting.row_fraction == 1.0:
-                self._probe(name, setting, left / 2.0)
-            needed = self.forecast(name, setting, 0)
-            refits = self._refits(name, setting)
-            if (needed > left or needed + refits > self.clock.left) and not is_last:
+                self._probe(name, setting, left / (5.0 if len(ladder) > len(FRACTIONS) and i == 0 else 3.0))
+            if not (is_last or self._fits_first(name, setting, left)):
                 continue
             is_evaluated = self._evaluate(name, setting, 0, left if is_last else 0.7 * left)
             if self.candidates[name].trial.failure:
@@ -169,14 +176,21 @@ class Scheduler:
             return
         self._fail(name, f"{NOT_TRIED}: its part of the time, {allowed:.1f} s, is too short even for few rows")
 
+    def _fits_first(self, name: str, setting: Setting, left: float) -> bool:
+        """Whether a first fold is forecast to fit; full settings only if they are to fit on all folds as well."""
+        needed, refits = self.forecast(name, setting, 0), self._refits(name, setting)
+        if np.isnan(needed):
+            return self.candidates[name].variants.quick is None or setting.is_quick
+        if setting.is_quick or self.candidates[name].variants.quick is None:
+            return needed <= left and needed + refits <= self.clock.left
+        return needed <= left / FAIR and self.problem.split.n_folds * needed + refits <= self.clock.left / 2.0
+
     def _ladder(self, name: str) -> list[Setting]:
         """Settings to try on the first fold, in this order."""
         variants = self.candidates[name].variants
-        quick = variants.full if variants.quick is None else variants.quick
-        is_quick = variants.quick is not None
-        ladder = [Setting(quick, is_quick, fraction) for fraction in FRACTIONS]
-        small = self._train_size(0) <= FEW_ROWS
-        return [Setting(variants.full), *ladder] if small and is_quick else ladder
+        if variants.quick is None:
+            return [Setting(variants.full, False, fraction) for fraction in FRACTIONS]
+        return [Setting(variants.full), *(Setting(variants.quick, True, fraction) for fraction in FRACTIONS)]
 
     def _refine(self, name: str) -> None:
         """All rows in place of some, then full settings in place of quick ones, while they fit and are no worse."""
@@ -184,29 +198,37 @@ class Scheduler:
             pass
 
     def _refine_once(self, name: str) -> bool:
-        candidate = self.candidates[name]
-        trial, wanted = candidate.trial, self._next_setting(name)
-        if trial.failure or trial.setting == wanted or candidate.is_stuck:
+        """One step of it. A fold of the new setting shows how long it takes: forecasts from few rows are rough."""
+        before = self.candidates[name]
+        trial, wanted = before.trial, self._next_setting(name)
+        if trial.failure or trial.setting == wanted or before.is_stuck:
             return False
         part = (self.clock.left - self.reserve()) / 2.0
         if self._train_size(0) > FEW_ROWS:
             self._probe(name, wanted, part / 4.0)
-        needed = self.forecast(name, wanted, 0) * self.problem.split.n_folds + self._refits(name, wanted)
-        if not needed <= part:  # nan: nothing is known of it, not even on few rows
+        if not self.forecast(name, wanted, 0) <= part / 4.0:  # nan: nothing is known of it, not even on few rows
             return False
-        self.candidates[name] = candidate._replace(
-            trial=begun(name, wanted, self.problem), losses=np.full_like(candidate.losses, np.nan)
+        self.candidates[name] = before._replace(
+            trial=begun(name, wanted, self.problem), losses=np.full_like(before.losses, np.nan), evaluation=None
         )
         end = self.clock.worked + part
+        to_do = len(trial.evaluated)
         for k in trial.evaluated:
-            if not self._evaluate(name, wanted, k, end - self.clock.worked):
+            rest = end - self.clock.worked
+            if self._folds_and_refits(name, wanted, to_do) > rest and to_do < len(trial.evaluated):
                 break
+            if not self._evaluate(name, wanted, k, rest):
+                break
+            to_do -= 1
         after = self.candidates[name]
-        shared = np.isfinite(after.losses) & np.isfinite(candidate.losses)
-        is_worse = not shared.any() or after.losses[shared].mean() > candidate.losses[shared].mean()
+        shared = np.isfinite(after.losses) & np.isfinite(before.losses)
+        is_worse = to_do > 0 or after.losses[shared].mean() > before.losses[shared].mean()
         if after.trial.failure or is_worse:
-            self.candidates[name] = candidate._replace(is_stuck=True)
+            self.candidates[name] = before._replace(is_stuck=True)
         return not (after.trial.failure or is_worse)
+
+    def _folds_and_refits(self, name: str, setting: Setting, n_folds: int) -> float:
+        return n_folds * self.forecast(name, setting, 0) + self._refits(name, setting)
 
     def _next_setting(self, name: str) -> Setting:
         """What comes after the setting of a method: the same on all rows, then the full settings."""
@@ -249,7 +271,8 @@ class Scheduler:
         try:
             with self.clock.limit(allowed):
                 trial = evaluate_fold(trial, k, self.problem, self.clock)
-                losses = fold_losses(trial, self.problem)
+                evaluation = calibrated(trial, self.problem)
+                losses = fold_losses(evaluation, self.problem)
         except OutOfTime:
             return False
         except Exception as error:
@@ -261,7 +284,7 @@ class Scheduler:
         self.fits.setdefault((name, setting.is_quick), []).append(
             Measured(n_rows, fold.fit_seconds + fold.predict_seconds)
         )
-        self.candidates[name] = candidate._replace(trial=trial, losses=losses)
+        self.candidates[name] = candidate._replace(trial=trial, losses=losses, evaluation=evaluation)
         self._tell(name, "judged")
         return True
 
@@ -315,7 +338,14 @@ class Scheduler:
     def can_be_refitted(self, name: str) -> bool:
         """Whether the fit on all rows compared (all rows, if none are held out) fits in the time that is left."""
         on_compared, on_all = self.final_seconds(name)
-        return not self.clock.is_limited or (on_compared or on_all) <= self.clock.left
+        return (on_compared or on_all) <= self.left_for_last_fits
+
+    @property
+    def left_for_last_fits(self) -> float:
+        """Seconds that a last fit may take: a little more than the budget, and never less than a short fit needs."""
+        if not self.clock.is_limited:
+            return np.inf
+        return max(self.clock.left + GRACE * self.clock.budget, SHORT_FIT)
 
     def _refits(self, name: str, setting: Setting) -> float:
         n_rows = self.problem.truth.size

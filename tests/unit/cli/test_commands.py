@@ -325,10 +325,19 @@ def test_methods_lists_the_family_and_the_properties():
 
 
 def test_the_committee_takes_part():
+    X, y = np.arange(300.0).reshape(100, 3), np.arange(100) % 2
     for task in ("classification", "regression"):
-        full, quick = all_methods(task, 100, 3, budget=300.0)["committee"]
+        full, quick = all_methods(task, X, y, budget=300.0)["committee"]
         assert type(full).__name__.startswith("Committee")
         assert quick.time_budget < full.time_budget
+
+
+def test_the_committee_has_the_same_members_on_folds_and_on_all_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 8)), rng.integers(0, 2, 6000)
+    model = all_methods("classification", X, y, budget=30.0)["committee"].quick
+    plans = [model.fit(X[:n], y[:n]).members_["name"] for n in (1500, 6000)]
+    assert list(plans[0]) == list(plans[1])
 
 
 def test_reproductions_are_listed_and_run(tmp_path: Path):

@@ -276,7 +276,7 @@ def test_ctrl_c_is_no_failure_of_a_member(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_plan_fits_its_budget_and_grows_with_it() -> None:
-    facts = Facts(n=3000, d=20, n_classes=2, n_categorical=0, has_missing=False)
+    facts = Facts(n=3000, d=20, n_classes=2, n_categorical=0)
     before: list[str] = []
     for budget in (0.01, 1.0, 5.0, 100.0):
         plan = choose_plan(facts, budget, "auto")
@@ -290,7 +290,7 @@ def test_a_plan_fits_its_budget_and_grows_with_it() -> None:
 
 @pytest.mark.parametrize("n_classes", [0, 2, 5])
 def test_costs_rise_with_the_table(n_classes: int) -> None:
-    small, large = (Facts(n, 10, n_classes, 0, False) for n in (500, 50_000))
+    small, large = (Facts(n, 10, n_classes, 0) for n in (500, 50_000))
     later = {member.name: member.cost for member in candidates(large)}
     for one in candidates(small):
         assert 0.0 < one.cost < later[one.name]
@@ -304,7 +304,7 @@ def test_a_plan_is_json_of_plain_values() -> None:
 
 
 def test_every_candidate_is_fitted_by_the_default() -> None:
-    model = CommitteeRegressor(members=[m.name for m in candidates(Facts(150, 4, 0, 0, False))], random_state=0)
+    model = CommitteeRegressor(members=[m.name for m in candidates(Facts(150, 4, 0, 0))], random_state=0)
     model.fit(TABLE, NUMBERS)
     assert {status.split(";")[0] for status in model.members_["status"]} == {"done"}
 
@@ -507,9 +507,9 @@ def test_members_that_are_asked_for_are_never_skipped() -> None:
 def test_trees_come_first_where_most_columns_are_categories_or_rows_are_many() -> None:
     from committee.committees.plan import Facts, candidates
 
-    usual = [member.name for member in candidates(Facts(1_000, 10, 2, 0, False))]
+    usual = [member.name for member in candidates(Facts(1_000, 10, 2, 0))]
     assert usual.index("laplacian machine") < usual.index("random forest")
-    for facts in (Facts(1_000, 10, 2, 8, False), Facts(20_000, 10, 2, 0, False)):
+    for facts in (Facts(1_000, 10, 2, 8), Facts(20_000, 10, 2, 0)):
         names = [member.name for member in candidates(facts)]
         assert sorted(names) == sorted(usual)
         assert names.index("random forest") < names.index("linear model") < names.index("laplacian machine")

@@ -388,3 +388,12 @@ def test_every_flipped_bit_is_noticed(files: dict[str, bytes], tmp_path: Path) -
         (tmp_path / "m").write_bytes(changed)
         with pytest.raises(ModelFileError):
             load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize("change", [{"power": np.nan}, {"power": -1.0}, {"mixture": 1.5}, {"mixture": np.nan}])
+def test_refuses_a_calibration_outside_its_bounds(change: dict[str, float], tmp_path: Path) -> None:
+    X, y = np.arange(40.0).reshape(-1, 1), np.arange(40) // 20
+    model = committee.CalibratedClassifier(committee.DecisionTreeClassifier(max_depth=1), cv=2).fit(X, y)
+    model.calibration_ = model.calibration_._replace(**change)
+    with pytest.raises(ModelFileError, match="calibration"):
+        save_model(model, tmp_path / "forged")  # which reads what it wrote

@@ -172,6 +172,13 @@ def test_a_last_fit_that_does_not_fit_leaves_the_model_that_was_evaluated():
     assert TIME.now <= 1.1 * 60.0
 
 
+def test_a_held_out_fit_that_does_not_fit_uses_fewer_rows():
+    found, model = run({"one": Sleeper("one", 1.0, 1.0, cliff=round(0.7 * N))}, 60.0)
+    assert model.n_rows_ < round(0.8 * N)
+    assert f"fitted on {model.n_rows_} of them" in found.model_note
+    assert TIME.now <= 1.1 * 60.0
+
+
 def test_time_before_the_comparison_counts():
     TIME.reset()
     clock = TIME.clock(100.0)

@@ -72,7 +72,7 @@ def test_weights_are_repetitions():
 
 def test_the_gradient_is_that_of_the_loss():
     rng = np.random.default_rng(0)
-    p, codes = rng.dirichlet(np.ones(4), 50), rng.integers(0, 4, 50)
+    p, codes = rng.dirichlet(np.ones(4), 50).T.copy(), rng.integers(0, 4, 50)
     share, at, step = np.full(50, 0.02), np.array([0.3, -2.0]), 1e-6
     gradient = _loss_and_gradient(at, p, codes, share)[1]
     for i in range(2):
