@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,20 +19,16 @@ FIRST_TABLE = "RESULTS"
 
 
 def on_config(config: Any) -> Any:
-    """The pages that are made take their places in the menu, and guides that the menu does not name yet."""
+    """The pages that are made take their places in the menu."""
     pages = algorithms()
     sections: list[Any] = ["algorithms/index.md"]
     families = dict.fromkeys([*FAMILIES, *(one.family for one in pages)])
     sections += [{heading_of(name): own} for name in families if (own := _menu(pages, name))]
     tables = [f"benchmarks/{name}.md" for name in _tables()]
     made = {"Algorithms": sections, "Benchmarks": tables}
-    written = re.findall(r"[\w/]+\.md", str(config.nav))
-    new = [path.name for path in sorted(Path(config.docs_dir).glob("*.md")) if path.name not in written]
     for one in config.nav:
         if isinstance(one, dict):
-            one.update(
-                {title: told + new if title == "Guides" else made.get(title, told) for title, told in one.items()}
-            )
+            one.update({title: made.get(title, told) for title, told in one.items()})
     return config
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 from committee.cli.console import console as console
 from committee.cli.console import print_warnings as print_warnings
 from committee.cli.wording import counted, listed
+from committee.studies.choice import FOR_DEPENDENT_ROWS
 from committee.studies.comparison import Comparison, MethodResult, Step
 from committee.studies.folds import stderr
 
@@ -232,7 +233,7 @@ def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better
     n_folds = counted(winner.n_evaluated, "fold")
     words = _warning(found, winner)
     if is_choice(found):
-        words += f"{found.winner} has the smallest {metric} over {n_folds}{_ties(found)}."
+        words += _choice(found, n_folds)
     else:
         shown = f"{loss_text(metric, mean[0])} (± {loss_text(metric, mean[1], 2)})"
         words += f"{found.winner} has the {metric} {shown} over {n_folds}."
@@ -271,6 +272,22 @@ def _how(found: Comparison, winner: MethodResult) -> str:
     if winner.calibration is not None:
         words += " Its probabilities are calibrated."
     return words + (f" {found.model_note}" if found.model_note else "")
+
+
+def _choice(found: Comparison, n_folds: str) -> str:
+    """Why the winner won (`studies/choice.py`)."""
+    winner, metric = found.result(found.winner), found.metric
+    smaller = [result for result in found.ranking() if result.mean < winner.mean]
+    if not smaller or found.model_note:  # a note says that the better one could not be fitted in time
+        return f"{winner.name} has the smallest {metric} over {n_folds}{_ties(found)}."
+    best = min(smaller, key=lambda result: result.mean)
+    why = "a combination of models varies less than one of them"
+    if winner.name == FOR_DEPENDENT_ROWS:
+        why = "on rows unlike those learned from it goes wrong less than models that fit more closely"
+    return (
+        f"{winner.name} is chosen: its {metric} over {n_folds} is within one standard error of the smallest "
+        f"({best.name}), and {why}."
+    )
 
 
 def _ties(found: Comparison) -> str:

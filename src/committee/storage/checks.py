@@ -28,6 +28,7 @@ from committee.storage.machine_checks import (
     check_network,
     check_representation,
 )
+from committee.storage.schema import family_of
 from committee.storage.tree_checks import (
     check_boosted_trees,
     check_features,
@@ -44,8 +45,7 @@ LARGEST_TABLE = 1 << 24
 
 def check_part(part: Any) -> None:
     """Raise ModelFileError if the part cannot be used safely, whatever it is a part of."""
-    kind = type(part)
-    check = CHECKS.get(f"{kind.__module__}.{kind.__name__}")
+    check = CHECKS.get(family_of(type(part)))
     if check is not None:
         check(part)
 
@@ -164,31 +164,31 @@ def _check_gradient_state(state: Any) -> None:
 
 
 CHECKS: dict[str, Callable[[Any], None]] = {
-    "committee.bagging.base_learners.SubspaceTree": _check_subspace,
-    "committee.base.columns.Categories": _check_categories,
-    "committee.base.columns.Columns": _check_columns,
-    "committee.boosting.gradient_booster.State": _check_gradient_state,
-    "committee.boosting.loop.State": _check_state,
-    "committee.committees.representations.Representation": check_representation,
-    "committee.data.ensemble.BoostedTrees": check_boosted_trees,
-    "committee.data.ensemble.PackedTrees": check_packed_trees,
-    "committee.data.forest.PackedForest": check_packed_forest,
-    "committee.data.history.History": _check_history,
-    "committee.data.tree.Tree": check_one_tree,
-    "committee.experts.base_mixture.Fitted": check_fitted_mixture,
-    "committee.experts.deep_mixture.Network": check_network,
-    "committee.experts.design.Design": check_design,
-    "committee.parts.calibration.Calibration": _check_calibration,
-    "committee.parts.members.TreeMember": _check_answers,
-    "committee.parts.prediction_intervals.Residuals": _check_residuals,
-    "committee.parts.row_samples.Places": _check_places,
-    "committee.parts.row_samples.Sampler": _check_sampler,
-    "committee.parts.tree_scores.PackedSum": _check_sum,
-    "committee.storage.prediction_only.LostMembers": _check_lost,
-    "committee.storage.prediction_only.PackedMembers": _check_members,
-    "committee.storage.prediction_only.PackedTreeList": _check_tree_list,
-    "committee.svm.nystroem.NystroemMap": check_landmarks,
-    "committee.trees.view.TreeView": _check_view,
+    "bagging.subspace-tree": _check_subspace,
+    "table.categories": _check_categories,
+    "table.columns": _check_columns,
+    "gradient-boosting.run": _check_gradient_state,
+    "boosting.run": _check_state,
+    "committee.representation": check_representation,
+    "trees.sum": check_boosted_trees,
+    "trees.packed-sum": check_packed_trees,
+    "trees.packed-forest": check_packed_forest,
+    "history": _check_history,
+    "trees.tree": check_one_tree,
+    "mixture.fitted": check_fitted_mixture,
+    "neural-mixture.network": check_network,
+    "mixture.design": check_design,
+    "calibration": _check_calibration,
+    "member.tree": _check_answers,
+    "interval-residuals": _check_residuals,
+    "sampling.places": _check_places,
+    "sampling.sampler": _check_sampler,
+    "trees.prediction-sum": _check_sum,
+    "packed.lost-members": _check_lost,
+    "packed.members": _check_members,
+    "packed.trees": _check_tree_list,
+    "svm.nystroem-map": check_landmarks,
+    "trees.view": _check_view,
 }
 """What each class must be like by itself; by name, so that reading a tree imports no mixture."""
 
@@ -246,12 +246,12 @@ def _check_contents(model: Any) -> None:
     """What kernels read must be about the table of this estimator."""
     _check_forms(vars(model))
     _check_coefficients(vars(model))
-    if type(model).__module__ in PLANES:
+    if family_of(type(model)) in PLANES:
         _check_planes(vars(model))
     for part in parts_of(model):
         if isinstance(part, Tree | PackedTrees | PackedForest | BoostedTrees):
             check_features(part, _columns_of(model).is_categorical)
-        check = IN_A_MODEL.get(f"{type(part).__module__}.{type(part).__name__}")
+        check = IN_A_MODEL.get(family_of(type(part)))
         if check is not None:
             check(model, part)
 
@@ -282,7 +282,7 @@ def _check_coefficients(own: dict[str, Any]) -> None:
         need(is_sound, "a model has other numbers of members and of coefficients")
 
 
-PLANES = ("committee.parts.perceptron", "committee.svm.linear_svm")
+PLANES = ("PocketPerceptron", "LinearSVC", "LinearSVR")
 
 
 def _check_planes(own: dict[str, Any]) -> None:
@@ -327,12 +327,12 @@ def _check_parameters_of(model: Any, network: Any) -> None:
 
 
 IN_A_MODEL: dict[str, Callable[[Any, Any], None]] = {
-    "committee.boosting.loop.State": _check_run,
-    "committee.data.ensemble.BoostedTrees": _check_scores,
-    "committee.experts.deep_mixture.Network": _check_parameters_of,
-    "committee.svm.expansion.Expansion": _check_machine,
-    "committee.svm.scaling.Scaling": _check_scaling,
-    "committee.trees.view.TreeView": _check_columns_of_view,
+    "boosting.run": _check_run,
+    "trees.sum": _check_scores,
+    "neural-mixture.network": _check_parameters_of,
+    "svm.expansion": _check_machine,
+    "svm.scaling": _check_scaling,
+    "trees.view": _check_columns_of_view,
 }
 """What each class must be like in the estimator that holds it."""
 

@@ -1,51 +1,19 @@
-"""Which classes a model file may name. A name that no rule here admits is never imported.
+"""Which classes a model file may hold. What is listed neither in `schema.json` nor here is never imported.
 
-Of this library: named tuples, frozen dataclasses and estimators that a module of the layers below defines, and the few
-plain classes of `PLAIN`. Of scikit-learn: the estimators of `SKLEARN`, which hold nothing but numbers, arrays and each
-other, and whose predictions are made by NumPy alone: whatever their arrays hold, the worst is an error.
+Of this library: the types of `schema.json`. Of scikit-learn: the estimators of `SKLEARN`, which hold nothing but
+numbers, arrays and each other, and whose predictions are made by NumPy alone: whatever their arrays hold, the worst is
+an error.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
-from dataclasses import is_dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from committee.storage.errors import ModelFileError
-
-PACKAGE = Path(__file__).resolve().parents[1]
-
-LAYERS = (
-    "base", "data", "theory", "parts", "trees", "bagging", "boosting", "forests", "svm", "experts", "voting",
-    "linear", "studies", "committees",
-)  # fmt: skip
-
-PLAIN = (
-    "committee.boosting.online_boosting.BoostedMember",
-    "committee.committees.evidence.Seconds",
-    "committee.data.history.History",
-    "committee.parts.online_members.OnlineMember",
-    "committee.parts.prequential.Prequential",
-    "committee.parts.tree_scores.PackedSum",
-    "committee.storage.prediction_only.LostMembers",
-    "committee.storage.prediction_only.PackedMembers",
-    "committee.storage.prediction_only.PackedTreeList",
-    "committee.trees.view.TreeView",
-)
-"""Classes that are neither tuple, dataclass nor estimator; their state is what `__getstate__` gives, or `vars`."""
-
-RENAMED: dict[str, str] = {
-    "committee.forests.calibration.Calibration": "committee.parts.calibration.Calibration",
-    "committee.forests.intervals.Residuals": "committee.parts.prediction_intervals.Residuals",
-    "committee.parts.oob_intervals.Residuals": "committee.parts.prediction_intervals.Residuals",
-}
-"""Old name -> new name of classes, so that older files stay readable."""
+from committee.storage.schema import StoredType, stored_type, stored_types
 
 SKLEARN = {
     "sklearn.compose": ("TransformedTargetRegressor",),
@@ -78,30 +46,34 @@ LOSSES = {
 """Compiled losses that linear models of scikit-learn keep; they are made again from their numbers."""
 
 
-def class_name(kind: type) -> str | None:
-    """The name under which a model file knows the class, None where it may not hold it."""
-    name = f"{kind.__module__}.{kind.__qualname__}"
+def find_stored_type(kind: type) -> StoredType | None:
+    """The type of files for a class of this library or of scikit-learn; None where they may not hold it."""
     if kind.__module__.startswith("committee."):
-        return name if _is_data(kind) and kind is _look_up(name) else None
+        return stored_type(kind)
     for home, names in SKLEARN.items():
-        if kind.__module__.startswith("sklearn.") and kind.__name__ in names and find_class(_join(home, kind)) is kind:
-            return _join(home, kind)
+        is_listed = kind.__module__.startswith("sklearn.") and kind.__name__ in names
+        if is_listed and getattr(importlib.import_module(home), kind.__name__) is kind:
+            return _of_scikit_learn(home, kind.__name__)
     return None
 
 
-def find_class(name: str) -> type:
-    """The class of a name in a file."""
-    name = RENAMED.get(name, name)
-    home, _, short = name.rpartition(".")
+def find_tag(tag: str) -> StoredType:
+    """The type of a tag in a file."""
+    home, _, short = tag.rpartition(".")
     if home in SKLEARN and short in SKLEARN[home]:
-        return getattr(importlib.import_module(home), short)
-    kind = _look_up(name)
-    if kind is None or not _is_data(kind):
+        return _of_scikit_learn(home, short)
+    found = stored_types().get(tag)
+    if found is None:
         raise ModelFileError(
-            f"The file names the class {name!r:.120}, which a model file may not hold, or which this version of "
+            f"The file names the type {tag!r:.120}, which a model file may not hold, or which this version of "
             "committee does not have."
         )
-    return kind
+    return found
+
+
+def _of_scikit_learn(home: str, name: str) -> StoredType:
+    """Stored as scikit-learn's version has it, private attributes too."""
+    return StoredType(f"{home}.{name}", home, name, {}, is_open=True)
 
 
 def find_loss(name: str) -> Any:
@@ -130,24 +102,3 @@ def records() -> dict[str, np.dtype[np.void]]:
 
 def _join(home: str, kind: type) -> str:
     return f"{home}.{kind.__name__}"
-
-
-def _is_data(kind: type) -> bool:
-    is_plain = f"{kind.__module__}.{kind.__qualname__}" in PLAIN
-    return is_plain or is_named_tuple(kind) or is_dataclass(kind) or issubclass(kind, BaseEstimator)
-
-
-@cache
-def _modules() -> frozenset[str]:
-    """All modules that may be imported for a class; found by their files, imported only when named."""
-    found = {f"committee.{layer}.{name}" for layer in LAYERS for _, name, _ in pkgutil.iter_modules([PACKAGE / layer])}
-    return frozenset(found | {"committee.storage.prediction_only"})
-
-
-@cache
-def _look_up(name: str) -> type | None:
-    home, _, short = name.rpartition(".")
-    if home not in _modules():
-        return None
-    found = vars(importlib.import_module(home)).get(short)
-    return found if isinstance(found, type) and found.__module__ == home else None

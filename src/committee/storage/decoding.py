@@ -19,11 +19,12 @@ from sklearn.utils import Bunch
 
 from committee.storage.annotations import check_fields
 from committee.storage.checks import check_estimator, check_part
-from committee.storage.classes import find_class, find_loss, is_named_tuple, records
+from committee.storage.classes import find_loss, find_tag, is_named_tuple, records
 from committee.storage.container import DTYPES, is_count
 from committee.storage.encoding import ROUTED, TYPES
 from committee.storage.errors import ModelFileError
 from committee.storage.foreign import load_foreign
+from committee.storage.schema import UPGRADES, StoredType
 
 LARGEST = 2**128
 """Whole numbers are smaller: the largest are seeds."""
@@ -161,16 +162,23 @@ class Decoder:
 
     # --- objects ------------------------------------------------------------------------------------------------------
 
-    def _class(self, place: Any) -> tuple[type, list[str]]:
+    def _state(self, place: Any, values: Any) -> tuple[type, dict[str, Any]]:
+        """The class of an entry and its attributes; those of an older version are brought to the newest."""
         _need(is_count(place, len(self.classes) - 1), "an entry is of a class that is not listed")
-        return self.classes[place]
+        stored, names = self.classes[place]
+        state = dict(zip(names, self._values(values), strict=True))
+        while stored.tag in UPGRADES:
+            tag, upgrade = UPGRADES[stored.tag]
+            stored, state = find_tag(tag), upgrade(state)
+        attributes = {stored.attribute(name): value for name, value in state.items()}
+        _need(len(attributes) == len(state), f"{stored.name} has an attribute under two names")
+        return stored.load(), attributes
 
     def make_named(self, place: Any, values: Any) -> Any:
-        kind, names = self._class(place)
+        kind, given = self._state(place, values)
         _need(is_named_tuple(kind), f"{kind.__name__} is no named tuple")
-        given = dict(zip(names, self._values(values), strict=True))
         fields: Any = kind
-        unknown = [name for name in names if name not in fields._fields]
+        unknown = [name for name in given if name not in fields._fields]
         _need(not unknown, f"{kind.__name__} has no field {unknown}")
         missing = [name for name in fields._fields if name not in given and name not in fields._field_defaults]
         _need(not missing, f"{kind.__name__} lacks {missing}")
@@ -180,15 +188,14 @@ class Decoder:
         return made
 
     def make_object(self, place: Any, values: Any) -> Any:
-        kind, names = self._class(place)
+        kind, attributes = self._state(place, values)
         _need(not is_named_tuple(kind), f"{kind.__name__} is a named tuple")
-        attributes = dict(zip(names, self._values(values), strict=True))
         if is_dataclass(kind):
             check_fields(kind, attributes)
             made = kind(**attributes)  # its own checks run
             check_part(made)
             return made
-        _check_attributes(kind, names)
+        _check_attributes(kind, list(attributes))
         made: Any = object.__new__(kind)
         for name, value in {**_younger_parameters(kind, attributes), **attributes}.items():
             object.__setattr__(made, name, value)
@@ -365,12 +372,12 @@ def _need(is_so: Any, wrong: str) -> None:
         raise ModelFileError(f"The file is damaged: {wrong}.")
 
 
-def _read_class(entry: Any) -> tuple[type, list[str]]:
-    _need(isinstance(entry, dict) and entry.keys() == {"name", "fields"}, "a class is not listed as it must be")
-    name, names = entry["name"], entry["fields"]
-    _need(isinstance(name, str) and isinstance(names, list), "a class is not listed as it must be")
+def _read_class(entry: Any) -> tuple[StoredType, list[str]]:
+    _need(isinstance(entry, dict) and entry.keys() == {"type", "fields"}, "a class is not listed as it must be")
+    tag, names = entry["type"], entry["fields"]
+    _need(isinstance(tag, str) and isinstance(names, list), "a class is not listed as it must be")
     _need(all(isinstance(each, str) for each in names) and len(set(names)) == len(names), "fields of a class")
-    return find_class(name), names
+    return find_tag(tag), names
 
 
 def _check_attributes(kind: type, names: list[str]) -> None:

@@ -1,6 +1,6 @@
 """From a fitted model to a table of plain values and a set of arrays.
 
-    state = {"classes": [{"name", "fields"}, ...], "table": [entry, ...], "model": value}
+    state = {"classes": [{"type", "fields"}, ...], "table": [entry, ...], "model": value}      types: schema.py
     value = null | true | false | whole number | finite number | text | {"float": 16 hex digits} | {"ref": place}
     entry = [kind, ...]     its values refer to earlier places of the table only
 
@@ -44,10 +44,11 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from committee.base.columns import Categories
-from committee.storage.classes import class_name, is_named_tuple, loss_name, records
+from committee.storage.classes import find_stored_type, is_named_tuple, loss_name, records
 from committee.storage.container import NAMES
 from committee.storage.errors import UnstorableError
 from committee.storage.foreign import dump_foreign
+from committee.storage.schema import StoredType
 
 Slim = Callable[[Any, dict[str, Any]], dict[str, Any]]
 """What of an object's attributes is stored: (object, attributes) -> attributes."""
@@ -87,7 +88,7 @@ class Encoder:
     def state(self, model: Any) -> dict[str, Any]:
         """All of the model but its arrays."""
         value = self.value(model, "")
-        listed = [{"name": name, "fields": list(names)} for name, names in self.classes]
+        listed = [{"type": tag, "fields": list(names)} for tag, names in self.classes]
         return {"classes": listed, "table": self.table, "model": value}
 
     def value(self, thing: Any, path: str) -> Any:
@@ -142,20 +143,20 @@ class Encoder:
 
     def _instance(self, thing: Any, path: str) -> list[Any]:
         kind = type(thing)
-        name = class_name(kind)
-        if name is None:
+        stored = find_stored_type(kind)
+        if stored is None:
             return self._foreign(thing, path)
         if is_named_tuple(kind):
             if kind is Categories:
                 _refuse_rare_kinds(thing)
-            return ["named", self._class(name, kind._fields), self._named(thing, path)]
+            return ["named", self._class(stored, kind._fields), self._named(thing, path)]
         attributes = self._attributes(thing)
         if self._slim is not None:
             attributes = self._slim(thing, attributes)
         self._owners.append(thing)
         values = [self.value(value, f"{path}.{key}".lstrip(".")) for key, value in attributes.items()]
         self._owners.pop()
-        return ["object", self._class(name, tuple(attributes)), values]
+        return ["object", self._class(stored, tuple(attributes)), values]
 
     def _named(self, thing: Any, path: str) -> list[Any]:
         return [self.value(value, f"{path}.{key}") for key, value in zip(type(thing)._fields, thing, strict=True)]
@@ -169,8 +170,9 @@ class Encoder:
             state = {key: value for part in state for key, value in (part or {}).items()}
         return {key: value for key, value in state.items() if key != "_sklearn_version"}
 
-    def _class(self, name: str, names: tuple[str, ...]) -> int:
-        return self.classes.setdefault((name, names), len(self.classes))
+    def _class(self, stored: StoredType, attributes: tuple[str, ...]) -> int:
+        names = tuple(stored.stored_name(attribute) for attribute in attributes)
+        return self.classes.setdefault((stored.tag, names), len(self.classes))
 
     def _foreign(self, thing: Any, path: str) -> list[Any]:
         kind = f"{type(thing).__module__}.{type(thing).__qualname__}"

@@ -38,13 +38,13 @@ from committee.storage.prediction_only import keep_for_explanation, keep_for_pre
 from committee.storage.trial import answers_a_row, can_be_tried, try_out
 
 FORMAT = "committee model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 MOST_SHOWN = 1000
 """Names and classes in the summary."""
 
-PACKED_ONLY = ("PackedTreeList", "LostMembers")
-"""Classes that stand for members in prediction-only files; with NodeMeasures, in compact ones."""
+PACKED_ONLY, MEASURES = ("packed.trees", "packed.lost-members"), "packed.node-measures"
+"""Types that stand for members in prediction-only files; with measures of the nodes, in compact ones."""
 
 LONGEST_SHOWN = 500
 """Letters of a parameter in the summary."""
@@ -135,8 +135,8 @@ def save_model(
     text = json.dumps(state, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     if not encoder.foreign and not encoder.functions:  # what could not be read must not be written
         Decoder(parse_json(text), encoder.tensors, Allowed({}, ())).model()
-    names = {name.rpartition(".")[2] for name, _ in encoder.classes}
-    is_packed = not names.isdisjoint(PACKED_ONLY) and "NodeMeasures" not in names  # read from such a file, say
+    families = {tag.partition("/")[0] for tag, _ in encoder.classes}
+    is_packed = not families.isdisjoint(PACKED_ONLY) and MEASURES not in families  # read from such a file, say
     summary = _summary(model, encoder, prediction_only or is_packed)
     texts = {
         "format": FORMAT,
@@ -167,7 +167,7 @@ def _summary(model: Any, encoder: Encoder, is_prediction_only: bool) -> dict[str
     members = vars(model).get("members_", vars(model).get("trees_"))
     history = vars(model).get("history_")
     return {
-        "class": f"{type(model).__module__}.{type(model).__qualname__}",
+        "class": type(model).__name__,
         "library": _version("committee"),
         "versions": {name: _version(name) for name in ("numpy", "scikit-learn")},
         "parameters": {name: _shown(value) for name, value in model.get_params(deep=False).items()},
@@ -259,6 +259,8 @@ def _reader(header: Header) -> Callable[[Header, Mapping[str, Any], Allowed], An
     number = header.metadata.get("format_version", "")
     if header.metadata.get("format") != FORMAT or not (number.isascii() and number.isdecimal() and len(number) < 6):
         raise ModelFileError("This safetensors file holds no model of committee.")
+    if int(number) < min(READERS):
+        raise ModelFileError(f"The file has the format {number} of a version before the first release: save it again.")
     if int(number) not in READERS:
         raise ModelFileError(
             f"The file has the format {number}, this version of committee reads up to {max(READERS)}: install a newer "
@@ -267,7 +269,7 @@ def _reader(header: Header) -> Callable[[Header, Mapping[str, Any], Allowed], An
     return READERS[int(number)]
 
 
-def _read_version_1(header: Header, tensors: Mapping[str, Any], allowed: Allowed) -> Any:
+def _read_version_2(header: Header, tensors: Mapping[str, Any], allowed: Allowed) -> Any:
     summary = _parse_summary(header)
     try:
         model = Decoder(parse_json(header.metadata.get("state", "")), tensors, allowed).model()
@@ -290,7 +292,7 @@ def _try_out(model: Any) -> None:
         raise ModelFileError(f"The parts of the model in the file do not fit together: {error!r:.300}.") from error
 
 
-READERS: dict[int, Callable[[Header, Mapping[str, Any], Allowed], Any]] = {1: _read_version_1}
+READERS: dict[int, Callable[[Header, Mapping[str, Any], Allowed], Any]] = {2: _read_version_2}
 
 
 def _parse_summary(header: Header) -> dict[str, Any]:
@@ -303,7 +305,7 @@ def _parse_summary(header: Header) -> dict[str, Any]:
 def _warn_of_versions(summary: dict[str, Any], state: str, name: str) -> None:
     """Estimators of scikit-learn are stored as its version had them."""
     written, here = summary["versions"].get("scikit-learn"), _version("scikit-learn")
-    if '"name":"sklearn.' in state and isinstance(written, str) and written != here:
+    if '"type":"sklearn.' in state and isinstance(written, str) and written != here:
         warnings.warn(
             InconsistentVersionWarning(
                 estimator_name=name, current_sklearn_version=here, original_sklearn_version=written[:40]

@@ -2,8 +2,9 @@
 
 Some rows are held out before anything is looked at. The others are split into folds; every method is fitted without
 each fold in turn and evaluated on it, so that differences between methods are paired. The method of the smallest mean
-loss wins: by default the log-loss of calibrated probabilities, or the root mean squared error. Its mean loss is too
-small, since it was chosen for being the smallest; two unbiased figures are given:
+loss wins, or one that is hardly worse (`studies/choice.py`): by default the log-loss of calibrated probabilities, or
+the root mean squared error. Its mean loss is too small, since it was chosen for being small; two unbiased figures are
+given:
 
     held-out loss: the winner, fitted again on all rows compared, on the rows that were held out
     nested loss:   for each fold k, the loss on k of the method that is best on the other folds; mean over k
@@ -31,13 +32,14 @@ from committee.base.callers import level_of_caller
 from committee.base.columns import open_table
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.parts.calibration import Calibration
+from committee.studies.choice import choose
 from committee.studies.clock import Clock, OutOfTime
 from committee.studies.evaluation import MethodResult, Problem, as_result, fitted, some_rows
 from committee.studies.folds import rows_of, stderr
 from committee.studies.judging import Answers, answers_of, find_metric, loss_of, metric_names, standard_error
 from committee.studies.methods import Variants, family_variants
 from committee.studies.row_order import dependent_rows, explain_order, fold_rows
-from committee.studies.scheduling import Progress, Scheduler, Step, best, estimates
+from committee.studies.scheduling import Progress, Scheduler, Step, estimates
 from committee.voting.calibrated_classifier import CalibratedClassifier
 
 __all__ = [
@@ -172,7 +174,7 @@ def compare(
 
 
 def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
-    """The figures of all methods, and the name of the best."""
+    """The figures of all methods, and the name of the one chosen."""
     found = [
         as_result(each.trial, each.evaluation, each.variants.full, schedule.problem)
         for each in schedule.candidates.values()
@@ -184,7 +186,8 @@ def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
     estimate = estimates(known)
     results = tuple(result._replace(estimate=estimate.get(result.name, np.nan)) for result in found)
     affordable = {name: value for name, value in estimate.items() if schedule.can_be_refitted(name)}
-    return results, best(results, affordable or estimate)
+    evaluations = {name: each.evaluation for name, each in schedule.candidates.items()}
+    return results, choose(results, affordable or estimate, evaluations, schedule.problem)
 
 
 def _concluded(

@@ -15,7 +15,7 @@ Without a budget every method is evaluated on all folds with its full settings.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +26,6 @@ from committee.studies.evaluation import (
     LONGEST_NOTE,
     NOT_TRIED,
     Evaluation,
-    MethodResult,
     Problem,
     Setting,
     Trial,
@@ -420,15 +419,3 @@ def estimates(losses: Mapping[str, Floats]) -> dict[str, float]:
             mean + float(np.mean(each[shared] - reference[shared])) if shared.any() else float(np.nanmean(each))
         )
     return found
-
-
-def best(results: Sequence[MethodResult], found: Mapping[str, float]) -> str:
-    """The method of the smallest estimate; of equal ones that of the smaller second metric."""
-
-    def merit(result: MethodResult) -> tuple[float, float]:
-        names = list(result.scores)
-        second = result.scores[names[1]] if len(names) > 1 else np.zeros(1)
-        tie = float(np.nanmean(second)) if np.isfinite(second).any() else np.inf
-        return found[result.name], tie
-
-    return min((result for result in results if result.name in found), key=merit).name

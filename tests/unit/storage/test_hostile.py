@@ -93,12 +93,12 @@ def set_state(change: Callable[[Any], None]) -> Callable[[Pieces], None]:
     return apply
 
 
-def set_field(cls: str, field: str, value: Any) -> Callable[[Pieces], None]:
-    """A value of the last entry of the class."""
+def set_field(family: str, field: str, value: Any) -> Callable[[Pieces], None]:
+    """A value of the last entry of the type."""
 
     def change(state: Any) -> None:
         known = enumerate(state["classes"])
-        at = next(i for i, each in known if each["name"].endswith(f".{cls}") and field in each["fields"])
+        at = next(i for i, each in known if each["type"].partition("/")[0] == family and field in each["fields"])
         entry = [each for each in state["table"] if each[0] in ("named", "object") and each[1] == at][-1]
         entry[2][state["classes"][at]["fields"].index(field)] = value
 
@@ -196,28 +196,28 @@ def test_category_sets_are_given_for_every_node_or_for_none(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("model", "change", "text"),
     [
-        ("SVC", set_field("Laplacian", "gamma", "scale"), "settled"),
+        ("SVC", set_field("kernel.laplacian", "gamma", "scale"), "settled"),
         ("SVC", set_field("SVC", "n_features_in_", 3), "disagrees about its columns"),
         ("SVC", set_field("SVC", "C", -1.0), "parameter"),
-        ("SVC", set_field("Columns", "n_features", 10**9), "not all described"),
-        ("mixture of experts", set_field("MultinomialExperts", "n_classes", 10**9), "other classes"),
-        ("hierarchical mixture", set_field("GateTree", "depth", 10**6), "too large"),
-        ("hierarchical mixture", set_field("GateTree", "branching", 1), "wrong shape|too large"),
-        ("sparsely gated mixture", set_field("LayerShape", "n_hidden", 10**9), "lacks parameters"),
-        ("sparsely gated mixture", set_field("Network", "top_k", 10**9), "more experts"),
-        ("online boosting", set_field("SGDClassifier", "n_features_in_", 5), "wrong shape"),
-        ("gradient boosting with categories", set_field("GradientBoostingRegressor", "_round_size", -2), "rounds"),
+        ("SVC", set_field("table.columns", "n_features", 10**9), "not all described"),
+        ("mixture of experts", set_field("mixture.multinomial-experts", "n_classes", 10**9), "other classes"),
+        ("hierarchical mixture", set_field("mixture.gate-tree", "depth", 10**6), "too large"),
+        ("hierarchical mixture", set_field("mixture.gate-tree", "branching", 1), "wrong shape|too large"),
+        ("sparsely gated mixture", set_field("neural-mixture.layer", "n_hidden", 10**9), "lacks parameters"),
+        ("sparsely gated mixture", set_field("neural-mixture.network", "top_k", 10**9), "more experts"),
+        ("online boosting", set_field("sklearn.linear_model.SGDClassifier", "n_features_in_", 5), "wrong shape"),
+        ("gradient boosting with categories", set_field("GradientBoostingRegressor", "state.round_size", -2), "rounds"),
         ("AdaBoost", set_field("AdaBoostClassifier", "n_classes_", 10**9), "disagrees about its classes"),
-        ("AdaBoost", set_field("State", "start", {"ref": 0}), "State.start"),
+        ("AdaBoost", set_field("boosting.run", "start", {"ref": 0}), "State.start"),
         ("AdaBoost", empty_array("_state.score"), "scores of a run"),
-        ("forest, prediction only", set_field("PackedTreeList", "packed", None), "packed forest is missing"),
-        ("AdaBoost, prediction only", set_field("LostMembers", "n", -1), "number of members"),
+        ("forest, prediction only", set_field("packed.trees", "packed", None), "packed forest is missing"),
+        ("AdaBoost, prediction only", set_field("packed.lost-members", "n", -1), "number of members"),
         ("bagging", set_number("members_.0.features", 0, 99), "not in order|does not have"),
         ("bagging", empty_array("coefficients_"), "members and of coefficients"),
         ("LinearSVC", empty_array("intercept_"), "linear model have the wrong shape"),
         ("AdaBoost, prediction only", empty_array("coefficients_"), "members and of coefficients"),
-        ("forest", set_field("Sampler", "n_draws", 2**60), "impossible size"),
-        ("forest", set_field("Places", "n_rows", 10**9), "rows of a sample|no row"),
+        ("forest", set_field("sampling.sampler", "n_draws", 2**60), "impossible size"),
+        ("forest", set_field("sampling.places", "n_rows", 10**9), "rows of a sample|no row"),
     ],
 )  # fmt: skip
 def test_sizes_that_do_not_fit(refuses: Any, model: str, change: Any, text: str) -> None:
@@ -231,13 +231,13 @@ def test_sizes_that_do_not_fit(refuses: Any, model: str, change: Any, text: str)
     "name",
     ["os.system", "subprocess.Popen", "builtins.eval", "committee.cli.main.main", "committee.data.tree.os", "",
      "committee.data.tree.InvalidTreeError", "committee.storage.decoding.Decoder", "committee.data...tree.Tree",
-     "sklearn.ensemble.RandomForestClassifier", "committee.kernels.user_functions.OwnLoss",
+     "sklearn.ensemble.RandomForestClassifier", "trees.tree", "trees.tree/2", "committee.data.tree:Tree", "committee.kernels.user_functions.OwnLoss",
      "committee.parts.losses.OwnValues", "committee.storage.prediction_only.UnpackedTree",
       "sklearn.pipeline.os", "../committee.data.tree.Tree"],
 )  # fmt: skip
 def test_a_class_that_is_not_allowed_is_never_imported(refuses: Any, name: str) -> None:
     def change(state: Any) -> None:
-        state["classes"][0]["name"] = name
+        state["classes"][0]["type"] = name
 
     refuses("tree with categories", set_state(change), "may not hold")
 
@@ -246,7 +246,7 @@ def test_a_class_that_is_not_allowed_is_never_imported(refuses: Any, name: str) 
                                   "_parameter_constraints"])  # fmt: skip
 def test_an_attribute_hides_no_method(refuses: Any, name: str) -> None:
     def change(state: Any) -> None:
-        own = next(each for each in state["classes"] if each["name"].endswith("DecisionTreeClassifier"))
+        own = next(each for each in state["classes"] if each["type"] == "DecisionTreeClassifier/1")
         own["fields"][-1] = name
 
     refuses("tree with categories", set_state(change), "attribute|hide|change")
