@@ -231,7 +231,8 @@ def test_sizes_that_do_not_fit(refuses: Any, model: str, change: Any, text: str)
     "name",
     ["os.system", "subprocess.Popen", "builtins.eval", "committee.cli.main.main", "committee.data.tree.os", "",
      "committee.data.tree.InvalidTreeError", "committee.storage.decoding.Decoder", "committee.data...tree.Tree",
-     "sklearn.ensemble.RandomForestClassifier", "trees.tree", "trees.tree/2", "committee.data.tree:Tree", "committee.kernels.user_functions.OwnLoss",
+     "sklearn.ensemble.RandomForestClassifier", "trees.tree", "trees.tree/2", "committee.data.tree:Tree",
+     "committee.kernels.user_functions.OwnLoss",
      "committee.parts.losses.OwnValues", "committee.storage.prediction_only.UnpackedTree",
       "sklearn.pipeline.os", "../committee.data.tree.Tree"],
 )  # fmt: skip
