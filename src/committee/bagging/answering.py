@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.bagging.bagging import Floats
 from committee.bagging.base_learners import SubspaceTree
+from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.data.forest import PackedForest
 from committee.parts.members import Member, TreeMember

@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging.answering import all_answers, pack_members, sum_of_answers
-from committee.bagging.bagging import Floats, Sampling, Turn, bagging, replay
+from committee.bagging.bagging import Sampling, Turn, bagging, replay
 from committee.bagging.base_learners import SubspaceTree, Task, make_learner
 from committee.bagging.judging import (
     Record,
@@ -30,6 +30,7 @@ from committee.bagging.judging import (
     members_missing,
     own_error,
 )
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing

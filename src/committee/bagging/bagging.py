@@ -23,11 +23,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import run
 from committee.parts.members import Member
 from committee.parts.row_samples import Indices, Sampler
-
-Floats = NDArray[np.float64]
 
 BATCH = 8
 """Members per thread between two looks at the error: those beyond the last one wanted are thrown away."""

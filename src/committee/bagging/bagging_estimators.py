@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging.answering import side_by_side
 from committee.bagging.bagger import BaseBagging, TreeStrategy
-from committee.bagging.bagging import Floats, Sampling
+from committee.bagging.bagging import Sampling
 from committee.bagging.base_learners import ClassifierMember
 from committee.bagging.judging import Rule, Tally
+from committee.base.array_types import Floats
 from committee.base.rng import RandomState
 from committee.base.validation import read_one_target, read_targets_classification
 from committee.parts.available import available_if

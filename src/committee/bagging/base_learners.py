@@ -20,7 +20,8 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.bagging.bagging import Floats, Learner
+from committee.bagging.bagging import Learner
+from committee.base.array_types import Floats
 from committee.base.columns import Columns
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints

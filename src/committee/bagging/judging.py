@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.bagging.bagging import Floats
+from committee.base.array_types import Floats
 from committee.parts.out_of_bag import Loss, OutOfBag
 from committee.parts.row_samples import Indices
 

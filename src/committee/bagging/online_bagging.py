@@ -21,11 +21,12 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.linear_model import SGDRegressor
 from sklearn.utils._param_validation import StrOptions
 
+from committee.base.array_types import Floats
 from committee.base.rng import RandomState
 from committee.parts.combining import class_votes, mean
 from committee.parts.online_members import OnlineMember, default_classifier
 from committee.parts.prediction_intervals import PredictionIntervals
-from committee.trees.online_ensemble import BaseOnlineClassifier, BaseOnlineEnsemble, BaseOnlineRegressor, Floats, Rows
+from committee.trees.online_ensemble import BaseOnlineClassifier, BaseOnlineEnsemble, BaseOnlineRegressor, Rows
 
 
 def online_bagging(

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from committee.base.array_types import Floats
 from committee.base.rng import RandomState
 from committee.base.threads import n_threads, run
 from committee.boosting.combinations import (
@@ -33,7 +34,7 @@ from committee.boosting.combinations import (
 )
 from committee.boosting.loop import ONLY_MEMBER
 from committee.boosting.regression_booster import BaseRegressionBooster, Past, Turn
-from committee.boosting.weak_regressors import Floats, Task, WeakRegressor
+from committee.boosting.weak_regressors import Task, WeakRegressor
 from committee.parts.members import Guess
 from committee.parts.response import WEIGHT_BITS
 from committee.parts.scoring import score_packed

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.parts.members import Member, TreeMember
 from committee.parts.resampling import content_order
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Probabilities = Callable[[Floats], Floats]
 """From scores to a probability of every class."""

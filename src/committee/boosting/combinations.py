@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.parts import combining
 from committee.parts.combining import TIE
 from committee.parts.members import Answers
-
-Floats = NDArray[np.float64]
 
 
 class Combination(Protocol):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.parts.losses import Floats
+from committee.base.array_types import Floats
 
 
 class Share(NamedTuple):

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
@@ -44,7 +45,7 @@ from committee.data.tree import LEAF, Tree
 from committee.parts.binning import BinMapper
 from committee.parts.boosted_trees import TreePlan, TreeStack, max_leaves
 from committee.parts.limits import tree_constraints
-from committee.parts.losses import NO_WEIGHTS, Floats, Head, best_shift
+from committee.parts.losses import NO_WEIGHTS, Head, best_shift
 from committee.parts.resampling import without_common_factor
 from committee.parts.tree_scores import PackedSum, add_scores
 

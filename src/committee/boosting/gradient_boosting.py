@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import n_threads
 from committee.boosting.dart import Memory
 from committee.data.binned import BinnedMatrix
@@ -42,16 +43,7 @@ from committee.parts.boosted_trees import (
     newton_values,
     quantile_values,
 )
-from committee.parts.losses import (
-    NO_WEIGHTS,
-    Floats,
-    Head,
-    LossError,
-    OwnValues,
-    Slope,
-    mean_loss,
-    weighted_quantile,
-)
+from committee.parts.losses import NO_WEIGHTS, Head, LossError, OwnValues, Slope, mean_loss, weighted_quantile
 
 MOST_HALVINGS = 40
 ROUNDING = 1e-12

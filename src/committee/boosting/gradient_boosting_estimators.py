@@ -13,13 +13,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.rng import RandomState
 from committee.base.validation import read_one_target, read_targets_classification
 from committee.boosting.gradient_booster import BaseGradientBoosting, Callback
 from committee.boosting.judging import Rows
 from committee.kernels.user_functions import LossFunction, OwnLoss
 from committee.parts.class_weights import class_weights
-from committee.parts.losses import HEADS, LOG_LINK, Floats, Head, start_score
+from committee.parts.losses import HEADS, LOG_LINK, Head, start_score
 from committee.parts.prediction_intervals import PredictionIntervals
 from committee.trees.decision_tree import (
     CategoricalFeatures,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.boosting.dart import Memory
 from committee.boosting.gradient_boosting import Problem, Run, Turn
 from committee.data.ensemble import BoostedTrees
@@ -16,7 +17,7 @@ from committee.data.growth import Constraints
 from committee.parts.binning import code_table
 from committee.parts.boosted_trees import TreeStack, number_of_rows, place_rows
 from committee.parts.histograms import make_tiles
-from committee.parts.losses import NO_WEIGHTS, Floats, LossError, Slope
+from committee.parts.losses import NO_WEIGHTS, LossError, Slope
 from committee.parts.subtrees import feature_records
 
 

@@ -34,6 +34,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.progress import progress
 from committee.base.rng import RandomState
@@ -48,8 +49,6 @@ from committee.data.prediction_only import kept_from_fit
 from committee.parts.members import Answers, Member, WeakLearner
 from committee.parts.scoring import pack_members
 from committee.theory.minmax import duality_gap, warn_of_gap
-
-Floats = NDArray[np.float64]
 
 LearnOn = Callable[[Task], WeakLearner]
 

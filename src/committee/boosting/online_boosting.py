@@ -24,11 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from committee.base.array_types import Floats
 from committee.base.rng import RandomState
 from committee.parts import prequential
 from committee.parts.combining import class_votes
 from committee.parts.online_members import OnlineMember, default_classifier
-from committee.trees.online_ensemble import BaseOnlineClassifier, Floats, Rows
+from committee.trees.online_ensemble import BaseOnlineClassifier, Rows
 
 
 class Record(NamedTuple):

@@ -13,6 +13,7 @@ from sklearn.base import RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
@@ -20,7 +21,7 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_one_target, read_training_table, read_weights
 from committee.boosting.combinations import Combination, root_mean_square
 from committee.boosting.fingerprint import refuse_other_rows
-from committee.boosting.weak_regressors import Floats, Task, Update, WeakRegressor, make_regressor
+from committee.boosting.weak_regressors import Task, Update, WeakRegressor, make_regressor
 from committee.data.ensemble import PackedTrees
 from committee.data.history import History
 from committee.data.prediction_only import kept_from_fit

@@ -19,12 +19,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.rng import RandomState
 from committee.base.validation import LARGEST_TARGET
 from committee.boosting.combinations import Combination, RunningSum, mean_absolute, root_mean_square, weighted_median
 from committee.boosting.regression_booster import BaseRegressionBooster, Past, Patience, Turn
-from committee.boosting.weak_regressors import Floats, Task, WeakRegressor
+from committee.boosting.weak_regressors import Task, WeakRegressor
 from committee.parts.members import Answers
 from committee.parts.scoring import score_packed
 

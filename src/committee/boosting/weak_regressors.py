@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from committee.base.array_types import Floats
 from committee.base.columns import Columns
 from committee.boosting.fingerprint import table_checksum
 from committee.parts.members import Answers, Guess, TreeMember
@@ -22,7 +23,6 @@ from committee.parts.resampling import are_whole, content_order, draw, number_of
 from committee.parts.traversing import apply_tree
 from committee.trees.decision_tree import DecisionTreeRegressor, Training
 
-Floats = NDArray[np.float64]
 Update = Literal["resample", "reweight", "fixed"]
 """Learn from a sample drawn by the weights, under the weights, or under weights that never change."""
 

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.columns import open_table
 from committee.cli.files import TableError
 from committee.cli.models import KnownModel, inner_model
@@ -15,8 +16,6 @@ from committee.cli.tables import apply_recipe
 from committee.explain.sampled_shap import sampled_shap
 from committee.parts.on_numbers import BaseOnNumbers
 from committee.voting.calibrated_classifier import uncalibrated
-
-Floats = NDArray[np.float64]
 
 MOST_ROWS = 5000
 """Rows on which columns are permuted."""

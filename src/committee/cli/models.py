@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.cli.tables import TableRecipe
 from committee.parts.on_numbers import BaseOnNumbers
 from committee.parts.prediction_intervals import PredictionIntervals
 from committee.storage import inspect_model, load_model, save_model
 from committee.voting.calibrated_classifier import uncalibrated
-
-Floats = NDArray[np.float64]
 
 MOST_RESIDUALS = 1000
 """Residuals kept for prediction intervals; of more, their quantiles."""

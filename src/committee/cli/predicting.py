@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.cli.column_kinds import clean_text, columns_from, is_textual
 from committee.cli.files import ENDINGS, PACKED, STDIN, TableError, iterate_frames, kind_of, whole_file
 from committee.cli.models import KnownModel, inner_model
@@ -23,9 +24,6 @@ from committee.cli.tables import apply_recipe, find_column
 from committee.cli.wording import counted
 from committee.parts.prediction_intervals import PredictionIntervals, Residuals
 from committee.voting.calibrated_classifier import uncalibrated
-
-Floats = NDArray[np.float64]
-
 
 ANSWER = "prediction"
 

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.cli.column_kinds import (
     MOST_EXACT,
     NEARLY_ALL,
@@ -37,7 +38,6 @@ if TYPE_CHECKING:  # prediction needs none of the studies
     from committee.studies.row_order import RowOrder, Switches
 
 Task = Literal["classification", "regression"]
-Floats = NDArray[np.float64]
 
 MANY_VALUES = 20
 """Whole numbers of more distinct values than this are taken for a regression."""

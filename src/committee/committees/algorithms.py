@@ -9,10 +9,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.boosting.gradient_boosting_estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.boosting.judging import Rows as BoostedRows
 
-Floats = NDArray[np.float64]
 Judging = Literal["own folds", "bag", "folds"]
 
 

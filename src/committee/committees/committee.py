@@ -24,6 +24,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
@@ -72,7 +73,6 @@ from committee.parts.combining import class_votes, mean, mean_distribution, weig
 from committee.parts.prediction_intervals import PredictionIntervals
 from committee.voting.simplex_weights import simplex_weights
 
-Floats = NDArray[np.float64]
 Combine = Literal["greedy", "stack", "mean", "vote", "median"]
 
 OVERRUN, GRACE = 2.0, 3.0

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.committees.selection import Step, answered_rows
 from committee.data.history import History
-
-Floats = NDArray[np.float64]
 
 
 class Seconds:

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.committees.algorithms import ALGORITHMS, make_estimator
 from committee.committees.representations import Representation
 from committee.parts.resampling import are_whole, content_groups, without_common_factor
 from committee.svm.platt import fit_slope
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Fold = tuple[Indices, Indices]
 

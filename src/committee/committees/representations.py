@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.svm.kernel_functions import Gaussian
 from committee.svm.landmarks import candidates, choose_landmarks
 from committee.svm.nystroem import NystroemMap, nystroem_map
 
-Floats = NDArray[np.float64]
 Kind = Literal["codes", "scaled", "ranked", "landmarks"]
 KINDS: tuple[Kind, ...] = ("codes", "scaled", "ranked", "landmarks")
 

@@ -29,7 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
+
 Loss = Callable[[Floats], float]
 """The loss of a committee by the weights [M] of its members, whose sum is 1."""
 

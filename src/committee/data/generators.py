@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
+
 Rng = np.random.Generator
 Task = Literal["classification", "regression"]
 Rows = Callable[[int, Rng], Floats]

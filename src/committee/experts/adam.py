@@ -10,9 +10,8 @@ for the gradient g of step t: every parameter moves by about the rate, whatever 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
 
 MEAN_DECAY, SQUARE_DECAY, EPS = 0.9, 0.999, 1e-8
 

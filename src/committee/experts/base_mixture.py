@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
@@ -28,7 +29,6 @@ from committee.experts.gate import ConstantGate, SoftmaxGate
 from committee.experts.starts import FINALISTS, STARTS, Blank, Problem, Restart, Start, best_of_starts
 from committee.parts.resampling import content_groups
 
-Floats = NDArray[np.float64]
 Init = Literal["mixed", "kmeans", "annealing", "random"]
 GateKind = Literal["softmax", "constant"]
 Criterion = Literal["bic", "held_out"]

@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.experts.neural_layers import Balance, LayerShape, Work, backward, balance, forward, views
-
-Floats = NDArray[np.float64]
 
 BLOCK_CELLS = 2**17
 """Numbers on the desks of the experts at a time, if all rows go to one of them: one megabyte stays in the cache, and

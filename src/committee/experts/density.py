@@ -16,10 +16,11 @@ from sklearn.base import DensityMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import read_weights
-from committee.experts.base_mixture import BaseMixtureOfExperts, Criterion, Floats, Init, Plan, Task, View, make_gate
+from committee.experts.base_mixture import BaseMixtureOfExperts, Criterion, Init, Plan, Task, View, make_gate
 from committee.experts.design import choose_features, make_design
 from committee.experts.em import Mixture
 from committee.experts.gaussian_experts import GaussianExperts, Shape

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.columns import Columns
-
-Floats = NDArray[np.float64]
 
 CONSTANT = 1e-12
 """A column whose deviation is smaller than this share of its size is constant: it becomes zeros."""

@@ -41,9 +41,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.kernels.mixture import BLOCK, share_out_rows
-
-Floats = NDArray[np.float64]
 
 MOST_HALVINGS = 12
 """Then the old parameters stay: the part of the bound stays where it is."""

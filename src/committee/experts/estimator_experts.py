@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
+from committee.base.array_types import Floats
 from committee.experts.linear_experts import LOG_2PI, SMALLEST_VARIANCE
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 EPS = 1e-3

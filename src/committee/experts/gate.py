@@ -20,13 +20,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.experts.em import part_way
 from committee.experts.weighted_grams import scaled_slopes, weighted_ridge
 from committee.kernels.mixture import BLOCK, log_softmax, softmax_slopes
-
-Floats = NDArray[np.float64]
 
 
 def log_softmax_scores(coef: Floats, X: Floats) -> Floats:

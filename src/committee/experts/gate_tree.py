@@ -22,13 +22,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.experts.em import guarded_step, part_way
 from committee.experts.gate import softmax_scaled_gradient, softmax_step
 from committee.kernels.mixture import BLOCK, log_softmax
-
-Floats = NDArray[np.float64]
 
 
 class Branch(NamedTuple):

@@ -16,13 +16,12 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.experts.em import part_way
 from committee.experts.linear_experts import LOG_2PI
 from committee.experts.weighted_grams import row_blocks
 
-Floats = NDArray[np.float64]
 Shape = Literal["full", "diag"]
 
 SINGULAR = 1e-14

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.rng import RandomState
 from committee.data.history import History
-from committee.experts.base_mixture import BaseMixtureOfExperts, Floats, GateKind, Init, Plan, Task
+from committee.experts.base_mixture import BaseMixtureOfExperts, GateKind, Init, Plan, Task
 from committee.experts.em import Found, Mixture, run_em
 from committee.experts.gate_tree import Branch, GateTree
 from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor

@@ -15,12 +15,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.experts.em import part_way
 from committee.experts.weighted_grams import scaled_slopes, weighted_ridge
-
-Floats = NDArray[np.float64]
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 SMALLEST_VARIANCE = 1e-300

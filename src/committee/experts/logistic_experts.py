@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.experts.em import part_way
 from committee.experts.gate import log_softmax_scores, softmax_scaled_gradient, softmax_step
 from committee.experts.weighted_grams import scaled_slopes, weighted_ridge
 from committee.kernels.mixture import log_sigmoid, logistic_slopes
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 

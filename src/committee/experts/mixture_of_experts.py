@@ -17,20 +17,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
+from committee.base.array_types import Floats
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
 from committee.base.validation import read_one_target, read_targets_classification
-from committee.experts.base_mixture import (
-    BaseMixtureOfExperts,
-    Criterion,
-    Floats,
-    GateKind,
-    Init,
-    Plan,
-    Task,
-    View,
-    make_gate,
-)
+from committee.experts.base_mixture import BaseMixtureOfExperts, Criterion, GateKind, Init, Plan, Task, View, make_gate
 from committee.experts.design import choose_features, make_design
 from committee.experts.em import Mixture
 from committee.experts.estimator_experts import EstimatorClassifiers, EstimatorRegressors

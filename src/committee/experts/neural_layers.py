@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.experts.noisy_top_k import (
     Gating,
     Load,
@@ -32,8 +33,6 @@ from committee.experts.noisy_top_k import (
     smooth_load,
     squared_variation,
 )
-
-Floats = NDArray[np.float64]
 
 GATE_START = 0.1
 """Deviation of the first scores of a gate: small beside its noise, so that at first every expert gets any row."""

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
 
 NOISE_FLOOR = 1e-2
 """Added to the softplus: the smooth load divides by the deviation of the noise."""

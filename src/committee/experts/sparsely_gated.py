@@ -29,6 +29,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
@@ -61,8 +62,6 @@ from committee.experts.noisy_top_k import hard_load, importance, squared_variati
 from committee.parts.class_weights import class_weights
 from committee.parts.prediction_intervals import PredictionIntervals
 from committee.trees.online_ensemble import Rows, without_order
-
-Floats = NDArray[np.float64]
 
 FEW_ROWS = 500
 """Tables with fewer distinct rows spare none for validation by themselves."""

@@ -18,8 +18,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import run
-from committee.experts.em import Floats, Found, Mixture, Rows, State, e_step, evaluate, m_step, run_em
+from committee.experts.em import Found, Mixture, Rows, State, e_step, evaluate, m_step, run_em
 from committee.experts.weighted_grams import row_blocks
 
 Start = Literal["kmeans", "random", "annealing"]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.kernels.mixture import weigh_rows
-
-Floats = NDArray[np.float64]
 
 CELLS = 2**15
 """Numbers of a block of weighted rows: it stays in the cache between the two loops that touch it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.boosting.booster import BaseBooster
 from committee.data.prediction_only import kept_from_fit
 from committee.parts.members import TreeMember
@@ -22,8 +22,6 @@ from committee.theory.bounds import (
 )
 from committee.theory.margins import share_below
 from committee.theory.minmax import distance_to_optimum, largest_minimum_margin, minmax_over_stumps
-
-Floats = NDArray[np.float64]
 
 MOST_CELLS = 400 * 60
 """Rows times features up to which the linear program over all stumps is solved."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from committee.base.array_types import Floats
 from committee.base.validation import read_targets_classification, read_targets_regression
 from committee.explain.member_answers import MemberAnswers, member_answers
 from committee.parts.combining import class_votes
@@ -23,8 +24,6 @@ from committee.theory.diversity import (
 )
 from committee.theory.forests import AverageVariance, variance_of_average
 from committee.theory.majority_vote import VoterModel, fit_voter_model
-
-Floats = NDArray[np.float64]
 
 
 class EnsembleDiversity(NamedTuple):

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.validation import read_table
 from committee.data.history import History
 from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.experts.base_mixture import BaseMixtureOfExperts
 from committee.experts.density import MixtureOfExpertsDensity
 from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
-
-Floats = NDArray[np.float64]
 
 SHARP = 0.9
 """A row is one expert's alone where the gate gives it at least this probability."""

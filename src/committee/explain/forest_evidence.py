@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.data.prediction_only import PredictionOnlyError, kept_from_fit
 from committee.data.tree import Tree
 from committee.explain.forest_rows import ForestRows, check_forest, training_rows
@@ -21,8 +22,6 @@ from committee.theory.forests import (
     value_uncertainty,
     variance_of_average,
 )
-
-Floats = NDArray[np.float64]
 
 LITTLE = 0.01
 """More trees help little if infinitely many of them would remove less than this share of the squared error."""

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
 from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.explain.forest_rows import check_forest, judged_forest, training_rows
@@ -29,7 +30,6 @@ from committee.parts.node_permutation import node_permutation
 from committee.parts.oob_permutation import oob_permutation
 from committee.parts.split_importances import impurity_falls, split_counts, split_frequency, unseen_falls
 
-Floats = NDArray[np.float64]
 Kind = Literal["permutation", "tree_permutation", "impurity", "impurity_oob", "frequency", "node_permutation"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)

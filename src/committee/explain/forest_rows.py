@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.validation import (
     read_table,
     read_targets_classification,
@@ -18,8 +19,6 @@ from committee.data.prediction_only import kept_from_fit
 from committee.forests.forest import BaseForest
 from committee.parts.judged_forest import Answers, JudgedForest
 from committee.parts.resampling import content_order
-
-Floats = NDArray[np.float64]
 
 
 class ForestRows(NamedTuple):

@@ -31,6 +31,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.columns import open_table
 from committee.base.reading import Table
 from committee.base.rng import RandomState, member_seeds
@@ -41,8 +42,6 @@ from committee.data.tree import LEAF, Tree
 from committee.explain.shap import tree_sum
 from committee.explain.tables import Feature, Rows, column_names, find_columns, native, replace_columns
 from committee.parts.members import TreeMember
-
-Floats = NDArray[np.float64]
 
 
 def scaled_to_100(raw: Floats) -> Floats:

@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging.bagger import BaseBagging
+from committee.base.array_types import Floats
 from committee.base.columns import open_table
 from committee.base.validation import read_table
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
@@ -23,7 +24,6 @@ from committee.forests.forest import BaseForest
 from committee.voting.named_members import BaseNamedMembers
 from committee.voting.stacking import BaseStacking
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.columns import Columns, open_table
 from committee.base.reading import Table, read_factors
 from committee.base.validation import read_table, read_weights
@@ -43,7 +44,6 @@ from committee.explain.tables import (
 from committee.parts.traversing import apply_tree
 from committee.trees.decision_tree import BaseDecisionTree
 
-Floats = NDArray[np.float64]
 Kind = Literal["average", "individual", "both"]
 Method = Literal["auto", "recursion", "brute"]
 Response = Literal["auto", "predict", "predict_proba", "decision_function", "score"]

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from committee.base.array_types import Floats
 from committee.base.validation import read_table
 from committee.data.prediction_only import kept_from_fit
 from committee.data.result_table import ResultTable, to_pandas, to_polars
@@ -30,7 +31,6 @@ from committee.explain.forest_rows import check_forest, training_rows
 from committee.forests.forest import BaseForest
 from committee.parts.traversing import apply_tree
 
-Floats = NDArray[np.float64]
 Sparse = Any  # scipy's matrices have no complete types
 
 BLOCK = 512

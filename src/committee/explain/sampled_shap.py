@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.reading import Table
 from committee.explain.tables import native, replace_columns, take_rows
-
-Floats = NDArray[np.float64]
 
 
 class SampledShap(NamedTuple):

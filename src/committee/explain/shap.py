@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from scipy.special import roots_legendre
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.base.validation import read_table
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
@@ -44,8 +45,6 @@ from committee.kernels.shap import add_shap_interactions, add_shap_values, lay_o
 from committee.parts.members import TreeMember
 from committee.trees.decision_tree import BaseDecisionTree
 from committee.trees.ensemble import BaseEnsemble
-
-Floats = NDArray[np.float64]
 
 EDGE = np.dtype(
     [("threshold", "f8"), ("share", "f8"), ("cover", "f8"), ("value", "i8"), ("node", "i4"), ("parent", "i4"),

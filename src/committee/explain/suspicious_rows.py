@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.validation import read_weights
 from committee.boosting.booster import BaseBooster
 from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.explain.forest_rows import check_forest, training_rows
 from committee.forests.estimators import BaseForestClassifier
-
-Floats = NDArray[np.float64]
 
 SAME_ROWS = 1e-3
 """How far the weights of fit and those of the rows given may differ: rounding over thousands of rounds, no more."""

@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.optimize import lsq_linear
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.validation import read_table, read_weights
 from committee.data.history import History
 from committee.data.result_table import ResultTable, to_pandas, to_polars
@@ -30,7 +31,6 @@ from committee.svm.multi_class import TwoSides, machine_plan
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Kind = Literal["free", "bounded", "outside"]
 

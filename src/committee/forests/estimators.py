@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
+from committee.base.array_types import Floats
 from committee.base.rng import RandomState
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.data.prediction_only import kept_from_fit
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from committee.parts.response import Response
     from committee.parts.row_samples import Sampler
 
-Floats = NDArray[np.float64]
 ClassWeight = Mapping[Any, float] | Sequence[Mapping[Any, float]] | Literal["balanced", "balanced_subsample"] | None
 """A list has a weight for each class of each output."""
 

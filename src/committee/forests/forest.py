@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from committee.parts.response import Response
     from committee.parts.row_samples import Sampler
 
-Floats = NDArray[np.float64]
 MaxFeatures = int | float | Literal["sqrt", "log2"] | None
 
 

@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
+
 Indices = NDArray[np.int64]
 
 PAIRS = 1 << 22

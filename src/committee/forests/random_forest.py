@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.data.binned import BinnedMatrix
 from committee.data.growth import Constraints, Limits
@@ -31,8 +32,6 @@ from committee.parts.limits import tree_limits
 from committee.parts.pruning import prune
 from committee.parts.response import Response
 from committee.parts.traversing import apply_tree
-
-Floats = NDArray[np.float64]
 
 RARE_CATEGORY = 5.0
 """Rows of a node that a category needs for a side of its own. Full trees end in nodes where every category is rare, and

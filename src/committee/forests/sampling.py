@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.parts.resampling import content_order, number_of_draws, without_common_factor
 from committee.parts.row_samples import Indices, Places, Sampler
 from committee.parts.traversing import apply_tree
 
 if TYPE_CHECKING:
     from committee.data.tree import Tree
-
-Floats = NDArray[np.float64]
 
 
 def make_sampler(

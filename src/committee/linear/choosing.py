@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.linear.design import Floats
+from committee.base.array_types import Floats
 
 CLEARLY = 2.0
 """Standard errors by which a loss is past the best one."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from committee.base.array_types import Floats
 from committee.base.columns import Columns
 from committee.base.validation import read_table, read_training_table, read_weights, refuse_missing_cells
 
-Floats = NDArray[np.float64]
 Table = Any
 """A dense array [n, p] or a sparse CSR array of the same shape."""
 

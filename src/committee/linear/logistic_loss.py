@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.linear.design import Floats, Table, column_squares, column_sums, weighted_gram
+from committee.base.array_types import Floats
+from committee.linear.design import Table, column_squares, column_sums, weighted_gram
 
 
 class LogisticProblem(NamedTuple):

@@ -23,6 +23,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.callers import level_of_caller
 from committee.base.fitting import all_or_nothing
@@ -30,7 +31,7 @@ from committee.base.rng import RandomState
 from committee.base.threads import n_threads
 from committee.base.validation import read_targets_classification, read_weights
 from committee.linear.choosing import choose
-from committee.linear.design import BaseLinearModel, Floats, Table, to_dense
+from committee.linear.design import BaseLinearModel, Table, to_dense
 from committee.linear.folds import make_folds
 from committee.linear.logistic_loss import LogisticProblem
 from committee.linear.newton import Aim, Minimum, curvature_at, is_direct, newton

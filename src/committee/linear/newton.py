@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse import linalg as sparse_linalg
 
-from committee.linear.design import Floats, column_squares
+from committee.base.array_types import Floats
+from committee.linear.design import column_squares
 from committee.linear.logistic_loss import (
     LogisticProblem,
     Point,

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import run
 from committee.linear.choosing import is_past_the_best
-from committee.linear.design import Floats
 from committee.linear.folds import Fold
 from committee.linear.logistic_loss import LogisticProblem, Point, constant_model, evaluate, with_penalty
 from committee.linear.newton import Aim, Inverse, Minimum, Scale, curvature_at, gradient_scale, is_direct, newton

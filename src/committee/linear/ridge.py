@@ -27,6 +27,7 @@ from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.callers import level_of_caller
 from committee.base.fitting import all_or_nothing
@@ -35,7 +36,6 @@ from committee.base.validation import LARGEST_TARGET, read_targets_regression
 from committee.linear.choosing import is_past_the_best
 from committee.linear.design import (
     BaseLinearModel,
-    Floats,
     Table,
     column_squares,
     column_sums,

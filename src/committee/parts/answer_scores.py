@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
+
 Score = bool | str | Callable[..., float]
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.dtypes import ROW
 from committee.base.threads import n_threads
 from committee.data.binned import BinnedMatrix
@@ -20,7 +21,7 @@ from committee.kernels.histogram_tree import FEW_CATEGORIES
 from committee.parts.growing import NO_LIMIT, read_nodes
 from committee.parts.histogram_trees import HistogramGrower
 from committee.parts.histograms import PACKED_BITS
-from committee.parts.losses import NO_WEIGHTS, Floats, Head, weighted_quantile
+from committee.parts.losses import NO_WEIGHTS, Head, weighted_quantile
 from committee.parts.resampling import are_whole
 from committee.parts.subtrees import feature_records, new_nodes
 

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
-
-Floats = NDArray[np.float64]
 
 SMALLEST = 1e-15
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import compute_class_weight
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
+
 ClassWeight = Mapping[Any, float] | str
 """A weight for every class named, or "balanced"."""
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
+
 Codes = NDArray[np.integer]
 
 TIE = 1e-12

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.data.forest import PackedForest
 from committee.data.tree import Tree
 
-Floats = NDArray[np.float64]
 Answers = NDArray[Any]
 """Class codes (int64) or numbers (float64)."""
 

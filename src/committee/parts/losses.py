@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import run
 from committee.kernels import derivatives as d
 
-Floats = NDArray[np.float64]
 Leaf = Literal["newton", "quantile", "huber"]
 
 NO_WEIGHTS = np.empty(0)

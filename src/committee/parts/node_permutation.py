@@ -16,12 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.kernels.permuting import find_node_detours
 from committee.parts.judged_forest import Answers, JudgedForest, depth_of
 from committee.parts.traversing import apply_tree
-
-Floats = NDArray[np.float64]
 
 
 def node_permutation(forest: JudgedForest, seeds: Sequence[Sequence[int]], n_jobs: int | None) -> Floats:

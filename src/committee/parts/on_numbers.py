@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, Reg
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from committee.base.array_types import Floats
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
 from committee.base.validation import (
@@ -33,8 +34,6 @@ from committee.base.validation import (
 )
 from committee.parts.available import available_if
 from committee.parts.prediction_intervals import PredictionIntervals, Residuals
-
-Floats = NDArray[np.float64]
 
 CONSTANT = 1e-12
 """A column that varies by less, in units of its largest value, says nothing: it becomes zeros."""

@@ -19,9 +19,8 @@ from scipy.special import ndtri, pdtr, pdtrik
 from sklearn.base import clone
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 
+from committee.base.array_types import Floats
 from committee.parts.members import predicted_codes
-
-Floats = NDArray[np.float64]
 
 SMALL_RATE = 30.0
 """Up to here the probabilities of 0, 1, 2, ... are added up until they reach the uniform number."""

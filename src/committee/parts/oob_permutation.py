@@ -31,12 +31,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.kernels.forest_walk import LANES
 from committee.kernels.permuting import find_detours
 from committee.parts.judged_forest import Answers, JudgedForest, depth_of, mean_of, standard_error
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Sums = NDArray[Any]
 """Of votes (int32) or of numbers (float64)."""

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
+
 Loss = Literal["zero_one", "squared_error"]
 
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.data.forest import PackedForest
 from committee.data.tree import LEAF, Tree
 from committee.kernels.forest_walk import LANES, add_row_answers, add_tile_answers
 from committee.parts.short_nodes import ShortNodes, short_nodes, tiles_of
 from committee.parts.traversing import PACKED
-
-Floats = NDArray[np.float64]
 
 BLOCK = 1 << 12
 """Rows of one task of a thread."""

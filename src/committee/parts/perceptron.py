@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
+from committee.base.array_types import Floats
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import (
@@ -28,8 +29,6 @@ from committee.base.validation import (
     read_weights,
     refuse_missing_cells,
 )
-
-Floats = NDArray[np.float64]
 
 TIE = 1e-12
 """Errors this close are equal: the order in which rows are added up decides nothing."""

@@ -35,12 +35,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.validation import read_one_target, read_weights
 from committee.parts.resampling import are_whole, without_common_factor
 from committee.parts.table_rows import open_rows, take_rows
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 MAX_RESIDUALS = 1000

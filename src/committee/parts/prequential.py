@@ -11,9 +11,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
 
 RECORD_ROWS = 100
 """Rows of the stream to a record."""

@@ -13,9 +13,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.parts.memory import refuse_too_many_draws
-
-Floats = NDArray[np.float64]
 
 MOST_COPIES = 4
 """Whole weights count rows up to this many on average; larger ones say how much a row matters."""

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from committee.base.array_types import Floats
 from committee.base.columns import open_table
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
@@ -25,8 +26,6 @@ from committee.base.validation import read_targets_classification, read_weights
 from committee.parts.available import available_if
 from committee.parts.members import check_learner, predicted_codes
 from committee.parts.perceptron import TIE, PocketPerceptron
-
-Floats = NDArray[np.float64]
 
 REDRAWS = 20
 """Attempts at a resample that holds more than one class."""

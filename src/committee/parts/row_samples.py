@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.parts.resampling import are_whole, draw, draw_without
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 NONE: Indices = np.empty(0, np.int64)

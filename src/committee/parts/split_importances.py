@@ -23,14 +23,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.data.tree import LEAF, Tree
 from committee.parts.judged_forest import JudgedForest
 from committee.parts.traversing import apply_tree, parents
-
-Floats = NDArray[np.float64]
 
 
 def impurity_falls(trees: Sequence[Tree], n_features: int) -> Floats:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.data.ensemble import BoostedTrees
 from committee.data.tree import LEAF
@@ -24,8 +25,6 @@ MASKED_NUMBERS = 1 << 14
 
 FEW_ROWS = 64
 """Fewer rows walk: the masked form would first have to be made."""
-
-Floats = NDArray[np.float64]
 
 
 class MaskedTrees(NamedTuple):

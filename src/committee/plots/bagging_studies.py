@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from committee.plots.tree import pyplot
 from committee.studies.bagging_simulation import BAYES_ERROR, BaggingSimulation
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-Floats = NDArray[np.float64]
 
 COLORS = (ORANGE, BLUE, GREEN, VERMILION, PURPLE)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, VERMILION
 from committee.plots.tree import pyplot
 from committee.studies.bias_variance import BiasVariance
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 Studies = BiasVariance | BiasVarianceComparison | Mapping[str, BiasVariance]
 
 ENDS = 2.0

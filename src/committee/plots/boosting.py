@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.data.history import History
 from committee.parts.members import TreeMember
 from committee.plots.right_display import recorded
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from committee.boosting.booster import BaseBooster
 
-Floats = NDArray[np.float64]
 Scale = Literal["linear", "log"]
 
 BLUE, ORANGE, GREEN, PURPLE, VERMILION, GREY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#555555"

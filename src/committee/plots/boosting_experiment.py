@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from committee.plots.tree import pyplot
 from committee.studies.boosting_experiment import BoostingExperiment
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-Floats = NDArray[np.float64]
 Experiments = BoostingExperiment | Mapping[str, BoostingExperiment]
 
 COLORS = (BLUE, GREEN, ORANGE, VERMILION, PURPLE, GREY)

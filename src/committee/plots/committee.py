@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
+from committee.base.array_types import Floats
 from committee.plots.boosting import BLUE, GREY, VERMILION
 from committee.plots.tree import pyplot
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-Floats = NDArray[np.float64]
 
 MOST_NAMES = 8
 """Members that a curve of the selection tells apart by colour; more are grey."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.explain.diversity import EnsembleDiversity, ensemble_diversity
 from committee.plots.boosting import BLUE, GREY, VERMILION
 from committee.plots.tree import pyplot
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-Floats = NDArray[np.float64]
 
 MOST_DOTS = 20_000
 """Pairs that are drawn; of more, so many evenly spaced ones."""

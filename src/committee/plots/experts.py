@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
+from committee.base.array_types import Floats
 from committee.data.history import History
 from committee.experts.base_mixture import BaseMixtureOfExperts
 from committee.plots.boosting import BLUE, FEW_ROUNDS, GREEN, GREY, VERMILION
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-Floats = NDArray[np.float64]
 
 GRID, MARGIN = 200, 0.06
 PALE = 0.45

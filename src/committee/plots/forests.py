@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.plots.boosting import BLUE, FEW_ROUNDS, GREY, VERMILION, Scale
 from committee.plots.right_display import refuse
 from committee.plots.tree import pyplot
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
-
-Floats = NDArray[np.float64]
 
 
 class OutOfBagDisplay:

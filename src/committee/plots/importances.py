@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.explain.forest_importances import ForestImportance
 from committee.explain.importances import (
     Importances,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-Floats = NDArray[np.float64]
 
 LONGEST_NAME = 28
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.plots.boosting import BLUE, FEW_ROUNDS, GREEN, GREY, VERMILION, measured
 from committee.plots.right_display import recorded
 from committee.plots.tree import pyplot
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-Floats = NDArray[np.float64]
 
 STYLE = {
     "train": (BLUE, "training loss"),

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from committee.base.array_types import Floats
 from committee.base.validation import read_weights
 from committee.plots.boosting import GREY, VERMILION
 from committee.plots.right_display import recorded, refuse
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from committee.boosting.booster import BaseBooster
 
-Floats = NDArray[np.float64]
 
 USUAL_ROUNDS = (1, 5, 50)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
 from committee.explain.tables import Feature
 from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 LINE_COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, GREY)
 """Of categories that share a panel with a numeric feature; more of them become a map."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.base.array_types import Floats
 from committee.base.validation import read_weights
 from committee.boosting.votes import make_votes
 from committee.parts.members import Member
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from committee.boosting.booster import BaseBooster
 
-Floats = NDArray[np.float64]
 
 GRID, MAX_COLUMNS = 300, 4
 MEAN_AREA, LARGEST_AREA = 28.0, 500.0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.explain.shap import ShapValues, shap_values
 from committee.plots.boosting import BLUE, GREY, VERMILION
 from committee.plots.tree import pyplot
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from committee.base.columns import Columns
 
-Floats = NDArray[np.float64]
 
 PALE = "#C9C5CF"
 """Between blue and vermilion in the scale of feature values."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
+from committee.base.array_types import Floats
 from committee.explain.svm_geometry import SvmGeometry, machine_values, svm_geometry
 from committee.plots.boosting import BLUE, GREY, VERMILION
 from committee.plots.tree import pyplot
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
     from matplotlib.text import Text
 
-Floats = NDArray[np.float64]
 
 GRID = 300
 SIDES = ((1, VERMILION, "o"), (-1, BLUE, "s"))

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from committee.base.array_types import Floats
 from committee.report import charts
 from committee.report.evidence import Evidence, Judged
 from committee.report.section import Figure, Key, LeftOut, Section, Tile, table
 from committee.report.words import count, number, percent
-
-Floats = NDArray[np.float64]
 
 TITLE = "Calibration"
 MOST_BINS, FEWEST = 10, 20

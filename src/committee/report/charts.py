@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.report.section import Color, Spec
 
 try:
@@ -19,7 +20,6 @@ try:
 except ImportError as error:
     raise ImportError("The report needs altair, vl-convert-python and jinja2: pip install 'committee[app]'.") from error
 
-Floats = NDArray[np.float64]
 
 INK, SOFT, LINE, PAPER = "var(--ink)", "var(--soft)", "var(--line)", "var(--card)"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', sans-serif"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.boosting.booster import BaseBooster
 from committee.data.history import History
 from committee.experts.base_mixture import BaseMixtureOfExperts
@@ -18,8 +19,6 @@ from committee.report.section import Figure, Key, LeftOut, Section, Tile, table
 from committee.report.words import clip, count, level, number, percent
 from committee.theory.diversity import pairwise_diversity
 from committee.theory.forests import Strength
-
-Floats = NDArray[np.float64]
 
 TITLE = "The committee: how good and how different its members are"
 MOST_ROWS, MOST_MEMBERS = 2_000, 40

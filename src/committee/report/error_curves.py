@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.data.history import History
 from committee.explain.boosting_evidence import BoostingEvidence, boosting_evidence
 from committee.report import charts
@@ -14,8 +14,6 @@ from committee.report.charts import Curve
 from committee.report.evidence import Evidence, middle
 from committee.report.section import Color, Figure, Key, LeftOut, Section, Table, table
 from committee.report.words import count, listing, number, percent
-
-Floats = NDArray[np.float64]
 
 TITLE = "Error over the rounds"
 MOST_PROGRAM_ROWS = 1_000

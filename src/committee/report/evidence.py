@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
+from committee.base.array_types import Floats
 from committee.base.columns import open_table
 from committee.base.reading import Table
 from committee.explain.forest_rows import training_rows
@@ -32,7 +33,6 @@ from committee.studies.comparison import Comparison, MethodResult
 from committee.theory.decomposition import Decomposition
 from committee.voting.calibrated_classifier import CalibratedClassifier
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Source = Literal["out of fold", "forward in time", "new rows", "other rows", "out of bag", "training rows"]
 

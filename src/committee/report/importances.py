@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.columns import open_table
 from committee.explain.forest_importances import KINDS, ForestImportance, forest_importances
 from committee.explain.importances import scaled_to_100, tree_importances
@@ -17,8 +18,6 @@ from committee.report import charts
 from committee.report.evidence import MOST_CELLS, Evidence, middle
 from committee.report.section import Figure, LeftOut, Section, table
 from committee.report.words import clip, count, listing, number
-
-Floats = NDArray[np.float64]
 
 TITLE = "Which columns matter"
 MOST_BARS = 12

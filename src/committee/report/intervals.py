@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from committee.base.array_types import Floats
 from committee.parts.prediction_intervals import PredictionIntervals, Residuals, n_errors_needed
 from committee.report import charts
 from committee.report.evidence import Evidence, Judged
 from committee.report.section import Figure, Key, LeftOut, Section, Table, Tile, table
 from committee.report.words import count, listing, number, percent, plus_minus
 from committee.report.words import level as level_text
-
-Floats = NDArray[np.float64]
 
 TITLE = "Prediction intervals"
 LEVELS = (0.5, 0.8, 0.9, 0.95)

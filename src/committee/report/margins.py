@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.bagging.bagger import BaseBagging
+from committee.base.array_types import Floats
 from committee.forests.forest import BaseForest
 from committee.report import charts
 from committee.report.charts import Steps
@@ -16,8 +17,6 @@ from committee.report.evidence import Evidence, Judged
 from committee.report.section import Figure, Key, LeftOut, Section, table
 from committee.report.words import count, level, number, percent
 from committee.theory.margins import class_margins, margin_distribution, share_below
-
-Floats = NDArray[np.float64]
 
 TITLE = "Margins"
 MOST_ROWS, MOST_ROUNDS, MOST_POINTS = 2_000, 48, 60

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.explain.partial_dependence import PartialDependence
 from committee.explain.partial_dependence import partial_dependence as depend
 from committee.report import charts
 from committee.report.evidence import Evidence, middle
 from committee.report.section import Color, Figure, Key, LeftOut, Section, table
 from committee.report.words import clip, count, listing, number
-
-Floats = NDArray[np.float64]
 
 TITLE = "Partial dependence"
 MOST_COLUMNS, MOST_POINTS, MOST_ROWS = 6, 20, 150

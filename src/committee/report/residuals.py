@@ -6,14 +6,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.report import charts
 from committee.report.evidence import Evidence, Judged
 from committee.report.section import Figure, LeftOut, Section, Table, Tile, table
 from committee.report.words import count, level, listing, number, percent, plus_minus
-
-Floats = NDArray[np.float64]
 
 TITLE = "Residuals"
 MOST_POINTS, N_BINS = 1_500, 31

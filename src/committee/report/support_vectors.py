@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.explain.svm_geometry import KINDS, SvmGeometry, svm_geometry
 from committee.report import charts
@@ -13,8 +12,6 @@ from committee.report.words import count, number, percent
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
-
-Floats = NDArray[np.float64]
 
 TITLE = "Support vectors"
 MOST_ROWS, N_BINS = 20_000, 30

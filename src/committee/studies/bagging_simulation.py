@@ -25,14 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.bagging.bagging_estimators import BaggingClassifier
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.data.history import History
 from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.studies.folds import Mean, unfitted
 from committee.trees.decision_tree import DecisionTreeClassifier
-
-Floats = NDArray[np.float64]
 
 BAYES_ERROR = 0.2
 CORRELATION = 0.95

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -34,7 +35,6 @@ from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.studies.folds import Mean, rows_of, seeded
 from committee.theory.decomposition import Decomposition, Part, decompose_squared_error, decompose_zero_one
 
-Floats = NDArray[np.float64]
 Task = Literal["classification", "regression"]
 
 N_SETS = 50

@@ -18,20 +18,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
 from committee.data.result_table import ResultTable, to_pandas, to_polars
-from committee.studies.bootstrap_samples import (
-    Floats,
-    Rows,
-    Samples,
-    Statistic,
-    function_of_samples,
-    learned,
-    read_samples,
-)
+from committee.studies.bootstrap_samples import Rows, Samples, Statistic, function_of_samples, learned, read_samples
 from committee.theory.intervals import (
     Interval,
     basic_interval,

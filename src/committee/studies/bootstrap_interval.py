@@ -39,6 +39,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -48,7 +49,6 @@ from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.studies.folds import rows_of, seeded
 from committee.theory.intervals import Interval
 
-Floats = NDArray[np.float64]
 Kind = Literal["residual", "pairs"]
 
 NOISES, CELLS = 20, 4_000_000

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.validation import read_weights
 from committee.studies.folds import rows_of, seeded
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 # --- samples ----------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import member_seeds
 from committee.boosting.adaboost import AdaBoostClassifier
@@ -32,7 +33,6 @@ from committee.studies.folds import Mean, read_labels
 from committee.studies.published import errors_beside_published
 from committee.trees.decision_tree import DecisionTreeClassifier
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 METHODS = ("AdaBoost", "forest by selection", "forest, F = 1", "one tree")

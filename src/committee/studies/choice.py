@@ -16,13 +16,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.studies.evaluation import Evaluation, MethodResult, Problem
 from committee.studies.judging import ROW_LOSSES
 from committee.studies.row_order import dependent_rows
-
-Floats = NDArray[np.float64]
 
 FOR_INDEPENDENT_ROWS, FOR_DEPENDENT_ROWS = "committee", "linear model"
 

@@ -28,6 +28,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.columns import open_table
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
@@ -53,7 +54,6 @@ __all__ = [
     "pick",
 ]
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Task = Literal["classification", "regression"]
 

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
 from committee.studies.folds import Mean
-
-Floats = NDArray[np.float64]
 
 
 class Coverage(NamedTuple):

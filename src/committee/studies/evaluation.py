@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
+from committee.base.array_types import Floats
 from committee.parts.calibration import Calibration, calibrate
 from committee.parts.on_numbers import BaseOnNumbers
 from committee.studies.clock import Clock
@@ -24,7 +25,6 @@ from committee.studies.judging import ROW_LOSSES, Answers, answers_of, log_losse
 from committee.studies.row_order import Folding
 from committee.studies.row_splits import RowSplit
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Status = Literal["done", "partial", "failed", "out of time"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.bagging.bagging_estimators import BaggingClassifier
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.boosting.adaboost_m1 import AdaBoostM1Classifier
 from committee.data.result_table import ResultTable, to_pandas, to_polars
@@ -23,8 +23,6 @@ from committee.studies.bagging_simulation import mean_over_draws
 from committee.studies.folds import Mean, draw_folds, read_labels, unfitted
 from committee.studies.published import errors_beside_published
 from committee.trees.decision_stump import DecisionStump
-
-Floats = NDArray[np.float64]
 
 METHODS = ("stump", "boosted", "bagged")
 

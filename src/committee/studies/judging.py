@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
 
+from committee.base.array_types import Floats
 from committee.voting.calibrated_classifier import raw_probabilities
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Task = Literal["classification", "regression"]
 

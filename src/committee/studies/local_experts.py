@@ -15,15 +15,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import member_seeds
 from committee.experts.mixture_of_experts import MixtureOfExpertsRegressor
 from committee.studies.bagging_simulation import mean_over_draws
 from committee.studies.folds import Mean
-
-Floats = NDArray[np.float64]
 
 NOISE = 0.3
 HALF_WIDTH, KINK = 3.0, 1.0

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState
 from committee.boosting.adaboost import AdaBoostClassifier
@@ -33,8 +34,6 @@ from committee.boosting.lpboost import LPBoostClassifier
 from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.data.samples import load_sample
 from committee.studies.folds import Fold, Mean, draw_folds, mean_over_folds, read_labels, rows_of, unfitted
-
-Floats = NDArray[np.float64]
 
 SEPARABLE_SETS = ("ionosphere", "sonar")
 """Built-in sets on which 1000 stumps leave no training error; where one is left, arc-gv is AdaBoost."""

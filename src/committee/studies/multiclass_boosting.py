@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from committee.base.array_types import Floats
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.adaboost_m1 import AdaBoostM1Classifier
 from committee.data.samples import load_sample
 from committee.studies.boosting_experiment import BoostingExperiment, boosting_experiment
 from committee.studies.folds import Mean, mean_over_folds
-
-Floats = NDArray[np.float64]
 
 SETS = ("glass", "vehicle", "three shells")
 BOOSTERS = ("AdaBoost.M1", "SAMME")

@@ -14,9 +14,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.columns import open_table
-
-Floats = NDArray[np.float64]
 
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?)?Z?")
 

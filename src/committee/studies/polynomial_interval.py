@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.data.generators import Simulation, curve
 from committee.studies.bootstrap_interval import (
     PredictionInterval,
@@ -28,8 +28,6 @@ from committee.studies.bootstrap_interval import (
 )
 from committee.studies.coverage import Coverage, measure_coverage
 from committee.studies.folds import Mean
-
-Floats = NDArray[np.float64]
 
 LEVEL, DEGREE, NOISE, N_NEW = 0.9, 3, 0.5, 50
 METHODS = ("normal theory", "bootstrap")

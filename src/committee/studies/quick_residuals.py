@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from committee.base.array_types import Floats
 from committee.boosting.gradient_boosting_estimators import GradientBoostingRegressor
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 MAX_CELLS = 400_000

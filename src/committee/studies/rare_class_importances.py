@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import member_seeds
 from committee.data.result_table import ResultTable, to_pandas, to_polars
@@ -33,8 +34,6 @@ from committee.parts.judged_forest import JudgedForest
 from committee.parts.oob_permutation import oob_permutation
 from committee.parts.split_importances import impurity_falls, split_counts
 from committee.studies.folds import Mean, unfitted
-
-Floats = NDArray[np.float64]
 
 GROUPS = {"frequent": slice(0, 2), "rare": slice(2, 4), "noise": slice(4, 8)}
 """Columns of the variables that the frequent classes need, that the rare one needs, and that nobody needs."""

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.studies.plain_columns import PlainColumn
 from committee.studies.quick_residuals import (
     LossIncrease,
@@ -29,7 +30,6 @@ from committee.studies.quick_residuals import (
 )
 from committee.studies.time_order import MIN_ROWS, unit_of
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 MIN_ENTITIES = 10

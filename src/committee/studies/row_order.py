@@ -12,14 +12,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.studies.plain_columns import PlainColumn, plain_columns
 from committee.studies.quick_residuals import LossIncrease, robust_target
 from committee.studies.repeated_entities import EntityEvidence, find_repeated_entities
 from committee.studies.row_splits import RowSplit, split_rows
 from committee.studies.time_order import TimeEvidence, find_time_order
-
-Floats = NDArray[np.float64]
-
 
 TIME_BLOCKS = 10
 """Blocks of neighbouring rows in time that count as independent of each other."""

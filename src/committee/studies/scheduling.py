@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.studies.clock import Clock, Measured, OutOfTime, forecast
 from committee.studies.evaluation import (
     LONGEST_NOTE,
@@ -38,7 +38,6 @@ from committee.studies.evaluation import (
 )
 from committee.studies.methods import Variants
 
-Floats = NDArray[np.float64]
 State = Literal["starting", "judged", "done", "partial", "failed", "out of time", "refitting"]
 
 FIRST_SHARE = 0.5

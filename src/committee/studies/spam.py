@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.bagging.bagging_estimators import BaggingClassifier
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState
 from committee.boosting.gradient_boosting_estimators import GradientBoostingClassifier
@@ -29,8 +30,6 @@ from committee.data.result_table import ResultTable, to_pandas, to_polars
 from committee.data.samples import load_sample
 from committee.forests.estimators import RandomForestClassifier
 from committee.studies.folds import Fold, Mean, draw_folds, mean_over_folds, read_labels, rows_of, stderr, unfitted
-
-Floats = NDArray[np.float64]
 
 BOOK = {"bagging": 0.054, "random forest": 0.0488, "gradient boosting": 0.045}
 """Test errors in ESL, and the standard error it gives for each."""

@@ -12,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.boosting.adaboost import AdaBoostClassifier
-
-Floats = NDArray[np.float64]
 
 POINTS = np.array([
     [0.8, 5.2], [1.6, 3.2], [3.6, 8.2], [5.6, 8.8], [7.4, 6.8],

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 from scipy.stats import rankdata
 
+from committee.base.array_types import Floats
 from committee.studies.plain_columns import PlainColumn
 from committee.studies.quick_residuals import (
     LossIncrease,
@@ -40,7 +41,6 @@ from committee.studies.quick_residuals import (
     shuffled_folds,
 )
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 MIN_ROWS = 50

@@ -32,6 +32,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.boosting.adaboost import AdaBoostClassifier
@@ -45,7 +46,6 @@ from committee.svm.svr import SVR
 from committee.trees.decision_stump import DecisionStump
 from committee.voting.stacking import StackingClassifier, StackingRegressor
 
-Floats = NDArray[np.float64]
 Members = list[tuple[str, Any]]
 
 SQUARE_LIMIT = 0.25

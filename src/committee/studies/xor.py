@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from committee.base.array_types import Floats
 from committee.svm.kernel_functions import Polynomial
 from committee.svm.svc import SVC
-
-Floats = NDArray[np.float64]
 
 ROWS = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
 LABELS = np.array([1, 1, -1, -1])

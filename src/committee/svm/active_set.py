@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 
 if TYPE_CHECKING:
     from committee.svm.smo import Progress
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 MOST_FREE, MOST_WORK = 1500, 1e11

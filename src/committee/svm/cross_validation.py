@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.svm.kernel_functions import Kernel, Precomputed
 from committee.svm.kernel_rows import KernelRows
 from committee.svm.machine import Machine, Offset, make_machine
@@ -30,7 +31,6 @@ from committee.svm.smo import Problem, solve
 from committee.svm.svc import svc_problem
 from committee.svm.svr import svr_problem
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 

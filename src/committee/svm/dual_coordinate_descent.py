@@ -22,14 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from committee.svm.linear_problem import (
-    Floats,
-    LinearProblem,
-    Plane,
-    answers,
-    lower_bound,
-    objective,
-)
+from committee.base.array_types import Floats
+from committee.svm.linear_problem import LinearProblem, Plane, answers, lower_bound, objective
 
 N_PASSES = 10
 """Passes over the rows between two looks at the gap."""

@@ -23,8 +23,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
+
 Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Gamma = float | Literal["scale", "auto"]
 Precision = type[np.float32] | type[np.float64]

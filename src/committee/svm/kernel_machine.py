@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.columns import Columns
 from committee.base.progress import progress
@@ -36,7 +37,6 @@ from committee.svm.scaling import fit_scaling, refuse_values, warn_of_scales
 from committee.svm.shrinking import shrinking
 from committee.svm.smo import OnStep, Problem, Progress, Solution, Step, solve
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 SMALLEST = 1e-100

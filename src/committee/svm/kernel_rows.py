@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.threads import n_threads, run
 from committee.svm.kernel_functions import GramFunction, Kernel, Points, RowFunction, require_finite
 
 Array = NDArray[Any]
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 SMALL = 2000

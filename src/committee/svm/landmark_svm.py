@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.data.history import History
@@ -48,7 +49,6 @@ from committee.svm.large_machine import (
     BaseLargeRegressor,
     ClassWeight,
     Costs,
-    Floats,
     Rows,
     warn_of_no_convergence,
 )

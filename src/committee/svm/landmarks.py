@@ -16,11 +16,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.parts.resampling import content_groups
 from committee.svm.kernel_functions import Kernel
 from committee.svm.nystroem import nystroem_map
 
-Floats = NDArray[np.float64]
 Choice = Literal["uniform", "kmeans", "leverage"]
 
 MOST_ROWS = 50_000

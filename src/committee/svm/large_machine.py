@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.columns import Columns
 from committee.base.fitting import all_or_nothing
@@ -28,7 +29,6 @@ from committee.parts.class_weights import class_weights
 from committee.parts.prediction_intervals import PredictionIntervals
 from committee.svm.scaling import Scaling, fit_scaling, refuse_values, warn_of_scales
 
-Floats = NDArray[np.float64]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 
 LARGE_CONSTRAINTS: dict[str, list[Any]] = {

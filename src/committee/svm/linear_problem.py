@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-Floats = NDArray[np.float64]
+from committee.base.array_types import Floats
 
 BLOCK_ROWS = 2048
 """Rows of a product taken at a time: a block of 50 columns stays in the second-level cache."""

@@ -26,6 +26,7 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from committee.base.array_types import Floats
 from committee.base.columns import Columns
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -40,7 +41,6 @@ from committee.svm.large_machine import (
     BaseLargeRegressor,
     ClassWeight,
     Costs,
-    Floats,
     Rows,
     warn_of_no_convergence,
 )

@@ -23,9 +23,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.svm.smo import Problem, Solution
 
-Floats = NDArray[np.float64]
 Offset = Literal["free", "both"]
 
 

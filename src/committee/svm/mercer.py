@@ -10,14 +10,11 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from committee.base.blas_threads import one_blas_thread
 from committee.base.callers import level_of_caller
 from committee.svm.kernel_functions import Gamma, Kernel, Points, Precomputed, make_kernel, require_finite
-
-Floats = NDArray[np.float64]
 
 ROUNDING = 1e-10
 """Of the largest eigenvalue: negative ones smaller than it are rounding."""

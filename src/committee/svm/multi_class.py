@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.svm.machine import Machine
 
-Floats = NDArray[np.float64]
 MultiClass = Literal["ovo", "ovr"]
 
 

@@ -18,9 +18,9 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.rng import RandomState
 from committee.svm.kernel_functions import Gamma
@@ -31,8 +31,6 @@ from committee.svm.multi_class import MultiClass
 from committee.svm.smo import Problem, Solution
 from committee.svm.svc import BaseSVC
 from committee.svm.svr import BaseSVR
-
-Floats = NDArray[np.float64]
 
 MOST_OF_CLASS = 0.99
 """The share of the smaller class that may lie beyond the margin where nu asks for more: all would leave no margin."""

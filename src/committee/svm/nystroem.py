@@ -20,11 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.svm.kernel_functions import Kernel, Points, Precision, require_finite
 from committee.svm.linear_problem import excess
-
-Floats = NDArray[np.float64]
 
 BLOCK_CELLS = 2**18
 """Of k(x) at a time: a megabyte of float32, which stays in the cache."""

@@ -17,13 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
+from committee.base.array_types import Floats
 from committee.base.fitting import all_or_nothing
 from committee.svm.kernel_functions import Gamma
 from committee.svm.kernel_machine import BaseKernelMachine
 from committee.svm.nu_svm import fill_up
 from committee.svm.smo import Problem
-
-Floats = NDArray[np.float64]
 
 ON_BOUNDARY = {"float64": 1e-12, "float32": 2e-6}
 """Of rho: the rounding within which f counts as zero. Free support vectors lie on the boundary, and are no outliers."""

@@ -31,12 +31,12 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, log_softmax, softmax
 
+from committee.base.array_types import Floats
 from committee.parts.resampling import content_order
 from committee.svm.kernel_rows import KernelRows
 from committee.svm.machine import Machine
 from committee.svm.multi_class import TwoSides
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 N_FOLDS = 5

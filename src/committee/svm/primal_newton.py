@@ -22,8 +22,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 
+from committee.base.array_types import Floats
 from committee.svm.linear_problem import (
-    Floats,
     LinearProblem,
     Plane,
     add_gram,

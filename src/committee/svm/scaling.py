@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.columns import Columns
-
-Floats = NDArray[np.float64]
 
 SPREAD = 100.0
 """Ranges of columns that differ by more than this factor deserve a warning."""

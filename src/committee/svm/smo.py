@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.svm.kernel_rows import KernelRows
 
-Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Array = NDArray[Any]
 

@@ -27,6 +27,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
@@ -42,7 +43,6 @@ from committee.svm.multi_class import MultiClass, TwoSides, join, machine_plan, 
 from committee.svm.platt import Folds, PlattScaling, deal_folds, fit_platt, held_out_values
 from committee.svm.smo import Problem, Progress, Solution, Step, solve
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 TOUCHING = 1e-10

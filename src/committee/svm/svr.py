@@ -16,10 +16,11 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from committee.base.array_types import Floats
 from committee.base.fitting import all_or_nothing
 from committee.base.validation import read_one_target
 from committee.parts.prediction_intervals import PredictionIntervals
@@ -27,8 +28,6 @@ from committee.svm.kernel_functions import Gamma
 from committee.svm.kernel_machine import BaseKernelMachine, Task
 from committee.svm.machine import Machine, Offset
 from committee.svm.smo import Problem
-
-Floats = NDArray[np.float64]
 
 
 def svr_problem(target: Floats, upper: Floats, epsilon: float, start: Floats | None = None) -> Problem:

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.validation import (
     read_one_target,
@@ -33,8 +34,6 @@ from committee.svm.scaling import fit_scaling, refuse_values
 from committee.svm.shrinking import shrinking
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
-
-Floats = NDArray[np.float64]
 
 PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 FACTORS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)

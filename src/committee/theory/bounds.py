@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from committee.theory.margins import ROUNDING, Floats, Numbers
+from committee.base.array_types import Floats
+from committee.theory.margins import ROUNDING, Numbers
 
 
 class TrainingErrorBounds(NamedTuple):

@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
-from committee.theory.margins import Floats, Numbers
+from committee.base.array_types import Floats
+from committee.theory.margins import Numbers
 
 Codes = NDArray[np.integer]
 PARTS = ("error", "bias", "variance", "noise")

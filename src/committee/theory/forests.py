@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.theory.margins import Floats, Numbers
+from committee.base.array_types import Floats
+from committee.theory.margins import Numbers
 
 Codes = NDArray[np.integer]
 Mask = NDArray[np.bool_]

@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from committee.theory.margins import Floats, Numbers
+from committee.base.array_types import Floats
+from committee.theory.margins import Numbers
 
 
 class Interval(NamedTuple):

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 from scipy.stats import betabinom
 
-from committee.theory.margins import Floats
+from committee.base.array_types import Floats
 
 Ties = Literal["half", "wrong", "right"]
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.array_types import Floats
 from committee.base.validation import read_weights
 
-Floats = NDArray[np.float64]
 Numbers = NDArray[np.floating | np.integer]
 
 ROUNDING = 1e-9

@@ -15,8 +15,9 @@ from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
-from committee.theory.margins import Floats, Numbers, minimum_margin, read_agreement
+from committee.theory.margins import Numbers, minimum_margin, read_agreement
 
 CONSTANT = -1
 """In the place of a feature: the hypothesis that looks at none."""

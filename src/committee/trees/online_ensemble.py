@@ -13,6 +13,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
+from committee.base.array_types import Floats
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
 from committee.base.validation import (
@@ -28,8 +29,6 @@ from committee.parts.online_members import OnlineMember, refuse_offline
 from committee.parts.prequential import RECORD_ROWS, Prequential, Record
 from committee.parts.resampling import are_whole, content_groups
 from committee.trees.ensemble import BaseEnsemble
-
-Floats = NDArray[np.float64]
 
 FIRST_ROWS = 20
 """Of a table that is learned once through without a `batch_size`; later a piece is a tenth of the rows before it."""

@@ -19,12 +19,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from committee.base.array_types import Floats
 from committee.base.fitting import all_or_nothing
 from committee.base.validation import read_targets_classification, read_weights
 from committee.parts.calibration import Calibration, calibrate
 from committee.voting.rows import Fold, Task, deal_folds, open_rows, take_rows
-
-Floats = NDArray[np.float64]
 
 NO_CALIBRATION = Calibration(1.0, 0.0, float("nan"), float("nan"))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.voting.rows import Floats, Task
+from committee.base.array_types import Floats
+from committee.voting.rows import Task
 
 SMALLEST_CHANCE = 1e-15
 """Of the true class in the log loss: a member that excludes what happens loses no more than 34.5 nats."""

@@ -11,8 +11,9 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
+from committee.base.array_types import Floats
 from committee.parts.members import predicted_codes, refuses_weights
-from committee.voting.rows import Floats, Fold, Indices, Task, take_rows
+from committee.voting.rows import Fold, Indices, Task, take_rows
 
 Method = Literal["predict_proba", "decision_function", "predict"]
 

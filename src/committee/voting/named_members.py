@@ -15,12 +15,13 @@ from sklearn.utils._param_validation import Integral, Interval
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
 from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.voting.member_fits import Method, NamedMember, answer_fold, fit_member
-from committee.voting.rows import Floats, Fold, Task, deal_folds, open_rows
+from committee.voting.rows import Fold, Task, deal_folds, open_rows
 
 DEFAULT_FOLDS = 5
 Members = list[tuple[str, Any]]

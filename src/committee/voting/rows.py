@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from committee.base.array_types import Floats
 from committee.parts.memory import refuse_too_many_copies
 from committee.parts.resampling import are_whole, without_common_factor
 from committee.parts.table_rows import open_rows, take_rows
@@ -23,7 +24,6 @@ __all__ = [
     "Fold", "Task", "deal_folds", "open_rows", "row_keys", "take_rows",
 ]  # fmt: skip
 
-Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 Indices = NDArray[np.int64]
 

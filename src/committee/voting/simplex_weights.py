@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.base.array_types import Floats
 from committee.base.callers import level_of_caller
-
-Floats = NDArray[np.float64]
 
 TOL = 1e-6
 """Fraction of the best member's squared error that may be left to gain."""

@@ -27,6 +27,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
 from committee.data.history import History
@@ -36,7 +37,7 @@ from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRe
 from committee.voting.evidence import class_scores, number_scores
 from committee.voting.member_fits import Method, NamedMember, answers_of, class_shares, fit_member, numbers
 from committee.voting.named_members import DEFAULT_FOLDS, BaseNamedMembers, Members
-from committee.voting.rows import Floats, Task, deal_folds, take_rows
+from committee.voting.rows import Task, deal_folds, take_rows
 from committee.voting.simplex_weights import SimplexCombination, simplex_weights
 
 FEWEST_FOR_RESIDUALS = 10

@@ -22,6 +22,7 @@ from sklearn.preprocessing import LabelEncoder
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.array_types import Floats
 from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
 from committee.data.history import History
@@ -32,7 +33,7 @@ from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRe
 from committee.voting.evidence import class_scores, number_scores
 from committee.voting.member_fits import Method, NamedMember, class_codes, class_shares, numbers
 from committee.voting.named_members import BaseNamedMembers, Members
-from committee.voting.rows import Floats, Task
+from committee.voting.rows import Task
 
 Codes = NDArray[np.int64]
 Rule = Literal["hard", "soft", "mean", "median"]

@@ -1,0 +1,8 @@
+"""Names of the array types in annotations."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
