@@ -126,7 +126,7 @@ def page(algorithm: Algorithm, figures: Path) -> str:
     parts = [
         f"# {algorithm.title}",
         f"{names}; module `{first.module}`. Also called: {aliases}.",
-        f"**Reference.** {papers} [In the lecture notes](../index.md#ids): {ids}."
+        f"**Reference.** {papers} [In the lecture notes](../coverage.md): {ids}."
         + (f" Guide: [{heading}](../{guide})." if guide else ""),
         _steps(algorithm.slug),
         "## Idea and equations\n\n" + _module_text(CORES.get(first.module, first.module)),

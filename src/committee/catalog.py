@@ -1,4 +1,4 @@
-"""Every estimator of the library: its names, where it lives, its paper, the ids of docs/index.md that it covers."""
+"""Every estimator of the library: its names, where it lives, its paper, the ids of docs/coverage.md that it covers."""
 
 from __future__ import annotations
 
