@@ -283,7 +283,7 @@ def _method_line(result: Any) -> dict[str, Any]:
 def print_outcome(outcome: Outcome, written: Mapping[str, Path], out: Console) -> None:
     """The table of methods, the verdict, and where things are."""
     out.print()
-    out.print(results_table(outcome.found))
+    out.print(results_table(outcome.found, out.width))
     for line in (*method_notes(outcome.found), *left_out(outcome.found)):
         out.print(line, style="dim", markup=False)
     out.print()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from committee.studies.folds import stderr
 
 MOST_TIES = 3
 """Methods named that err as much as the winner."""
+
+WIDE = 110
+"""Letters of a console from which on the table of the methods has all columns."""
 
 FEW_ROWS = 30
 """Of so few an error is hardly known."""
@@ -163,22 +167,33 @@ def mean_and_stderr(result: MethodResult) -> tuple[float, float]:
     return result.mean, float(stderr(known[np.newaxis, :])) if known.size > 1 else np.nan
 
 
-def results_table(found: Comparison) -> Table:
-    """The methods that were evaluated, from best to worst; "~" marks losses estimated from some of the folds."""
-    others = [name for name in next(iter(found.results)).scores if name != found.metric][:2]
+def results_table(found: Comparison, width: int = WIDE) -> Table:
+    """The methods that were evaluated, from best to worst; "~" marks losses estimated from some of the folds.
+
+    No figure is ever cut: a narrow console gets fewer columns, and remarks over several lines.
+    """
+    others = [name for name in next(iter(found.results)).scores if name != found.metric][: 2 if width >= WIDE else 1]
+    times = ("fit", "predict") if width >= WIDE else ("fit",)
+    titles = ("method", found.metric, "± se", *others, *times)
+    rows = [_cells(found, result, others, times) for result in found.ranking()]
     table = Table(box=None, pad_edge=False)
-    for title in ("method", found.metric, "± se", *others, "fit", "predict", ""):
-        table.add_column(title, justify="left" if title in ("method", "") else "right", no_wrap=True)
-    for result in found.ranking():
-        mean, error = mean_and_stderr(result)
-        table.add_row(
-            result.name, ("~" if result.status == "partial" else "") + loss_text(found.metric, mean),
-            loss_text(found.metric, error, 2), *(loss_text(name, _mean_score(result, name)) for name in others),
-            seconds_text(float(np.nanmedian(result.fit_seconds))),
-            seconds_text(float(np.nanmedian(result.predict_seconds))), remarks(found, result),
-            style="bold" if result.name == found.winner else None,
-        )  # fmt: skip
+    for k, title in enumerate(titles):
+        longest = max(len(title), *(len(row[k]) for row in rows))
+        table.add_column(title, justify="right" if k else "left", no_wrap=True, min_width=longest)
+    table.add_column("")
+    for result, row in zip(found.ranking(), rows, strict=True):
+        table.add_row(*row, remarks(found, result), style="bold" if result.name == found.winner else None)
     return table
+
+
+def _cells(found: Comparison, result: MethodResult, others: Sequence[str], times: Sequence[str]) -> list[str]:
+    mean, error = mean_and_stderr(result)
+    seconds = {"fit": result.fit_seconds, "predict": result.predict_seconds}
+    return [
+        result.name, ("~" if result.status == "partial" else "") + loss_text(found.metric, mean),
+        loss_text(found.metric, error, 2), *(loss_text(name, _mean_score(result, name)) for name in others),
+        *(seconds_text(float(np.nanmedian(seconds[name]))) for name in times),
+    ]  # fmt: skip
 
 
 def _mean_score(result: MethodResult, metric: str) -> float:

@@ -2,9 +2,10 @@
 
     1. first look   every method on the first fold, in turn: its full settings where these are forecast to fit easily,
                     else quick ones, and fewer rows where those would take more than the method's part of the time
-    2. refine       the best three with their full settings, if these are forecast to fit
-    3. halve        fold after fold, half as many methods each time, the best by the folds so far
-    4. complete     all other settings and folds, the best methods first
+    2. second look  where hardly any method fitted into its part of the time, some others with what is left
+    3. refine       the best three with their full settings, if these are forecast to fit
+    4. halve        fold after fold, half as many methods each time, the best by the folds so far
+    5. complete     all other settings and folds, the best methods first
 
 Before each fit its time is forecast from fits of the same estimator (`studies/clock.py`), and the time to refit the
 method at the end is kept free, so that whatever wins can still be fitted. A method is evaluated on less rather than not
@@ -129,6 +130,7 @@ class Scheduler:
                 self._all_folds(name)
         else:
             self._first_look()
+            self._second_look()
             for name in self.ranking()[:LEADERS]:
                 self._refine(name)
             self._halve()
@@ -151,6 +153,17 @@ class Scheduler:
                 continue
             self._tell(name, "starting")
             self._evaluate_first(name, allowed)
+
+    def _second_look(self) -> None:
+        """Where hardly any method fitted into its part of the time, others get what is left, for the fewest rows."""
+        for name, candidate in list(self.candidates.items()):
+            if len(self.ranking()) > LEADERS:
+                return
+            allowed = (self.clock.left - self.reserve()) / 2.0
+            if candidate.trial.failure.startswith(NOT_TRIED) and allowed > 0.0:
+                self.candidates[name] = candidate._replace(trial=candidate.trial._replace(failure=""))
+                if not self._evaluate(name, self._ladder(name)[-1], 0, allowed):
+                    self._fail(name, candidate.trial.failure)
 
     def _evaluate_first(self, name: str, allowed: float) -> None:
         """The first fold, by the largest setting that fits: each attempt that is stopped leaves the rest to smaller."""

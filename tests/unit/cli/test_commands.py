@@ -27,7 +27,7 @@ from committee.cli.models import read_model, thinned
 from committee.cli.predicting import Wish, interval_ends, predict_frame
 from committee.cli.showing import left_out
 from committee.storage import load_model, save_model
-from committee.studies.comparison import Comparison
+from committee.studies.comparison import Comparison, compare
 from committee.studies.methods import METHODS
 
 RNG = np.random.default_rng(0)
@@ -482,3 +482,22 @@ def test_the_report_evaluates_the_intervals_that_predict_gives(tmp_path: Path, m
     assert page.count("The predictions are too low: truth less prediction is") == 2
     own = load_model(model).predict_interval(pl.DataFrame({"x": x[250:]}), 0.9)  # in Python too
     np.testing.assert_allclose(own, np.column_stack([low, high]))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_no_figure_of_the_results_is_cut_on_a_narrow_console(width: int):
+    from rich.console import Console
+
+    from committee.cli.showing import loss_text, mean_and_stderr, results_table
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.where(X[:, 0] + rng.normal(0.0, 0.5, 120) > 0.0, "yes", "no")
+    found, _ = compare(X, y, methods=["constant", "pruned tree", "mixture of experts"], cv=2)
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    console.print(results_table(found, console.width))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    for result in found.ranking():
+        assert result.name in shown
+        assert loss_text(found.metric, mean_and_stderr(result)[0]) in shown
+    assert "…" not in shown

@@ -6,8 +6,11 @@ models predict. From the first release on, files are added and never written aga
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import sys
+import textwrap
 import types
 import warnings
 from pathlib import Path
@@ -155,6 +158,25 @@ def test_the_schema_names_classes_and_fields_that_exist(tag: str) -> None:
     assert kind.__qualname__ == stored.name
     if fields and not stored.is_open:
         assert sorted(stored.attribute_of.values()) == sorted(fields)
+
+
+def private_attributes(cls: type) -> set[str]:
+    """Private attributes that the methods of a class or of its bases here assign."""
+    found: set[str] = set()
+    for kind in cls.__mro__:
+        if not kind.__module__.startswith("committee."):
+            continue
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind)))):
+            is_stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            if is_stored and isinstance(node.value, ast.Name) and node.value.id == "self":
+                found.add(node.attr)
+    return {name for name in found if name.startswith("_")}
+
+
+@pytest.mark.parametrize("tag", [tag for tag, stored in stored_types().items() if stored.is_open])
+def test_the_schema_names_every_private_attribute_of_an_estimator(tag: str) -> None:
+    stored = stored_types()[tag]
+    assert private_attributes(stored.load()) <= set(stored.attribute_of.values())
 
 
 def main() -> None:

@@ -129,6 +129,14 @@ def test_without_quick_settings_a_method_gets_fewer_rows():
     assert "% of the rows" in slow.setting
 
 
+def test_where_no_method_fits_into_its_part_of_the_time_some_get_what_is_left():
+    """One method of seven may take 1/3.5 of the first half: 2.9 of 20 s, less than any needs for few rows (3.2 s)."""
+    slow = {f"m{i}": Sleeper(f"m{i}", 20.0, 0.5 + 0.1 * i) for i in range(6)}
+    found, _ = run({"constant": Sleeper("constant", 0.001, 0.0), **slow}, 20.0)
+    assert found.winner != "constant"
+    assert TIME.now <= 1.1 * 20.0
+
+
 def test_with_enough_time_all_methods_have_all_folds_and_full_settings():
     methods = {**METHODS, "poor": Variants(Sleeper("poor", 20.0, 0.3), Sleeper("poor, quick", 3.0, 0.1))}
     found, model = run(methods, 100_000.0)
