@@ -293,9 +293,11 @@ def _choice(found: Comparison, n_folds: str) -> str:
     """Why the winner won (`studies/choice.py`)."""
     winner, metric = found.result(found.winner), found.metric
     smaller = [result for result in found.ranking() if result.mean < winner.mean]
-    if not smaller or found.model_note:  # a note says that the better one could not be fitted in time
+    if not smaller:
         return f"{winner.name} has the smallest {metric} over {n_folds}{_ties(found)}."
     best = min(smaller, key=lambda result: result.mean)
+    if found.model_note:  # it says what there was no time for
+        return f"{winner.name} is chosen; {best.name} has a smaller {metric} over {n_folds}."
     why = "a combination of models varies less than one of them"
     if winner.name == FOR_DEPENDENT_ROWS:
         why = "on rows unlike those learned from it goes wrong less than models that fit more closely"

@@ -7,8 +7,8 @@
 
 A file names tags and the names on the left, never modules or private attributes. So a module that moves, or a private
 attribute that gets another name, changes a line of `schema.json` and no file. Of an estimator, parameters and public
-attributes are stored under their own names, which are its interface, and private ones as "state.<name>". What is stored
-changes its meaning: the tag gets the next version, and `UPGRADES` a function from the old state to the new one.
+attributes are stored under their own names, which are its interface, and private ones as "state.<name>". Where what is
+stored changes its meaning, the tag gets the next version, and `UPGRADES` a function from the old state to the new one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from committee.storage.errors import UnstorableError
 STATE = "state."
 """Before the names of private attributes of estimators."""
 
-OF_SCIKIT_LEARN = ("_metadata_request", "_sklearn_output_config", "_doc_link_module")
+OF_SCIKIT_LEARN = ("_metadata_request", "_sklearn_output_config")
 """Private attributes that scikit-learn sets; they are stored as they are."""
 
 

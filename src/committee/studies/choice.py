@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from committee.studies.evaluation import Evaluation, MethodResult, Problem
-from committee.studies.judging import ROW_LOSSES
+from committee.studies.judging import ROW_LOSSES, grouped_mean
 from committee.studies.row_order import dependent_rows
 
 FOR_INDEPENDENT_ROWS, FOR_DEPENDENT_ROWS = "committee", "linear model"
@@ -58,17 +58,11 @@ def smallest_loss(results: Sequence[MethodResult], found: Mapping[str, float]) -
 def paired_excess(one: Evaluation, other: Evaluation, problem: Problem) -> tuple[float, float]:
     """By how much the loss of one method exceeds that of another on the rows of both, and its standard error.
 
-    (nan, 0) for metrics that are no means over rows.
+    (nan, nan) for metrics that are no means over rows.
     """
-    if problem.metric not in ROW_LOSSES:
-        return np.nan, 0.0
     rows, here, there = np.intersect1d(one.said.rows, other.said.rows, return_indices=True)
-    if rows.size < 2:
-        return np.nan, 0.0
-    loss, truth, weight = ROW_LOSSES[problem.metric], problem.truth[rows], problem.weight_of(rows)
+    if problem.metric not in ROW_LOSSES or rows.size == 0:
+        return np.nan, np.nan
+    loss, truth = ROW_LOSSES[problem.metric], problem.truth[rows]
     excess = loss(truth, one.said.answers.of(here)) - loss(truth, other.said.answers.of(there))
-    mean = float(np.average(excess, weights=weight))
-    unit = dependent_rows(problem.folding, rows)
-    n_units = int(unit.max()) + 1
-    sums = np.bincount(unit, weight * (excess - mean)) / weight.sum()
-    return mean, float(np.sqrt(n_units / max(n_units - 1, 1) * np.sum(sums**2)))
+    return grouped_mean(excess, problem.weight_of(rows), dependent_rows(problem.folding, rows))

@@ -260,12 +260,20 @@ def standard_error(metric: str, truth: NDArray[Any], said: Answers, weight: Floa
         return np.nan
     if metric in OTHER_METRICS:
         return _bootstrapped(metric, truth, said, weight, groups, seed)
-    losses = ROW_LOSSES[metric](truth, said)
-    mean = np.average(losses, weights=weight)
-    # The mean is a ratio of two sums over groups; this is the linearised variance of it.
-    deviations = np.bincount(groups, weight * (losses - mean)) / weight.sum()
-    stderr = float(np.sqrt(n_groups / (n_groups - 1) * np.sum(deviations**2)))
+    mean, stderr = grouped_mean(ROW_LOSSES[metric](truth, said), weight, groups)
     return stderr / max(2.0 * float(np.sqrt(mean)), np.finfo(np.float64).tiny) if metric == "rmse" else stderr
+
+
+def grouped_mean(values: Floats, weight: Floats, groups: Codes) -> tuple[float, float]:
+    """Weighted mean and its standard error, where rows of one group are not independent; nan for a single group.
+
+    The mean is a ratio of two sums over groups; this is the linearised variance of it.
+    """
+    mean, n_groups = float(np.average(values, weights=weight)), int(groups.max()) + 1
+    if n_groups < 2:
+        return mean, np.nan
+    deviations = np.bincount(groups, weight * (values - mean)) / weight.sum()
+    return mean, float(np.sqrt(n_groups / (n_groups - 1) * np.sum(deviations**2)))
 
 
 def _bootstrapped(metric: str, truth: NDArray[Any], said: Answers, weight: Floats, groups: Codes, seed: int) -> float:
