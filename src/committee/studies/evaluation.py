@@ -21,8 +21,8 @@ from committee.parts.calibration import Calibration, calibrate
 from committee.parts.on_numbers import BaseOnNumbers
 from committee.studies.clock import Clock
 from committee.studies.folds import rows_of, seeded
-from committee.studies.judging import ROW_LOSSES, Answers, answers_of, log_losses, loss_of
-from committee.studies.row_order import Folding
+from committee.studies.judging import ROW_LOSSES, Answers, answers_of, grouped_mean, log_losses, loss_of
+from committee.studies.row_order import Folding, dependent_rows
 from committee.studies.row_splits import RowSplit
 
 Rows = NDArray[np.intp]
@@ -340,12 +340,16 @@ NOT_TRIED = "was not evaluated"
 
 
 def _beats_constant(result: MethodResult, said: Said, problem: Problem) -> bool | None:
-    """Whether the loss is clearly below that of one prediction for all rows, row by row or fold by fold."""
+    """Whether the loss is clearly below that of one prediction for all rows.
+
+    By the paired difference over rows, where rows of one group, and neighbours in time, count as one; over folds for
+    metrics that are no means over rows.
+    """
     constant = _constant(said, problem)
     if problem.metric in ROW_LOSSES:
         truth, weight = problem.truth[said.rows], problem.weight_of(said.rows)
         lead = ROW_LOSSES[problem.metric](truth, constant) - ROW_LOSSES[problem.metric](truth, said.answers)
-        mean, error = weighted_mean(lead, weight)
+        mean, error = grouped_mean(lead, weight, dependent_rows(problem.folding, said.rows))
     else:
         other = said._replace(answers=constant)
         done = np.flatnonzero(np.isfinite(result.errors))

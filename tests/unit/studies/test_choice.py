@@ -63,6 +63,28 @@ def test_the_linear_model_is_chosen_where_rows_depend_on_each_other(how: dict[st
     assert chosen(("committee", "linear model"), (0.05, 0.25), **how) == "committee"
 
 
+def test_the_constant_stays_where_its_loss_is_the_smallest():
+    """A column without information: a preferred method within one standard error does not replace the constant."""
+    X, y = table(600, (0.5, 0.5))
+    methods = {"constant": Fixed(0, 0.5), "linear model": Fixed(1, 0.52)}
+    found, _ = compare(X, y, methods=methods, groups=np.arange(600) // 20, held_out=0.0)
+    assert found.result("linear model").mean - found.result("constant").mean < 0.01
+    assert found.winner == "constant"
+
+
+def test_a_lead_over_the_constant_in_three_of_twelve_groups_is_no_evidence():
+    """Clear if rows were independent, not by the twelve groups that are."""
+    rng = np.random.default_rng(0)
+    groups = np.arange(600) // 50
+    y = rng.integers(0, 2, 600)
+    sign = np.where(groups < 3, y, rng.integers(0, 2, 600)) * 2.0 - 1.0
+    one = {"some": Fixed(0, 0.6)}
+    by_row = compare(sign[:, None], y, methods=one, groups=None, times=None, held_out=0.0)[0]
+    by_group = compare(sign[:, None], y, methods=one, groups=groups, held_out=0.0)[0]
+    assert by_row.results[0].beats_constant is True
+    assert by_group.results[0].beats_constant is False
+
+
 def test_groups_widen_the_standard_error():
     """Each method errs in one group, one of them a little more: clear by rows, not at all by groups."""
     rng = np.random.default_rng(0)
