@@ -43,9 +43,9 @@ demo: $(APP)
 # The cache is warmed first: parallel workers would each compile the kernels.
 test: $(DEV)
 	$(BIN)/committee warmup
-	$(BIN)/python -m pytest -n $(JOBS) --doctest-modules src/committee tests
+	$(BIN)/python -m pytest -n $(JOBS) --doctest-modules src/committee reproductions/src tests reproductions/tests
 	rm -rf $(BOUNDS_CACHE)
-	NUMBA_BOUNDSCHECK=1 COMMITTEE_CACHE_DIR=$(BOUNDS_CACHE) $(BIN)/python -m pytest -q tests/unit/kernels tests/naive tests/unit/trees/test_bad_input.py tests/unit/parts/test_stumps.py tests/unit/parts/test_histogram_trees.py tests/unit/experts/test_em.py tests/unit/explain/test_forest_importances.py
+	NUMBA_BOUNDSCHECK=1 COMMITTEE_CACHE_DIR=$(BOUNDS_CACHE) $(BIN)/python -m pytest -q tests/unit/kernels tests/naive tests/unit/trees/test_bad_input.py tests/unit/tree_engine/test_stumps.py tests/unit/tree_engine/test_histogram_trees.py tests/unit/experts/test_em.py tests/unit/explain/test_forest_importances.py
 
 test-fast: $(DEV)
 	$(BIN)/committee warmup
@@ -82,9 +82,9 @@ $(APP): pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) --editable '.[app]'
 	@touch $@
 
-$(DEV): pyproject.toml constraints.txt | $(BIN)/python
+$(DEV): pyproject.toml reproductions/pyproject.toml constraints.txt | $(BIN)/python
 	$(READY)
-	$(INSTALL) --editable '.[app]' --group dev
+	$(INSTALL) --editable '.[app]' --editable ./reproductions --group dev
 	@touch $(APP) $@
 
 $(BENCH): $(DEV)

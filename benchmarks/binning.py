@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import Benchmark, Goal, Setup
 from benchmarks.tables import Scale, size
-from committee.parts.binning import BinMapper
+from committee.tree_engine.binning import BinMapper
 
 MAX_BINS = 255
 

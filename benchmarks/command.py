@@ -14,7 +14,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.report import console_tables, kept_sections, markdown, notes
 from benchmarks.suite import suite
 from benchmarks.tables import Scale
-from committee.parts.warmup import warmup
+from committee.cli.precompile import warmup
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 REPEATS = 5

@@ -149,8 +149,8 @@ class Pieces(NamedTuple):
 
     def restored(self) -> Pieces:
         """Of a compressed file, the arrays and the state that it holds."""
-        from committee.storage.compression import restore
-        from committee.storage.container import NAMES
+        from committee.storage._compression import restore
+        from committee.storage._container import NAMES
 
         stored = {name: np.frombuffer(content, np.uint8) for name, (_, _, content) in self.arrays.items()}
         found = restore(stored, self.texts["compression"])
@@ -161,8 +161,8 @@ class Pieces(NamedTuple):
 
     def compressed(self) -> Pieces:
         """Compressed again; as it is if an array has not the bytes of its shape any more."""
-        from committee.storage.compression import compress
-        from committee.storage.container import DTYPES
+        from committee.storage._compression import compress
+        from committee.storage._container import DTYPES
 
         texts = {name: text for name, text in self.texts.items() if name != "compression"}
         try:
@@ -184,7 +184,7 @@ class Pieces(NamedTuple):
 
     def stored(self) -> bytes:
         """These arrays in a file."""
-        from committee.storage.container import Tensor, header_digest
+        from committee.storage._container import Tensor, header_digest
 
         directory: dict[str, Any] = {}
         begin, data = 0, b""
@@ -247,7 +247,7 @@ def _some(names: list[str], rng: Generator) -> list[str]:
 
 
 def _numpy(dtype: str) -> np.dtype[Any]:
-    from committee.storage.container import DTYPES
+    from committee.storage._container import DTYPES
 
     return np.dtype(DTYPES[dtype] if dtype != "BOOL" else "u1")
 
@@ -319,7 +319,7 @@ def _somewhere(state: Any, rng: Generator) -> tuple[Any, Any]:
 
 def _other(value: Any, state: Any, rng: Generator) -> Any:
     numbers = [0, 1, -1, 2**31, 2**63, -(2**63), 10**12, 1e300, -0.5, 3, 255, 256, 10**40]
-    texts = ["", "os.system", "C", "F", "list", "array", "committee.data.tree.Tree", "<U9", "\x00", "predict"]
+    texts = ["", "os.system", "C", "F", "list", "array", "committee.records.tree.Tree", "<U9", "\x00", "predict"]
     others = [None, True, False, [], {}, {"ref": 0}, {"ref": int(rng.integers(60))}, {"float": "7ff8000000000000"}]
     if isinstance(value, int) and not isinstance(value, bool) and rng.random() < 0.5:
         return value + int(rng.integers(-3, 4))

@@ -22,11 +22,11 @@ from threadpoolctl import threadpool_limits
 from benchmarks.harness import Skip
 from benchmarks.open_data import SETS, DataSet, load
 from benchmarks.report import markdown_table
-from committee.base.columns import fit_encode
+from committee.evaluation._folds import mean_over_folds
 from committee.linear.logistic_regression import LogisticRegressionCV
 from committee.linear.ridge import RidgeCV
-from committee.parts.on_numbers import fit_numeric_columns
-from committee.studies.folds import mean_over_folds
+from committee.members.numeric_pipeline import fit_numeric_columns
+from committee.tabular.schema import fit_encode
 
 Floats = NDArray[np.float64]
 

@@ -16,9 +16,9 @@ The made tables are drawn below from fixed seeds. Three of them are no independe
 showed were mended after looking at them. For `energy use` sorted months of part of a year were not taken for time
 order, and the linear model replaced a constant of smaller loss; for `tiny` last fits were cut short; for `flights` the
 committee had other members on more rows. The rule that chooses among methods was decided on other tables
-(`studies/choice.py`). Rows of one group or stretch of time count as one unit in standard errors; this was added after a
-first run that took them for independent. Public tables lie outside the repository (`tables.SHARED`) and are left out
-where they are missing.
+(`evaluation/_choice.py`). Rows of one group or stretch of time count as one unit in standard errors; this was added
+after a first run that took them for independent. Public tables lie outside the repository (`tables.SHARED`) and are
+left out where they are missing.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from benchmarks import tables
 from benchmarks.harness import Skip
 from benchmarks.machine import describe_machine
 from benchmarks.report import markdown_table, seconds_text
-from committee.cli.comparing import Outcome as Compared
-from committee.cli.comparing import Request, all_methods, run
+from committee.cli.compare import Outcome as Compared
+from committee.cli.compare import Request, all_methods, run
 from committee.cli.console import console
-from committee.cli.files import read_frame
-from committee.cli.models import read_model, write_model
-from committee.cli.tables import apply_recipe
-from committee.studies.folds import seeded
+from committee.cli.model_files import read_model, write_model
+from committee.evaluation._folds import seeded
+from committee.ingest.files import read_frame
+from committee.ingest.table import apply_recipe
 from committee.voting.calibrated_classifier import CalibratedClassifier, raw_probabilities
 
 NEW_USER = Path(__file__).with_name("NEW_USER.md")

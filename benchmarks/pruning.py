@@ -17,7 +17,7 @@ from benchmarks.harness import Benchmark
 from benchmarks.quality import Load, of_classifier
 from benchmarks.tables import Scale, size
 from committee import DecisionTreeClassifier
-from committee.parts.pruning import pruning_path
+from committee.trees.pruning import pruning_path
 
 COVERS = ("DecisionTreeClassifier",)
 N_FOLDS = 10

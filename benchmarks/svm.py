@@ -22,7 +22,7 @@ from benchmarks.quality import Load, smoothed_log_loss
 from benchmarks.tables import Scale, Split, size
 from committee.svm import linear_svm, nu_svm, one_class, svc, svr
 from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian
-from committee.svm.landmark_svm import LandmarkSVC, LandmarkSVR
+from committee.svm.nystroem_svm import LandmarkSVC, LandmarkSVR
 from committee.svm.tuning import tune_svc
 
 Make = Callable[[], Any]

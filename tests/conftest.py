@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from committee.parts import subtrees
+from committee.tree_engine import subtrees
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from committee.catalog import CATALOG, Entry
-from committee.studies.reproductions import REPRODUCTIONS
+from committee_reproductions.reproductions import REPRODUCTIONS
 
 HERE = Path(__file__).resolve().parent
 
@@ -25,11 +25,13 @@ FAMILIES = {
     "bagging": ("Bagging", "bagging.md"),
     "forests": ("Random forests", "forests.md"),
     "boosting": ("Boosting", "boosting.md"),
+    "gradient_boosting": ("Gradient boosting", "gradient_boosting.md"),
     "experts": ("Mixtures of experts", "experts.md"),
     "svm": ("Support vector machines", "svm.md"),
     "linear": ("Linear models", "linear.md"),
     "committees": ("Committees", None),
-    "parts": ("Weak learners and other parts", None),
+    "calibration": ("Calibration", None),
+    "members": ("Weak learners and wrappers", None),
 }
 """Folder -> heading and the guide to read."""
 

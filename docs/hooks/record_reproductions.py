@@ -14,10 +14,10 @@ from typing import Any
 
 import matplotlib
 
-from committee.plots.reproductions import draw
 from committee.plots.tree import pyplot
-from committee.studies.reproduction_page import reproductions_page
-from committee.studies.reproductions import REPRODUCTIONS, ReproductionResult
+from committee_reproductions.plots.reproductions import draw
+from committee_reproductions.reproduction_page import reproductions_page
+from committee_reproductions.reproductions import REPRODUCTIONS, ReproductionResult
 
 DOCS = Path(__file__).resolve().parent.parent
 RECORDS = DOCS / "figures" / "reproductions.json"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from committee.bagging.bagging_estimators import BaggingClassifier, BaggingRegressor
+    from committee.bagging.estimators import BaggingClassifier, BaggingRegressor
     from committee.bagging.online_bagging import OnlineBaggingClassifier, OnlineBaggingRegressor
     from committee.boosting.adaboost import AdaBoostClassifier
     from committee.boosting.adaboost_m1 import AdaBoostM1Classifier
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from committee.boosting.anyboost import AnyBoostClassifier
     from committee.boosting.arc_gv import ArcGVClassifier
     from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
-    from committee.boosting.gradient_boosting_estimators import GradientBoostingClassifier, GradientBoostingRegressor
+    from committee.boosting.forward_stagewise import StagewiseRegressor
     from committee.boosting.lpboost import LPBoostClassifier
     from committee.boosting.online_boosting import OnlineBoostingClassifier
-    from committee.boosting.schapire import SchapireBoostClassifier
-    from committee.boosting.stagewise import StagewiseRegressor
+    from committee.boosting.schapire_1990 import SchapireBoostClassifier
     from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
+    from committee.evaluation.bias_variance import bias_variance
+    from committee.evaluation.bootstrap import bootstrap
+    from committee.evaluation.bootstrap_interval import bootstrap_interval
+    from committee.evaluation.compare_bias_variance import compare_bias_variance
+    from committee.evaluation.comparison import compare
     from committee.experts.density import MixtureOfExpertsDensity
     from committee.experts.hierarchical import (
         HierarchicalMixtureOfExpertsClassifier,
@@ -31,13 +35,13 @@ if TYPE_CHECKING:
     )
     from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
     from committee.experts.sparsely_gated import SparselyGatedMixtureClassifier, SparselyGatedMixtureRegressor
-    from committee.explain.boosting_evidence import boosting_evidence
+    from committee.explain.boosting_diagnostics import boosting_evidence
     from committee.explain.diversity import ensemble_diversity
-    from committee.explain.expert_evidence import expert_coefficients, expert_evidence, row_answers
-    from committee.explain.forest_evidence import forest_evidence
+    from committee.explain.forest_diagnostics import forest_evidence
     from committee.explain.forest_importances import forest_importances
+    from committee.explain.label_issues import suspicious_rows
+    from committee.explain.mixture_diagnostics import expert_coefficients, expert_evidence, row_answers
     from committee.explain.shap import shap_interaction_values, shap_values
-    from committee.explain.suspicious_rows import suspicious_rows
     from committee.explain.svm_geometry import svm_geometry
     from committee.forests.estimators import (
         ExtraTreesClassifier,
@@ -45,28 +49,19 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from committee.gradient_boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
     from committee.linear.logistic_regression import LogisticRegressionCV
     from committee.linear.ridge import RidgeCV
-    from committee.parts.on_numbers import OnNumbersClassifier, OnNumbersRegressor
-    from committee.parts.perceptron import PocketPerceptron
-    from committee.parts.restarts import BestOfRestarts
-    from committee.report.page import write_report
+    from committee.members.numeric_pipeline import OnNumbersClassifier, OnNumbersRegressor
+    from committee.members.perceptron import PocketPerceptron
+    from committee.members.restarts import BestOfRestarts
+    from committee.report.render import write_report
     from committee.storage.errors import ModelFileError
     from committee.storage.model_file import inspect_model, load_model, save_model
-    from committee.studies.bagging_simulation import bagging_simulation
-    from committee.studies.bias_variance import bias_variance
-    from committee.studies.boosting_experiment import boosting_experiment
-    from committee.studies.bootstrap import bootstrap
-    from committee.studies.bootstrap_interval import bootstrap_interval
-    from committee.studies.compare_bias_variance import compare_bias_variance
-    from committee.studies.comparison import compare
-    from committee.studies.margin_maximisation import margin_maximisation
-    from committee.studies.spam import spam_experiment
-    from committee.studies.xor import xor_study
-    from committee.svm.landmark_svm import LandmarkSVC, LandmarkSVR
     from committee.svm.linear_svm import LinearSVC, LinearSVR
     from committee.svm.mercer import check_mercer
     from committee.svm.nu_svm import NuSVC, NuSVR
+    from committee.svm.nystroem_svm import LandmarkSVC, LandmarkSVR
     from committee.svm.one_class import OneClassSVM
     from committee.svm.svc import SVC
     from committee.svm.svr import SVR
@@ -82,12 +77,12 @@ if TYPE_CHECKING:
 # What `from committee import ...` finds, and where: nothing is imported before it is asked for.
 _HOME = {
     "ModelFileError": "committee.storage.errors",
-    "OnNumbersRegressor": "committee.parts.on_numbers",
-    "OnNumbersClassifier": "committee.parts.on_numbers",
+    "OnNumbersRegressor": "committee.members.numeric_pipeline",
+    "OnNumbersClassifier": "committee.members.numeric_pipeline",
     "majority_vote_error": "committee.theory.majority_vote",
     "ensemble_diversity": "committee.explain.diversity",
-    "write_report": "committee.report.page",
-    "compare": "committee.studies.comparison",
+    "write_report": "committee.report.render",
+    "compare": "committee.evaluation.comparison",
     "inspect_model": "committee.storage.model_file",
     "load_model": "committee.storage.model_file",
     "save_model": "committee.storage.model_file",
@@ -98,10 +93,10 @@ _HOME = {
     "StackingClassifier": "committee.voting.stacking",
     "VotingRegressor": "committee.voting.voting",
     "VotingClassifier": "committee.voting.voting",
-    "compare_bias_variance": "committee.studies.compare_bias_variance",
-    "bootstrap_interval": "committee.studies.bootstrap_interval",
-    "bootstrap": "committee.studies.bootstrap",
-    "bias_variance": "committee.studies.bias_variance",
+    "compare_bias_variance": "committee.evaluation.compare_bias_variance",
+    "bootstrap_interval": "committee.evaluation.bootstrap_interval",
+    "bootstrap": "committee.evaluation.bootstrap",
+    "bias_variance": "committee.evaluation.bias_variance",
     "SVC": "committee.svm.svc",
     "SVR": "committee.svm.svr",
     "NuSVC": "committee.svm.nu_svm",
@@ -111,16 +106,15 @@ _HOME = {
     "RidgeCV": "committee.linear.ridge",
     "LinearSVC": "committee.svm.linear_svm",
     "LinearSVR": "committee.svm.linear_svm",
-    "LandmarkSVC": "committee.svm.landmark_svm",
-    "LandmarkSVR": "committee.svm.landmark_svm",
+    "LandmarkSVC": "committee.svm.nystroem_svm",
+    "LandmarkSVR": "committee.svm.nystroem_svm",
     "check_mercer": "committee.svm.mercer",
     "tune_svc": "committee.svm.tuning",
     "tune_svr": "committee.svm.tuning",
     "svm_geometry": "committee.explain.svm_geometry",
-    "expert_coefficients": "committee.explain.expert_evidence",
-    "expert_evidence": "committee.explain.expert_evidence",
-    "row_answers": "committee.explain.expert_evidence",
-    "xor_study": "committee.studies.xor",
+    "expert_coefficients": "committee.explain.mixture_diagnostics",
+    "expert_evidence": "committee.explain.mixture_diagnostics",
+    "row_answers": "committee.explain.mixture_diagnostics",
     "MixtureOfExpertsClassifier": "committee.experts.mixture_of_experts",
     "MixtureOfExpertsRegressor": "committee.experts.mixture_of_experts",
     "MixtureOfExpertsDensity": "committee.experts.density",
@@ -128,21 +122,17 @@ _HOME = {
     "HierarchicalMixtureOfExpertsRegressor": "committee.experts.hierarchical",
     "SparselyGatedMixtureClassifier": "committee.experts.sparsely_gated",
     "SparselyGatedMixtureRegressor": "committee.experts.sparsely_gated",
-    "bagging_simulation": "committee.studies.bagging_simulation",
-    "boosting_experiment": "committee.studies.boosting_experiment",
-    "forest_evidence": "committee.explain.forest_evidence",
+    "forest_evidence": "committee.explain.forest_diagnostics",
     "forest_importances": "committee.explain.forest_importances",
-    "spam_experiment": "committee.studies.spam",
-    "margin_maximisation": "committee.studies.margin_maximisation",
-    "boosting_evidence": "committee.explain.boosting_evidence",
+    "boosting_evidence": "committee.explain.boosting_diagnostics",
     "shap_interaction_values": "committee.explain.shap",
     "shap_values": "committee.explain.shap",
-    "suspicious_rows": "committee.explain.suspicious_rows",
-    "BestOfRestarts": "committee.parts.restarts",
-    "PocketPerceptron": "committee.parts.perceptron",
-    "StagewiseRegressor": "committee.boosting.stagewise",
+    "suspicious_rows": "committee.explain.label_issues",
+    "BestOfRestarts": "committee.members.restarts",
+    "PocketPerceptron": "committee.members.perceptron",
+    "StagewiseRegressor": "committee.boosting.forward_stagewise",
     "AdaBoostRegressor": "committee.boosting.adaboost_r2",
-    "SchapireBoostClassifier": "committee.boosting.schapire",
+    "SchapireBoostClassifier": "committee.boosting.schapire_1990",
     "LPBoostClassifier": "committee.boosting.lpboost",
     "AnyBoostClassifier": "committee.boosting.anyboost",
     "ConfidenceRatedAdaBoostClassifier": "committee.boosting.confidence_rated",
@@ -151,10 +141,10 @@ _HOME = {
     "AdaBoostThetaClassifier": "committee.boosting.adaboost_theta",
     "AdaBoostM1Classifier": "committee.boosting.adaboost_m1",
     "AdaBoostClassifier": "committee.boosting.adaboost",
-    "GradientBoostingClassifier": "committee.boosting.gradient_boosting_estimators",
-    "GradientBoostingRegressor": "committee.boosting.gradient_boosting_estimators",
-    "BaggingClassifier": "committee.bagging.bagging_estimators",
-    "BaggingRegressor": "committee.bagging.bagging_estimators",
+    "GradientBoostingClassifier": "committee.gradient_boosting.estimators",
+    "GradientBoostingRegressor": "committee.gradient_boosting.estimators",
+    "BaggingClassifier": "committee.bagging.estimators",
+    "BaggingRegressor": "committee.bagging.estimators",
     "OnlineBaggingClassifier": "committee.bagging.online_bagging",
     "OnlineBaggingRegressor": "committee.bagging.online_bagging",
     "OnlineBoostingClassifier": "committee.boosting.online_boosting",
@@ -225,10 +215,8 @@ __all__ = [
     "StagewiseRegressor",
     "VotingClassifier",
     "VotingRegressor",
-    "bagging_simulation",
     "bias_variance",
     "boosting_evidence",
-    "boosting_experiment",
     "bootstrap",
     "bootstrap_interval",
     "check_mercer",
@@ -244,18 +232,15 @@ __all__ = [
     "inspect_model",
     "load_model",
     "majority_vote_error",
-    "margin_maximisation",
     "row_answers",
     "save_model",
     "shap_interaction_values",
     "shap_values",
-    "spam_experiment",
     "suspicious_rows",
     "svm_geometry",
     "tune_svc",
     "tune_svr",
     "write_report",
-    "xor_study",
 ]
 
 

@@ -93,9 +93,9 @@ from committee import (
 )
 from committee.base import threads
 from committee.catalog import CATALOG, Entry
-from committee.committees.plan import Member
-from committee.data.tree import Tree
-from committee.parts.on_numbers import BaseOnNumbers
+from committee.committees._plan import Member
+from committee.members.numeric_pipeline import BaseOnNumbers
+from committee.records.tree import Tree
 
 ESTIMATORS: list[type[Any]] = [getattr(committee, entry.name) for entry in CATALOG]
 SCORED = [cls for cls in ESTIMATORS if hasattr(cls, "score")]
@@ -397,12 +397,19 @@ def test_a_refit_without_cross_validation_removes_its_curve() -> None:
     assert not hasattr(model, "pruning_")
 
 
+ENGINE = (
+    "committee.tree_engine.", "committee.losses.", "committee.members.", "committee.trees.pruning",
+    "committee.gradient_boosting._trees", "committee.explain._",
+)  # fmt: skip
+"""Modules that call the kernels of trees."""
+
+
 def is_kernel(value: object) -> bool:
     return hasattr(value, "py_func") and hasattr(value, "signatures")
 
 
 def interrupt_growth(monkeypatch: pytest.MonkeyPatch, n_calls: int) -> list[str]:
-    """Every kernel that a module of committee.parts calls raises KeyboardInterrupt from the n-th call on."""
+    """Every kernel that a module of the engine calls raises KeyboardInterrupt from the n-th call on."""
     calls: list[str] = []
 
     def interrupted(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -414,7 +421,7 @@ def interrupt_growth(monkeypatch: pytest.MonkeyPatch, n_calls: int) -> list[str]
 
         return call
 
-    for module in [m for name, m in sys.modules.items() if name.startswith("committee.parts.")]:
+    for module in [m for name, m in sys.modules.items() if name.startswith(ENGINE)]:
         for name, value in list(vars(module).items()):
             if is_kernel(value):
                 monkeypatch.setattr(module, name, interrupted(name, value))
@@ -479,7 +486,7 @@ def test_a_failed_fit_changes_nothing(estimator: Any, was_fitted: bool) -> None:
 LONG_FIT = """
     import numpy as np
     from committee import DecisionTreeRegressor
-    import committee.parts.growing as growing
+    import committee.tree_engine.growing as growing
 
     small = np.random.default_rng(0).normal(size=(5000, 3))
     DecisionTreeRegressor(splitter="best").fit(small, small[:, 0])  # loads the kernels
@@ -568,7 +575,7 @@ def test_the_number_of_threads_changes_no_bit(
         used.append(n_threads)
         return run(function, calls, n_threads)
 
-    for module in [m for name, m in sys.modules.items() if name.startswith("committee.parts.")]:
+    for module in [m for name, m in sys.modules.items() if name.startswith(ENGINE)]:
         if hasattr(module, "run"):
             monkeypatch.setattr(module, "run", spy)
     one = clone(estimator).set_params(n_jobs=1).fit(X, y, sample_weight=w)

@@ -22,8 +22,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 import committee
-from committee.data.samples import load_sample
-from committee.studies.folds import seeded
+from committee.datasets.samples import load_sample
+from committee.evaluation._folds import seeded
 from tests.contract.test_contract import LINEAR, SETTINGS
 
 GOLDEN = Path(__file__).with_name("golden.json")

@@ -19,9 +19,9 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import TimeSeriesSplit
 
 import committee as c
+from committee.calibration.prediction_intervals import PredictionIntervals, Residuals
 from committee.catalog import CATALOG
-from committee.parts.on_numbers import OnNumbersRegressor
-from committee.parts.prediction_intervals import PredictionIntervals, Residuals
+from committee.members.numeric_pipeline import OnNumbersRegressor
 from committee.storage import ModelFileError, load_model, save_model
 
 N, N_NEW = 300, 2000

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.tree import LEAF, Tree
+from committee.records.tree import LEAF, Tree
 
 from .cart import Limits, Problem, child_bounds, clipped, constraint, make_problem
 from .criteria import EPS, POISSON_EPS, Rule, fisher_keys, impurity, value

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.tree import LEAF, Tree
+from committee.records.tree import LEAF, Tree
 
 from .binning import midpoint
 from .criteria import EPS, POISSON_EPS, Rule, fisher_keys, impurity, prepare_target, value

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.tree import LEAF, Tree
+from committee.records.tree import LEAF, Tree
 from tests.naive.traverse import goes_left, naive_apply
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ from math import factorial
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.ensemble import TreeSum
-from committee.data.tree import LEAF, Tree
+from committee.records.ensemble import TreeSum
+from committee.records.tree import LEAF, Tree
 from tests.naive.traverse import goes_left
 
 Floats = NDArray[np.float64]

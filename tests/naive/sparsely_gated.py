@@ -8,8 +8,8 @@ from math import erf, exp, log, log1p, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.experts._neural_layers import Layer, views
 from committee.experts.deep_mixture import Batch, Network
-from committee.experts.neural_layers import Layer, views
 from committee.experts.noisy_top_k import NOISE_FLOOR
 
 Floats = NDArray[np.float64]

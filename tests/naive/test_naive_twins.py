@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from committee.data.tree import LEAF, Tree, check_tree
+from committee.records.tree import LEAF, Tree, check_tree
 
 from .audit import audit_tree
 from .binning import naive_bins, naive_codes

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from committee.kernels import gram
-from committee.kernels import smo as kernels
+from committee.kernels.svm import gram
+from committee.kernels.svm import smo as kernels
+from committee.svm._kernel_rows import KernelRows
 from committee.svm.kernel_functions import GramFunction
-from committee.svm.kernel_rows import KernelRows
 from committee.svm.nu_svm import nu_svc_problem, nu_svr_problem
 from committee.svm.one_class import one_class_problem
 from committee.svm.smo import Problem, solve

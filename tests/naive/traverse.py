@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.tree import LEAF, Tree
+from committee.records.tree import LEAF, Tree
 
 Floats = NDArray[np.float64]
 

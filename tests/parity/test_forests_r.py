@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from committee import RandomForestClassifier, RandomForestRegressor
-from committee.data.samples import load_sample, sample_names
+from committee.datasets.samples import load_sample, sample_names
 from committee.explain.forest_importances import forest_importances
 
 Package = Literal["randomForest", "ranger"]

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee.svm.machine import Machine
+from committee.svm._binary_svm import Machine
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.experts.density import MixtureOfExpertsDensity
 from committee.experts.em import Mixture, Rows, State, e_step, evaluate
 from committee.experts.gate import ConstantGate, SoftmaxGate

@@ -15,10 +15,10 @@ import pytest
 import sklearn.tree
 from sklearn.base import BaseEstimator
 
-from committee.base.columns import Columns
-from committee.data.ensemble import TreeSum
-from committee.data.tree import Tree, check_tree
 from committee.explain import shap_interaction_values, shap_values
+from committee.records.ensemble import TreeSum
+from committee.records.tree import Tree, check_tree
+from committee.tabular.schema import Columns
 from tests.naive.from_sklearn import from_sklearn
 
 CLOSE = {"rtol": 0, "atol": 1e-9}

@@ -8,7 +8,7 @@ from sklearn.ensemble import AdaBoostClassifier as SklearnAdaBoost
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from committee import AdaBoostClassifier, DecisionTreeClassifier
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 
 SETS = ("sonar", "ionosphere", "pima_diabetes", "spam")
 

@@ -22,8 +22,8 @@ import sklearn.tree
 from numpy.typing import NDArray
 
 import committee
-from committee.data.samples import load_sample
-from committee.data.tree import Tree, check_tree
+from committee.datasets.samples import load_sample
+from committee.records.tree import Tree, check_tree
 from tests.naive.cart import naive_cart, to_tree
 from tests.naive.compare import Comparison, compare_trees, gain_margins
 from tests.naive.from_sklearn import from_sklearn

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from committee.data.binned import BinnedMatrix
-from committee.parts import binning
-from committee.parts.binning import BinMapper
+from committee.records.binned import BinnedMatrix
+from committee.tree_engine import binning
+from committee.tree_engine.binning import BinMapper
 from tests.naive.binning import naive_bins, naive_codes
 
 Floats = NDArray[np.float64]

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from committee import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
-from committee.data.tree import Tree, check_tree
-from committee.parts.binning import BinMapper
-from committee.parts.growing import free_limits, grow
-from committee.parts.response import class_response, value_response
-from committee.parts.traversing import apply_tree, decision_path
+from committee.records.tree import Tree, check_tree
+from committee.tree_engine.binning import BinMapper
+from committee.tree_engine.growing import free_limits, grow
+from committee.tree_engine.predict.apply import apply_tree, decision_path
+from committee.tree_engine.response import class_response, value_response
 from tests.naive.compare import compare_trees, gain_margins
 from tests.naive.traverse import naive_apply
 

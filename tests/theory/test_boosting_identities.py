@@ -14,7 +14,7 @@ from committee import (
     ConfidenceRatedAdaBoostClassifier,
     DecisionTreeClassifier,
 )
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.theory.bounds import margin_error_bound, training_error_bounds
 from committee.theory.margins import share_below
 

@@ -34,17 +34,19 @@ from committee import (
     SparselyGatedMixtureClassifier,
     StagewiseRegressor,
 )
-from committee.boosting import anyboost, calibration
-from committee.experts import weighted_grams
+from committee.boosting import _vote_calibration as calibration
+from committee.boosting import anyboost
+from committee.calibration import power as probability_calibration
+from committee.experts import _weighted_least_squares as weighted_grams
 from committee.experts.em import Mixture, Rows, e_step, em, evaluate, gradient_norm, log_prior, run_em
 from committee.experts.gate import ConstantGate, SoftmaxGate
 from committee.experts.gate_tree import GateTree
 from committee.experts.gaussian_experts import GaussianExperts
 from committee.experts.linear_experts import LinearExperts
 from committee.experts.logistic_experts import LogisticExperts, MultinomialExperts
-from committee.parts import calibration as probability_calibration
-from committee.parts.on_numbers import OnNumbersClassifier
-from committee.svm import linear_problem, primal_newton
+from committee.members.numeric_pipeline import OnNumbersClassifier
+from committee.svm import _linear_problem as linear_problem
+from committee.svm import primal_newton
 from committee.theory import minmax
 from committee.voting import simplex_weights as simplex
 

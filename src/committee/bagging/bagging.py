@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.threads import run
-from committee.parts.members import Member
-from committee.parts.row_samples import Indices, Sampler
+from committee.members.member import Member
+from committee.sampling.row_samples import Indices, Sampler
 
 BATCH = 8
 """Members per thread between two looks at the error: those beyond the last one wanted are thrown away."""

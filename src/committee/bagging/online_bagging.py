@@ -23,10 +23,10 @@ from sklearn.utils._param_validation import StrOptions
 
 from committee.base.array_types import Floats
 from committee.base.rng import RandomState
-from committee.parts.combining import class_votes, mean
-from committee.parts.online_members import OnlineMember, default_classifier
-from committee.parts.prediction_intervals import PredictionIntervals
-from committee.trees.online_ensemble import BaseOnlineClassifier, BaseOnlineEnsemble, BaseOnlineRegressor, Rows
+from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.combine.rules import class_votes, mean
+from committee.ensemble.online import BaseOnlineClassifier, BaseOnlineEnsemble, BaseOnlineRegressor, Rows
+from committee.members.online import OnlineMember, default_classifier
 
 
 def online_bagging(
@@ -61,7 +61,7 @@ class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
     Examples
     --------
     >>> from committee.bagging.online_bagging import OnlineBaggingClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> from sklearn.preprocessing import scale
     >>> sonar = load_sample("sonar")
     >>> model = OnlineBaggingClassifier(random_state=0).fit(scale(sonar.X), sonar.y)

@@ -32,7 +32,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 
-from committee.base.signals import signals_held
+from committee.base.interrupts import signals_held
 from committee.base.stopwatch import Stopwatch
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -64,10 +64,14 @@ DAMAGE = (
 
 @cache
 def source_hash() -> str:
-    """Hash of every kernel source, the compiler and its flags: the name of the cache directory."""
+    """Hash of every kernel source, of the records whose constants kernels compile in, the compiler and its flags.
+
+    It is the name of the cache directory.
+    """
     digest = hashlib.sha256()
-    for path in sorted([*PACKAGE.joinpath("kernels").glob("*.py"), *PACKAGE.joinpath("base").glob("*.py")]):
-        digest.update(path.name.encode())
+    sources = (path for pattern in ("kernels/**/*.py", "records/*.py", "base/jit.py") for path in PACKAGE.glob(pattern))
+    for path in sorted(sources):
+        digest.update(path.relative_to(PACKAGE).as_posix().encode())
         digest.update(path.read_bytes())
     flags = [getattr(config, name, None) for name in ("BOUNDSCHECK", "OPT", "CPU_NAME", "CPU_FEATURES")]
     flags += [numba.__version__, sys.version_info[:3]]
@@ -144,7 +148,7 @@ class _HashedLocator(_CacheLocator):
     """Puts every kernel into the one directory whose name already says which sources it belongs to."""
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
-        self._module = py_func.__module__.rpartition(".")[2]
+        self._module = py_func.__module__.removeprefix("committee.kernels.").replace(".", "-")
 
     def get_cache_path(self) -> str:
         return str(cache_directory())

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.rng import RandomState
-from committee.boosting.booster import BaseBooster, Early, Update
-from committee.boosting.loop import Round, Rule, Step
+from committee.boosting._classifier_base import BaseBooster, Early, Update
+from committee.boosting.multiplicative_weights import Round, Rule, Step
 
 CHANCE = 1e-10
 """Coefficients smaller than this are rounding errors of zero."""
@@ -70,7 +70,7 @@ class AdaBoostClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import AdaBoostClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = AdaBoostClassifier(n_estimators=100).fit(sonar.X, sonar.y)
     >>> columns = ("train_error", "exponential_risk", "smallest_margin")

@@ -8,9 +8,9 @@ A weak learner for K classes must beat one half, not 1 - 1/K: with stumps on man
 
 from __future__ import annotations
 
+from committee.boosting._classifier_base import BaseBooster
 from committee.boosting.adaboost import adaboost
-from committee.boosting.booster import BaseBooster
-from committee.boosting.loop import Round, Rule, Step
+from committee.boosting.multiplicative_weights import Round, Rule, Step
 
 
 def adaboost_m1(this: Round) -> Step:
@@ -29,7 +29,7 @@ class AdaBoostM1Classifier(BaseBooster):
     Examples
     --------
     >>> from committee import AdaBoostClassifier, AdaBoostM1Classifier, DecisionTreeClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> vehicle, tree = load_sample("vehicle"), DecisionTreeClassifier(max_depth=2)
     >>> m1 = AdaBoostM1Classifier(tree, n_estimators=20).fit(vehicle.X, vehicle.y)
     >>> samme = AdaBoostClassifier(tree, n_estimators=20).fit(vehicle.X, vehicle.y)

@@ -23,7 +23,7 @@ from sklearn.utils._param_validation import StrOptions
 from committee.base.array_types import Floats
 from committee.base.rng import RandomState
 from committee.base.threads import n_threads, run
-from committee.boosting.combinations import (
+from committee.boosting._combinations import (
     Combination,
     RunningMean,
     RunningMedian,
@@ -32,12 +32,12 @@ from committee.boosting.combinations import (
     root_mean_square,
     weighted_median,
 )
-from committee.boosting.loop import ONLY_MEMBER
-from committee.boosting.regression_booster import BaseRegressionBooster, Past, Turn
-from committee.boosting.weak_regressors import Task, WeakRegressor
-from committee.parts.members import Guess
-from committee.parts.response import WEIGHT_BITS
-from committee.parts.scoring import score_packed
+from committee.boosting._regressor_base import BaseRegressionBooster, Past, Turn
+from committee.boosting._weak_regressors import Task, WeakRegressor
+from committee.boosting.multiplicative_weights import ONLY_MEMBER
+from committee.members.member import Guess
+from committee.members.vote import score_packed
+from committee.tree_engine.response import WEIGHT_BITS
 
 Loss = Literal["linear", "square", "exponential"]
 
@@ -187,7 +187,7 @@ class AdaBoostRegressor(BaseRegressionBooster):
     Examples
     --------
     >>> from committee.boosting.adaboost_r2 import AdaBoostRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone")
     >>> model = AdaBoostRegressor(random_state=0).fit(ozone.X, ozone.y)
     >>> model.history_.train_error[[0, -1]].round(2)

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Literal
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.rng import RandomState
+from committee.boosting._classifier_base import BaseBooster, Early, Update
+from committee.boosting._weak_learners import Task
 from committee.boosting.adaboost_theta import target_margin
-from committee.boosting.booster import BaseBooster, Early, Update
-from committee.boosting.loop import Round, Rule, Step
-from committee.boosting.weak_learners import Task
+from committee.boosting.multiplicative_weights import Round, Rule, Step
 from committee.theory.bounds import star_rounds
 
 
@@ -41,7 +41,7 @@ class AdaBoostStarClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import AdaBoostStarClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = AdaBoostStarClassifier(nu=0.1, n_estimators=300).fit(sonar.X, sonar.y)
     >>> model.guaranteed_rounds_

@@ -21,10 +21,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.rng import RandomState
+from committee.boosting._classifier_base import BaseBooster, Early, Judge, Update
+from committee.boosting._weak_learners import Task
 from committee.boosting.adaboost import CHANCE, perfect
-from committee.boosting.booster import BaseBooster, Early, Judge, Update
-from committee.boosting.loop import Round, Rule, Step
-from committee.boosting.weak_learners import Task
+from committee.boosting.multiplicative_weights import Round, Rule, Step
 
 
 def target_margin(this: Round, theta: float) -> Step:
@@ -53,7 +53,7 @@ class AdaBoostThetaClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import AdaBoostThetaClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = AdaBoostThetaClassifier(theta=0.05, n_estimators=300).fit(sonar.X, sonar.y)
     >>> round(float(model.history_.smallest_margin[-1]), 3)

@@ -27,14 +27,14 @@ from scipy.optimize import root_scalar
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from committee.base.callers import level_of_caller
 from committee.base.rng import RandomState
+from committee.base.stacklevel import level_of_caller
+from committee.boosting._classifier_base import BaseBooster, Early, Update
+from committee.boosting._votes import ManyClasses, TwoClasses
 from committee.boosting.adaboost import CHANCE, perfect
-from committee.boosting.booster import BaseBooster, Early, Update
-from committee.boosting.loop import ONLY_MEMBER, Round, State, Step, Turn, weighted_error
-from committee.boosting.votes import ManyClasses, TwoClasses
-from committee.parts.margin_losses import MARGIN_LOSSES, MarginLoss, OwnFunction, make_loss
-from committee.parts.members import WeakLearner
+from committee.boosting.multiplicative_weights import ONLY_MEMBER, Round, State, Step, Turn, weighted_error
+from committee.losses.margin import MARGIN_LOSSES, MarginLoss, OwnFunction, make_loss
+from committee.members.member import WeakLearner
 
 FIRST_REACH, LAST_REACH = 0.25, 128.0
 """Coefficients the line search looks at; a risk that still falls at the last one has its minimum at infinity."""
@@ -213,7 +213,7 @@ class AnyBoostClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import AnyBoostClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = AnyBoostClassifier(loss="logistic", n_estimators=20).fit(sonar.X, sonar.y)
     >>> round(float(model.history_.loss[0]), 3), round(float(model.history_.loss[-1]), 3)

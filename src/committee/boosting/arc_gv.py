@@ -9,9 +9,9 @@ would be -1 after the first round and the next coefficient infinite.)
 
 from __future__ import annotations
 
+from committee.boosting._classifier_base import BaseBooster
 from committee.boosting.adaboost_theta import target_margin
-from committee.boosting.booster import BaseBooster
-from committee.boosting.loop import Round, Rule, Step
+from committee.boosting.multiplicative_weights import Round, Rule, Step
 
 
 def arc_gv(this: Round) -> Step:
@@ -30,7 +30,7 @@ class ArcGVClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import ArcGVClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = ArcGVClassifier(n_estimators=300).fit(sonar.X, sonar.y)
     >>> round(float(model.margins(sonar.X, sonar.y).min()), 3)

@@ -19,10 +19,10 @@ from scipy.optimize import root_scalar
 from sklearn.utils._param_validation import StrOptions
 
 from committee.base.rng import RandomState
+from committee.boosting._classifier_base import BaseBooster, Early, Update
+from committee.boosting._weak_learners import AnswerKind
 from committee.boosting.adaboost import CHANCE, perfect
-from committee.boosting.booster import BaseBooster, Early, Update
-from committee.boosting.loop import Round, Rule, Step
-from committee.boosting.weak_learners import AnswerKind
+from committee.boosting.multiplicative_weights import Round, Rule, Step
 from committee.trees.decision_tree import DecisionTreeClassifier
 
 
@@ -77,7 +77,7 @@ class ConfidenceRatedAdaBoostClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import ConfidenceRatedAdaBoostClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = ConfidenceRatedAdaBoostClassifier(n_estimators=20).fit(sonar.X, sonar.y)
     >>> round(float(model.history_.exponential_risk[-1]), 3)

@@ -35,19 +35,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.array_types import Floats
-from committee.base.callers import level_of_caller
+from committee.base.prediction_only import kept_from_fit
 from committee.base.progress import progress
 from committee.base.rng import RandomState
+from committee.base.stacklevel import level_of_caller
+from committee.boosting._classifier_base import BaseBooster, Early, Judge
+from committee.boosting._votes import TwoClasses, vote_shares
+from committee.boosting._weak_learners import Task, make_learner
 from committee.boosting.adaboost import adaboost
-from committee.boosting.booster import BaseBooster, Early, Judge
-from committee.boosting.fingerprint import refuse_other_rows
-from committee.boosting.loop import State, boost
-from committee.boosting.votes import TwoClasses, vote_shares
-from committee.boosting.weak_learners import Task, make_learner
-from committee.data.history import History
-from committee.data.prediction_only import kept_from_fit
-from committee.parts.members import Answers, Member, WeakLearner
-from committee.parts.scoring import pack_members
+from committee.boosting.multiplicative_weights import State, boost
+from committee.ensemble.warm_start import refuse_other_rows
+from committee.members.member import Answers, Member, WeakLearner
+from committee.members.vote import pack_members
+from committee.records.history import History
 from committee.theory.minmax import duality_gap, warn_of_gap
 
 LearnOn = Callable[[Task], WeakLearner]
@@ -319,7 +319,7 @@ class LPBoostClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import LPBoostClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> X, y = sonar.X[::4], sonar.y[::4]
     >>> model = LPBoostClassifier(nu=None).fit(X, y)

@@ -26,10 +26,10 @@ from sklearn.base import ClassifierMixin
 
 from committee.base.array_types import Floats
 from committee.base.rng import RandomState
-from committee.parts import prequential
-from committee.parts.combining import class_votes
-from committee.parts.online_members import OnlineMember, default_classifier
-from committee.trees.online_ensemble import BaseOnlineClassifier, Rows
+from committee.combine.rules import class_votes
+from committee.ensemble import prequential
+from committee.ensemble.online import BaseOnlineClassifier, Rows
+from committee.members.online import OnlineMember, default_classifier
 
 
 class Record(NamedTuple):
@@ -116,7 +116,7 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
     Examples
     --------
     >>> from committee.boosting.online_boosting import OnlineBoostingClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> from sklearn.preprocessing import scale
     >>> sonar = load_sample("sonar")
     >>> model = OnlineBoostingClassifier(random_state=0).fit(scale(sonar.X), sonar.y)

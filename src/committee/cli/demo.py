@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 from rich.console import Console
 
-from committee.cli.comparing import Request, print_outcome, run, write_outputs
-from committee.data.samples import load_sample
+from committee.cli.compare import Request, print_outcome, run, write_outputs
+from committee.datasets.samples import load_sample
 
 DATA = "pima_diabetes"
 

@@ -194,9 +194,9 @@ def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet:
     was chosen; then it is fitted on all rows. TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
     """
     with helpful_errors(quiet):
-        from committee.cli.comparing import print_outcome, results, run, split_names, write_outputs
-        from committee.cli.files import require_writable
-        from committee.cli.showing import console
+        from committee.cli.compare import print_outcome, results, run, split_names, write_outputs
+        from committee.cli.console_results import console
+        from committee.ingest.files import require_writable
 
         out = console(quiet)
         names = asked.pop("methods")
@@ -226,10 +226,10 @@ def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **ask
     TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
     """
     with helpful_errors(quiet):
-        from committee.cli.comparing import print_outcome, results, run
-        from committee.cli.files import require_writable
-        from committee.cli.models import write_model
-        from committee.cli.showing import console
+        from committee.cli.compare import print_outcome, results, run
+        from committee.cli.console_results import console
+        from committee.cli.model_files import write_model
+        from committee.ingest.files import require_writable
 
         out = console(quiet)
         if not method.strip():
@@ -245,7 +245,7 @@ def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **ask
 
 
 def _request(table: str, methods: tuple[str, ...], asked: dict[str, Any]) -> Any:
-    from committee.cli.comparing import Request
+    from committee.cli.compare import Request
 
     cv, n_jobs = asked.pop("folds"), asked.pop("jobs")
     drop, keep = tuple(asked.pop("drop")), tuple(asked.pop("keep"))
@@ -280,9 +280,10 @@ def predict(
         from committee.cli.deferred_imports import deferred_imports
 
         with deferred_imports():
+            from committee.base.text import counted
             from committee.cli.console import console, print_warnings
-            from committee.cli.models import read_model
-            from committee.cli.predicting import (
+            from committee.cli.model_files import read_model
+            from committee.cli.predict import (
                 Wish,
                 interval_warnings,
                 is_text,
@@ -290,7 +291,6 @@ def predict(
                 predict_batches,
                 write_predictions,
             )
-            from committee.cli.wording import counted
 
         known, out = read_model(model), console(quiet)
         print_warnings(out, interval_warnings(known, interval))
@@ -314,10 +314,10 @@ def explain(model: str, table: str | None, rows: str, top: int, seed: int, as_js
     With a TABLE that has the target, columns are permuted; without one, the splits of the trees are counted.
     """
     with helpful_errors(quiet):
-        from committee.cli.explaining import column_importances, explain_rows
-        from committee.cli.files import read_frame
-        from committee.cli.models import read_model
-        from committee.cli.showing import console, print_warnings
+        from committee.cli.console_results import console, print_warnings
+        from committee.cli.explain import column_importances, explain_rows
+        from committee.cli.model_files import read_model
+        from committee.ingest.files import read_frame
 
         known = read_model(model)
         frame = None if table is None else read_frame(table)
@@ -351,7 +351,7 @@ def _row_numbers(text: str) -> list[int]:
 
 
 def _show_rows(found: Sequence[Any], top: int, as_json: bool, quiet: bool) -> None:
-    from committee.cli.showing import as_json as plain_values
+    from committee.cli.console_results import as_json as plain_values
 
     lines = list[tuple[object, ...]]()
     for each in found:
@@ -381,9 +381,9 @@ def report(model: str, table: str, output: Path, quiet: bool) -> None:
     Rows that the model was fitted on are known again; other rows count as new ones.
     """
     with helpful_errors(quiet):
-        from committee.cli.files import require_writable
-        from committee.cli.reporting import write_model_page
-        from committee.cli.showing import console
+        from committee.cli.console_results import console
+        from committee.cli.report import write_model_page
+        from committee.ingest.files import require_writable
 
         out = console(quiet)
         require_writable(output)
@@ -397,7 +397,7 @@ def report(model: str, table: str, output: Path, quiet: bool) -> None:
 def inspect(model: str, as_json: bool, quiet: bool) -> None:
     """What a model file holds, without loading the model."""
     with helpful_errors(quiet):
-        from committee.cli.reporting import describe_model, readable_lines
+        from committee.cli.report import describe_model, readable_lines
 
         found = describe_model(model)
         _show(found, ("", model), readable_lines(found), as_json, quiet)
@@ -412,7 +412,7 @@ def inspect(model: str, as_json: bool, quiet: bool) -> None:
 def methods(name: str | None, as_json: bool, quiet: bool) -> None:
     """The methods that compare runs, and every estimator with its paper; with NAME, its properties."""
     with helpful_errors(quiet):
-        from committee.cli.knowing import catalogue, properties_of
+        from committee.cli.catalog_commands import catalogue, properties_of
 
         if name is not None:
             title, lines = properties_of(name)
@@ -436,7 +436,7 @@ def methods(name: str | None, as_json: bool, quiet: bool) -> None:
 def reproduce(experiment: str | None, quick: bool, output_dir: Path, as_json: bool, quiet: bool) -> None:
     """Run an experiment of the literature again; without ID, list them."""
     with helpful_errors(quiet):
-        from committee.cli.knowing import list_reproductions, run_reproduction
+        from committee.cli.catalog_commands import list_reproductions, run_reproduction
 
         if experiment is None:
             found = list_reproductions()
@@ -454,8 +454,8 @@ def warmup() -> None:
 
     They are kept on disk, so that no later fit has to wait for the compiler.
     """
+    from committee.cli.precompile import warmup as compile_kernels
     from committee.explain.shap import compile_kernels as compile_explanations
-    from committee.parts.warmup import warmup as compile_kernels
 
     seconds = compile_kernels(click.echo)
     click.echo("explanations")
@@ -471,8 +471,8 @@ def warmup() -> None:
 def demo(output_dir: Path, budget: float | None, quiet: bool) -> None:
     """Compare the family on built-in data and write the page about the winner."""
     with helpful_errors(quiet):
+        from committee.cli.console_results import console
         from committee.cli.demo import run_demo
-        from committee.cli.showing import console
 
         run_demo(console(quiet, stderr_=False), output_dir, budget)
 
@@ -480,7 +480,7 @@ def demo(output_dir: Path, budget: float | None, quiet: bool) -> None:
 @main.command()
 def data() -> None:
     """List the built-in sample data."""
-    from committee.data.samples import load_sample, sample_names
+    from committee.datasets.samples import load_sample, sample_names
 
     samples = {name: load_sample(name) for name in sample_names()}
     header = ("name", "rows", "features", "categorical", "task", "target")

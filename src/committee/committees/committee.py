@@ -26,20 +26,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
-from committee.base.callers import level_of_caller
-from committee.base.columns import Columns
-from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
-from committee.base.validation import (
-    read_one_target,
-    read_table,
-    read_targets_classification,
-    read_training_table,
-    read_weights,
-)
-from committee.committees.evidence import Seconds, diversity, error_of, join_steps
-from committee.committees.judging import (
+from committee.base.stacklevel import level_of_caller
+from committee.base.transaction import all_or_nothing
+from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.combine.rules import class_votes, mean, mean_distribution, weighted_median
+from committee.committees._evidence import Seconds, diversity, error_of, join_steps
+from committee.committees._out_of_fold import (
     Fitted,
     Fold,
     OfNoUseError,
@@ -52,8 +46,8 @@ from committee.committees.judging import (
     hold_out,
     judge,
 )
-from committee.committees.plan import Facts, Member, Plan, choose_plan, read_plan
-from committee.committees.representations import Representation, fit_representation
+from committee.committees._plan import Facts, Member, Plan, choose_plan, read_plan
+from committee.committees._representations import Representation, fit_representation
 from committee.committees.selection import (
     Judged,
     Loss,
@@ -67,10 +61,16 @@ from committee.committees.selection import (
     slope_of_loss,
     without_idle,
 )
-from committee.data.history import History
-from committee.parts.class_weights import ClassWeight, class_weights
-from committee.parts.combining import class_votes, mean, mean_distribution, weighted_median
-from committee.parts.prediction_intervals import PredictionIntervals
+from committee.records.history import History
+from committee.tabular.class_weight import ClassWeight, class_weights
+from committee.tabular.schema import Columns
+from committee.tabular.validation import (
+    read_one_target,
+    read_table,
+    read_targets_classification,
+    read_training_table,
+    read_weights,
+)
 from committee.voting.simplex_weights import simplex_weights
 
 Combine = Literal["greedy", "stack", "mean", "vote", "median"]
@@ -460,7 +460,7 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
     Examples
     --------
     >>> from committee import CommitteeClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> glass = load_sample("glass")
     >>> model = CommitteeClassifier(random_state=0).fit(glass.X, glass.y)
     >>> round(model.error_, 2)
@@ -541,7 +541,7 @@ class CommitteeRegressor(RegressorMixin, PredictionIntervals, BaseCommittee):
     Examples
     --------
     >>> from committee import CommitteeRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone")
     >>> model = CommitteeRegressor(random_state=0).fit(ozone.X, ozone.y)
     >>> round(model.error_, 1)

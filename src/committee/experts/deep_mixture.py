@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.experts.neural_layers import Balance, LayerShape, Work, backward, balance, forward, views
+from committee.experts._neural_layers import Balance, LayerShape, Work, backward, balance, forward, views
 
 BLOCK_CELLS = 2**17
 """Numbers on the desks of the experts at a time, if all rows go to one of them: one megabyte stays in the cache, and

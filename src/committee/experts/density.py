@@ -17,13 +17,13 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
-from committee.base.validation import read_weights
-from committee.experts.base_mixture import BaseMixtureOfExperts, Criterion, Init, Plan, Task, View, make_gate
-from committee.experts.design import choose_features, make_design
+from committee.base.transaction import all_or_nothing
+from committee.experts._base import BaseMixtureOfExperts, Criterion, Init, Plan, Task, View, make_gate
+from committee.experts._design_matrix import choose_features, make_design
 from committee.experts.em import Mixture
 from committee.experts.gaussian_experts import GaussianExperts, Shape
+from committee.tabular.validation import read_weights
 
 
 class MixtureOfExpertsDensity(DensityMixin, BaseMixtureOfExperts):
@@ -53,7 +53,7 @@ class MixtureOfExpertsDensity(DensityMixin, BaseMixtureOfExperts):
     Examples
     --------
     >>> from committee import MixtureOfExpertsDensity
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> glass = load_sample("glass")
     >>> model = MixtureOfExpertsDensity(n_experts=3, random_state=0).fit(glass.X)
     >>> model.load_.round(2), round(model.score(glass.X), 2)

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.kernels.mixture import BLOCK, share_out_rows
+from committee.kernels.mixture.em import BLOCK, share_out_rows
 
 MOST_HALVINGS = 12
 """Then the old parameters stay: the part of the bound stays where it is."""

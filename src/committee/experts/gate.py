@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
+from committee.experts._weighted_least_squares import scaled_slopes, weighted_ridge
 from committee.experts.em import part_way
-from committee.experts.weighted_grams import scaled_slopes, weighted_ridge
-from committee.kernels.mixture import BLOCK, log_softmax, softmax_slopes
+from committee.kernels.mixture.em import BLOCK, log_softmax, softmax_slopes
 
 
 def log_softmax_scores(coef: Floats, X: Floats) -> Floats:

@@ -26,7 +26,7 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.experts.em import guarded_step, part_way
 from committee.experts.gate import softmax_scaled_gradient, softmax_step
-from committee.kernels.mixture import BLOCK, log_softmax
+from committee.kernels.mixture.em import BLOCK, log_softmax
 
 
 class Branch(NamedTuple):

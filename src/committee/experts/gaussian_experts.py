@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
+from committee.experts._weighted_least_squares import row_blocks
 from committee.experts.em import part_way
 from committee.experts.linear_experts import LOG_2PI
-from committee.experts.weighted_grams import row_blocks
 
 Shape = Literal["full", "diag"]
 

@@ -26,12 +26,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.rng import RandomState
-from committee.data.history import History
-from committee.experts.base_mixture import BaseMixtureOfExperts, GateKind, Init, Plan, Task
+from committee.experts._base import BaseMixtureOfExperts, GateKind, Init, Plan, Task
+from committee.experts._initialization import (
+    MOST_POINTS,
+    SHORT_RUN,
+    Blank,
+    Problem,
+    Restart,
+    go_on,
+    kmeans,
+    learn_shares,
+)
 from committee.experts.em import Found, Mixture, run_em
 from committee.experts.gate_tree import Branch, GateTree
 from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
-from committee.experts.starts import MOST_POINTS, SHORT_RUN, Blank, Problem, Restart, go_on, kmeans, learn_shares
+from committee.records.history import History
 
 MOST_LEAVES = 1024
 """More experts than that are a slip in depth or branching."""

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
+from committee.experts._weighted_least_squares import scaled_slopes, weighted_ridge
 from committee.experts.em import part_way
-from committee.experts.weighted_grams import scaled_slopes, weighted_ridge
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 SMALLEST_VARIANCE = 1e-300

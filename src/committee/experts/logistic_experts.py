@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.experts._weighted_least_squares import scaled_slopes, weighted_ridge
 from committee.experts.em import part_way
 from committee.experts.gate import log_softmax_scores, softmax_scaled_gradient, softmax_step
-from committee.experts.weighted_grams import scaled_slopes, weighted_ridge
-from committee.kernels.mixture import log_sigmoid, logistic_slopes
+from committee.kernels.mixture.em import log_sigmoid, logistic_slopes
 
 Codes = NDArray[np.int64]
 

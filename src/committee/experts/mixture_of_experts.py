@@ -18,17 +18,17 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.array_types import Floats
-from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
-from committee.base.validation import read_one_target, read_targets_classification
-from committee.experts.base_mixture import BaseMixtureOfExperts, Criterion, GateKind, Init, Plan, Task, View, make_gate
-from committee.experts.design import choose_features, make_design
+from committee.base.transaction import all_or_nothing
+from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.experts._base import BaseMixtureOfExperts, Criterion, GateKind, Init, Plan, Task, View, make_gate
+from committee.experts._design_matrix import choose_features, make_design
 from committee.experts.em import Mixture
 from committee.experts.estimator_experts import EstimatorClassifiers, EstimatorRegressors
 from committee.experts.linear_experts import LinearExperts
 from committee.experts.logistic_experts import LogisticExperts, MultinomialExperts
-from committee.parts.members import check_learner
-from committee.parts.prediction_intervals import PredictionIntervals
+from committee.members.member import check_learner
+from committee.tabular.validation import read_one_target, read_targets_classification
 
 
 class _BaseSupervised(BaseMixtureOfExperts):
@@ -245,7 +245,7 @@ class MixtureOfExpertsClassifier(ClassifierMixin, _BaseSupervised):
     Examples
     --------
     >>> from committee import MixtureOfExpertsClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> glass = load_sample("glass")
     >>> model = MixtureOfExpertsClassifier(n_experts=2, l2=1.0, gate_l2=1.0, random_state=0).fit(glass.X, glass.y)
     >>> round(model.score(glass.X, glass.y), 3), model.load_.round(2)

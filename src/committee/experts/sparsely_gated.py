@@ -31,20 +31,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
-from committee.base.callers import level_of_caller
-from committee.base.columns import Columns
-from committee.base.fitting import all_or_nothing
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
-from committee.base.validation import (
-    read_one_target,
-    read_table,
-    read_targets_classification,
-    read_training_table,
-    read_weights,
-    refuse_missing_cells,
-)
-from committee.data.history import History
+from committee.base.stacklevel import level_of_caller
+from committee.base.transaction import all_or_nothing
+from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.ensemble.online import Rows, without_order
+from committee.experts._design_matrix import make_design
+from committee.experts._neural_layers import Layer, start, views
 from committee.experts.adam import Adam
 from committee.experts.deep_mixture import (
     Batch,
@@ -56,12 +50,18 @@ from committee.experts.deep_mixture import (
     row_losses,
     scores,
 )
-from committee.experts.design import make_design
-from committee.experts.neural_layers import Layer, start, views
 from committee.experts.noisy_top_k import hard_load, importance, squared_variation
-from committee.parts.class_weights import class_weights
-from committee.parts.prediction_intervals import PredictionIntervals
-from committee.trees.online_ensemble import Rows, without_order
+from committee.records.history import History
+from committee.tabular.class_weight import class_weights
+from committee.tabular.schema import Columns
+from committee.tabular.validation import (
+    read_one_target,
+    read_table,
+    read_targets_classification,
+    read_training_table,
+    read_weights,
+    refuse_missing_cells,
+)
 
 FEW_ROWS = 500
 """Tables with fewer distinct rows spare none for validation by themselves."""
@@ -420,7 +420,7 @@ class SparselyGatedMixtureClassifier(ClassifierMixin, BaseSparselyGatedMixture):
 
     Examples
     --------
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> from committee.experts.sparsely_gated import SparselyGatedMixtureClassifier
     >>> vehicle = load_sample("vehicle")
     >>> model = SparselyGatedMixtureClassifier(random_state=0).fit(vehicle.X[::2], vehicle.y[::2])

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from committee.explain.boosting_evidence import BoostingEvidence, boosting_evidence
+from committee.explain._member_predictions import MemberAnswers, member_answers
+from committee.explain.boosting_diagnostics import BoostingEvidence, boosting_evidence
 from committee.explain.diversity import EnsembleDiversity, ensemble_diversity
-from committee.explain.expert_evidence import (
-    ExpertEvidence,
-    RowAnswers,
-    expert_coefficients,
-    expert_evidence,
-    row_answers,
-)
-from committee.explain.forest_evidence import ForestEvidence, forest_evidence
+from committee.explain.forest_diagnostics import ForestEvidence, forest_evidence
 from committee.explain.forest_importances import ForestImportance, ForestImportances, forest_importances
 from committee.explain.importances import (
     Importances,
@@ -19,11 +13,17 @@ from committee.explain.importances import (
     permutation_importances,
     tree_importances,
 )
-from committee.explain.member_answers import MemberAnswers, member_answers
+from committee.explain.label_issues import SuspiciousRows, suspicious_rows
+from committee.explain.mixture_diagnostics import (
+    ExpertEvidence,
+    RowAnswers,
+    expert_coefficients,
+    expert_evidence,
+    row_answers,
+)
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
 from committee.explain.proximities import Neighbours, neighbours, outlier_measure, proximities, proximity_blocks
 from committee.explain.shap import ShapValues, shap_interaction_values, shap_values
-from committee.explain.suspicious_rows import SuspiciousRows, suspicious_rows
 
 __all__ = [
     "BoostingEvidence",

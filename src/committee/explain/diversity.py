@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from committee.base.array_types import Floats
-from committee.base.validation import read_targets_classification, read_targets_regression
-from committee.explain.member_answers import MemberAnswers, member_answers
-from committee.parts.combining import class_votes
+from committee.combine.rules import class_votes
+from committee.explain._member_predictions import MemberAnswers, member_answers
+from committee.tabular.validation import read_targets_classification, read_targets_regression
 from committee.theory.diversity import (
     AccurateAndDiverse,
     Ambiguity,
@@ -87,7 +87,7 @@ def ensemble_diversity(
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> forest = RandomForestClassifier(random_state=0).fit(sonar.X, sonar.y)
     >>> print(ensemble_diversity(forest, sonar.X, sonar.y, unseen=True).conditions.words)

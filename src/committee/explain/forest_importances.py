@@ -21,14 +21,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
-from committee.data.result_table import ResultTable, to_pandas, to_polars
-from committee.explain.forest_rows import check_forest, judged_forest, training_rows
+from committee.explain._node_permutation import node_permutation
+from committee.explain._oob_forest import JudgedForest, mean_of, standard_error
+from committee.explain._oob_permutation import oob_permutation
+from committee.explain._oob_rows import check_forest, judged_forest, training_rows
+from committee.explain._split_importances import impurity_falls, split_counts, split_frequency, unseen_falls
 from committee.explain.importances import scaled_to_100
-from committee.forests.forest import BaseForest
-from committee.parts.judged_forest import JudgedForest, mean_of, standard_error
-from committee.parts.node_permutation import node_permutation
-from committee.parts.oob_permutation import oob_permutation
-from committee.parts.split_importances import impurity_falls, split_counts, split_frequency, unseen_falls
+from committee.forests._base import BaseForest
+from committee.records.result_table import ResultTable, to_pandas, to_polars
 
 Kind = Literal["permutation", "tree_permutation", "impurity", "impurity_oob", "frequency", "node_permutation"]
 
@@ -112,7 +112,7 @@ def forest_importances(
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> glass = load_sample("glass", as_frame=True)
     >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
     >>> found = forest_importances(forest, glass.X, glass.y, kinds=["permutation", "frequency"], random_state=0)

@@ -32,16 +32,16 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.columns import open_table
-from committee.base.reading import Table
 from committee.base.rng import RandomState, member_seeds
-from committee.base.validation import read_weights
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
-from committee.data.result_table import ResultTable, to_pandas, to_polars
-from committee.data.tree import LEAF, Tree
+from committee.explain._tables import Feature, Rows, column_names, find_columns, native, replace_columns
 from committee.explain.shap import tree_sum
-from committee.explain.tables import Feature, Rows, column_names, find_columns, native, replace_columns
-from committee.parts.members import TreeMember
+from committee.members.member import TreeMember
+from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.records.tree import LEAF, Tree
+from committee.tabular.cells import Table
+from committee.tabular.schema import open_table
+from committee.tabular.validation import read_weights
 
 
 def scaled_to_100(raw: Floats) -> Floats:
@@ -108,7 +108,7 @@ def tree_importances(estimator: Any, kind: Literal["gain", "frequency"] = "gain"
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone", as_frame=True)
     >>> tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(ozone.X, ozone.y)
     >>> found = tree_importances(tree)
@@ -182,7 +182,7 @@ def permutation_importances(
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone", as_frame=True)
     >>> tree = DecisionTreeRegressor(max_leaf_nodes=12).fit(ozone.X[::2], ozone.y[::2])
     >>> X, y = ozone.X[1::2], ozone.y[1::2]

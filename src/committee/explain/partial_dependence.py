@@ -25,13 +25,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.columns import Columns, open_table
-from committee.base.reading import Table, read_factors
-from committee.base.validation import read_table, read_weights
-from committee.data.ensemble import TreeSum
-from committee.data.tree import LEAF, Tree
-from committee.explain.shap import tree_sum
-from committee.explain.tables import (
+from committee.explain._tables import (
     Feature,
     Fill,
     column_names,
@@ -41,7 +35,13 @@ from committee.explain.tables import (
     replace_columns,
     take_rows,
 )
-from committee.parts.traversing import apply_tree
+from committee.explain.shap import tree_sum
+from committee.records.ensemble import TreeSum
+from committee.records.tree import LEAF, Tree
+from committee.tabular.cells import Table, read_factors
+from committee.tabular.schema import Columns, open_table
+from committee.tabular.validation import read_table, read_weights
+from committee.tree_engine.predict.apply import apply_tree
 from committee.trees.decision_tree import BaseDecisionTree
 
 Kind = Literal["average", "individual", "both"]
@@ -123,7 +123,7 @@ def partial_dependence(
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone", as_frame=True)
     >>> tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(ozone.X, ozone.y)
     >>> found = partial_dependence(tree, ozone.X, "V8", grid={"V8": [50.0, 80.0]})

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from committee.base.array_types import Floats
-from committee.base.validation import read_table
-from committee.data.prediction_only import kept_from_fit
-from committee.data.result_table import ResultTable, to_pandas, to_polars
-from committee.explain.forest_rows import check_forest, training_rows
-from committee.forests.forest import BaseForest
-from committee.parts.traversing import apply_tree
+from committee.base.prediction_only import kept_from_fit
+from committee.explain._oob_rows import check_forest, training_rows
+from committee.forests._base import BaseForest
+from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.tabular.validation import read_table
+from committee.tree_engine.predict.apply import apply_tree
 
 Sparse = Any  # scipy's matrices have no complete types
 
@@ -66,7 +66,7 @@ def proximities(forest: BaseForest, X: Any, Z: Any = None, *, out_of_bag: bool =
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> glass = load_sample("glass")
     >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
     >>> near = proximities(forest, glass.X, out_of_bag=True)
@@ -147,7 +147,7 @@ def neighbours(forest: BaseForest, X_train: Any, X: Any, k: int = 5) -> Neighbou
     Examples
     --------
     >>> from committee import RandomForestRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone")
     >>> forest = RandomForestRegressor(random_state=0).fit(ozone.X[:-1], ozone.y[:-1])
     >>> behind = neighbours(forest, ozone.X[:-1], ozone.X[-1:], k=3)
@@ -208,7 +208,7 @@ def outlier_measure(forest: BaseForest, X: Any, y: Any, *, out_of_bag: bool = Tr
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> glass = load_sample("glass")
     >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
     >>> far = outlier_measure(forest, glass.X, glass.y)

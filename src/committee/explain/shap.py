@@ -16,9 +16,10 @@ t^|S| (1 - t)^(d - |S| - 1) over [0, 1], so that the sum over all subsets become
 
     phi_j = sum_leaves v (o_j - z_j) int_0^1 prod_{k in P, k != j} ((1 - t) z_k + t o_k) dt
 
-which kernels/shap.py computes exactly, in O(edges * |P|) per tree and row as Yu et al. (2022, Linear TreeSHAP) do with
-another polynomial. All factors are positive: nothing is lost by cancellation, however deep the tree. The interaction of
-two features is Shapley's index, half of it for (i, j) and half for (j, i); the diagonal holds what is left of phi.
+which kernels/shap/tree_shap.py computes exactly, in O(edges * |P|) per tree and row as Yu et al. (2022, Linear
+TreeSHAP) do with another polynomial. All factors are positive: nothing is lost by cancellation, however deep the tree.
+The interaction of two features is Shapley's index, half of it for (i, j) and half for (j, i); the diagonal holds what
+is left of phi.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
-from committee.base.validation import read_table
+from committee.boosting._classifier_base import BaseBooster
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
-from committee.boosting.booster import BaseBooster
-from committee.boosting.stagewise import StagewiseRegressor
-from committee.data.ensemble import TreeSum
-from committee.data.tree import LEAF, Tree
-from committee.kernels.shap import add_shap_interactions, add_shap_values, lay_out_paths
-from committee.parts.members import TreeMember
+from committee.boosting.forward_stagewise import StagewiseRegressor
+from committee.ensemble.base import BaseEnsemble
+from committee.kernels.shap.tree_shap import add_shap_interactions, add_shap_values, lay_out_paths
+from committee.members.member import TreeMember
+from committee.records.ensemble import TreeSum
+from committee.records.tree import LEAF, Tree
+from committee.tabular.validation import read_table
 from committee.trees.decision_tree import BaseDecisionTree
-from committee.trees.ensemble import BaseEnsemble
 
 EDGE = np.dtype(
     [("threshold", "f8"), ("share", "f8"), ("cover", "f8"), ("value", "i8"), ("node", "i4"), ("parent", "i4"),
@@ -53,7 +54,7 @@ EDGE = np.dtype(
     align=True,
 )  # fmt: skip
 """The way from a node to a child. `share` of the node's weight goes it; `value` is the place of a leaf's first value in
-the values of the plan, -1 for an inner child; `depth`, `up` and `cover` as in kernels/shap.py."""
+the values of the plan, -1 for an inner child; `depth`, `up` and `cover` as in kernels/shap/tree_shap.py."""
 
 WALK = np.dtype([(name, "i8") for name in ("first", "last", "rule", "n_points", "column", "n_columns", "output")])
 """One walk through the edges first..last of a tree for some columns of its values."""
@@ -99,7 +100,7 @@ def shap_values(estimator: Any, X: Any, *, n_jobs: int | None = None) -> ShapVal
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone")
     >>> tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(ozone.X, ozone.y)
     >>> found = shap_values(tree, ozone.X[:1])

@@ -22,14 +22,14 @@ from scipy.optimize import lsq_linear
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.validation import read_table, read_weights
-from committee.data.history import History
-from committee.data.result_table import ResultTable, to_pandas, to_polars
+from committee.records.history import History
+from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.svm._binary_svm import Machine
+from committee.svm._multiclass import TwoSides, machine_plan
 from committee.svm.linear_svm import LinearSVC
-from committee.svm.machine import Machine
-from committee.svm.multi_class import TwoSides, machine_plan
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
+from committee.tabular.validation import read_table, read_weights
 
 Rows = NDArray[np.int64]
 Kind = Literal["free", "bounded", "outside"]

@@ -11,21 +11,21 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
 from committee.base.array_types import Floats
+from committee.base.prediction_only import kept_from_fit
 from committee.base.rng import RandomState
-from committee.base.validation import read_targets_classification, read_targets_regression, read_weights
-from committee.data.prediction_only import kept_from_fit
-from committee.forests.forest import BaseForest, MaxFeatures, Rows, keep_parameters
-from committee.forests.quantiles import Calibrated, LeafSamples, RankTally, forest_quantiles
-from committee.parts.answer_scores import score_answers
-from committee.parts.calibration import calibrate
-from committee.parts.class_weights import balanced_weights, class_weights, reweighed
-from committee.parts.prediction_intervals import PredictionIntervals, Residuals, read_quantiles
+from committee.calibration.power import calibrate
+from committee.calibration.prediction_intervals import PredictionIntervals, Residuals, read_quantiles
+from committee.ensemble.oob_scorers import score_answers
+from committee.forests._base import BaseForest, MaxFeatures, Rows, keep_parameters
+from committee.forests._quantiles import Calibrated, LeafSamples, RankTally, forest_quantiles
+from committee.tabular.class_weight import balanced_weights, class_weights, reweighed
+from committee.tabular.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 if TYPE_CHECKING:
-    from committee.parts.out_of_bag import OutOfBag
-    from committee.parts.response import Response
-    from committee.parts.row_samples import Sampler
+    from committee.ensemble.oob import OutOfBag
+    from committee.sampling.row_samples import Sampler
+    from committee.tree_engine.response import Response
 
 ClassWeight = Mapping[Any, float] | Sequence[Mapping[Any, float]] | Literal["balanced", "balanced_subsample"] | None
 """A list has a weight for each class of each output."""
@@ -81,7 +81,7 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         return {"classes_": classes, "n_classes_": len(classes)}, codes
 
     def _respond(self, target: NDArray[Any], weight: Floats) -> Response:
-        from committee.parts.response import class_response
+        from committee.tree_engine.response import class_response
 
         return class_response(target, max(int(self.n_classes_), 2), weight, self.criterion)
 
@@ -97,7 +97,7 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         return lambda sample: reweighed(sample, by_row)
 
     def _tally(self, target: NDArray[Any], weight: Floats) -> OutOfBag:
-        from committee.parts.out_of_bag import OutOfBag
+        from committee.ensemble.oob import OutOfBag
 
         return OutOfBag(target, weight, max(int(self.n_classes_), 2), "zero_one")
 
@@ -182,12 +182,12 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
         return self._tree_class(criterion=self.criterion)._read_target(target, n_rows)  # type: ignore[call-arg]
 
     def _respond(self, target: NDArray[Any], weight: Floats) -> Response:
-        from committee.parts.response import value_response
+        from committee.tree_engine.response import value_response
 
         return value_response(target, weight, "squared_error" if self.criterion == "friedman_mse" else self.criterion)
 
     def _tally(self, target: NDArray[Any], weight: Floats) -> OutOfBag:
-        from committee.parts.out_of_bag import OutOfBag
+        from committee.ensemble.oob import OutOfBag
 
         return OutOfBag(target, weight, 1, "squared_error")
 
@@ -203,7 +203,7 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
             self.oob_score_ = score_answers(self.oob_score, answers[judged], None, target, rows.weight[judged])
 
     def _calibrate_quantiles(self, rows: Rows) -> Calibrated:
-        from committee.forests.sampling import out_of_bag_leaves
+        from committee.forests._sampling import out_of_bag_leaves
 
         tally = RankTally(self._targets, rows.target)
         for tree, leaf, seed in zip(self.trees_, self._leaves_kept, self._seeds_, strict=True):
@@ -294,7 +294,7 @@ class RandomForestClassifier(BaseForestClassifier):
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> glass = load_sample("glass")
     >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
     >>> round(forest.oob_error_, 3)
@@ -344,7 +344,7 @@ class RandomForestRegressor(BaseForestRegressor):
     Examples
     --------
     >>> from committee import RandomForestRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone")
     >>> forest = RandomForestRegressor.breiman(random_state=0).fit(ozone.X, ozone.y)
     >>> round(forest.oob_score_, 2)
@@ -397,7 +397,7 @@ class ExtraTreesClassifier(BaseForestClassifier):
     Examples
     --------
     >>> from committee import ExtraTreesClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> glass = load_sample("glass")
     >>> forest = ExtraTreesClassifier(bootstrap=True, random_state=0).fit(glass.X, glass.y)
     >>> round(forest.oob_error_, 3)
@@ -446,7 +446,7 @@ class ExtraTreesRegressor(BaseForestRegressor):
     Examples
     --------
     >>> from committee import ExtraTreesRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone")
     >>> forest = ExtraTreesRegressor(bootstrap=True, random_state=0).fit(ozone.X, ozone.y)
     >>> round(forest.oob_score_, 2)

@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
-from committee.data.binned import BinnedMatrix
-from committee.data.growth import Constraints, Limits
-from committee.data.tree import Tree
-from committee.forests.sampling import Sampler
-from committee.parts.growing import grow_placed
-from committee.parts.limits import tree_limits
-from committee.parts.pruning import prune
-from committee.parts.response import Response
-from committee.parts.traversing import apply_tree
+from committee.forests._sampling import Sampler
+from committee.records.binned import BinnedMatrix
+from committee.records.growth import Constraints, Limits
+from committee.records.tree import Tree
+from committee.tree_engine.growing import grow_placed
+from committee.tree_engine.limits import tree_limits
+from committee.tree_engine.predict.apply import apply_tree
+from committee.tree_engine.response import Response
+from committee.trees.pruning import prune
 
 RARE_CATEGORY = 5.0
 """Rows of a node that a category needs for a side of its own. Full trees end in nodes where every category is rare, and
@@ -76,7 +76,7 @@ def count_draws(limits: Limits) -> Limits:
 
 
 def without_rare_categories(response: Response) -> Response:
-    """Of many categories those of few rows in a node go right together (kernels/split.py)."""
+    """Of many categories those of few rows in a node go right together (kernels/trees/split.py)."""
     return response._replace(goal=response.goal._replace(category_smoothing=RARE_CATEGORY))
 
 

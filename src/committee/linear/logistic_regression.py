@@ -25,18 +25,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
-from committee.base.callers import level_of_caller
-from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
+from committee.base.stacklevel import level_of_caller
 from committee.base.threads import n_threads
-from committee.base.validation import read_targets_classification, read_weights
-from committee.linear.choosing import choose
-from committee.linear.design import BaseLinearModel, Table, to_dense
-from committee.linear.folds import make_folds
-from committee.linear.logistic_loss import LogisticProblem
-from committee.linear.newton import Aim, Minimum, curvature_at, is_direct, newton
-from committee.linear.penalty_path import Path, Settings, Track, fold_tracks, make_track, penalty_path
-from committee.parts.class_weights import class_weights
+from committee.base.transaction import all_or_nothing
+from committee.linear._choosing import choose
+from committee.linear._design import BaseLinearModel, Table, to_dense
+from committee.linear._folds import make_folds
+from committee.linear._logistic_loss import LogisticProblem
+from committee.linear._newton import Aim, Minimum, curvature_at, is_direct, newton
+from committee.linear._penalty_path import Path, Settings, Track, fold_tracks, make_track, penalty_path
+from committee.tabular.class_weight import class_weights
+from committee.tabular.validation import read_targets_classification, read_weights
 
 SMALLEST_C, LARGEST_C = -4.0, 4.0
 """Exponents of the ends of the grid for a number of Cs, as in scikit-learn."""
@@ -105,7 +105,7 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
 
     Examples
     --------
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> from committee import LogisticRegressionCV, OnNumbersClassifier
     >>> sonar = load_sample("sonar")
     >>> model = OnNumbersClassifier(LogisticRegressionCV(random_state=0)).fit(sonar.X[::2], sonar.y[::2]).estimator_

@@ -29,12 +29,12 @@ from sklearn.utils._param_validation import Interval
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
-from committee.base.callers import level_of_caller
-from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState
-from committee.base.validation import LARGEST_TARGET, read_targets_regression
-from committee.linear.choosing import is_past_the_best
-from committee.linear.design import (
+from committee.base.stacklevel import level_of_caller
+from committee.base.transaction import all_or_nothing
+from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.linear._choosing import is_past_the_best
+from committee.linear._design import (
     BaseLinearModel,
     Table,
     column_squares,
@@ -43,8 +43,8 @@ from committee.linear.design import (
     to_dense,
     weighted_gram,
 )
-from committee.linear.folds import Fold, make_folds
-from committee.parts.prediction_intervals import PredictionIntervals
+from committee.linear._folds import Fold, make_folds
+from committee.tabular.validation import LARGEST_TARGET, read_targets_regression
 
 LinearOperator: Any = sparse_linalg.LinearOperator  # its stubs know no matvec
 
@@ -219,7 +219,7 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
 
     Examples
     --------
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> from committee import OnNumbersRegressor, RidgeCV
     >>> ozone = load_sample("ozone")
     >>> model = OnNumbersRegressor(RidgeCV(), categorical_features=[0, 2]).fit(ozone.X, ozone.y)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from committee.plots.bagging_studies import BaggingSimulationDisplay, SpamExperimentDisplay
 from committee.plots.bias_variance import BiasVarianceDisplay, TrainingSetsDisplay
 from committee.plots.boosting import EdgeDisplay, ErrorCurveDisplay
-from committee.plots.boosting_experiment import (
-    ExperimentErrorsDisplay,
-    ExperimentMarginsDisplay,
-    MarginMaximisationDisplay,
-)
 from committee.plots.bootstrap import BootstrapDisplay, PredictionIntervalDisplay
 from committee.plots.committee import CommitteeMembersDisplay, SelectionDisplay
+from committee.plots.decision_rounds import RoundsInThePlaneDisplay
 from committee.plots.diversity import KappaErrorDisplay
 from committee.plots.experts import ExpertLoadDisplay, GateRegionsDisplay, LikelihoodCurveDisplay
 from committee.plots.forests import OutOfBagDisplay
@@ -21,22 +16,17 @@ from committee.plots.majority_vote import MajorityVoteDisplay
 from committee.plots.margins import MarginDistributionDisplay
 from committee.plots.partial_dependence import PartialDependenceDisplay
 from committee.plots.pruning import PruningDisplay
-from committee.plots.rounds_in_the_plane import RoundsInThePlaneDisplay
 from committee.plots.shap import ShapSummaryDisplay, ShapWaterfallDisplay
 from committee.plots.suspicious_rows import SuspiciousRowsDisplay
-from committee.plots.svm import SvmPlaneDisplay, TuningDisplay, XorDisplay
+from committee.plots.svm import SvmPlaneDisplay, TuningDisplay
 from committee.plots.tree import TreeDisplay, plot_tree
-from committee.plots.why_combine import RepresentationalReasonDisplay, SelectOrCombineDisplay, StatisticalReasonDisplay
 
 __all__ = [
-    "BaggingSimulationDisplay",
     "BiasVarianceDisplay",
     "BootstrapDisplay",
     "CommitteeMembersDisplay",
     "EdgeDisplay",
     "ErrorCurveDisplay",
-    "ExperimentErrorsDisplay",
-    "ExperimentMarginsDisplay",
     "ExpertLoadDisplay",
     "GateRegionsDisplay",
     "ImportancesDisplay",
@@ -45,24 +35,18 @@ __all__ = [
     "LossCurvesDisplay",
     "MajorityVoteDisplay",
     "MarginDistributionDisplay",
-    "MarginMaximisationDisplay",
     "OutOfBagDisplay",
     "PartialDependenceDisplay",
     "PredictionIntervalDisplay",
     "PruningDisplay",
-    "RepresentationalReasonDisplay",
     "RoundsInThePlaneDisplay",
-    "SelectOrCombineDisplay",
     "SelectionDisplay",
     "ShapSummaryDisplay",
     "ShapWaterfallDisplay",
-    "SpamExperimentDisplay",
-    "StatisticalReasonDisplay",
     "SuspiciousRowsDisplay",
     "SvmPlaneDisplay",
     "TrainingSetsDisplay",
     "TreeDisplay",
     "TuningDisplay",
-    "XorDisplay",
     "plot_tree",
 ]

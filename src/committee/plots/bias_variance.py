@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.evaluation._folds import Mean
+from committee.evaluation.bias_variance import BiasVariance
+from committee.evaluation.compare_bias_variance import BiasVarianceComparison
 from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, VERMILION
 from committee.plots.tree import pyplot
-from committee.studies.bias_variance import BiasVariance
-from committee.studies.compare_bias_variance import BiasVarianceComparison
-from committee.studies.folds import Mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

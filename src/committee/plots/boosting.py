@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.data.history import History
-from committee.parts.members import TreeMember
-from committee.plots.right_display import recorded
+from committee.members.member import TreeMember
+from committee.plots._checks import recorded
 from committee.plots.tree import pyplot
+from committee.records.history import History
 from committee.trees.decision_stump import DecisionStump
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from committee.boosting.booster import BaseBooster
+    from committee.boosting._classifier_base import BaseBooster
 
 Scale = Literal["linear", "log"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.evaluation.bootstrap import Bootstrap, Kind
+from committee.evaluation.bootstrap_interval import PredictionInterval
 from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from committee.plots.tree import pyplot
-from committee.studies.bootstrap import Bootstrap, Kind
-from committee.studies.bootstrap_interval import PredictionInterval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from committee.base.array_types import Floats
-from committee.data.history import History
-from committee.experts.base_mixture import BaseMixtureOfExperts
+from committee.experts._base import BaseMixtureOfExperts
+from committee.plots._checks import right_display
 from committee.plots.boosting import BLUE, FEW_ROUNDS, GREEN, GREY, VERMILION
-from committee.plots.right_display import right_display
 from committee.plots.tree import pyplot
+from committee.records.history import History
 from committee.trees.export import CLASS_COLORS
 
 if TYPE_CHECKING:

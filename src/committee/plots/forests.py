@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.plots._checks import refuse
 from committee.plots.boosting import BLUE, FEW_ROUNDS, GREY, VERMILION, Scale
-from committee.plots.right_display import refuse
 from committee.plots.tree import pyplot
 
 if TYPE_CHECKING:

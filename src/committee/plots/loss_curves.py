@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from committee.base.array_types import Floats
+from committee.plots._checks import recorded
 from committee.plots.boosting import BLUE, FEW_ROUNDS, GREEN, GREY, VERMILION, measured
-from committee.plots.right_display import recorded
 from committee.plots.tree import pyplot
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.base.array_types import Floats
-from committee.base.validation import read_weights
+from committee.plots._checks import recorded, refuse
 from committee.plots.boosting import GREY, VERMILION
-from committee.plots.right_display import recorded, refuse
 from committee.plots.tree import pyplot
+from committee.tabular.validation import read_weights
 from committee.theory.margins import MarginDistribution, margin_distribution
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from committee.boosting.booster import BaseBooster
+    from committee.boosting._classifier_base import BaseBooster
 
 
 USUAL_ROUNDS = (1, 5, 50)

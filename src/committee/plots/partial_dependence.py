@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.explain._tables import Feature
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
-from committee.explain.tables import Feature
 from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from committee.plots.tree import pyplot
 from committee.trees.export import clip

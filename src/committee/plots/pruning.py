@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from committee.plots.right_display import refuse
+from committee.plots._checks import refuse
 from committee.plots.tree import pyplot
 from committee.trees.export import plural
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from committee.parts.pruning import PruningCurve
+    from committee.trees.pruning import PruningCurve
 
 CURVE, CHOSEN, BEST, LIMIT = "#0072B2", "#D55E00", "#009E73", "#555555"
 MAX_LEAF_LABELS = 12

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-    from committee.base.columns import Columns
+    from committee.tabular.schema import Columns
 
 
 PALE = "#C9C5CF"

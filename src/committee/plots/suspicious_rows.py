@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.explain.suspicious_rows import SuspiciousRows, suspicious_rows
+from committee.explain.label_issues import SuspiciousRows, suspicious_rows
 from committee.forests.estimators import BaseForestClassifier
-from committee.plots.right_display import recorded
+from committee.plots._checks import recorded
 from committee.plots.tree import pyplot
 from committee.trees.export import CLASS_COLORS, clip
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Annotation
 
-    from committee.boosting.booster import BaseBooster
+    from committee.boosting._classifier_base import BaseBooster
 
 INK = "#222222"
 

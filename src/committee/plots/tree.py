@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.data.tree import LEAF, Tree
+from committee.records.tree import LEAF, Tree
 from committee.trees.export import (
     CLASS_COLORS,
     FittedTree,

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from committee.report import charts
-from committee.report.evidence import Evidence
-from committee.report.section import Color, Figure, Key, LeftOut, Section, Table, table
-from committee.report.words import count, listing, number, plus_minus
+from committee.report import _charts as charts
+from committee.report._context import Evidence
+from committee.report._section import Color, Figure, Key, LeftOut, Section, Table, table
+from committee.report._words import count, listing, number, plus_minus
 from committee.theory.decomposition import Decomposition
 
 TITLE = "Bias and variance"

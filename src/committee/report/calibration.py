@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from committee.base.array_types import Floats
-from committee.report import charts
-from committee.report.evidence import Evidence, Judged
-from committee.report.section import Figure, Key, LeftOut, Section, Tile, table
-from committee.report.words import count, number, percent
+from committee.report import _charts as charts
+from committee.report._context import Evidence, Judged
+from committee.report._section import Figure, Key, LeftOut, Section, Tile, table
+from committee.report._words import count, number, percent
 
 TITLE = "Calibration"
 MOST_BINS, FEWEST = 10, 20

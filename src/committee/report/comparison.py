@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.report import charts
-from committee.report.evidence import Evidence
-from committee.report.section import Figure, LeftOut, Section, Table, table
+from committee.evaluation._folds import stderr
+from committee.evaluation.comparison import Comparison, MethodResult
+from committee.report import _charts as charts
+from committee.report._context import Evidence
+from committee.report._section import Figure, LeftOut, Section, Table, table
+from committee.report._words import clip, count, listing, seconds
 from committee.report.verdict import ERROR_LIKE, paired_difference, shown, shown_with_error
-from committee.report.words import clip, count, listing, seconds
-from committee.studies.comparison import Comparison, MethodResult
-from committee.studies.folds import stderr
 
 TITLE = "The methods compared"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.report import charts
-from committee.report.evidence import Evidence, Judged
-from committee.report.section import Figure, Key, LeftOut, Section, Table, table
-from committee.report.words import clip, count, percent
+from committee.report import _charts as charts
+from committee.report._context import Evidence, Judged
+from committee.report._section import Figure, Key, LeftOut, Section, Table, table
+from committee.report._words import clip, count, percent
 
 TITLE = "Which classes are taken for which"
 MOST_CLASSES = 12

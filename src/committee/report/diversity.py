@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.boosting.booster import BaseBooster
-from committee.data.history import History
-from committee.experts.base_mixture import BaseMixtureOfExperts
-from committee.explain.expert_evidence import expert_evidence
-from committee.explain.forest_evidence import ForestEvidence, forest_evidence
-from committee.report import charts
-from committee.report.evidence import Evidence
-from committee.report.section import Figure, Key, LeftOut, Section, Tile, table
-from committee.report.words import clip, count, level, number, percent
+from committee.boosting._classifier_base import BaseBooster
+from committee.experts._base import BaseMixtureOfExperts
+from committee.explain.forest_diagnostics import ForestEvidence, forest_evidence
+from committee.explain.mixture_diagnostics import expert_evidence
+from committee.records.history import History
+from committee.report import _charts as charts
+from committee.report._context import Evidence
+from committee.report._section import Figure, Key, LeftOut, Section, Tile, table
+from committee.report._words import clip, count, level, number, percent
 from committee.theory.diversity import pairwise_diversity
 from committee.theory.forests import Strength
 

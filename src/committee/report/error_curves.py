@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.data.history import History
-from committee.explain.boosting_evidence import BoostingEvidence, boosting_evidence
-from committee.report import charts
-from committee.report.charts import Curve
-from committee.report.evidence import Evidence, middle
-from committee.report.section import Color, Figure, Key, LeftOut, Section, Table, table
-from committee.report.words import count, listing, number, percent
+from committee.explain.boosting_diagnostics import BoostingEvidence, boosting_evidence
+from committee.records.history import History
+from committee.report import _charts as charts
+from committee.report._charts import Curve
+from committee.report._context import Evidence, middle
+from committee.report._section import Color, Figure, Key, LeftOut, Section, Table, table
+from committee.report._words import count, listing, number, percent
 
 TITLE = "Error over the rounds"
 MOST_PROGRAM_ROWS = 1_000

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.base.columns import open_table
+from committee.explain._sampled_shap import sampled_shap
 from committee.explain.forest_importances import KINDS, ForestImportance, forest_importances
 from committee.explain.importances import scaled_to_100, tree_importances
-from committee.explain.sampled_shap import sampled_shap
 from committee.explain.shap import shap_values, tree_sum
-from committee.forests.forest import BaseForest
-from committee.report import charts
-from committee.report.evidence import MOST_CELLS, Evidence, middle
-from committee.report.section import Figure, LeftOut, Section, table
-from committee.report.words import clip, count, listing, number
+from committee.forests._base import BaseForest
+from committee.report import _charts as charts
+from committee.report._context import MOST_CELLS, Evidence, middle
+from committee.report._section import Figure, LeftOut, Section, table
+from committee.report._words import clip, count, listing, number
+from committee.tabular.schema import open_table
 
 TITLE = "Which columns matter"
 MOST_BARS = 12

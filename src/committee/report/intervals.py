@@ -2,9 +2,9 @@
 
 On rows that the model was not fitted on, the intervals are exactly those of its `predict_interval`, which `committee
 predict --interval` gives too. Of a comparison, and out of bag, an interval is the out-of-sample prediction plus two
-order statistics of such residuals (`committee.parts.prediction_intervals`), and its coverage is measured crosswise: the
-ends come from the residuals of all groups of rows but one, and are evaluated on that one. A comparison with held-out
-rows also shows how often intervals made from the out-of-fold residuals cover those rows.
+order statistics of such residuals (`committee.calibration.prediction_intervals`), and its coverage is measured
+crosswise: the ends come from the residuals of all groups of rows but one, and are evaluated on that one. A comparison
+with held-out rows also shows how often intervals made from the out-of-fold residuals cover those rows.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from committee.base.array_types import Floats
-from committee.parts.prediction_intervals import PredictionIntervals, Residuals, n_errors_needed
-from committee.report import charts
-from committee.report.evidence import Evidence, Judged
-from committee.report.section import Figure, Key, LeftOut, Section, Table, Tile, table
-from committee.report.words import count, listing, number, percent, plus_minus
-from committee.report.words import level as level_text
+from committee.calibration.prediction_intervals import PredictionIntervals, Residuals, n_errors_needed
+from committee.report import _charts as charts
+from committee.report._context import Evidence, Judged
+from committee.report._section import Figure, Key, LeftOut, Section, Table, Tile, table
+from committee.report._words import count, listing, number, percent, plus_minus
+from committee.report._words import level as level_text
 
 TITLE = "Prediction intervals"
 LEVELS = (0.5, 0.8, 0.9, 0.95)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.bagging.bagger import BaseBagging
+from committee.bagging._base import BaseBagging
 from committee.base.array_types import Floats
-from committee.forests.forest import BaseForest
-from committee.report import charts
-from committee.report.charts import Steps
-from committee.report.evidence import Evidence, Judged
-from committee.report.section import Figure, Key, LeftOut, Section, table
-from committee.report.words import count, level, number, percent
+from committee.forests._base import BaseForest
+from committee.report import _charts as charts
+from committee.report._charts import Steps
+from committee.report._context import Evidence, Judged
+from committee.report._section import Figure, Key, LeftOut, Section, table
+from committee.report._words import count, level, number, percent
 from committee.theory.margins import class_margins, margin_distribution, share_below
 
 TITLE = "Margins"

@@ -9,10 +9,10 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.explain.partial_dependence import PartialDependence
 from committee.explain.partial_dependence import partial_dependence as depend
-from committee.report import charts
-from committee.report.evidence import Evidence, middle
-from committee.report.section import Color, Figure, Key, LeftOut, Section, table
-from committee.report.words import clip, count, listing, number
+from committee.report import _charts as charts
+from committee.report._context import Evidence, middle
+from committee.report._section import Color, Figure, Key, LeftOut, Section, table
+from committee.report._words import clip, count, listing, number
 
 TITLE = "Partial dependence"
 MOST_COLUMNS, MOST_POINTS, MOST_ROWS = 6, 20, 150

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from committee.data.properties import CARDS, PROPERTIES, QUESTIONS
-from committee.report.evidence import Evidence
-from committee.report.section import LeftOut, Section, table
+from committee.report._context import Evidence
+from committee.report._section import LeftOut, Section, table
+from committee.report.method_cards import CARDS, PROPERTIES, QUESTIONS
 
 TITLE = "Properties of the method"
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from committee.catalog import CATALOG
-from committee.data.properties import CARDS, PROPERTIES, Card
+from committee.report.method_cards import CARDS, PROPERTIES, Card
 
 INTRODUCTION = """# Properties of the methods
 

@@ -7,9 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from committee import __version__
-from committee.report.evidence import Evidence
-from committee.report.section import Section, Table, table
-from committee.report.words import clip, count
+from committee.report._context import Evidence
+from committee.report._section import Section, Table, table
+from committee.report._words import clip, count
 
 TITLE = "What was run"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars", "altair", "vl-convert-python")
@@ -64,7 +64,7 @@ def _again(found: Evidence) -> str:
         return found.notes.command
     if found.comparison is not None:
         call = f"comparison, model = compare(X, y, seed={found.comparison.seed})"
-        return f"from committee.studies.comparison import compare\n\n{call}"
+        return f"from committee.evaluation.comparison import compare\n\n{call}"
     module = type(found.core).__module__
     home = "committee" if module.startswith("committee.") else module
     return f"from {home} import {found.method}\n\nmodel = {_call(found.core)}.fit(X, y)"

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.report import charts
-from committee.report.evidence import Evidence, Judged
-from committee.report.section import Figure, LeftOut, Section, Table, Tile, table
-from committee.report.words import count, level, listing, number, percent, plus_minus
+from committee.report import _charts as charts
+from committee.report._context import Evidence, Judged
+from committee.report._section import Figure, LeftOut, Section, Table, Tile, table
+from committee.report._words import count, level, listing, number, percent, plus_minus
 
 TITLE = "Residuals"
 MOST_POINTS, N_BINS = 1_500, 31

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from committee.explain.svm_geometry import KINDS, SvmGeometry, svm_geometry
-from committee.report import charts
-from committee.report.evidence import Evidence
-from committee.report.section import Figure, LeftOut, Section, Tile, table
-from committee.report.words import count, number, percent
+from committee.report import _charts as charts
+from committee.report._context import Evidence
+from committee.report._section import Figure, LeftOut, Section, Tile, table
+from committee.report._words import count, number, percent
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC

@@ -6,15 +6,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from committee.report.evidence import Evidence, Judged
+from committee.evaluation._folds import stderr
+from committee.evaluation.comparison import Comparison, MethodResult
+from committee.evaluation.metrics import Answers
+from committee.evaluation.metrics import loss_of as row_loss
+from committee.report._context import Evidence, Judged
+from committee.report._section import Section, Tile
+from committee.report._words import clip, count, listing, number, percent, percent_error, plus_minus
 from committee.report.intervals import shown_coverage
 from committee.report.residuals import bias_words
-from committee.report.section import Section, Tile
-from committee.report.words import clip, count, listing, number, percent, percent_error, plus_minus
-from committee.studies.comparison import Comparison, MethodResult
-from committee.studies.folds import stderr
-from committee.studies.judging import Answers
-from committee.studies.judging import loss_of as row_loss
 
 Standing = Literal["better", "not clear", "no better"]
 """Of the winner, beside answering without looking."""

@@ -27,15 +27,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from committee.storage.annotations import check_fields
-from committee.storage.compression import COMPRESSION, read_sizes, restore
-from committee.storage.compression import compress as compress_model
-from committee.storage.container import Header, parse_json, read_header, read_tensors, write_container
-from committee.storage.decoding import Allowed, Decoder
-from committee.storage.encoding import Encoder
+from committee.storage._check_types import check_fields
+from committee.storage._compression import COMPRESSION, read_sizes, restore
+from committee.storage._compression import compress as compress_model
+from committee.storage._container import Header, parse_json, read_header, read_tensors, write_container
+from committee.storage._decoding import Allowed, Decoder
+from committee.storage._encoding import Encoder
+from committee.storage._prediction_only import keep_for_explanation, keep_for_prediction
+from committee.storage._smoke_test import answers_a_row, can_be_tried, try_out
 from committee.storage.errors import ModelFileError, UnstorableError
-from committee.storage.prediction_only import keep_for_explanation, keep_for_prediction
-from committee.storage.trial import answers_a_row, can_be_tried, try_out
 
 FORMAT = "committee model"
 FORMAT_VERSION = 2
@@ -102,7 +102,7 @@ def save_model(
     ----------
     model : fitted estimator of committee
         Its members may be estimators of committee, or those estimators of scikit-learn that hold only arrays
-        (``committee.storage.classes.SKLEARN``).
+        (``committee.storage._classes.SKLEARN``).
     path : the file; an older file of this name is replaced when the new one is complete
     prediction_only : keep only what predicts; of trees neither what was measured at their nodes nor what a warm start
         needs

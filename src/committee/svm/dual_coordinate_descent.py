@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.svm.linear_problem import LinearProblem, Plane, answers, lower_bound, objective
+from committee.svm._linear_problem import LinearProblem, Plane, answers, lower_bound, objective
 
 N_PASSES = 10
 """Passes over the rows between two looks at the gap."""
@@ -56,7 +56,7 @@ def dual_coordinate_descent(
     problem: LinearProblem, power: int, *, tol: float, max_iter: int, seed: int, number: int = 0
 ) -> Iterator[tuple[Plane, DescentRecord, bool]]:
     """Planes turn by turn, with what was measured and whether the gap is closed."""
-    from committee.kernels.dual_descent import descend
+    from committee.kernels.svm.dual_descent import descend
 
     n, d = problem.X.shape
     rng = np.random.default_rng(seed)

@@ -23,7 +23,15 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.svm.linear_problem import LinearProblem, Plane, add_gram, answers, lower_bound, objective, solve_positive
+from committee.svm._linear_problem import (
+    LinearProblem,
+    Plane,
+    add_gram,
+    answers,
+    lower_bound,
+    objective,
+    solve_positive,
+)
 
 BACK_OFF = 0.995
 """Share of the way to the wall that a step may go."""

@@ -79,7 +79,7 @@ class Kernel:
 
     def fill_rows(self, left: Points, right: Points, room: Array, out: Array, rows: Places, start: int) -> None:
         """out[rows[a], start + j] = k(left a, right j), by way of a block of the points' dtype to work in."""
-        from committee.kernels.gram import copy_rows
+        from committee.kernels.svm.gram import copy_rows
 
         self.fill(left, right, room)
         copy_rows(room, out, rows, start)
@@ -279,7 +279,7 @@ class Gaussian(_Distance):
         return found._replace(halves=halves.astype(dtype))
 
     def fill(self, left: Points, right: Points, out: Array) -> None:
-        from committee.kernels import gram
+        from committee.kernels.svm import gram
 
         np.dot(left.values, right.values.T, out=out)
         if out.dtype == np.float32:
@@ -288,7 +288,7 @@ class Gaussian(_Distance):
             gram.raise_e(out, left.halves, right.halves)
 
     def fill_rows(self, left: Points, right: Points, room: Array, out: Array, rows: Places, start: int) -> None:
-        from committee.kernels.gram import raise_two_into
+        from committee.kernels.svm.gram import raise_two_into
 
         if not room.dtype == out.dtype == np.float32:
             super().fill_rows(left, right, room, out, rows, start)
@@ -314,7 +314,7 @@ class Laplacian(_Distance):
         return found._replace(halves=np.zeros(found.n, dtype))
 
     def fill(self, left: Points, right: Points, out: Array) -> None:
-        from committee.kernels import gram
+        from committee.kernels.svm import gram
 
         gram.subtract_distances(left.values, np.ascontiguousarray(right.values.T), out)
         if out.dtype == np.float32:
@@ -323,7 +323,7 @@ class Laplacian(_Distance):
             gram.raise_e(out, left.halves, right.halves)
 
     def fill_rows(self, left: Points, right: Points, room: Array, out: Array, rows: Places, start: int) -> None:
-        from committee.kernels import gram
+        from committee.kernels.svm import gram
 
         if not room.dtype == out.dtype == np.float32:
             super().fill_rows(left, right, room, out, rows, start)

@@ -27,14 +27,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from committee.base.array_types import Floats
-from committee.base.columns import Columns
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
-from committee.base.validation import read_weights
-from committee.data.history import History
-from committee.svm.dual_coordinate_descent import DescentRecord, dual_coordinate_descent
-from committee.svm.interior_point import InteriorRecord, interior_point
-from committee.svm.large_machine import (
+from committee.records.history import History
+from committee.svm._linear_base import (
     LARGE_CONSTRAINTS,
     BaseLargeClassifier,
     BaseLargeMachine,
@@ -44,9 +40,13 @@ from committee.svm.large_machine import (
     Rows,
     warn_of_no_convergence,
 )
-from committee.svm.linear_problem import LinearProblem, Plane, relative_gap, squared_loss_gap
+from committee.svm._linear_problem import LinearProblem, Plane, relative_gap, squared_loss_gap
+from committee.svm._scaling import Scaling
+from committee.svm.dual_coordinate_descent import DescentRecord, dual_coordinate_descent
+from committee.svm.interior_point import InteriorRecord, interior_point
 from committee.svm.primal_newton import NewtonRecord, primal_newton
-from committee.svm.scaling import Scaling
+from committee.tabular.schema import Columns
+from committee.tabular.validation import read_weights
 
 Record = NewtonRecord | InteriorRecord | DescentRecord
 Solver = Literal["primal_newton", "interior_point", "dual_coordinate_descent"]
@@ -262,7 +262,7 @@ class LinearSVC(BaseLargeClassifier, BaseLinearMachine):
 
     Examples
     --------
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> from committee import LinearSVC
     >>> sonar = load_sample("sonar")
     >>> model = LinearSVC(loss="hinge", scale=True).fit(sonar.X, sonar.y)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from committee.base.blas_threads import one_blas_thread
-from committee.base.callers import level_of_caller
+from committee.base.stacklevel import level_of_caller
 from committee.svm.kernel_functions import Gamma, Kernel, Points, Precomputed, make_kernel, require_finite
 
 ROUNDING = 1e-10

@@ -21,13 +21,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from committee.base.array_types import Floats
-from committee.base.callers import level_of_caller
 from committee.base.rng import RandomState
+from committee.base.stacklevel import level_of_caller
+from committee.svm._binary_svm import Machine, make_machine
+from committee.svm._kernel_base import BaseKernelMachine
+from committee.svm._kernel_rows import KernelRows
+from committee.svm._multiclass import MultiClass
 from committee.svm.kernel_functions import Gamma
-from committee.svm.kernel_machine import BaseKernelMachine
-from committee.svm.kernel_rows import KernelRows
-from committee.svm.machine import Machine, make_machine
-from committee.svm.multi_class import MultiClass
 from committee.svm.smo import Problem, Solution
 from committee.svm.svc import BaseSVC
 from committee.svm.svr import BaseSVR
@@ -85,7 +85,7 @@ class NuSVC(BaseSVC):
     Examples
     --------
     >>> from committee import NuSVC
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = NuSVC(nu=0.3, scale=True).fit(sonar.X, sonar.y)
     >>> model.n_support_.tolist(), round(model.score(sonar.X, sonar.y), 3)
@@ -151,7 +151,7 @@ class NuSVR(BaseSVR):
     Examples
     --------
     >>> from committee import NuSVR
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> import numpy as np
     >>> ozone = load_sample("ozone")
     >>> rows = ~np.isnan(ozone.X).any(axis=1)

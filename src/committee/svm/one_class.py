@@ -18,9 +18,9 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval
 
 from committee.base.array_types import Floats
-from committee.base.fitting import all_or_nothing
+from committee.base.transaction import all_or_nothing
+from committee.svm._kernel_base import BaseKernelMachine
 from committee.svm.kernel_functions import Gamma
-from committee.svm.kernel_machine import BaseKernelMachine
 from committee.svm.nu_svm import fill_up
 from committee.svm.smo import Problem
 
@@ -45,7 +45,7 @@ class OneClassSVM(OutlierMixin, BaseKernelMachine):
     Examples
     --------
     >>> from committee import OneClassSVM
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = OneClassSVM(nu=0.1, scale=True).fit(sonar.X)
     >>> float(round((model.predict(sonar.X) < 0).mean(), 3))

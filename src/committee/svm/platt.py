@@ -32,10 +32,10 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_softmax, softmax
 
 from committee.base.array_types import Floats
-from committee.parts.resampling import content_order
-from committee.svm.kernel_rows import KernelRows
-from committee.svm.machine import Machine
-from committee.svm.multi_class import TwoSides
+from committee.sampling.resampling import content_order
+from committee.svm._binary_svm import Machine
+from committee.svm._kernel_rows import KernelRows
+from committee.svm._multiclass import TwoSides
 
 Codes = NDArray[np.int64]
 

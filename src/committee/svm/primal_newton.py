@@ -23,7 +23,7 @@ from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 
 from committee.base.array_types import Floats
-from committee.svm.linear_problem import (
+from committee.svm._linear_problem import (
     LinearProblem,
     Plane,
     add_gram,
@@ -125,7 +125,7 @@ def _begin_with_a_tenth(problem: LinearProblem, tol: float, max_iter: int) -> Pl
 
 def _look(problem: LinearProblem, plane: Plane) -> NewtonState:
     """One pass over the rows."""
-    from committee.kernels.linear_rows import measure_rows
+    from committee.kernels.svm.linear_rows import measure_rows
 
     n, d = problem.X.shape
     if sparse.issparse(problem.X):

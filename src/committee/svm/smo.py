@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
-from committee.svm.kernel_rows import KernelRows
+from committee.svm._kernel_rows import KernelRows
 
 Rows = NDArray[np.int64]
 Array = NDArray[Any]
@@ -189,7 +189,7 @@ class Progress:
         self.rows.add_sums(self.g, used, coef[used])
 
     def judge(self) -> Judgement:
-        from committee.kernels.smo import judge
+        from committee.kernels.svm.smo import judge
 
         problem = self.problem
         up, low, extremes = np.empty(problem.y.size), np.empty(problem.y.size), np.empty(4)
@@ -209,7 +209,7 @@ def solve(
     on_step: OnStep | None = None,
 ) -> Solution:
     """The optimum to `tol`, checked in float64; `on_step` is called after every outer step."""
-    from committee.svm.active_set import polish
+    from committee.svm._active_set import polish
 
     limit = max_steps if max_steps >= 0 else max(MANY_STEPS, 100 * problem.y.size)
     with one_blas_thread():
@@ -237,7 +237,7 @@ def solve(
 
 def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> bool:
     """Outer steps until the gap is at most tol (true) or no step or none within the limit is left (false)."""
-    from committee.svm.shrinking import active_rows, descend_among
+    from committee.svm._shrinking import active_rows, descend_among
 
     target, may_shrink, n_idle = tol, True, 0
     while True:
@@ -353,7 +353,7 @@ def _choose(run: Progress, judged: Judgement) -> Rows:
 
 def _extremes(up: Floats, low: Floats, lowest: float, highest: float, n: int) -> Rows:
     """Positions of about the n smallest of `up` and the n largest of `low` that violate, none twice; `low` in place."""
-    from committee.kernels.smo import N_BUCKETS, choose_extremes
+    from committee.kernels.svm.smo import N_BUCKETS, choose_extremes
 
     n = max(n, 1)
     chosen = np.empty(2 * n, np.int64)
@@ -371,7 +371,7 @@ def _has_all(run: Progress, judged: Judgement) -> bool:
 
 def _solve_block(run: Progress, middle: float, tol: float, limit: int) -> bool:
     """SMO inside the block to `tol`; did anything move? f is measured from `middle`."""
-    from committee.kernels.smo import solve_block
+    from committee.kernels.svm.smo import solve_block
 
     problem, rows, block = run.problem, run.rows, run.block
     q = n_first = len(block)

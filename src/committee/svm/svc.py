@@ -28,20 +28,20 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.callers import level_of_caller
-from committee.base.fitting import all_or_nothing
+from committee.base.available_if import available_if
 from committee.base.rng import RandomState, member_seeds
-from committee.base.validation import read_targets_classification, read_weights
-from committee.parts.available import available_if
-from committee.parts.class_weights import class_weights
+from committee.base.stacklevel import level_of_caller
+from committee.base.transaction import all_or_nothing
+from committee.svm._binary_svm import Machine, Offset, make_machine
+from committee.svm._kernel_base import BaseKernelMachine, Task
+from committee.svm._kernel_rows import KernelRows
+from committee.svm._linear_base import ClassWeight
+from committee.svm._multiclass import MultiClass, TwoSides, join, machine_plan, vote
 from committee.svm.kernel_functions import Gamma
-from committee.svm.kernel_machine import BaseKernelMachine, Task
-from committee.svm.kernel_rows import KernelRows
-from committee.svm.large_machine import ClassWeight
-from committee.svm.machine import Machine, Offset, make_machine
-from committee.svm.multi_class import MultiClass, TwoSides, join, machine_plan, vote
 from committee.svm.platt import Folds, PlattScaling, deal_folds, fit_platt, held_out_values
 from committee.svm.smo import Problem, Progress, Solution, Step, solve
+from committee.tabular.class_weight import class_weights
+from committee.tabular.validation import read_targets_classification, read_weights
 
 Codes = NDArray[np.int64]
 
@@ -306,7 +306,7 @@ class SVC(BaseSVC):
     Examples
     --------
     >>> from committee import SVC
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = SVC(C=4.0, scale=True).fit(sonar.X, sonar.y)
     >>> model.n_support_.tolist(), round(model.score(sonar.X, sonar.y), 3)

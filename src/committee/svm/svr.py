@@ -21,13 +21,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.array_types import Floats
-from committee.base.fitting import all_or_nothing
-from committee.base.validation import read_one_target
-from committee.parts.prediction_intervals import PredictionIntervals
+from committee.base.transaction import all_or_nothing
+from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.svm._binary_svm import Machine, Offset
+from committee.svm._kernel_base import BaseKernelMachine, Task
 from committee.svm.kernel_functions import Gamma
-from committee.svm.kernel_machine import BaseKernelMachine, Task
-from committee.svm.machine import Machine, Offset
 from committee.svm.smo import Problem
+from committee.tabular.validation import read_one_target
 
 
 def svr_problem(target: Floats, upper: Floats, epsilon: float, start: Floats | None = None) -> Problem:
@@ -86,7 +86,7 @@ class SVR(BaseSVR):
     Examples
     --------
     >>> from committee import SVR
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> import numpy as np
     >>> ozone = load_sample("ozone")
     >>> rows = ~np.isnan(ozone.X).any(axis=1)

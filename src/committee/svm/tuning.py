@@ -20,20 +20,20 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from committee.base.array_types import Floats
 from committee.base.progress import progress
-from committee.base.validation import (
+from committee.records.history import History
+from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.svm._cross_validation import ClassTask, Fold, Ground, NumberTask, Task, judge_kernel
+from committee.svm._scaling import fit_scaling, refuse_values
+from committee.svm._shrinking import shrinking
+from committee.svm.kernel_functions import Gamma, Kernel, make_kernel, settle_gamma
+from committee.svm.svc import SVC
+from committee.svm.svr import SVR
+from committee.tabular.validation import (
     read_one_target,
     read_targets_classification,
     read_training_table,
     read_weights,
 )
-from committee.data.history import History
-from committee.data.result_table import ResultTable, to_pandas, to_polars
-from committee.svm.cross_validation import ClassTask, Fold, Ground, NumberTask, Task, judge_kernel
-from committee.svm.kernel_functions import Gamma, Kernel, make_kernel, settle_gamma
-from committee.svm.scaling import fit_scaling, refuse_values
-from committee.svm.shrinking import shrinking
-from committee.svm.svc import SVC
-from committee.svm.svr import SVR
 
 PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 FACTORS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
@@ -121,7 +121,7 @@ def tune_svc(
 
     Examples
     --------
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> from committee.svm.svc import SVC
     >>> sonar = load_sample("sonar")
     >>> found = tune_svc(sonar.X, sonar.y, C=[0.1, 1, 10], gamma=[0.01, 0.03], estimator=SVC(scale=True))
@@ -168,7 +168,7 @@ def tune_svr(
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> from committee.svm.svr import SVR
     >>> ozone = load_sample("ozone")
     >>> rows = ~np.isnan(ozone.X).any(axis=1)

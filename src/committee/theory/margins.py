@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.base.validation import read_weights
+from committee.tabular.validation import read_weights
 
 Numbers = NDArray[np.floating | np.integer]
 

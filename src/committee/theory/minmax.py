@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.array_types import Floats
-from committee.base.callers import level_of_caller
+from committee.base.stacklevel import level_of_caller
 from committee.theory.margins import Numbers, minimum_margin, read_agreement
 
 CONSTANT = -1

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from committee.base.columns import Columns
-from committee.data.tree import Tree
+from committee.records.tree import Tree
+from committee.tabular.schema import Columns
 from committee.trees.decision_tree import CategoricalFeatures, DecisionTreeClassifier
 
 

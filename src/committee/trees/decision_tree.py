@@ -15,25 +15,25 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from committee.base.columns import Columns
-from committee.base.fitting import all_or_nothing
 from committee.base.rng import RandomState, member_seeds
-from committee.base.validation import (
+from committee.base.transaction import all_or_nothing
+from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.records.binned import BinnedMatrix
+from committee.records.tree import Tree
+from committee.tabular.schema import Columns
+from committee.tabular.validation import (
     read_one_target,
     read_table,
     read_targets_classification,
     read_training_table,
     read_weights,
 )
-from committee.data.binned import BinnedMatrix
-from committee.data.tree import Tree
-from committee.parts.prediction_intervals import PredictionIntervals
-from committee.trees.view import TreeView
+from committee.trees._sklearn_view import TreeView
 
 if TYPE_CHECKING:
-    from committee.parts.histogram_trees import TreeSeries
-    from committee.parts.pruning import PruningCurve
-    from committee.parts.response import Response
+    from committee.tree_engine.histogram_trees import TreeSeries
+    from committee.tree_engine.response import Response
+    from committee.trees.pruning import PruningCurve
 
 EXACT_ROWS = 100_000
 """splitter="auto" grows exact trees up to this many rows and binned ones beyond."""
@@ -49,7 +49,7 @@ class Training:
 
     def __init__(self, estimator: BaseDecisionTree, columns: Columns, X: NDArray[np.floating], target: Any,
                  weight: NDArray[np.float64]) -> None:  # fmt: skip
-        from committee.parts.limits import tree_constraints
+        from committee.tree_engine.limits import tree_constraints
 
         params = estimator.tree_params()
         self.estimator, self.columns, self.X, self.target, self.weight = estimator, columns, X, target, weight
@@ -62,8 +62,8 @@ class Training:
 
     def expect_many(self) -> None:
         """Make ready for tree after tree under changing weights: tiles kept, weights that pack into half a word."""
-        from committee.parts.histograms import make_tiles
-        from committee.parts.response import PACKED_WEIGHT_BITS
+        from committee.tree_engine.histograms import make_tiles
+        from committee.tree_engine.response import PACKED_WEIGHT_BITS
 
         if not self.matrix.is_exact:
             self.matrix = self.matrix._replace(tiles=make_tiles(self.matrix.codes))
@@ -72,8 +72,8 @@ class Training:
 
     def _make_series(self) -> None:
         """Small trees of two classes have a quicker way to grow."""
-        from committee.parts.histogram_trees import TreeSeries
-        from committee.parts.limits import tree_limits
+        from committee.tree_engine.histogram_trees import TreeSeries
+        from committee.tree_engine.limits import tree_limits
 
         response = self.estimator.make_response(self.target, self.weight, self.weight_bits)
         limits = tree_limits(self.params, response, self.columns.n_features, self.constraints)
@@ -82,7 +82,7 @@ class Training:
             self.series = TreeSeries(self.matrix, response, limits, self.constraints, share, self.params["n_jobs"])
 
     def _code(self) -> BinnedMatrix:
-        from committee.parts.binning import BinMapper
+        from committee.tree_engine.binning import BinMapper
 
         splitter, max_bins = self.params["splitter"], self.params["max_bins"]
         binned = splitter == "binned" or (splitter == "auto" and len(self.X) > EXACT_ROWS)
@@ -96,8 +96,8 @@ class Training:
 
     def grow_placed(self, weight: NDArray[np.float64], seed: int) -> tuple[Tree, NDArray[np.int64]]:
         """The tree under these weights, and the leaf of every row; -1 for rows of weight zero."""
-        from committee.parts.growing import grow_placed
-        from committee.parts.limits import tree_limits
+        from committee.tree_engine.growing import grow_placed
+        from committee.tree_engine.limits import tree_limits
 
         if self.series is not None:
             return self.series.grow(weight, seed)
@@ -219,14 +219,14 @@ class BaseDecisionTree(BaseEstimator):
             if self.ccp_alpha == "cv":
                 tree, curve = self._prune_by_cv(tree, training)
             elif self.ccp_alpha > 0.0:
-                from committee.parts.pruning import prune
+                from committee.trees.pruning import prune
 
                 tree = prune(tree, float(self.ccp_alpha))
             self._store(tree, curve, training, described)
         return self
 
     def _prune_by_cv(self, tree: Tree, training: Training) -> tuple[Tree, PruningCurve]:
-        from committee.parts.pruning import cross_validate, prune, pruning_path
+        from committee.trees.pruning import cross_validate, prune, pruning_path
 
         if np.count_nonzero(training.weight) < 2:
             raise ValueError("ccp_alpha='cv' needs at least two rows of positive weight; got n_samples = 1.")
@@ -251,7 +251,7 @@ class BaseDecisionTree(BaseEstimator):
         if not isinstance(self.cv, Integral):
             yield from self._given_folds(training)
             return
-        from committee.parts.pruning import deal_folds
+        from committee.trees.pruning import deal_folds
 
         yield from deal_folds(np.flatnonzero(training.weight > 0), training.target, int(self.cv), training.seed)
 
@@ -282,7 +282,7 @@ class BaseDecisionTree(BaseEstimator):
 
     def adopt(self, tree: Tree, columns: Columns, described: dict[str, Any]) -> Self:
         """Become the estimator of a tree that was grown elsewhere; `described` holds the attributes of its target."""
-        from committee.parts.limits import resolve_max_features
+        from committee.tree_engine.limits import resolve_max_features
 
         for name, value in described.items():
             setattr(self, name, value)
@@ -304,7 +304,7 @@ class BaseDecisionTree(BaseEstimator):
 
     def decision_path(self, X: Any) -> sparse.csr_matrix:
         """Indicator matrix (n_samples, n_nodes) of the nodes each row passes through."""
-        from committee.parts.traversing import decision_path
+        from committee.tree_engine.predict.apply import decision_path
 
         check_is_fitted(self, "tree_")
         return decision_path(self.tree_.arrays, read_table(self, X), self.n_jobs)
@@ -327,7 +327,7 @@ class BaseDecisionTree(BaseEstimator):
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Bunch:
         """Alphas at which minimal cost-complexity pruning removes a split, and the impurity of the tree then."""
-        from committee.parts.pruning import pruning_path
+        from committee.trees.pruning import pruning_path
 
         self._validate_params()
         training, _ = copy(self)._read(X, y, sample_weight)  # a fitted tree stays as it is
@@ -355,7 +355,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     Examples
     --------
     >>> from committee import DecisionTreeClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> glass = load_sample("glass")
     >>> tree = DecisionTreeClassifier(max_leaf_nodes=8).fit(glass.X, glass.y)
     >>> round(tree.score(glass.X, glass.y), 3)
@@ -425,7 +425,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     def make_response(
         self, target: NDArray[Any], weight: NDArray[np.float64], weight_bits: int | None = None
     ) -> Response:
-        from committee.parts.response import WEIGHT_BITS, class_response
+        from committee.tree_engine.response import WEIGHT_BITS, class_response
 
         return class_response(target, int(target.max()) + 1, weight, self.criterion, weight_bits or WEIGHT_BITS)
 
@@ -434,7 +434,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     ) -> NDArray[np.float64] | None:
         if self.class_weight is None:
             return None
-        from committee.parts.class_weights import class_weights
+        from committee.tabular.class_weight import class_weights
 
         return class_weights(self.class_weight, target, described["classes_"], weight)[target]
 
@@ -467,7 +467,7 @@ class DecisionTreeRegressor(RegressorMixin, PredictionIntervals, BaseDecisionTre
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone")
     >>> tree = DecisionTreeRegressor(ccp_alpha="cv", random_state=0).fit(ozone.X, ozone.y)
     >>> tree.get_n_leaves()
@@ -532,7 +532,7 @@ class DecisionTreeRegressor(RegressorMixin, PredictionIntervals, BaseDecisionTre
     def make_response(
         self, target: NDArray[Any], weight: NDArray[np.float64], weight_bits: int | None = None
     ) -> Response:
-        from committee.parts.response import value_response
+        from committee.tree_engine.response import value_response
 
         criterion = "squared_error" if self.criterion == "friedman_mse" else self.criterion
         return value_response(target, weight, criterion)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from committee.data.tree import LEAF, Tree
+from committee.records.tree import LEAF, Tree
 
 CLASS_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Okabe and Ito's palette: told apart with every common kind of colour vision; reused in turn from class 8 on."""

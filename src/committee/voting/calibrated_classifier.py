@@ -1,4 +1,4 @@
-"""A classifier with probabilities that are calibrated on rows it did not learn from (`parts/calibration.py`).
+"""A classifier with probabilities that are calibrated on rows it did not learn from (`calibration/power.py`).
 
 Where the classifier has no probabilities, those to calibrate are made of its scores f, or of its predictions alone:
 
@@ -20,10 +20,10 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from committee.base.array_types import Floats
-from committee.base.fitting import all_or_nothing
-from committee.base.validation import read_targets_classification, read_weights
-from committee.parts.calibration import Calibration, calibrate
-from committee.voting.rows import Fold, Task, deal_folds, open_rows, take_rows
+from committee.base.transaction import all_or_nothing
+from committee.calibration.power import Calibration, calibrate
+from committee.tabular.validation import read_targets_classification, read_weights
+from committee.voting._rows import Fold, Task, deal_folds, open_rows, take_rows
 
 NO_CALIBRATION = Calibration(1.0, 0.0, float("nan"), float("nan"))
 
@@ -65,7 +65,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Examples
     --------
     >>> from committee import CalibratedClassifier, RandomForestClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = CalibratedClassifier(RandomForestClassifier(50, random_state=0)).fit(sonar.X, sonar.y)
     >>> model.calibration_.log_loss < model.calibration_.log_loss_before

@@ -25,7 +25,7 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.array_types import Floats
-from committee.base.callers import level_of_caller
+from committee.base.stacklevel import level_of_caller
 
 TOL = 1e-6
 """Fraction of the best member's squared error that may be left to gain."""

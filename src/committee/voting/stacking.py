@@ -28,16 +28,16 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.fitting import all_or_nothing
+from committee.base.available_if import available_if
 from committee.base.rng import RandomState
-from committee.data.history import History
-from committee.parts.available import available_if
-from committee.parts.prediction_intervals import PredictionIntervals
+from committee.base.transaction import all_or_nothing
+from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.records.history import History
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.voting.evidence import class_scores, number_scores
-from committee.voting.member_fits import Method, NamedMember, answers_of, class_shares, fit_member, numbers
-from committee.voting.named_members import DEFAULT_FOLDS, BaseNamedMembers, Members
-from committee.voting.rows import Task, deal_folds, take_rows
+from committee.voting._base import DEFAULT_FOLDS, BaseNamedMembers, Members
+from committee.voting._members import Method, NamedMember, answers_of, class_shares, fit_member, numbers
+from committee.voting._rows import Task, deal_folds, take_rows
+from committee.voting._scores import class_scores, number_scores
 from committee.voting.simplex_weights import SimplexCombination, simplex_weights
 
 FEWEST_FOR_RESIDUALS = 10
@@ -348,7 +348,7 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
     Examples
     --------
     >>> from committee import StackingClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> model = StackingClassifier(final_estimator="simplex", cv=10).fit(sonar.X, sonar.y)
     >>> dict(zip(model.history_.member.tolist(), model.history_.weight.round(2).tolist()))
@@ -442,7 +442,7 @@ class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
     --------
     >>> import numpy as np
     >>> from committee import StackingRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone")
     >>> X = ozone.X[:, 4:9]
     >>> rows = ~np.isnan(X).any(axis=1)

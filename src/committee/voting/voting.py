@@ -23,17 +23,17 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.fitting import all_or_nothing
+from committee.base.available_if import available_if
 from committee.base.rng import RandomState
-from committee.data.history import History
-from committee.parts.available import available_if
-from committee.parts.combining import class_votes, mean, mean_distribution, weighted_median
-from committee.parts.prediction_intervals import PredictionIntervals
+from committee.base.transaction import all_or_nothing
+from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.combine.rules import class_votes, mean, mean_distribution, weighted_median
+from committee.records.history import History
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.voting.evidence import class_scores, number_scores
-from committee.voting.member_fits import Method, NamedMember, class_codes, class_shares, numbers
-from committee.voting.named_members import BaseNamedMembers, Members
-from committee.voting.rows import Task
+from committee.voting._base import BaseNamedMembers, Members
+from committee.voting._members import Method, NamedMember, class_codes, class_shares, numbers
+from committee.voting._rows import Task
+from committee.voting._scores import class_scores, number_scores
 
 Codes = NDArray[np.int64]
 Rule = Literal["hard", "soft", "mean", "median"]
@@ -148,7 +148,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
     --------
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from committee import SVC, RandomForestClassifier, VotingClassifier
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> sonar = load_sample("sonar")
     >>> forest, svm = RandomForestClassifier(random_state=0), SVC(C=10.0)
     >>> model = VotingClassifier([("forest", forest), ("near", KNeighborsClassifier(1)), ("svm", svm)], cv=5)
@@ -276,7 +276,7 @@ class VotingRegressor(RegressorMixin, PredictionIntervals, BaseVoting):
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
     >>> from committee import GradientBoostingRegressor, RandomForestRegressor, VotingRegressor
-    >>> from committee.data.samples import load_sample
+    >>> from committee.datasets.samples import load_sample
     >>> ozone = load_sample("ozone")
     >>> X = ozone.X[:, 4:9]
     >>> rows = ~np.isnan(X).any(axis=1)

@@ -23,21 +23,21 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier as PeerTree
 from sklearn.utils.estimator_checks import check_estimator
 
-from committee.bagging.answering import sum_of_answers
-from committee.bagging.bagger import MOST_MEMBERS
+from committee.bagging._base import MOST_MEMBERS
+from committee.bagging._oob import Settling, members_missing
+from committee.bagging._prediction import sum_of_answers
 from committee.bagging.bagging import Sampling, bagging
-from committee.bagging.bagging_estimators import BaggingClassifier, BaggingRegressor
-from committee.bagging.judging import Settling, members_missing
+from committee.bagging.estimators import BaggingClassifier, BaggingRegressor
 from committee.base import threads
-from committee.data.samples import load_sample
-from committee.parts import memory
-from committee.parts.combining import majority_vote, mean, mean_distribution, weighted_median
-from committee.parts.members import Member
-from committee.parts.prediction_intervals import Residuals
-from committee.parts.pruning import deal_folds
-from committee.parts.row_samples import Places, Sampler
+from committee.calibration.prediction_intervals import Residuals
+from committee.combine.rules import majority_vote, mean, mean_distribution, weighted_median
+from committee.datasets.samples import load_sample
+from committee.members.member import Member
+from committee.sampling.row_samples import Places, Sampler
+from committee.tree_engine import memory_guard as memory
 from committee.trees.decision_stump import DecisionStump
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from committee.trees.pruning import deal_folds
 from tests.naive.bagging import Bagged
 
 Floats = NDArray[np.float64]
@@ -706,7 +706,7 @@ def test_auto_grows_until_the_error_settles(cls: Any) -> None:
 
 
 def test_auto_ends_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("committee.bagging.bagger.MOST_MEMBERS", 12)
+    monkeypatch.setattr("committee.bagging._base.MOST_MEMBERS", 12)
     X, y, _ = make_data()
     model = BaggingClassifier(n_estimators="auto", random_state=0).fit(X, y)
     assert len(model) == 12

@@ -18,9 +18,9 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.bagging.online_bagging import OnlineBaggingClassifier, OnlineBaggingRegressor, online_bagging
-from committee.data.samples import load_sample
-from committee.parts.online_members import LINEAR, OnlineMember, poisson_counts, stream_uniforms
-from committee.trees.online_ensemble import growing_pieces
+from committee.datasets.samples import load_sample
+from committee.ensemble.online import growing_pieces
+from committee.members.online import LINEAR, OnlineMember, poisson_counts, stream_uniforms
 
 Floats = NDArray[np.float64]
 

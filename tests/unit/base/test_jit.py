@@ -15,7 +15,7 @@ from committee.base import jit
 
 RUN = """
 import numpy as np
-from committee.kernels.sampling import draw_order
+from committee.kernels.trees.sampling import draw_order
 order = np.empty(5, np.int64)
 draw_order(np.uint64(7), order)
 print(*order, sum(draw_order.stats.cache_hits.values()), sum(draw_order.stats.cache_misses.values()))
@@ -59,15 +59,14 @@ def test_a_damaged_cache_is_repaired_in_silence(tmp_path, suffix, damage):
     assert run_kernel(tmp_path) == (expected, 1, 0)
 
 
-def test_the_cache_is_named_by_the_kernel_sources(monkeypatch, tmp_path):
-    (tmp_path / "kernels").mkdir()
-    (tmp_path / "base").mkdir()
-    source = tmp_path / "kernels" / "a.py"
-    source.write_text("x = 1")
+@pytest.mark.parametrize("source", ["kernels/a.py", "kernels/trees/a.py", "records/growth.py", "base/jit.py"])
+def test_the_cache_is_named_by_the_sources_that_kernels_compile_in(source, monkeypatch, tmp_path):
+    path = tmp_path / source
+    path.parent.mkdir(parents=True)
     monkeypatch.setattr(jit, "PACKAGE", tmp_path)
     names = set()
     for text in ("x = 1", "x = 2"):
-        source.write_text(text)
+        path.write_text(text)
         jit.source_hash.cache_clear()
         names.add(jit.source_hash())
     jit.source_hash.cache_clear()
@@ -116,7 +115,7 @@ def test_without_a_writable_cache_the_advice_is_another_and_nothing_stays_behind
 
 
 def test_a_part_cannot_be_called_from_python():
-    from committee.kernels.sampling import mix
+    from committee.kernels.trees.sampling import mix
 
     with pytest.raises(TypeError, match="mix is a part of kernels"):
         mix(3)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from committee.base.signals import signals_held
+from committee.base.interrupts import signals_held
 
 
 def test_a_signal_is_handled_at_the_end_of_the_block():
@@ -67,7 +67,7 @@ INTERRUPTED_COMPILATION = """
     import sys
     import numpy as np
     from llvmlite.binding.executionengine import ExecutionEngine
-    from committee.kernels.user_functions import compile_elementwise
+    from committee.kernels.boosting.user_functions import compile_elementwise
     from committee.base.jit import kernel
 
     find, calls = ExecutionEngine._find_module_ptr, []

@@ -4,7 +4,7 @@ import pytest
 
 from committee.base.jit import COMPILING
 from committee.base.stopwatch import Stopwatch
-from committee.studies.clock import work_seconds
+from committee.evaluation._time_budget import work_seconds
 
 
 def test_nested_blocks_count_once(monkeypatch: pytest.MonkeyPatch):

@@ -18,11 +18,11 @@ from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from committee.boosting._combinations import RunningMean, RunningMedian, weighted_median
+from committee.boosting._regressor_base import Past
+from committee.boosting._weak_regressors import content_order, draw
 from committee.boosting.adaboost_r2 import AdaBoostRegressor, adaboost_r2
-from committee.boosting.combinations import RunningMean, RunningMedian, weighted_median
-from committee.boosting.regression_booster import Past
-from committee.boosting.weak_regressors import content_order, draw
-from committee.parts.members import Guess, TreeMember
+from committee.members.member import Guess, TreeMember
 from committee.trees.decision_tree import DecisionTreeRegressor
 from tests.naive.boosting import drucker_r2
 from tests.naive.boosting import weighted_median as naive_weighted_median

@@ -18,8 +18,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from committee import AdaBoostClassifier, DecisionTreeClassifier
 from committee.boosting.anyboost import AnyBoostClassifier, minimum_on_line
-from committee.data.samples import load_sample
-from committee.parts.margin_losses import MARGIN_LOSSES
+from committee.datasets.samples import load_sample
+from committee.losses.margin import MARGIN_LOSSES
 
 LOSSES = sorted(MARGIN_LOSSES)
 NO_WEIGHT = "no row has weight left: the loss is flat at every margin"

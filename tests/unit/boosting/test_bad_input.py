@@ -61,9 +61,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 ESTIMATORS: list[type[Any]] = [
     getattr(committee, entry.name)
     for entry in CATALOG
-    if entry.module.startswith(("committee.boosting", "committee.parts"))
+    if entry.module.startswith(("committee.boosting", "committee.members"))
     and not entry.module.startswith(
-        ("committee.boosting.gradient_boosting", "committee.boosting.online", "committee.parts.on_numbers")
+        (
+            "committee.boosting.online",
+            "committee.members.numeric_pipeline",
+        )
     )
 ]
 CLASSIFIERS = [cls for cls in ESTIMATORS if is_classifier(cls())]

@@ -22,8 +22,8 @@ from committee import (
     DecisionStump,
     DecisionTreeClassifier,
 )
-from committee.boosting.loop import ONLY_MEMBER
-from committee.data.samples import load_sample
+from committee.boosting.multiplicative_weights import ONLY_MEMBER
+from committee.datasets.samples import load_sample
 
 MODELS = {
     "adaboost": AdaBoostClassifier(random_state=0),

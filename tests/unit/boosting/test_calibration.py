@@ -9,8 +9,8 @@ from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
 from committee import AdaBoostClassifier, AnyBoostClassifier, DecisionStump, DecisionTreeClassifier
-from committee.boosting import booster
-from committee.boosting.calibration import (
+from committee.boosting import _classifier_base as booster
+from committee.boosting._vote_calibration import (
     FEWEST_ROWS,
     MOST_ROWS,
     USUAL,
@@ -22,8 +22,8 @@ from committee.boosting.calibration import (
     shrinkage,
     vote_size,
 )
-from committee.boosting.votes import vote_probabilities, vote_shares
-from committee.data.samples import load_sample
+from committee.boosting._votes import vote_probabilities, vote_shares
+from committee.datasets.samples import load_sample
 
 
 def two_class(score):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.boosting.fingerprint import MOST_ROWS, table_checksum
+from committee.ensemble.warm_start import MOST_ROWS, table_checksum
 
 TABLE = np.round(np.random.default_rng(0).normal(size=(50, 3)), 1).astype(np.float32)
 TABLE[3, 1], TABLE[5, 0] = np.nan, 0.0

@@ -17,11 +17,11 @@ from sklearn.tree import DecisionTreeClassifier as SklearnTree
 from sklearn.utils.estimator_checks import check_estimator
 
 from committee import AdaBoostClassifier, DecisionTreeClassifier
-from committee.base.columns import fit_encode, open_table
+from committee.boosting._weak_learners import Task
 from committee.boosting.lpboost import LPBoostClassifier, distinct_rows, lpboost, smallest_nu, solve_master
-from committee.boosting.weak_learners import Task
-from committee.data.samples import load_sample
-from committee.parts.members import EstimatorMember, Guess
+from committee.datasets.samples import load_sample
+from committee.members.member import EstimatorMember, Guess
+from committee.tabular.schema import fit_encode, open_table
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 

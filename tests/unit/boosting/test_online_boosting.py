@@ -16,8 +16,8 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.boosting.online_boosting import BoostedMember, OnlineBoostingClassifier, online_boosting
-from committee.data.samples import load_sample
-from committee.parts.online_members import stream_uniforms
+from committee.datasets.samples import load_sample
+from committee.members.online import stream_uniforms
 
 Floats = NDArray[np.float64]
 CLASSES = np.array(["a", "b", "c"])

@@ -16,11 +16,11 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from committee import DecisionStump, DecisionTreeClassifier
-from committee.base.columns import fit_encode, open_table
-from committee.boosting.schapire import Majority, SchapireBoostClassifier, schapire_boost
-from committee.boosting.weak_learners import Task, make_learner
-from committee.data.samples import load_sample
-from committee.parts.members import EstimatorMember, Guess
+from committee.boosting._weak_learners import Task, make_learner
+from committee.boosting.schapire_1990 import Majority, SchapireBoostClassifier, schapire_boost
+from committee.datasets.samples import load_sample
+from committee.members.member import EstimatorMember, Guess
+from committee.tabular.schema import fit_encode, open_table
 from committee.theory.bounds import majority_of_three_bound
 
 SAMPLES = ("sonar", "ionosphere", "pima_diabetes", "spam")

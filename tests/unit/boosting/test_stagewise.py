@@ -13,8 +13,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from committee.boosting.combinations import mean_absolute
-from committee.boosting.stagewise import StagewiseRegressor, line_search
+from committee.boosting._combinations import mean_absolute
+from committee.boosting.forward_stagewise import StagewiseRegressor, line_search
 from committee.trees.decision_tree import DecisionTreeRegressor
 from tests.naive.boosting import stagewise as naive_stagewise
 

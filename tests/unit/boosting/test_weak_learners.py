@@ -15,13 +15,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 
 from committee.base import threads
-from committee.base.columns import fit_columns
+from committee.boosting._weak_learners import Resampling, Task, make_learner
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
-from committee.boosting.weak_learners import Resampling, Task, make_learner
-from committee.parts.members import Guess
-from committee.parts.perceptron import PocketPerceptron
-from committee.parts.restarts import BestOfRestarts
+from committee.members.member import Guess
+from committee.members.perceptron import PocketPerceptron
+from committee.members.restarts import BestOfRestarts
+from committee.tabular.schema import fit_columns
 from committee.trees.decision_tree import DecisionTreeClassifier
 from tests.naive.boosting import replay_adaboost
 

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from committee.cli import main
-from committee.data.samples import sample_names
-from committee.studies.comparison import pick
-from committee.studies.methods import family
+from committee.datasets.samples import sample_names
+from committee.evaluation.comparison import pick
+from committee.evaluation.methods import family
 
 COMMANDS = (
     "compare", "completion", "data", "demo", "explain", "fit", "inspect", "methods", "predict", "report",
@@ -88,7 +88,7 @@ def test_warmup_says_that_it_is_done():
 def test_demo_compares_the_family_and_says_where_the_page_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # The whole family takes minutes; what is told is the same with two of its members.
     chosen = pick(family("classification", 768, 8), ["constant", "pruned tree"])
-    monkeypatch.setattr("committee.cli.comparing.all_methods", lambda *_: chosen)
+    monkeypatch.setattr("committee.cli.compare.all_methods", lambda *_: chosen)
     result = run("demo", "--output-dir", str(tmp_path / "new"), "--budget", "none")
     assert result.exit_code == 0
     for part in ("pima_diabetes", "768 rows, 8 columns", "chosen", "rows that chose nothing", "in a browser"):

@@ -20,15 +20,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from committee.cli import main
-from committee.cli.comparing import Request, all_methods, split_names
+from committee.cli.compare import Request, all_methods, split_names
+from committee.cli.console_results import left_out
 from committee.cli.demo import write_sample
-from committee.cli.known_rows import packed, row_hashes, training_places, unpacked
-from committee.cli.models import read_model, thinned
-from committee.cli.predicting import Wish, interval_ends, predict_frame
-from committee.cli.showing import left_out
+from committee.cli.model_files import read_model, thinned
+from committee.cli.predict import Wish, interval_ends, predict_frame
+from committee.evaluation.comparison import Comparison, compare
+from committee.evaluation.methods import METHODS
+from committee.ingest.row_hashes import packed, row_hashes, training_places, unpacked
 from committee.storage import load_model, save_model
-from committee.studies.comparison import Comparison, compare
-from committee.studies.methods import METHODS
 
 RNG = np.random.default_rng(0)
 FEW = ("--budget", "none", "--methods", "constant,pruned tree", "--folds", "3")
@@ -92,8 +92,8 @@ def test_the_reported_error_is_that_of_the_held_out_rows(classes: Made):
     """An independent re-evaluation: the winner refitted without these rows, from the file alone."""
     from sklearn.base import clone
 
-    from committee.cli.files import read_frame
-    from committee.cli.tables import read_training_table
+    from committee.ingest.files import read_frame
+    from committee.ingest.table import read_training_table
 
     results = json.loads((classes.folder / "out" / "results.json").read_text())
     reading = read_training_table(read_frame(str(classes.table)), "bought")
@@ -488,7 +488,7 @@ def test_the_report_evaluates_the_intervals_that_predict_gives(tmp_path: Path, m
 def test_no_figure_of_the_results_is_cut_on_a_narrow_console(width: int):
     from rich.console import Console
 
-    from committee.cli.showing import loss_text, mean_and_stderr, results_table
+    from committee.cli.console_results import loss_text, mean_and_stderr, results_table
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))

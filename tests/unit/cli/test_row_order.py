@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from committee.cli.files import TableError
 from committee.cli.main import main
-from committee.cli.tables import read_training_table
-from tests.unit.studies.test_row_order import PARTS, rentals, visits
+from committee.ingest.files import TableError
+from committee.ingest.table import read_training_table
+from tests.unit.evaluation.test_row_order import PARTS, rentals, visits
 
 
 def run(*arguments):

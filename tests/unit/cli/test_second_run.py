@@ -13,7 +13,7 @@ SCRIPT = """
 import sys
 from numba.core import event
 from committee.cli import main
-from committee.parts.warmup import warmup
+from committee.cli.precompile import warmup
 
 warmup()
 compiled = []

@@ -11,8 +11,8 @@ import pytest
 
 from committee import GradientBoostingClassifier, RandomForestClassifier
 from committee.cli.deferred_imports import deferred_imports
-from committee.cli.models import ModelFacts, write_model
-from committee.cli.tables import read_training_table
+from committee.cli.model_files import ModelFacts, write_model
+from committee.ingest.table import read_training_table
 
 PREDICT = """
 import sys
@@ -34,7 +34,7 @@ def test_predict_imports_nothing_that_it_does_not_use(kind: type, tmp_path: Path
     imported = set(done.stdout.split())
     heavy = {
         "pandas", "scipy.stats._stats_py", "matplotlib", "altair", "sklearn.metrics", "sklearn.model_selection",
-        "sklearn.linear_model", "committee.studies.comparison", "committee.report.page",
+        "sklearn.linear_model", "committee.evaluation.comparison", "committee.report.render",
     }  # fmt: skip
     assert not imported & heavy
     assert (tmp_path / "answers.csv").read_text().count("\n") == 61

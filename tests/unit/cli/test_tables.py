@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from committee.cli.column_kinds import as_numbers, columns_from, parse_dates, recipe_for
-from committee.cli.files import TableError, iterate_frames, kind_of, read_frame, whole_file
-from committee.cli.tables import TableReading, TableRecipe, apply_recipe, read_training_table
+from committee.ingest.column_types import as_numbers, columns_from, parse_dates, recipe_for
+from committee.ingest.files import TableError, iterate_frames, kind_of, read_frame, whole_file
+from committee.ingest.table import TableReading, TableRecipe, apply_recipe, read_training_table
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -16,16 +16,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from committee.cli import main
-from committee.cli.column_kinds import recipe_for
-from committee.cli.comparing import command_line
+from committee.cli.compare import command_line
 from committee.cli.console import console
-from committee.cli.files import TableError
+from committee.cli.console_results import LiveComparison, loss_text, verdict
 from committee.cli.main import helpful_errors, print_table
-from committee.cli.predicting import NO_NUMBERS, odd_cell_words, odd_cells
-from committee.cli.showing import LiveComparison, loss_text, verdict
-from committee.cli.tables import read_training_table
-from committee.studies.comparison import Step, compare
-from committee.studies.methods import METHODS, family
+from committee.cli.predict import NO_NUMBERS, odd_cell_words, odd_cells
+from committee.evaluation.comparison import Step, compare
+from committee.evaluation.methods import METHODS, family
+from committee.ingest.column_types import recipe_for
+from committee.ingest.files import TableError
+from committee.ingest.table import read_training_table
 
 N = 120
 
@@ -107,7 +107,7 @@ def test_inspect_prints_no_dictionaries(fitted: tuple[Path, Path, Result]):
 
 
 def test_garbage_in_columns_is_told_once_for_all_batches(fitted: tuple[Path, Path, Result], tmp_path: Path):
-    from committee.cli.models import read_model
+    from committee.cli.model_files import read_model
 
     new = tmp_path / "new.csv"
     table().with_columns(age=pl.lit("abc"), city=pl.lit("Tokyo")).write_csv(new)

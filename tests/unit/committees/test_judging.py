@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from committee.committees.judging import (
+from committee.committees._out_of_fold import (
     Rows,
     Tally,
     Task,
@@ -17,7 +17,7 @@ from committee.committees.judging import (
     hold_out,
     judge,
 )
-from committee.committees.representations import Kind, fit_representation
+from committee.committees._representations import Kind, fit_representation
 
 RNG = np.random.default_rng(0)
 N = 120

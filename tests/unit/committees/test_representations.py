@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from committee.committees.representations import CUT, MOST_CATEGORIES, fit_representation, normal_scores
+from committee.committees._representations import CUT, MOST_CATEGORIES, fit_representation, normal_scores
 
 RNG = np.random.default_rng(0)
 nan = np.nan

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from committee.catalog import CATALOG
-from committee.studies.reproduction_page import reproductions_page
-from committee.studies.reproductions import REPRODUCTIONS
+from committee_reproductions.reproduction_page import reproductions_page
+from committee_reproductions.reproductions import REPRODUCTIONS
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from committee.experts import em, weighted_grams
+from committee.experts import _weighted_least_squares as weighted_grams
+from committee.experts import em
 from committee.experts.em import Mixture, Rows, State, climb, e_step, evaluate, log_prior, lower_bound, m_step, run_em
 from committee.experts.gate import ConstantGate, SoftmaxGate
 from committee.experts.gaussian_experts import GaussianExperts
 from committee.experts.linear_experts import LinearExperts
 from committee.experts.logistic_experts import LogisticExperts, MultinomialExperts
-from committee.kernels import mixture as kernels
+from committee.kernels.mixture import em as kernels
 from tests.naive import experts as naive
 
 SIZES = [1, 7, 511, 512, 513, 1300]

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.experts.density import MixtureOfExpertsDensity
 from committee.experts.estimator_experts import EPS, EstimatorClassifiers, EstimatorRegressors
 from committee.experts.linear_experts import LinearExperts

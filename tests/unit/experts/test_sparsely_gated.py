@@ -16,11 +16,12 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
+from committee.ensemble.online import Rows
 from committee.experts import adam
+from committee.experts._neural_layers import Layer, dispatch, start, views
 from committee.experts.adam import Adam
 from committee.experts.deep_mixture import Batch, Network, make_network, objective, scores, total
-from committee.experts.neural_layers import Layer, dispatch, start, views
 from committee.experts.noisy_top_k import noisy_top_k, smooth_load, squared_variation
 from committee.experts.sparsely_gated import (
     Plan,
@@ -29,7 +30,6 @@ from committee.experts.sparsely_gated import (
     hold_out,
     sparsely_gated_mixture,
 )
-from committee.trees.online_ensemble import Rows
 from tests.bad_input import (
     BAD_LABELS,
     BAD_TABLES,

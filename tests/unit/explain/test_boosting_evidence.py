@@ -15,7 +15,7 @@ from committee import (
     LPBoostClassifier,
     boosting_evidence,
 )
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.theory.bounds import rounds_to_zero_error, tree_vc_dimension
 from committee.theory.minmax import minmax_over_stumps
 

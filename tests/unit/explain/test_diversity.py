@@ -27,8 +27,8 @@ from committee import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from committee.explain._member_predictions import member_answers
 from committee.explain.diversity import ensemble_diversity
-from committee.explain.member_answers import member_answers
 from committee.theory.diversity import pairwise_diversity
 from committee.voting.stacking import StackingClassifier, StackingRegressor
 from committee.voting.voting import VotingClassifier, VotingRegressor

@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 
 from committee.experts.density import MixtureOfExpertsDensity
 from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
-from committee.explain.expert_evidence import expert_coefficients, expert_evidence, row_answers
+from committee.explain.mixture_diagnostics import expert_coefficients, expert_evidence, row_answers
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

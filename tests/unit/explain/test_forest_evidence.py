@@ -9,8 +9,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from committee import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from committee.data.samples import load_sample
-from committee.explain.forest_evidence import forest_evidence
+from committee.datasets.samples import load_sample
+from committee.explain.forest_diagnostics import forest_evidence
 
 
 def unseen_answers(forest: Any, X: Any) -> np.ndarray:

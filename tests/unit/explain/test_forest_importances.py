@@ -17,14 +17,14 @@ from committee import (
     RandomForestRegressor,
 )
 from committee.base.rng import member_seeds
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
+from committee.explain._node_permutation import node_permutation
+from committee.explain._oob_forest import JudgedForest, depth_of, mean_of, standard_error
+from committee.explain._oob_permutation import Ring, in_order, make_ring, make_rings, oob_permutation
+from committee.explain._oob_rows import judged_forest, training_rows
+from committee.explain._split_importances import split_counts, split_frequency
 from committee.explain.forest_importances import KINDS, forest_importances
-from committee.explain.forest_rows import judged_forest, training_rows
 from committee.explain.importances import tree_importances
-from committee.parts.judged_forest import JudgedForest, depth_of, mean_of, standard_error
-from committee.parts.node_permutation import node_permutation
-from committee.parts.oob_permutation import Ring, in_order, make_ring, make_rings, oob_permutation
-from committee.parts.split_importances import split_counts, split_frequency
 from tests.naive import forest_importances as naive
 
 Floats = NDArray[np.float64]
@@ -367,7 +367,7 @@ def test_threads_blocks_and_seeds(case: Case, monkeypatch: pytest.MonkeyPatch):
     np.testing.assert_array_equal(first.local, threads.local)
     assert np.any(first.of("permutation").raw != other.of("permutation").raw)
     assert np.any(first.of("node_permutation").raw != other.of("node_permutation").raw)
-    monkeypatch.setattr("committee.parts.oob_permutation.BLOCK_NUMBERS", 900)
+    monkeypatch.setattr("committee.explain._oob_permutation.BLOCK_NUMBERS", 900)
     blocks = find(n_jobs=2)
     np.testing.assert_array_equal(first.local, blocks.local)
     for a, b in zip(first.kinds[:2], blocks.kinds[:2], strict=True):

@@ -21,11 +21,11 @@ from committee import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
-from committee.base.columns import Columns
-from committee.data.ensemble import TreeSum
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.explain import permutation_importances, tree_importances
 from committee.explain.importances import draw_donors, scaled_to_100
+from committee.records.ensemble import TreeSum
+from committee.tabular.schema import Columns
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from committee import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.explain import partial_dependence
 from committee.explain.partial_dependence import expected_at
 from committee.explain.shap import tree_sum

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from committee import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.explain.proximities import (
     BLOCK,
     neighbours,

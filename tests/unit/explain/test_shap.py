@@ -22,11 +22,11 @@ from committee import (
     LPBoostClassifier,
     StagewiseRegressor,
 )
-from committee.base.columns import Columns
-from committee.data.ensemble import TreeSum
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.explain import shap as explain
 from committee.explain import shap_interaction_values, shap_values
+from committee.records.ensemble import TreeSum
+from committee.tabular.schema import Columns
 from tests.naive.shap import naive_interactions, naive_shap, random_rows, random_sum, sum_expectation
 
 CLOSE = {"rtol": 0, "atol": 1e-9}  # the issue asks for 1e-6

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 
 from committee import AdaBoostClassifier, AdaBoostM1Classifier, AdaBoostThetaClassifier, DecisionTreeClassifier
-from committee.explain import suspicious_rows
+from committee.explain import label_issues as suspicious_rows
 from committee.forests.estimators import RandomForestRegressor
 
 FLIPPED = 0.05
@@ -127,7 +127,7 @@ class OtherWeights(AdaBoostClassifier):
     """Stands in for boosters whose weights are no product of rounds: its history has no Z."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **kwargs: Any) -> Any:
-        from committee.data.history import History
+        from committee.records.history import History
 
         super().fit(X, y, sample_weight, **kwargs)
         self.history_ = History({name: self.history_[name] for name in ("round", "error", "train_error")})

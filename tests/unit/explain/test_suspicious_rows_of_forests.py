@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 
 from committee import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from committee.explain import suspicious_rows
+from committee.explain import label_issues as suspicious_rows
 
 FLIPPED = 0.05
 

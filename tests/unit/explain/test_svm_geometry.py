@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.explain.svm_geometry import KINDS, machine_values, svm_geometry
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.nu_svm import NuSVC

@@ -563,7 +563,7 @@ def test_scores_of_every_kind_out_of_bag(cls: type[Any]) -> None:
 @each(FORESTS)
 def test_weights_of_a_survey_need_no_more_memory(cls: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that stands for millions is drawn by its chance, and is not laid out as millions of rows."""
-    monkeypatch.setattr("committee.parts.memory.available_bytes", lambda: 2**26)
+    monkeypatch.setattr("committee.tree_engine.memory_guard.available_bytes", lambda: 2**26)
     heavy = np.random.default_rng(0).integers(10**6, 10**8, N)
     for bootstrap, share in ((True, None), (False, 0.5), (True, N)):
         model = make(cls, bootstrap=bootstrap, max_samples=share)

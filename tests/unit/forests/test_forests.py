@@ -14,12 +14,12 @@ from sklearn.ensemble import RandomForestClassifier as SklearnForest
 from sklearn.ensemble import RandomForestRegressor as SklearnRegressor
 
 from committee import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-from committee.forests import settling
-from committee.forests.sampling import make_sampler
-from committee.forests.tuning import numbers_of_features
-from committee.parts import memory
-from committee.parts.calibration import calibrate
+from committee.calibration.power import calibrate
+from committee.forests import _convergence as settling
+from committee.forests._sampling import make_sampler
+from committee.forests._tuning import numbers_of_features
 from committee.storage import load_model, save_model
+from committee.tree_engine import memory_guard as memory
 
 
 def classes(n: int = 300, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

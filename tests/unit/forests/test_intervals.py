@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from committee import ExtraTreesRegressor, RandomForestRegressor
-from committee.forests.quantiles import Calibrated, RankTally
+from committee.forests._quantiles import Calibrated, RankTally
 
 
 def rows(n: int = 300, seed: int = 0, n_values: int = 0) -> tuple[np.ndarray, np.ndarray]:

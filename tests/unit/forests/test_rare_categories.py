@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from committee import RandomForestClassifier, RandomForestRegressor
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.forests.random_forest import RARE_CATEGORY
 
 Floats = NDArray[np.float64]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from committee.data.growth import NODE, Y_VALUE
-from committee.kernels.absolute import add_row, median_and_distance
+from committee.kernels.trees.split_mae import add_row, median_and_distance
+from committee.records.growth import NODE, Y_VALUE
 
 
 def test_median_and_distance_after_every_row(callable_part):

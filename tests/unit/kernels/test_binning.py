@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.kernels.binning import bin_columns
+from committee.kernels.trees.binning import bin_columns
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 128, 129, 255])

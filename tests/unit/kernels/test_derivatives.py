@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee.kernels import derivatives as d
-from committee.kernels.exponential import exp, log_1_to_2, nearest
+from committee.kernels.boosting import derivatives as d
+from committee.kernels.exp_log import exp, log_1_to_2, nearest
 
 Long = NDArray[np.longdouble]
 NO_WEIGHTS = np.empty(0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.data.tree import LEAF
-from committee.kernels.forest_walk import LANES, TILES_TOGETHER
-from committee.parts.packed_forest import FEW_ROWS, add_answers, pack_forest
-from committee.parts.short_nodes import short_nodes
+from committee.kernels.predict.forest_walk import LANES, TILES_TOGETHER
+from committee.records.tree import LEAF
+from committee.tree_engine.predict.compact import short_nodes
+from committee.tree_engine.predict.forest import FEW_ROWS, add_answers, pack_forest
 from tests.naive.traverse import naive_apply
 from tests.unit.kernels.test_tree_scores import random_stack, random_table
 
@@ -70,7 +70,7 @@ def test_nodes_without_room_for_a_column_are_left_to_the_wide_ones():
 
 
 def test_short_nodes_are_made_once_and_go_with_their_forest():
-    from committee.parts.short_nodes import _MADE
+    from committee.tree_engine.predict.compact import _MADE
 
     stack = random_stack(np.random.default_rng(0), 4, [30, 12], 1, False)
     forest = pack_forest([stack.tree(0)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.kernels.histogram import TILE, build_histogram
-from committee.parts.histograms import make_tiles
+from committee.kernels.trees.histogram import TILE, build_histogram
+from committee.tree_engine.histograms import make_tiles
 
 
 @pytest.mark.parametrize("d", [1, 3, 4, 31, 32, 33, 70])

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee.data.growth import FEATURE
-from committee.kernels import leaves
-from committee.parts.subtrees import new_nodes
+from committee.kernels.boosting import leaves
+from committee.records.growth import FEATURE
+from committee.tree_engine.subtrees import new_nodes
 
 NO_WEIGHTS = np.empty(0)
 

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from committee.data.growth import CODES, NODE, RULES, WEIGHTS_OF_CLASSES
-from committee.kernels.many_classes import MOST_CLASSES, MOST_WEIGHT, pack_classes, search_many_classes
-from committee.kernels.scores import CLASS_GINI
+from committee.kernels.trees.criteria import CLASS_GINI
+from committee.kernels.trees.split_multiclass import MOST_CLASSES, MOST_WEIGHT, pack_classes, search_many_classes
+from committee.records.growth import CODES, NODE, RULES, WEIGHTS_OF_CLASSES
 
 
 def make_node(classes: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

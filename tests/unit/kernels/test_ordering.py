@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.kernels.ordering import SMALL, order_by_code
+from committee.kernels.trees.ordering import SMALL, order_by_code
 
 
 @pytest.mark.parametrize("n_codes", [1, 2, 7, 300, 5000, 70_000, 10_000_000])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee.kernels.derivatives import BLOCK
-from committee.kernels.user_functions import OwnLoss
+from committee.kernels.boosting.derivatives import BLOCK
+from committee.kernels.boosting.user_functions import OwnLoss
 
 NO_WEIGHTS = np.empty(0)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.data.growth import NODE
-from committee.kernels.partition import boundary_positions, gather_codes, mark_sides, move_rows
+from committee.kernels.trees.partition import boundary_positions, gather_codes, mark_sides, move_rows
+from committee.records.growth import NODE
 
 
 def make_node(n, code, missing_left, members=()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.kernels.pruning import pruned_losses
+from committee.kernels.trees.pruning import pruned_losses
 
 #         0
 #       1   2      node 2 becomes a leaf in tree 1, the root in tree 3

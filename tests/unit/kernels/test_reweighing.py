@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.kernels.reweighing import multiply_weights, tally_votes
+from committee.kernels.boosting.row_weights import multiply_weights, tally_votes
 
 
 @pytest.mark.parametrize("n", [1, 3, 4, 5, 8, 1001])

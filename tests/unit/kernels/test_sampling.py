@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from committee.kernels.sampling import draw_below, draw_order, draw_swap, draw_unit
+from committee.kernels.trees.sampling import draw_below, draw_order, draw_swap, draw_unit
 
 
 def test_draw_order_is_a_permutation_that_depends_on_the_key():

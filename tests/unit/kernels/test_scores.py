@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.data.growth import NODE, RULES
-from committee.kernels import scores
+from committee.kernels.trees import criteria as scores
+from committee.records.growth import NODE, RULES
 
 RNG = np.random.default_rng(0)
 

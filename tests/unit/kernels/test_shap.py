@@ -1,14 +1,14 @@
-"""The walks of kernels/shap.py against the sum over all subsets of features."""
+"""The walks of kernels/shap/tree_shap.py against the sum over all subsets of features."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from committee.data.ensemble import TreeSum
-from committee.data.tree import LEAF, Tree
 from committee.explain import shap as explain
-from committee.kernels.shap import add_shap_interactions, add_shap_values, lay_out_paths
+from committee.kernels.shap.tree_shap import add_shap_interactions, add_shap_values, lay_out_paths
+from committee.records.ensemble import TreeSum
+from committee.records.tree import LEAF, Tree
 from tests.naive.shap import naive_interactions, naive_shap, random_rows, random_sum
 from tests.naive.traverse import naive_apply
 

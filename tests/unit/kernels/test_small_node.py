@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.data.growth import NODE, RULES
-from committee.kernels.small_node import FEW_ROWS, TOGETHER, search_small_node
+from committee.kernels.trees.split_small_node import FEW_ROWS, TOGETHER, search_small_node
+from committee.records.growth import NODE, RULES
 from tests.naive.falls import best_cut
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.data.growth import NODE
-from committee.kernels import statistics
+from committee.kernels.trees import statistics
+from committee.records.growth import NODE
 
 RNG = np.random.default_rng(1)
 N = 40

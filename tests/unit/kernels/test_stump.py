@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.kernels.stump import (
+from committee.kernels.trees.stump import (
     LAST_OF_VALUE,
     ROW_BITS,
     divide_rows,

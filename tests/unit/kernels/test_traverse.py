@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.data.tree import Tree
-from committee.parts.traversing import apply_tree, decision_path
+from committee.records.tree import Tree
+from committee.tree_engine.predict.apply import apply_tree, decision_path
 from tests.naive.traverse import naive_apply
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee.data.ensemble import BoostedTrees
-from committee.data.tree import Tree
-from committee.kernels.traverse import ROWS_TOGETHER
-from committee.parts.tree_scores import FEW_ROWS, MASKED_ROWS, PackedSum, add_scores
+from committee.kernels.predict.traverse import ROWS_TOGETHER
+from committee.records.ensemble import BoostedTrees
+from committee.records.tree import Tree
+from committee.tree_engine.predict.boosted import FEW_ROWS, MASKED_ROWS, PackedSum, add_scores
 from tests.naive.traverse import naive_apply
 
 

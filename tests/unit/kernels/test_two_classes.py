@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from committee.data.growth import CODES, NODE, RULES
-from committee.kernels.two_classes import (
+from committee.kernels.trees.split_binary import (
     FEW_CODES,
     LARGEST_WEIGHT,
     PAIR_ROWS,
@@ -16,6 +15,7 @@ from committee.kernels.two_classes import (
     pack_two_classes,
     search_two_classes,
 )
+from committee.records.growth import CODES, NODE, RULES
 from tests.naive.falls import best_cut
 
 

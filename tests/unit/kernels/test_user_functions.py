@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import pytest
 
-from committee.kernels.user_functions import compile_elementwise
+from committee.kernels.boosting.user_functions import compile_elementwise
 
 SCALE = 3.0
 

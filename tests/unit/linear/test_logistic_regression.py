@@ -15,8 +15,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
 from committee import LogisticRegressionCV, OnNumbersClassifier, compare
-from committee.linear import newton
-from committee.linear.logistic_loss import LogisticProblem, constant_model, evaluate, hessian, hessian_times
+from committee.linear import _newton as newton
+from committee.linear._logistic_loss import LogisticProblem, constant_model, evaluate, hessian, hessian_times
 
 Floats = np.ndarray[Any, Any]
 

@@ -21,9 +21,8 @@ from committee import (
     DecisionStump,
     DecisionTreeClassifier,
 )
-from committee.data.history import History
-from committee.data.samples import load_sample
-from committee.explain import suspicious_rows
+from committee.datasets.samples import load_sample
+from committee.explain import label_issues as suspicious_rows
 from committee.plots import (
     EdgeDisplay,
     ErrorCurveDisplay,
@@ -31,7 +30,8 @@ from committee.plots import (
     RoundsInThePlaneDisplay,
     SuspiciousRowsDisplay,
 )
-from committee.plots.rounds_in_the_plane import LARGEST_AREA, MEAN_AREA
+from committee.plots.decision_rounds import LARGEST_AREA, MEAN_AREA
+from committee.records.history import History
 from committee.theory.bounds import margin_error_bound
 from committee.theory.margins import share_below
 from committee.theory.minmax import minmax_over_stumps

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from committee.data.generators import curve
+from committee.datasets.generators import curve
+from committee.evaluation.bootstrap import bootstrap
+from committee.evaluation.bootstrap_interval import bootstrap_interval, normal_interval, polynomial_regression
 from committee.plots.bootstrap import BootstrapDisplay, PredictionIntervalDisplay
-from committee.studies.bootstrap import bootstrap
-from committee.studies.bootstrap_interval import bootstrap_interval, normal_interval, polynomial_regression
 
 matplotlib = pytest.importorskip("matplotlib")
 RNG = np.random.default_rng(0)

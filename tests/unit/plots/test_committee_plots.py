@@ -10,9 +10,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from committee import DecisionTreeClassifier
+from committee.committees._plan import Member
 from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
-from committee.committees.plan import Member
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.plots.committee import CommitteeMembersDisplay, SelectionDisplay
 
 matplotlib = pytest.importorskip("matplotlib")

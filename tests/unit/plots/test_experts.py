@@ -16,10 +16,10 @@ import matplotlib.pyplot as plt
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 
-from committee.data.history import History
 from committee.experts.density import MixtureOfExpertsDensity
 from committee.experts.mixture_of_experts import MixtureOfExpertsRegressor
 from committee.plots.experts import GRID, ExpertLoadDisplay, GateRegionsDisplay, LikelihoodCurveDisplay
+from committee.records.history import History
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -17,7 +17,7 @@ from committee import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.explain import PermutationImportances, partial_dependence, permutation_importances, tree_importances
 from committee.plots import ImportancesDisplay, LossCurvesDisplay, PartialDependenceDisplay
 from committee.plots.boosting import BLUE

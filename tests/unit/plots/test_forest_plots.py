@@ -9,9 +9,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from committee import AdaBoostClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.explain.forest_importances import KINDS, forest_importances
-from committee.explain.suspicious_rows import suspicious_rows
+from committee.explain.label_issues import suspicious_rows
 from committee.plots.forests import OutOfBagDisplay
 from committee.plots.importances import FOREST_MEANING, ImportancesDisplay
 from committee.plots.suspicious_rows import SuspiciousRowsDisplay

@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from committee.data.tree import LEAF, Tree
 from committee.plots import PruningDisplay, TreeDisplay, plot_tree
 from committee.plots.tree import GAP_X, tidy_positions
+from committee.records.tree import LEAF, Tree
 from tests.unit.trees.test_export import Leaf, Split, build, chain, fitted, houses, iris, paints
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -262,7 +262,7 @@ def test_plot_refuses_negative_depth():
 
 
 class Curve(NamedTuple):
-    """Stands in for committee.parts.pruning.PruningCurve."""
+    """Stands in for committee.trees.pruning.PruningCurve."""
 
     alpha: NDArray[np.float64]
     n_leaves: NDArray[np.int64]

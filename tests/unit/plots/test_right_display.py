@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 import committee
 from committee import plots
 from committee.explain.svm_geometry import svm_geometry
-from committee.plots.right_display import right_display
+from committee.plots._checks import right_display
 from committee.trees.export import export_graphviz, export_text
 
 RNG = np.random.default_rng(0)

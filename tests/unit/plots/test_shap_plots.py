@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from committee import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.explain import ShapValues, shap_values
 from committee.plots import ShapSummaryDisplay, ShapWaterfallDisplay
 from committee.plots.shap import NO_ORDER

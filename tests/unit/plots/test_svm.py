@@ -11,8 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from committee.explain.svm_geometry import svm_geometry
-from committee.plots.svm import SvmPlaneDisplay, TuningDisplay, XorDisplay
-from committee.studies.xor import xor_study
+from committee.plots.svm import SvmPlaneDisplay, TuningDisplay
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
@@ -123,16 +122,3 @@ def test_maps_of_kernels_and_of_numbers() -> None:
     display = TuningDisplay.from_tuned(tuned)
     assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["rbf 0.1 tube 0.1", "rbf 0.1 tube 0.5"]
     assert display.texts_[0].get_text() == f"{tuned.grid.error[0]:.3g}"
-
-
-def test_exclusive_or_in_three_panels() -> None:
-    import matplotlib.pyplot as plt
-
-    study = xor_study()
-    display = XorDisplay.from_study(study)
-    assert len(display.ax_) == 3
-    assert_allclose(np.array(display.ax_[0].lines[-1].get_data()).ravel(), [0.0, 0.0], atol=1e-12)
-    assert "margin 2" in display.ax_[1].get_title()
-    assert "f = xy" in display.ax_[2].get_title()
-    with pytest.raises(ValueError, match="three axes, the second with projection"):
-        XorDisplay.from_study(study, ax=plt.subplots(1, 3)[1])

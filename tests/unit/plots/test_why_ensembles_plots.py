@@ -10,22 +10,22 @@ from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 
 from committee import BaggingClassifier, BaggingRegressor, DecisionTreeClassifier
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.explain.diversity import ensemble_diversity
 from committee.plots.diversity import KappaErrorDisplay
 from committee.plots.majority_vote import MajorityVoteDisplay
-from committee.plots.why_combine import (
+from committee.theory.majority_vote import majority_vote_error
+from committee.voting.stacking import StackingClassifier, StackingRegressor
+from committee_reproductions.plots.why_combine import (
     RepresentationalReasonDisplay,
     SelectOrCombineDisplay,
     StatisticalReasonDisplay,
 )
-from committee.studies.why_combine import (
+from committee_reproductions.why_combine import (
     SelectOrCombine,
     StatisticalReason,
     representational_reason,
 )
-from committee.theory.majority_vote import majority_vote_error
-from committee.voting.stacking import StackingClassifier, StackingRegressor
 
 matplotlib = pytest.importorskip("matplotlib")
 SONAR = load_sample("sonar")

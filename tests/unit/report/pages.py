@@ -13,9 +13,9 @@ from committee import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from committee.data.samples import Sample, load_sample
-from committee.report.evidence import Evidence
-from committee.studies.comparison import Comparison, MethodResult
+from committee.datasets.samples import Sample, load_sample
+from committee.evaluation.comparison import Comparison, MethodResult
+from committee.report._context import Evidence
 
 N_FOLDS = 4
 

@@ -15,10 +15,10 @@ import pytest
 
 from committee import AdaBoostClassifier, DecisionTreeClassifier
 from committee.report import TableNotes, write_report
-from committee.report import page as page_module
-from committee.report.evidence import Evidence
-from committee.report.page import SECTIONS, as_json, render
-from committee.report.section import LeftOut, Section
+from committee.report import render as page_module
+from committee.report._context import Evidence
+from committee.report._section import LeftOut, Section
+from committee.report.render import SECTIONS, as_json, render
 from committee.storage.model_file import load_model, save_model
 from tests.unit.report.pages import (
     booster,

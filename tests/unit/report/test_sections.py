@@ -18,32 +18,32 @@ from committee import (
     RandomForestRegressor,
     svm_geometry,
 )
+from committee.calibration.prediction_intervals import Residuals
+from committee.evaluation.comparison import MethodResult
 from committee.explain.forest_importances import KINDS, forest_importances
-from committee.explain.suspicious_rows import suspicious_rows
-from committee.parts.on_numbers import OnNumbersClassifier
-from committee.parts.prediction_intervals import Residuals
-from committee.report import charts
+from committee.explain.label_issues import suspicious_rows
+from committee.members.numeric_pipeline import OnNumbersClassifier
+from committee.report import _charts as charts
+from committee.report._context import Evidence, TableNotes
+from committee.report._section import Figure, LeftOut, Section, table
+from committee.report._words import number, percent, plus_minus
 from committee.report.bias_variance import bias_variance
 from committee.report.calibration import bin_promises, calibration
 from committee.report.comparison import comparison
 from committee.report.confusion import confusion
-from committee.report.data_warnings import data_warnings
+from committee.report.data_quality import data_warnings
 from committee.report.diversity import diversity, pairs_of_members
 from committee.report.error_curves import error_curves
-from committee.report.evidence import Evidence, TableNotes
 from committee.report.importances import importances
 from committee.report.intervals import crossed_coverage, intervals
+from committee.report.label_issues import suspicious
 from committee.report.margins import margins
-from committee.report.page import render
 from committee.report.properties_card import properties_card
 from committee.report.provenance import provenance
+from committee.report.render import render
 from committee.report.residuals import residuals
-from committee.report.section import Figure, LeftOut, Section, table
 from committee.report.support_vectors import support_vectors
-from committee.report.suspicious import suspicious
 from committee.report.verdict import paired_difference, shown, verdict
-from committee.report.words import number, percent, plus_minus
-from committee.studies.comparison import MethodResult
 from committee.theory.decomposition import decompose_squared_error, decompose_zero_one
 from committee.theory.margins import share_below
 from committee.voting.voting import VotingClassifier
@@ -713,7 +713,7 @@ def test_any_model_has_sampled_shap_values_with_errors_and_partial_dependence() 
 
 
 def test_bias_and_variance_are_shown_in_the_unit_of_the_target_too() -> None:
-    from committee.studies.compare_bias_variance import compare_bias_variance
+    from committee.evaluation.compare_bias_variance import compare_bias_variance
 
     ozone = sample("ozone")
     found = compare_bias_variance(ozone.X, ozone.y, task="regression", n_sets=4, n_estimators=3, random_state=0)
@@ -728,8 +728,8 @@ def test_bias_and_variance_are_shown_in_the_unit_of_the_target_too() -> None:
 
 
 def test_a_calibrated_forest_is_evaluated_by_calibrated_out_of_bag_probabilities() -> None:
-    from committee.parts.calibration import Calibration
-    from committee.report.evidence import Evidence
+    from committee.calibration.power import Calibration
+    from committee.report._context import Evidence
     from committee.voting.calibrated_classifier import CalibratedClassifier
 
     glass = sample("glass")

@@ -25,9 +25,10 @@ from sklearn.utils import get_tags
 import committee
 from committee import DecisionTreeClassifier, VotingClassifier
 from committee.catalog import CATALOG
-from committee.storage import UnstorableError, load_model, save_model, schema
-from committee.storage.schema import StoredType, stored_types
-from committee.studies.folds import seeded
+from committee.evaluation._folds import seeded
+from committee.storage import UnstorableError, load_model, save_model
+from committee.storage import _schema as schema
+from committee.storage._schema import StoredType, stored_types
 from tests.contract.test_contract import LINEAR, SETTINGS
 
 FILES = Path(__file__).parent / "files"

@@ -12,7 +12,7 @@ import pytest
 
 import committee
 from committee.storage import ModelFileError, PredictionOnlyError, inspect_model, load_model, save_model
-from committee.storage.compression import DATA, DIRECTORY, compress, restore
+from committee.storage._compression import DATA, DIRECTORY, compress, restore
 
 RNG = np.random.default_rng(0)
 ODD = np.array([0x7FF8000000000001, 0x8000000000000000, 0xFFF0000000000000, 1, 0], np.uint64).view(np.float64)

@@ -11,10 +11,10 @@ import pytest
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from committee.committees.evidence import Seconds
-from committee.data.history import History
-from committee.storage.decoding import Allowed, Decoder
-from committee.storage.encoding import Encoder
+from committee.committees._evidence import Seconds
+from committee.records.history import History
+from committee.storage._decoding import Allowed, Decoder
+from committee.storage._encoding import Encoder
 from committee.storage.errors import UnstorableError
 
 

@@ -13,7 +13,7 @@ import pytest
 import committee
 from benchmarks.fuzz import KINDS, Pieces
 from committee.storage import ModelFileError, inspect_model, load_model, save_model
-from committee.storage.container import DTYPES
+from committee.storage._container import DTYPES
 
 WANTED = (
     "tree with categories", "forest", "forest, prediction only", "AdaBoost", "AdaBoost, prediction only", "bagging",
@@ -229,12 +229,12 @@ def test_sizes_that_do_not_fit(refuses: Any, model: str, change: Any, text: str)
 
 @pytest.mark.parametrize(
     "name",
-    ["os.system", "subprocess.Popen", "builtins.eval", "committee.cli.main.main", "committee.data.tree.os", "",
-     "committee.data.tree.InvalidTreeError", "committee.storage.decoding.Decoder", "committee.data...tree.Tree",
-     "sklearn.ensemble.RandomForestClassifier", "trees.tree", "trees.tree/2", "committee.data.tree:Tree",
-     "committee.kernels.user_functions.OwnLoss",
-     "committee.parts.losses.OwnValues", "committee.storage.prediction_only.UnpackedTree",
-      "sklearn.pipeline.os", "../committee.data.tree.Tree"],
+    ["os.system", "subprocess.Popen", "builtins.eval", "committee.cli.main.main", "committee.records.tree.os", "",
+     "committee.records.tree.InvalidTreeError", "committee.storage._decoding.Decoder", "committee.data...tree.Tree",
+     "sklearn.ensemble.RandomForestClassifier", "trees.tree", "trees.tree/2", "committee.records.tree:Tree",
+     "committee.kernels.boosting.user_functions.OwnLoss",
+     "committee.losses.gradient.OwnValues", "committee.storage._prediction_only.UnpackedTree",
+      "sklearn.pipeline.os", "../committee.records.tree.Tree"],
 )  # fmt: skip
 def test_a_class_that_is_not_allowed_is_never_imported(refuses: Any, name: str) -> None:
     def change(state: Any) -> None:

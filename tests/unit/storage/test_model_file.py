@@ -17,7 +17,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import committee
 from benchmarks.fuzz import Pieces, make_table
-from committee.storage import ModelFileError, UnstorableError, container, inspect_model, load_model, save_model
+from committee.storage import ModelFileError, UnstorableError, inspect_model, load_model, save_model
+from committee.storage import _container as container
 
 X = np.random.default_rng(0).normal(size=(80, 3))
 Y = (X[:, 0] + X[:, 1] > 0).astype(int)

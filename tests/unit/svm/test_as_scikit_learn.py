@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from committee import SVC, SVR, LandmarkSVC, NuSVC, NuSVR, OneClassSVM
 from committee.explain.svm_geometry import svm_geometry
-from committee.svm import shrinking
+from committee.svm import _shrinking as shrinking
 from committee.svm.kernel_functions import Gaussian, Linear
 from committee.svm.tuning import tune_svc
 

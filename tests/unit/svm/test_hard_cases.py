@@ -11,10 +11,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomial, Precomputed, Sum
-from committee.svm.landmark_svm import LandmarkSVC, LandmarkSVR
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.mercer import check_mercer
 from committee.svm.nu_svm import NuSVC
+from committee.svm.nystroem_svm import LandmarkSVC, LandmarkSVR
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
 

@@ -17,15 +17,15 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from committee.data.samples import load_sample
-from committee.svm import landmark_svm as module
-from committee.svm import landmarks as choosing
-from committee.svm import nystroem
+from committee.datasets.samples import load_sample
+from committee.svm import _landmarks as choosing
+from committee.svm import _nystroem_map as nystroem
+from committee.svm import nystroem_svm as module
+from committee.svm._landmarks import Candidates, candidates, choose_landmarks, lloyd, ridge_leverage
+from committee.svm._linear_base import Costs
+from committee.svm._nystroem_map import Pieces, cut, lost_trace, nystroem_map, sweep
 from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomial, Precomputed
-from committee.svm.landmark_svm import Descent, LandmarkSVC, LandmarkSVR, descend
-from committee.svm.landmarks import Candidates, candidates, choose_landmarks, lloyd, ridge_leverage
-from committee.svm.large_machine import Costs
-from committee.svm.nystroem import Pieces, cut, lost_trace, nystroem_map, sweep
+from committee.svm.nystroem_svm import Descent, LandmarkSVC, LandmarkSVR, descend
 from tests.bad_input import (
     BAD_LABELS,
     BAD_TABLES,

@@ -16,15 +16,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from committee.data.samples import load_sample
-from committee.kernels.dual_descent import descend
-from committee.kernels.linear_rows import measure_rows
+from committee.datasets.samples import load_sample
+from committee.kernels.svm.dual_descent import descend
+from committee.kernels.svm.linear_rows import measure_rows
 from committee.svm import primal_newton as newton
-from committee.svm.large_machine import Costs, class_costs
-from committee.svm.linear_problem import LinearProblem, Plane, add_gram, answers, objective, solve_positive
+from committee.svm._linear_base import Costs, class_costs
+from committee.svm._linear_problem import LinearProblem, Plane, add_gram, answers, objective, solve_positive
+from committee.svm._scaling import fit_scaling
 from committee.svm.linear_svm import LinearSVC, LinearSVR, choose_solver, linear_svm
 from committee.svm.primal_newton import primal_newton
-from committee.svm.scaling import fit_scaling
 from tests.bad_input import (
     BAD_LABELS,
     BAD_TABLES,
@@ -387,7 +387,7 @@ def test_class_weights_are_weights() -> None:
     by_row = LinearSVC(loss="hinge").fit(X, LABELS, sample_weight=np.where(LABELS == 0, 3.0, 0.5))
     np.testing.assert_allclose(by_class.coef_, by_row.coef_)
     balanced = LinearSVC(loss="hinge", class_weight="balanced").fit(X, LABELS)
-    factors = (N / 2 / np.bincount(LABELS)).astype(np.float32)  # as short as parts/class_weights.py keeps them
+    factors = (N / 2 / np.bincount(LABELS)).astype(np.float32)  # as short as tabular/class_weight.py keeps them
     by_row = LinearSVC(loss="hinge").fit(X, LABELS, sample_weight=factors.astype(np.float64)[LABELS])
     np.testing.assert_allclose(balanced.coef_, by_row.coef_)
 

@@ -13,10 +13,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import check_estimator
 
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
 from committee.svm import platt
+from committee.svm._kernel_rows import KernelRows
 from committee.svm.kernel_functions import Gaussian
-from committee.svm.kernel_rows import KernelRows
 from committee.svm.platt import (
     Folds,
     PlattScaling,

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from committee.svm import shrinking, smo
+from committee.svm import _shrinking as shrinking
+from committee.svm import smo
+from committee.svm._binary_svm import make_machine
+from committee.svm._kernel_rows import KernelRows
 from committee.svm.kernel_functions import Gaussian, GramFunction, Kernel, Polynomial, Precomputed
-from committee.svm.kernel_rows import KernelRows
-from committee.svm.machine import make_machine
 from committee.svm.smo import Problem, Progress, Solution, Step, solve
 from committee.svm.svc import svc_problem
 from committee.svm.svr import svr_problem

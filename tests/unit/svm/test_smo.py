@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from committee.svm import kernel_rows, smo
+from committee.svm import _kernel_rows as kernel_rows
+from committee.svm import smo
+from committee.svm._kernel_rows import KernelRows
 from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian, Linear, Polynomial, RowFunction
-from committee.svm.kernel_rows import KernelRows
 from committee.svm.nu_svm import nu_svc_problem, nu_svr_problem
 from committee.svm.one_class import one_class_problem
 from committee.svm.smo import Problem, Solution, solve

@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from committee.data.samples import load_sample
+from committee.datasets.samples import load_sample
+from committee.svm._kernel_base import BaseKernelMachine
 from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
-from committee.svm.kernel_machine import BaseKernelMachine
 from committee.svm.nu_svm import NuSVC, NuSVR
 from committee.svm.one_class import OneClassSVM
 from committee.svm.svc import SVC

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
 
-from committee.data.samples import load_sample
-from committee.svm import cross_validation
+from committee.datasets.samples import load_sample
+from committee.svm import _cross_validation as cross_validation
+from committee.svm._kernel_rows import KernelRows
 from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomial, Precomputed
-from committee.svm.kernel_rows import KernelRows
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
 from committee.svm.tuning import FACTORS, PENALTIES, tune_svc, tune_svr

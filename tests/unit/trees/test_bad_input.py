@@ -26,9 +26,9 @@ from sklearn.tree import DecisionTreeRegressor as SklearnRegressor
 import committee
 from committee import DecisionStump, DecisionTreeClassifier, DecisionTreeRegressor
 from committee.catalog import CATALOG
-from committee.data.tree import InvalidTreeError, check_tree
-from committee.parts.binning import BinMapper
 from committee.plots import plot_tree
+from committee.records.tree import InvalidTreeError, check_tree
+from committee.tree_engine.binning import BinMapper
 from committee.trees.export import export_graphviz, export_text
 from tests.bad_input import (
     BAD_LABELS,

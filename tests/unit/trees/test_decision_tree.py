@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import compute_sample_weight
 
 from committee import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.data.tree import LEAF, Tree
+from committee.records.tree import LEAF, Tree
 from committee.trees import decision_tree
 
 Floats = NDArray[np.float64]

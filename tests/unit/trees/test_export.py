@@ -16,8 +16,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-from committee.base.columns import fit_columns
-from committee.data.tree import LEAF, Tree, check_tree
+from committee.records.tree import LEAF, Tree, check_tree
+from committee.tabular.schema import fit_columns
 from committee.trees.decision_tree import DecisionTreeClassifier
 from committee.trees.export import (
     CLASS_COLORS,

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from committee import CalibratedClassifier, LinearSVC, RandomForestClassifier
-from committee.parts.calibration import Calibration, _loss_and_gradient, calibrate
+from committee.calibration.power import Calibration, _loss_and_gradient, calibrate
 from committee.storage import load_model, save_model
 
 

@@ -21,7 +21,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import LinearSVC
 
 from committee import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.voting.rows import Task, deal_folds, row_keys
+from committee.voting._rows import Task, deal_folds, row_keys
 from committee.voting.simplex_weights import simplex_weights
 from committee.voting.stacking import StackingClassifier, StackingRegressor
 

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from committee import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.parts.combining import weighted_median
+from committee.combine.rules import weighted_median
 from committee.voting.voting import VotingClassifier, VotingRegressor
 
 WINE, LABELS = load_wine(return_X_y=True)
@@ -175,7 +175,7 @@ def test_a_member_without_weights_sees_rows_repeated_or_drawn() -> None:
 
 
 def test_more_copies_than_the_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("committee.parts.memory.available_bytes", lambda: 2**10)
+    monkeypatch.setattr("committee.tree_engine.memory_guard.available_bytes", lambda: 2**10)
     with pytest.raises(MemoryError, match="Recorder"):
         VotingClassifier([("seen", Recorder())]).fit(WINE, LABELS, np.arange(len(LABELS)) % 3 + 1)
 

@@ -1,0 +1,267 @@
+"""From the `estimator` parameter of a bagged model to a learner that is fitted on sample after sample.
+
+Trees of the engine are grown on a table that is coded once. Any other estimator is fitted on the rows of the sample,
+their counts as sample weights where it takes weights and `set_fit_request` does not forbid it, else the rows repeated
+(A-7). Members answer with an array
+[n, k]: class shares (votes are shares 0 and 1), or one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context, get_config
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils.validation import has_fit_parameter
+
+from committee.bagging.bagging import Learner
+from committee.base.array_types import Floats
+from committee.members.member import Answers, Member, TreeMember, predicted_codes, refuses_weights
+from committee.records.binned import BinnedMatrix
+from committee.records.growth import Constraints
+from committee.records.tree import Tree
+from committee.sampling.resampling import content_groups
+from committee.sampling.row_samples import Indices
+from committee.tabular.class_weight import reweighed
+from committee.tabular.schema import Columns
+from committee.tree_engine.memory_guard import refuse_too_many_copies
+from committee.tree_engine.predict.apply import apply_tree
+from committee.trees.decision_tree import BaseDecisionTree, Training
+from committee.trees.pruning import cross_validate, deal_folds, prune, pruning_path
+
+
+class Task(NamedTuple):
+    """The rows of a bagged model: a coded table, class codes or numbers, and weights."""
+
+    columns: Columns
+    X: NDArray[np.floating]
+    target: NDArray[np.int64] | Floats
+    weight: Floats
+    classes: NDArray[Any] | None  # None for numbers
+    is_soft: bool  # members answer with class shares, not with votes
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The target as the user gave it."""
+        return self.target if self.classes is None else self.classes[self.target.astype(np.int64, copy=False)]
+
+    @property
+    def n_columns(self) -> int:
+        """Of a member's answers."""
+        return 1 if self.classes is None else len(self.classes)
+
+
+# --- members ----------------------------------------------------------------------------------------------------------
+
+
+class SubspaceTree(NamedTuple):
+    """A tree of the engine that knows some features only; its nodes number them as the whole table does."""
+
+    tree: Tree
+    node_answers: Floats
+    features: Indices
+
+    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
+        return self.node_answers[apply_tree(self.tree, X, n_jobs)]
+
+    @property
+    def own_tree(self) -> Tree:
+        """The tree for the table of its own features."""
+        local = np.searchsorted(self.features, np.maximum(self.tree.feature, 0))
+        return self.tree._replace(feature=np.where(self.tree.is_leaf, self.tree.feature, local).astype(np.int32))
+
+
+class ClassifierMember(NamedTuple):
+    """A fitted classifier; classes that its sample did not have get the share 0."""
+
+    estimator: Any
+    classes: NDArray[Any]
+    is_soft: bool
+    features: Indices | None
+
+    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
+        table = X if self.features is None else X[:, self.features]
+        if not self.is_soft:
+            return np.eye(len(self.classes))[predicted_codes(self.estimator, table, self.classes)]
+        known = np.searchsorted(self.classes, self.estimator.classes_)
+        shares = np.asarray(self.estimator.predict_proba(table), np.float64)
+        if shares.shape != (len(X), known.size) or not np.all(np.isfinite(shares)):
+            raise ValueError(
+                f"{type(self.estimator).__name__} must give every row {known.size} finite probabilities; its "
+                f"predict_proba gave an array of shape {shares.shape} for {len(X)} rows, of which "
+                f"{int(np.isnan(shares).sum())} numbers are NaN. Take combine='vote' to use its classes alone."
+            )
+        answers = np.zeros((len(X), len(self.classes)))
+        answers[:, known] = shares
+        return answers
+
+
+class RegressorMember(NamedTuple):
+    """A fitted regressor."""
+
+    estimator: Any
+    features: Indices | None
+
+    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
+        predicted = np.asarray(self.estimator.predict(X if self.features is None else X[:, self.features]), np.float64)
+        if predicted.size != len(X) or not np.all(np.isfinite(predicted)):
+            raise ValueError(
+                f"{type(self.estimator).__name__} must answer every row with a finite number; its predict gave "
+                f"{predicted.ravel()[:5].tolist()} and so on, of shape {predicted.shape} for {len(X)} rows."
+            )
+        return predicted.reshape(len(X), 1)
+
+
+# --- learners ---------------------------------------------------------------------------------------------------------
+
+
+def make_learner(estimator: Any, task: Task, n_jobs: int | None, metadata: Mapping[str, Any] | None = None) -> Learner:
+    """The learner for this estimator on these rows; `metadata` is what else its fit is told, by row where it is so."""
+    return (
+        TreeLearner(estimator, task, n_jobs)
+        if isinstance(estimator, BaseDecisionTree)
+        else EstimatorLearner(estimator, task, metadata or {})
+    )
+
+
+class TreeLearner:
+    """A tree of the engine, pruned if its `ccp_alpha` says so; "cv" cross-validates inside the sample (A-4, C-4)."""
+
+    def __init__(self, estimator: BaseDecisionTree, task: Task, n_jobs: int | None) -> None:
+        prototype: Any = clone(estimator)
+        prototype._validate_params()
+        described, target = prototype._read_target(task.labels, len(task.X))
+        own = prototype._class_weight(described, target, task.weight)
+        self.extra: Floats | None = own
+        weight = task.weight if own is None else task.weight * own
+        prototype.n_jobs = n_jobs
+        self.training = Training(prototype, task.columns, task.X, target, weight)
+        self.training.params["n_jobs"] = 1  # members run side by side, not the nodes of one
+        self.training.expect_many()
+        self.training.series = None  # its memory is not for several threads
+        self.task, self.prototype = task, prototype
+        self.groups = self._groups() if prototype.ccp_alpha == "cv" else np.empty(0, np.int64)
+
+    def _groups(self) -> Indices:
+        """Equal rows share a number: to cross-validation they are one, else a copy would be judged by a tree that saw
+        another."""
+        if not isinstance(self.prototype.cv, Integral):
+            raise ValueError(
+                "A tree with ccp_alpha='cv' draws its folds anew in every sample: give its cv as a number of folds."
+            )
+        return content_groups(self.task.X, np.asarray(self.training.target, np.float64))
+
+    def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member:
+        sample = self.training if features is None else subspace(self.training, features)
+        weight = counts if self.extra is None else reweighed(counts, self.extra)
+        tree = sample.grow_placed(weight, seed)[0]
+        if self.prototype.ccp_alpha != 0.0:
+            tree = self._pruned(tree, sample, weight, seed)
+        if features is None:
+            return TreeMember(tree, self._node_answers(tree))
+        feature = np.where(tree.is_leaf, tree.feature, features[tree.feature]).astype(np.int32)
+        return SubspaceTree(tree._replace(feature=feature), self._node_answers(tree), features)
+
+    def _node_answers(self, tree: Tree) -> Floats:
+        if self.task.classes is None or self.task.is_soft:
+            return tree.value
+        return np.eye(len(self.task.classes))[tree.value.argmax(axis=1)]
+
+    def _pruned(self, tree: Tree, sample: Training, weight: Floats, seed: int) -> Tree:
+        if self.prototype.ccp_alpha != "cv":
+            return prune(tree, float(self.prototype.ccp_alpha))
+        firsts = np.unique(self.groups, return_index=True)[1]
+        merged = np.zeros_like(weight)
+        merged[firsts] = np.bincount(self.groups, weight)
+        sample = copy(sample)
+        sample.weight, sample.seed = merged, seed
+        target = np.asarray(sample.target, np.float64)
+        folds = list(deal_folds(firsts[merged[firsts] > 0.0], target, int(self.prototype.cv), seed))
+        if len(folds) < 2:
+            return tree
+        judge = self.prototype._prediction, self.prototype._loss_name()
+        curve = cross_validate(pruning_path(tree), sample.X, target, merged, folds, sample.grow_on, *judge)
+        return prune(tree, float(curve.alpha[curve.chosen]))
+
+
+def subspace(training: Training, features: Indices) -> Training:
+    """The same rows with these features alone, nothing coded anew."""
+    part = copy(training)
+    known = training.columns
+    names = None if known.names is None else tuple(known.names[f] for f in features)
+    part.columns = Columns(features.size, names, tuple(known.categories[f] for f in features))
+    part.X = training.X[:, features]
+    part.matrix = _columns_of(training.matrix, features)
+    part.constraints = Constraints(training.constraints.monotone[features], training.constraints.groups[features])
+    return part
+
+
+def _columns_of(matrix: BinnedMatrix, features: Indices) -> BinnedMatrix:
+    pieces = [slice(matrix.offsets[f], matrix.offsets[f + 1]) for f in features]
+    return BinnedMatrix(
+        codes=matrix.codes[features],
+        n_bins=matrix.n_bins[features],
+        offsets=np.concatenate([[0], np.cumsum(np.diff(matrix.offsets)[features])]).astype(np.int64),
+        lower=np.concatenate([matrix.lower[piece] for piece in pieces]),
+        upper=np.concatenate([matrix.upper[piece] for piece in pieces]),
+        is_categorical=matrix.is_categorical[features],
+    )
+
+
+class EstimatorLearner:
+    """Any scikit-learn estimator, by weights or on repeated rows."""
+
+    def __init__(self, estimator: Any, task: Task, metadata: Mapping[str, Any]) -> None:
+        self.estimator, self.task, self.labels, self.metadata = estimator, task, task.labels, metadata
+        self.takes_weights = has_fit_parameter(estimator, "sample_weight") and not refuses_weights(estimator)
+        self.settings = get_config()  # those of this thread: others would not know of them
+
+    def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member:
+        with config_context(**self.settings):
+            return self._learn(counts, features, seed)
+
+    def _learn(self, counts: Floats, features: Indices | None, seed: int) -> Member:
+        rows = np.flatnonzero(counts > 0.0)
+        fresh: Any = clone(self.estimator)
+        fresh.set_params(**{name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")})
+        if self.task.classes is not None and np.ptp(self.task.target[rows]) == 0:
+            # Many classifiers refuse to learn a single class.
+            fresh = DummyClassifier(strategy="most_frequent").fit(self._table(rows, features), self.labels[rows])
+        elif self.takes_weights:
+            told = self._told(rows)
+            fresh.fit(self._table(rows, features), self.labels[rows], sample_weight=counts[rows], **told)
+        else:
+            rows = self._repeated(rows, counts)
+            fresh.fit(self._table(rows, features), self.labels[rows], **self._told(rows))
+        if self.task.classes is None:
+            return RegressorMember(fresh, features)
+        return ClassifierMember(fresh, self.task.classes, self.task.is_soft, features)
+
+    def _told(self, rows: Indices) -> dict[str, Any]:
+        """The metadata of some rows."""
+        n = len(self.task.X)
+        return {
+            name: np.asarray(value)[rows]
+            if hasattr(value, "__len__") and not isinstance(value, str) and len(value) == n
+            else value
+            for name, value in self.metadata.items()
+        }
+
+    def _repeated(self, rows: Indices, counts: Floats) -> Indices:
+        if not np.array_equal(counts, np.rint(counts)):
+            raise ValueError(
+                f"{type(self.estimator).__name__} takes no sample_weight, and weights that are not whole numbers "
+                "cannot be told by repeated rows: take bootstrap=True, which draws rows by their weights."
+            )
+        n_features = self.task.columns.n_features
+        refuse_too_many_copies(int(counts[rows].sum()), n_features, type(self.estimator).__name__)
+        return np.repeat(rows, counts[rows].astype(np.int64))
+
+    def _table(self, rows: Indices, features: Indices | None) -> NDArray[np.floating]:
+        return self.task.X[rows] if features is None else self.task.X[np.ix_(rows, features)]

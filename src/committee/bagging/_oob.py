@@ -1,0 +1,143 @@
+"""How good a bagged model is while it grows: the tally of its rule over judged rows, and when its error has settled.
+
+Out-of-bag tallies judge every row by the members that did not see it (C-5); the same tallies over validation rows take
+the answers of all members. The usual out-of-bag error is that of the combined answer; the mean of the members' own
+errors, ``history_["member_oob_error"]``, is the other estimate (S1).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.array_types import Floats
+from committee.ensemble.oob import Loss, OutOfBag
+from committee.sampling.row_samples import Indices
+
+Rule = Literal["vote", "mean", "weighted", "median"]
+
+LEAST_ERROR = 1e-12
+"""Share of the variance of the target below which a member's error counts as this share: its weight stays finite."""
+
+
+LEAST_LOOKS = 25
+"""Twice as many members without any row to judge: none will come, as in a table of one row."""
+
+
+class Tally(OutOfBag):
+    """The sums of `OutOfBag`, every member with a coefficient: vote, mean and weighted mean."""
+
+    def __init__(self, target: NDArray[Any], weight: Floats, n_columns: int, loss: Loss) -> None:
+        super().__init__(target, weight, n_columns, loss)
+        self.share = np.zeros(len(target))  # of the coefficients, those of the row's judges
+
+    def take(self, rows: Indices, answers: Floats, coefficient: float) -> float:
+        """One member's answers to `rows`; the error now, nan as long as no row of positive weight was judged."""
+        if not rows.size:
+            return self.error
+        self.share[rows] += coefficient
+        return self.add(rows, coefficient * answers)
+
+    def _loss_of(self, rows: NDArray[np.integer]) -> Floats:
+        if self.loss == "zero_one":
+            return super()._loss_of(rows)
+        return np.mean((self._value(rows) - self.target[rows].reshape(len(rows), -1)) ** 2, axis=1)
+
+    def _value(self, rows: NDArray[np.integer]) -> Floats:
+        return self.total[rows] / self.share[rows, np.newaxis]
+
+    @property
+    def mean(self) -> Floats:
+        """The combined answer for every row, nan where no member judged it."""
+        value = np.full(self.total.shape, np.nan)
+        rows = np.flatnonzero(self.is_judged)
+        value[rows] = self._value(rows)
+        return value
+
+
+class MedianTally(Tally):
+    """The median of the answers to every row: they are kept, sorted, infinity after the last of each row."""
+
+    def __init__(self, target: NDArray[Any], weight: Floats, n_columns: int, loss: Loss) -> None:
+        super().__init__(target, weight, n_columns, loss)
+        self.held = np.full((len(target), 8), np.inf)
+
+    def take(self, rows: Indices, answers: Floats, coefficient: float) -> float:
+        if rows.size and int(self.n_judges[rows].max()) == self.held.shape[1]:
+            self.held = np.hstack([self.held, np.full_like(self.held, np.inf)])
+        held = self.held[rows]
+        held[np.arange(rows.size), self.n_judges[rows]] = answers[:, 0]
+        self.held[rows] = np.sort(held, axis=1, kind="stable")  # one step from sorted: a single pass
+        return super().take(rows, answers, coefficient)
+
+    def _value(self, rows: NDArray[np.integer]) -> Floats:
+        n = self.n_judges[rows]
+        return 0.5 * (self.held[rows, (n - 1) // 2] + self.held[rows, n // 2])[:, np.newaxis]
+
+
+def make_tally(rule: Rule, target: NDArray[Any], weight: Floats, n_columns: int, loss: Loss) -> Tally:
+    """No answers yet, for members that are combined by this rule."""
+    return (MedianTally if rule == "median" else Tally)(target, weight, n_columns, loss)
+
+
+def own_error(rows: Indices, answers: Floats, tally: Tally) -> float:
+    """The member's error on the rows outside its sample; nan where there are none of positive weight."""
+    w, target = tally.weight[rows], tally.target[rows]
+    if not np.any(w > 0.0):
+        return math.nan
+    wrong = answers.argmax(axis=1) != target if tally.loss == "zero_one" else (answers[:, 0] - target) ** 2
+    return float(np.sum(w * wrong) / np.sum(w))
+
+
+def inverse_error(error: float, spread: float) -> float:
+    """The coefficient of a member under the weighted rule; 1 is that of the mean target, and of an unknown error."""
+    if math.isnan(error) or spread == 0.0:
+        return 1.0
+    return 1.0 / max(error / spread, LEAST_ERROR)
+
+
+class Record(NamedTuple):
+    """One row of ``history_``."""
+
+    round: int
+    oob_error: float
+    member_oob_error: float
+    validation_error: float
+    n_leaves: int  # -1 where the members are not trees of the library
+    coefficient: float  # of the member in the combination
+
+
+class Settling:
+    """Grow until the error settles (C-6): the best of the last `patience` errors against the best before them."""
+
+    def __init__(self, patience: int, tol: float, judge: str) -> None:
+        self.patience, self.tol, self.judge = patience, tol, judge
+        self.errors: list[float] = []
+
+    def look(self, error: float) -> str:
+        """Why to stop after this member; empty to go on."""
+        self.errors.append(math.inf if math.isnan(error) else error)
+        if len(self.errors) >= 2 * max(self.patience, LEAST_LOOKS) and math.isinf(min(self.errors)):
+            return f"no row was ever outside a sample: {len(self.errors)} members have measured no {self.judge} error"
+        before, last = self.errors[: -self.patience], self.errors[-self.patience :]
+        if not before or math.isinf(min(before)) or min(last) < (1.0 - self.tol) * min(before):
+            return ""
+        word = "rose" if min(last) > min(before) else "settled"
+        return (
+            f"the {self.judge} error {word}: {min(last):.4g} at best over the last {self.patience} members, "
+            f"{min(before):.4g} before them (tol={self.tol:g})"
+        )
+
+
+def members_missing(n_rows: int, n_members: int, outside: float) -> int | None:
+    """How many more members leave less than one of `n_rows` unjudged on average; None where none ever judges.
+
+    A row is unjudged by B members with probability (1 - outside)^B, 0.632^B for bootstrap samples.
+    """
+    if outside <= 0.0:
+        return None
+    wanted = math.ceil(math.log(n_rows) / -math.log1p(-outside)) if outside < 1.0 and n_rows > 1 else 1
+    return max(1, wanted - n_members)

@@ -1,0 +1,69 @@
+"""What the members of a bagged model answer for rows: their sum, or all answers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.bagging._base_learners import SubspaceTree
+from committee.base.array_types import Floats
+from committee.base.threads import n_threads, run
+from committee.members.member import Member, TreeMember
+from committee.records.forest import PackedForest
+from committee.tree_engine.predict.forest import add_answers, pack_forest
+
+ANSWERS_AT_A_TIME = 1 << 22
+"""Numbers held when all answers are needed together: 32 megabytes."""
+
+
+def pack_members(members: Sequence[Member], coefficients: Floats) -> PackedForest | None:
+    """Trees in one piece, each leaf with its answer times the coefficient; None for any other members."""
+    trees = [member for member in members if isinstance(member, TreeMember | SubspaceTree)]
+    if not trees or len(trees) < len(members):
+        return None
+    return pack_forest(
+        [
+            member.tree._replace(value=coefficient * np.asarray(member.node_answers, np.float64))
+            for member, coefficient in zip(trees, coefficients, strict=True)
+        ]
+    )
+
+
+def all_answers(members: Sequence[Member], X: NDArray[np.floating], n_jobs: int | None) -> Iterator[Floats]:
+    """Of one member after the other, [n, k]; members that are no trees answer side by side."""
+    threads = n_threads(n_jobs, 2**62) if not isinstance(members[0], TreeMember | SubspaceTree) else 1
+    for first in range(0, len(members), threads):
+        batch = [(member, X, 1 if threads > 1 else n_jobs) for member in members[first : first + threads]]
+        yield from run(_answer, batch, threads)
+
+
+def _answer(member: Member, X: NDArray[np.floating], n_jobs: int | None) -> Floats:
+    return np.asarray(member.answers(X, n_jobs), np.float64)
+
+
+def sum_of_answers(
+    members: Sequence[Member],
+    coefficients: Floats,
+    packed: PackedForest | None,
+    X: NDArray[np.floating],
+    n_jobs: int | None,
+) -> Floats:
+    """sum of a_b h_b(x), [n, k], added in the order of the members."""
+    if packed is not None:
+        score = np.zeros((len(X), packed.values.shape[1]))
+        add_answers(packed, X, score, n_jobs)
+        return score
+    total = np.zeros(())
+    for coefficient, answers in zip(coefficients, all_answers(members, X, n_jobs), strict=True):
+        total = total + coefficient * answers
+    return total
+
+
+def side_by_side(members: Sequence[Member], X: NDArray[np.floating], n_jobs: int | None) -> Iterator[Floats]:
+    """Answers [members, rows] of blocks of rows, one number per row and member."""
+    size = max(1, ANSWERS_AT_A_TIME // len(members))
+    for first in range(0, len(X), size):
+        block = X[first : first + size]
+        yield np.array([answers[:, 0] for answers in all_answers(members, block, n_jobs)])

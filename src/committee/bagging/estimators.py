@@ -1,0 +1,306 @@
+"""`BaggingClassifier` and `BaggingRegressor`: bagging, pasting, random subspaces and patches as estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from committee.bagging._base import BaseBagging, TreeStrategy
+from committee.bagging._base_learners import ClassifierMember
+from committee.bagging._oob import Rule, Tally
+from committee.bagging._prediction import side_by_side
+from committee.bagging.bagging import Sampling
+from committee.base.array_types import Floats
+from committee.base.available_if import available_if
+from committee.base.rng import RandomState
+from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.combine.rules import weighted_median
+from committee.ensemble.oob import Loss
+from committee.tabular.validation import read_one_target, read_targets_classification
+from committee.trees.decision_tree import (
+    BaseDecisionTree,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+)
+
+OobScore = bool | str | Callable[..., float]
+
+
+def _has_scores(self: Any) -> bool:
+    return hasattr(self._weak(), "decision_function")
+
+
+class BaggingClassifier(ClassifierMixin, BaseBagging):
+    """Bagged classifiers, by default full trees of the library (C-3, C-4, C-5, C-6, B-6).
+
+    Parameters
+    ----------
+    estimator : the base learner, default a tree of the library
+        Any classifier with `fit` and `predict`; without sample weights of its own it sees the rows repeated.
+    n_estimators : number of members, or "auto": as many as it takes until the error settles, 1000 at most
+    max_samples : rows in a sample, as a number or a share; None for as many as there are
+    max_features : features in a sample, as a number or a share
+    bootstrap, bootstrap_features : draw rows, features with replacement
+    tree : {"full", "max_leaf_nodes", "pruned"}, optional; only for the default learner
+        Full trees, trees of at most `max_leaf_nodes` leaves, or full trees pruned by 10-fold cross-validation inside
+        their own sample.
+    max_leaf_nodes : leaves of a tree under tree="max_leaf_nodes"
+    combine : {"auto", "mean", "vote"}
+        The mean of the members' class distributions or their vote; "auto" takes the mean where the learner has
+        `predict_proba`.
+    oob_score : bool, a scorer or its name, or function of (y_true, y_pred)
+        Keep the score of the out-of-bag answers in ``oob_score_``; True is the accuracy. ``oob_error_``,
+        ``oob_decision_function_`` and the curve in ``history_`` are there anyhow.
+    patience, tol : of "auto": stop once the best error of the last `patience` members is not lower than the best
+        before them by more than the share `tol` of it
+    warm_start : go on where the last fit stopped
+    n_jobs : members that are fitted side by side; it changes nothing else
+    random_state, verbose : as in scikit-learn
+
+    Examples
+    --------
+    >>> from committee import BaggingClassifier
+    >>> from committee.datasets.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = BaggingClassifier(n_estimators=100, random_state=0).fit(sonar.X, sonar.y)
+    >>> round(model.oob_error_, 3)
+    0.192
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseBagging._parameter_constraints,
+        "combine": [StrOptions({"auto", "mean", "vote"})],
+    }
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    _loss: ClassVar[Loss] = "zero_one"
+    _oob_answer: ClassVar[str] = "oob_decision_function_"
+    classes_: NDArray[Any]
+    oob_decision_function_: Floats
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int | Literal["auto"] = 10,
+        *,
+        max_samples: int | float | None = None,
+        max_features: int | float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        tree: TreeStrategy = None,
+        max_leaf_nodes: int | None = None,
+        combine: Literal["auto", "mean", "vote"] = "auto",
+        oob_score: OobScore = False,
+        patience: int = 25,
+        tol: float = 0.01,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
+        self.tree = tree
+        self.max_leaf_nodes = max_leaf_nodes
+        self.combine: Literal["auto", "mean", "vote"] = combine
+        self.oob_score = oob_score
+        self.patience = patience
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _default_tree(self, **params: Any) -> BaseDecisionTree:
+        return DecisionTreeClassifier(**params)
+
+    def _rule(self) -> Rule:
+        has_shares = hasattr(self._weak(), "predict_proba")
+        if self.combine == "mean" and not has_shares:
+            raise ValueError(
+                f"combine='mean' averages class distributions, and {type(self._weak()).__name__} has no predict_proba: "
+                "take combine='vote' or 'auto'."
+            )
+        if self.combine == "auto":
+            return "mean" if has_shares else "vote"
+        return self.combine
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+        return read_targets_classification(y, n_rows)
+
+    def _read_judged_target(self, y_val: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
+        labels, codes = read_targets_classification(y_val, n_rows)
+        unknown = np.setdiff1d(labels, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y_val has labels that y has not: {unknown[:5].tolist()}. Judge on the classes of y.")
+        return np.searchsorted(self.classes_, labels)[codes]
+
+    def _describe(self, classes: NDArray[Any] | None) -> None:
+        assert classes is not None
+        if self.warm_start and hasattr(self, "members_") and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"warm_start=True goes on with the same classes: the earlier fit had {self.classes_[:5].tolist()}, y "
+                f"has {classes[:5].tolist()}."
+            )
+        self.classes_, self.n_classes_ = classes, len(classes)
+
+    def _member_attributes(self) -> dict[str, Any]:
+        return {"classes_": self.classes_, "n_classes_": self.n_classes_}
+
+    # --- what a fitted model answers ----------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of the largest mean share, or of most votes; the first one of a tie."""
+        shares = self.predict_proba(X)
+        return self.classes_.take(shares.argmax(axis=1))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The members' mean class distribution, or the shares of their votes."""
+        return self._total(self._read_rows(X))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of `predict_proba`; minus infinity for a class that no member answers with."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+        """`predict_proba` of the first member, of the first two, and so on."""
+        yield from self._staged(X)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """`predict` of the first member, of the first two, and so on."""
+        for shares in self._staged(X):
+            yield self.classes_.take(shares.argmax(axis=1))
+
+    @available_if(_has_scores)
+    def decision_function(self, X: Any) -> Floats:
+        """The mean of the members' decision functions, of those whose sample had every class."""
+        table = self._read_rows(X)
+        scores: list[Floats] = []
+        for member in self.members_:
+            assert isinstance(member, ClassifierMember)
+            if len(member.estimator.classes_) == self.n_classes_ and hasattr(member.estimator, "decision_function"):
+                known = table if member.features is None else table[:, member.features]
+                scores.append(np.asarray(member.estimator.decision_function(known), np.float64))
+        if not scores:
+            raise ValueError(
+                "No member's sample had every class, so there is no decision function over them: draw larger samples "
+                "or more of them, or use predict_proba."
+            )
+        return np.sum(scores, axis=0) / len(scores)
+
+
+class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
+    """Bagged regressors, by default full trees of the library (C-3, C-4, C-5, C-6, B-6).
+
+    Parameters are those of `BaggingClassifier`; these differ:
+
+    combine : {"mean", "median", "weighted"}
+        "weighted" is the mean by the inverse of each member's own out-of-bag mean squared error.
+    oob_score : True is R^2; ``oob_error_`` is the mean squared error, ``oob_prediction_`` the answers
+
+    Examples
+    --------
+    >>> from committee import BaggingRegressor
+    >>> from committee.datasets.samples import load_sample
+    >>> ozone = load_sample("ozone")
+    >>> model = BaggingRegressor(n_estimators=100, random_state=0).fit(ozone.X, ozone.y)
+    >>> round(model.oob_error_, 1)
+    19.3
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseBagging._parameter_constraints,
+        "combine": [StrOptions({"mean", "median", "weighted"})],
+    }
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
+    _loss: ClassVar[Loss] = "squared_error"
+    _oob_answer: ClassVar[str] = "oob_prediction_"
+    _interval_hint: ClassVar[str] = "bootstrap=True, or max_samples below 1.0"
+    oob_prediction_: Floats
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int | Literal["auto"] = 10,
+        *,
+        max_samples: int | float | None = None,
+        max_features: int | float = 1.0,
+        bootstrap: bool = True,
+        bootstrap_features: bool = False,
+        tree: TreeStrategy = None,
+        max_leaf_nodes: int | None = None,
+        combine: Literal["mean", "median", "weighted"] = "mean",
+        oob_score: OobScore = False,
+        patience: int = 25,
+        tol: float = 0.01,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.bootstrap_features = bootstrap_features
+        self.tree = tree
+        self.max_leaf_nodes = max_leaf_nodes
+        self.combine: Literal["mean", "median", "weighted"] = combine
+        self.oob_score = oob_score
+        self.patience = patience
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _default_tree(self, **params: Any) -> BaseDecisionTree:
+        return DecisionTreeRegressor(**params)
+
+    def _rule(self) -> Rule:
+        return self.combine
+
+    def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
+        return None, self._read_judged_target(y, n_rows, None)
+
+    def _read_judged_target(self, y_val: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
+        return read_one_target(y_val, n_rows, type(self).__name__)
+
+    def _keep_oob(self, oob: Tally, sampling: Sampling) -> None:
+        vars(self).pop("_residuals", None)
+        super()._keep_oob(oob, sampling)
+        if not sampling.draws_all:
+            judged = np.flatnonzero(oob.is_judged & (oob.weight > 0.0))
+            self._keep_residuals(oob.target[judged] - oob.mean[judged, 0], oob.weight[judged])
+
+    # --- what a fitted model answers ----------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> Floats:
+        """The mean, the weighted mean or the median of the members' answers."""
+        table = self._read_rows(X)
+        if self._combined != "median":
+            return self._total(table)[:, 0]
+        return np.concatenate([weighted_median(block) for block in side_by_side(self.members_, table, self.n_jobs)])
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """`predict` of the first member, of the first two, and so on."""
+        check_is_fitted(self, "members_")
+        if self._combined != "median":
+            for total in self._staged(X):
+                yield total[:, 0]
+            return
+        table = self._read_rows(X)
+        answers = np.hstack(list(side_by_side(self.members_, table, self.n_jobs)))
+        for b in range(1, len(answers) + 1):
+            yield weighted_median(answers[:b])

@@ -1,0 +1,142 @@
+"""How sure a vote may be: the slope s in P(y = +1 | x) = 1 / (1 + exp(-2 s f(x))).
+
+The minimiser of the exponential loss is half the log-odds (Friedman, Hastie and Tibshirani 2000), so s = 1 if f were
+known. But f is fitted: on the rows it was fitted to it is surer than on others, the more so the more was fitted. On
+real data (docs/boosting.md) the slope that suits new rows follows a shrinkage law,
+
+    s = n / (n + c S),        S = sum of |a_t h_t(leaf)| over all leaves of all members
+
+with n rows and a constant c of the data: about 12 for two classes, near 0 without noise and more with much of it. Short
+trial runs on half of the rows, judged on the other half, give c; where S is small beside n its usual value will do.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
+
+from committee.base.array_types import Floats
+from committee.base.stacklevel import level_of_caller
+from committee.members.member import Member, TreeMember
+from committee.sampling.resampling import content_order
+
+Rows = NDArray[np.int64]
+Probabilities = Callable[[Floats], Floats]
+"""From scores to a probability of every class."""
+
+USUAL = 12.0
+"""c where there are too few rows to measure it, or so many that it hardly matters."""
+
+LITTLE = 1.0 / 200.0
+"""S / n up to which the usual c will do: the slope is 0.94 or more, and with a c four times as large still 0.8."""
+
+MOST_ROWS = 2000
+"""Distinct rows in either half: more would cost time and change c little."""
+
+FEWEST_ROWS = 20
+"""Fewer distinct rows than this measure nothing."""
+
+FEWEST_ROUNDS = 10
+"""A trial has a quarter of the rounds of the run it is for, but no fewer than this where that run has so many."""
+
+
+class Judged(NamedTuple):
+    """Scores of rows that were not learned from."""
+
+    score: Floats
+    codes: Rows
+    weight: Floats
+
+
+class Trial(NamedTuple):
+    """What a vote learned from one half of the rows says of the other half."""
+
+    judged: Judged
+    n_rows: float  # of the half that was learned from, whole weights counted as rows
+    size: float  # S
+
+
+def vote_size(members: Sequence[Member], coefficients: Sequence[float] | Floats, n_features: int) -> float:
+    """S: how much was fitted, in votes."""
+    return float(np.abs(coefficients) @ np.array([_leaf_votes(member, n_features) for member in members]))
+
+
+def _leaf_votes(member: Member, n_features: int) -> float:
+    """Sum of |h| over the leaves; what is no tree counts as a linear rule, a number for each feature and one more."""
+    if not isinstance(member, TreeMember):
+        return n_features + 1.0
+    answers = member.node_answers[member.tree.is_leaf]
+    return float(answers.size if answers.dtype == np.int64 else np.abs(answers).sum())  # int64: codes of classes
+
+
+def shrinkage(c: float, n_rows: float, size: float) -> float:
+    """s = n / (n + c S)."""
+    return n_rows / (n_rows + c * size)
+
+
+def halves(X: NDArray[np.floating], codes: Rows) -> tuple[Rows, Rows] | None:
+    """Two halves of every class by the values of the rows, equal rows in the same half; None if there are too few."""
+    order = content_order(X, codes.astype(np.float64))
+    group = _group_equal(X, codes, order)
+    order, group = order[group < 2 * MOST_ROWS], group[group < 2 * MOST_ROWS]
+    if group[-1] + 1 < FEWEST_ROWS:
+        return None
+    by_class = np.argsort(codes[order], kind="stable")
+    order, is_new = order[by_class], np.diff(group[by_class], prepend=-1) != 0
+    is_odd = np.cumsum(is_new) % 2 == 1
+    return order[is_odd], order[~is_odd]
+
+
+def _group_equal(X: NDArray[np.floating], codes: Rows, order: Rows) -> Rows:
+    """The number of the group of equal rows that each row in this order belongs to."""
+    first, second = order[:-1], order[1:]
+    differs = codes[first] != codes[second]
+    for column in X.T:
+        a, b = column[first], column[second]
+        differs |= (a != b) & ~(np.isnan(a) & np.isnan(b))
+    return np.concatenate([[0], np.cumsum(differs)])
+
+
+def log_loss(judged: Judged, slope: float, probabilities: Probabilities) -> float:
+    """Sum of w ln(1 / P(y | x))."""
+    likelihood = probabilities(slope * judged.score)[np.arange(judged.codes.size), judged.codes]
+    return -float(np.sum(judged.weight * np.log(np.maximum(likelihood, 1e-300))))
+
+
+def fit_slope(judged: Judged, probabilities: Probabilities) -> float:
+    """The slope that makes the judged rows likeliest; 1 if the search ends with a larger loss."""
+
+    def loss(log_slope: float) -> float:
+        return log_loss(judged, float(np.exp(log_slope)), probabilities)
+
+    return float(np.exp(_bounded_minimum(loss, (-7.0, 3.0), 0.0, "slope of the probabilities")))
+
+
+def _bounded_minimum(loss: Callable[[float], float], bounds: tuple[float, float], usual: float, what: str) -> float:
+    """Brent's minimum between bounds, no worse than the usual value; warn if the search did not end by itself."""
+    found: Any = minimize_scalar(loss, bounds=bounds, method="bounded")
+    if not found.success:
+        warnings.warn(
+            f"The search for the {what} did not converge in {found.nfev} evaluations: the log-loss is {found.fun:.6g}. "
+            "Probabilities may be inaccurate; predictions are not affected.",
+            ConvergenceWarning,
+            stacklevel=level_of_caller(),
+        )
+    return float(found.x) if found.fun <= loss(usual) else usual
+
+
+def fit_shrinkage(trials: Sequence[Trial], probabilities: Probabilities) -> float:
+    """The c that makes the judged rows likeliest, to three digits: rounding of the scores must not show in it."""
+
+    def loss(log_c: float) -> float:
+        slopes = [shrinkage(np.exp(log_c), trial.n_rows, trial.size) for trial in trials]
+        return sum(log_loss(trial.judged, slope, probabilities) for trial, slope in zip(trials, slopes, strict=True))
+
+    log_c = _bounded_minimum(loss, (-4.0, 7.0), float(np.log(USUAL)), "shrinkage of the probabilities")
+    return float(f"{np.exp(log_c):.3g}")

@@ -1,0 +1,189 @@
+"""From the `estimator` parameter of a booster to a weak learner of its loop.
+
+Trees of the engine are grown on a table that is coded once; any other scikit-learn classifier is fitted with sample
+weights where it takes them and on a weighted resample where it does not (A-7). So a new weak learner is a subclass of
+scikit-learn's BaseEstimator with `fit(X, y, sample_weight)` and `predict(X)`: no more is asked of it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Literal
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils.validation import has_fit_parameter
+
+from committee.ensemble.warm_start import table_checksum
+from committee.members.member import Answers, EstimatorMember, Guess, TreeMember, WeakLearner
+from committee.records.tree import Tree
+from committee.sampling.resampling import content_order, draw, number_of_draws
+from committee.tabular.class_weight import class_weights
+from committee.tabular.schema import Columns
+from committee.tree_engine.memory_guard import refuse_too_many_copies
+from committee.tree_engine.predict.apply import apply_tree
+from committee.tree_engine.stumps import StumpSearch
+from committee.trees.decision_stump import DecisionStump
+from committee.trees.decision_tree import DecisionTreeClassifier, Training
+
+AnswerKind = Literal["votes", "confidence", "log_odds"]
+
+REDRAWS = 20
+"""Attempts at a resample that holds more than one class."""
+
+
+class Task:
+    """The rows a booster learns from: a coded table, codes of the classes, weights that sum to one."""
+
+    def __init__(self, columns: Columns, X: NDArray[np.floating], codes: NDArray[np.int64], classes: NDArray[Any],
+                 weight: NDArray[np.float64]) -> None:  # fmt: skip
+        self.columns, self.X, self.codes, self.classes = columns, X, codes, classes
+        self.weight = weight / weight.sum()
+        self.n_effective = max(float(weight.sum()), float(weight.size))  # rows, where whole weights repeat them
+        self.n_draws = number_of_draws(weight)
+        self.n_classes = len(classes)
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What a warm start must find again."""
+        checksums = crc32(self.codes.tobytes()), crc32(self.weight.tobytes()), table_checksum(self.X)
+        return (self.X.shape, tuple(self.classes.tolist()), *checksums)
+
+    @cached_property
+    def y(self) -> NDArray[np.int8]:
+        """The second of two classes as +1, the first as -1."""
+        return np.where(self.codes == 1, np.int8(1), np.int8(-1))
+
+
+def make_learner(estimator: Any, task: Task, *, update: str, kind: AnswerKind, n_jobs: int | None) -> WeakLearner:
+    """The weak learner for this estimator on these rows."""
+    if isinstance(estimator, DecisionTreeClassifier) and estimator.ccp_alpha == 0.0:
+        learner = _tree_learner(estimator, task, kind, n_jobs)
+        return Resampling(learner, task) if update == "resample" else learner
+    takes_weights = update == "reweight" and has_fit_parameter(estimator, "sample_weight")
+    return EstimatorLearner(estimator, task, kind, takes_weights)
+
+
+def _tree_learner(estimator: Any, task: Task, kind: AnswerKind, n_jobs: int | None) -> WeakLearner:
+    unfitted: Any = clone(estimator)
+    prototype = unfitted.set_params(n_jobs=estimator.n_jobs if n_jobs is None else n_jobs)
+    training = Training(prototype, task.columns, task.X, task.codes, _with_class_weight(prototype, task))
+    is_free = prototype.min_samples_leaf == 1 and prototype.min_weight_fraction_leaf == 0.0
+    is_plain = is_free and prototype.class_weight is None and not task.columns.is_categorical.any()
+    if isinstance(estimator, DecisionStump) and task.n_classes <= 2 and is_plain and kind == "votes":
+        return StumpLearner(StumpSearch(training.matrix, prototype.n_jobs), task.y)
+    return TreeLearner(training, task, kind)
+
+
+def _with_class_weight(estimator: Any, task: Task) -> NDArray[np.float64]:
+    if estimator.class_weight is None:
+        return task.weight
+    return task.weight * class_weights(estimator.class_weight, task.codes, task.classes, task.weight)[task.codes]
+
+
+class StumpLearner:
+    """The stump of largest edge, constants included (A-1)."""
+
+    def __init__(self, search: StumpSearch, y: NDArray[np.int8]) -> None:
+        self.search, self.y, self.resamples = search, y, False
+
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+        stump = self.search.find(self.y, weight)
+        answers, sums = self.search.divide(stump, self.y, weight)
+        tree = self.search.as_tree(stump, sums)
+        sides = [stump.left] if tree.n_nodes == 1 else [1 if sums[:, 1, 0].sum() > 0.5 else -1, stump.left, stump.right]
+        return Guess(TreeMember(tree, np.array(sides, np.int8)), answers)
+
+
+class TreeLearner:
+    """A tree of the engine (A-2). It answers with the class of the leaf, a confidence, or log-odds (E-5)."""
+
+    def __init__(self, training: Training, task: Task, kind: AnswerKind) -> None:
+        training.expect_many()
+        self.training, self.task, self.kind = training, task, kind
+        self.extra = training.weight / task.weight  # class weights of the tree itself
+        self.smoothing = 0.5 / task.n_effective
+        self.resamples = False
+
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+        tree, leaf = self.training.grow_placed(weight * self.extra, seed)
+        if np.any(leaf < 0):  # rows without weight: not in the sample, or as good as zero
+            rows = np.flatnonzero(leaf < 0)
+            leaf[rows] = apply_tree(tree, self.task.X[rows])
+        answers = self._node_answers(tree)
+        scale = float(np.abs(answers).max()) if self.kind == "log_odds" else 1.0
+        if scale not in (0.0, 1.0):
+            answers = answers / scale
+        return Guess(TreeMember(tree, answers), answers[leaf], scale)
+
+    def _node_answers(self, tree: Tree) -> Answers:
+        if self.kind == "confidence":
+            return 2.0 * tree.value[:, -1] - 1.0 if self.task.n_classes == 2 else -np.ones(tree.n_nodes)
+        if self.kind == "log_odds":
+            return self._log_odds(tree)
+        codes = tree.value.argmax(axis=1)
+        return np.where(codes == 1, np.int8(1), np.int8(-1)) if self.task.n_classes <= 2 else codes.astype(np.int64)
+
+    def _log_odds(self, tree: Tree) -> NDArray[np.float64]:
+        """1/2 ln((W+ + s) / (W- + s)), smoothed by half the mean weight of a row."""
+        share = tree.weight / tree.weight[0]
+        positive = tree.value[:, 1] * share if self.task.n_classes == 2 else np.zeros(tree.n_nodes)
+        negative = tree.value[:, 0] * share
+        return 0.5 * np.log((positive + self.smoothing) / (negative + self.smoothing))
+
+
+class Resampling:
+    """Another learner on a sample of rows drawn by weight, as whole counts (S2: re-sampling against re-weighting)."""
+
+    def __init__(self, learner: WeakLearner, task: Task) -> None:
+        self.learner, self.n_draws, self.resamples = learner, task.n_draws, True
+        self.order = content_order(task.X, task.codes.astype(np.float64))
+
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+        counts = draw(weight, self.order, self.n_draws, seed)
+        return self.learner(counts / self.n_draws, seed)
+
+
+class EstimatorLearner:
+    """Any scikit-learn classifier, by weights or on a resample (A-7)."""
+
+    def __init__(self, estimator: Any, task: Task, kind: AnswerKind, takes_weights: bool) -> None:
+        self.estimator, self.task, self.kind, self.takes_weights = estimator, task, kind, takes_weights
+        self.labels, self.resamples = task.classes[task.codes], not takes_weights
+        if self.resamples:
+            self.order = content_order(task.X, task.codes.astype(np.float64))
+
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+        fresh: Any = clone(self.estimator)
+        seeds = {name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")}
+        fresh.set_params(**seeds)
+        codes = self.task.codes[weight > 0.0]
+        if np.ptp(codes) == 0:
+            return self._constant(codes[0])
+        if self.takes_weights:
+            fresh.fit(self.task.X, self.labels, sample_weight=weight * self.task.n_draws)
+        else:
+            rows = self._draw(weight, seed)
+            fresh.fit(self.task.X[rows], self.labels[rows])
+        has_scores = hasattr(fresh, "predict_proba") or hasattr(fresh, "decision_function")
+        member = EstimatorMember(fresh, self.task.classes, self.kind != "votes" and has_scores)
+        return Guess(member, member.answers(self.task.X))
+
+    def _constant(self, code: int) -> Guess:
+        """One class has all the weight, and many classifiers refuse to learn a single one."""
+        constant = DummyClassifier(strategy="constant", constant=self.task.classes[code])
+        member = EstimatorMember(constant.fit(self.task.X, self.labels), self.task.classes)
+        return Guess(member, member.answers(self.task.X))
+
+    def _draw(self, weight: NDArray[np.float64], seed: int) -> NDArray[np.int64]:
+        """A resample with at least two classes: many classifiers refuse to learn a single one."""
+        refuse_too_many_copies(self.task.n_draws, self.task.columns.n_features, type(self.estimator).__name__)
+        rows = np.empty(0, np.int64)
+        for attempt in np.random.SeedSequence(seed).generate_state(REDRAWS, np.uint64):
+            counts = draw(weight, self.order, self.task.n_draws, int(attempt))
+            rows = np.repeat(np.arange(weight.size), counts.astype(np.int64))
+            if np.ptp(self.task.codes[rows]) > 0:
+                break
+        return rows

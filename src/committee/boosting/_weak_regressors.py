@@ -1,0 +1,128 @@
+"""From the `estimator` parameter of a boosted regressor to a weak regressor of its loop.
+
+Trees of the engine are grown on a table that is coded once; any other regressor is fitted with sample weights where it
+takes them and on a weighted resample where it does not (A-7). A resample is a count per row (`sampling/resampling.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, Protocol
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from committee.base.array_types import Floats
+from committee.ensemble.warm_start import table_checksum
+from committee.members.member import Answers, Guess, TreeMember
+from committee.sampling.resampling import are_whole, content_order, draw, number_of_draws
+from committee.tabular.schema import Columns
+from committee.tree_engine.memory_guard import refuse_too_many_copies
+from committee.tree_engine.predict.apply import apply_tree
+from committee.trees.decision_tree import DecisionTreeRegressor, Training
+
+Update = Literal["resample", "reweight", "fixed"]
+"""Learn from a sample drawn by the weights, under the weights, or under weights that never change."""
+
+
+class Task:
+    """The rows a booster learns from; `counts` are the user's weights, `weight` the same with sum one."""
+
+    def __init__(self, columns: Columns, X: NDArray[np.floating], y: Floats, counts: Floats) -> None:
+        self.columns, self.X, self.y, self.counts = columns, X, y, counts
+        self.weight = counts / counts.sum()
+        self.is_whole = are_whole(counts)
+        self.n_draws = number_of_draws(counts)
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What a warm start must find again."""
+        return (self.X.shape, crc32(self.y.tobytes()), crc32(self.counts.tobytes()), table_checksum(self.X))
+
+
+class WeakRegressor(Protocol):
+    """Learns to predict a target under weights of any scale; the seed decides whatever is random in it."""
+
+    def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess: ...
+
+
+class RegressorMember(NamedTuple):
+    """A fitted scikit-learn regressor."""
+
+    estimator: Any
+
+    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
+        predicted = np.asarray(self.estimator.predict(X), np.float64)
+        if predicted.size != len(X) or not np.all(np.isfinite(predicted)):
+            raise ValueError(
+                f"{type(self.estimator).__name__} must answer every row with a finite number; its predict gave "
+                f"{predicted.ravel()[:5].tolist()} and so on, of shape {predicted.shape} for {len(X)} rows."
+            )
+        return predicted.reshape(len(X))
+
+
+def make_regressor(estimator: Any, task: Task, *, update: Update, n_jobs: int | None) -> WeakRegressor:
+    """The weak regressor for this estimator on these rows."""
+    on_engine = isinstance(estimator, DecisionTreeRegressor) and estimator.ccp_alpha == 0.0
+    if on_engine and estimator.criterion != "poisson":  # negative targets are for the tree itself to refuse
+        learner = TreeRegression(estimator, task, n_jobs)
+        return Resampling(learner, task) if update == "resample" else learner
+    if update != "resample" and has_fit_parameter(estimator, "sample_weight"):
+        return EstimatorRegression(estimator, task, takes_weights=True)
+    learner = EstimatorRegression(estimator, task, takes_weights=False)
+    can_repeat = update == "fixed" and task.is_whole
+    return learner if can_repeat else Resampling(learner, task)
+
+
+class TreeRegression:
+    """A regression tree of the engine."""
+
+    def __init__(self, estimator: DecisionTreeRegressor, task: Task, n_jobs: int | None) -> None:
+        prototype: Any = clone(estimator)
+        prototype.set_params(n_jobs=estimator.n_jobs if n_jobs is None else n_jobs)
+        self.training = Training(prototype, task.columns, task.X, task.y, task.counts)
+        self.training.expect_many()
+        self.n_jobs = prototype.n_jobs
+
+    def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
+        self.training.target = target
+        tree, leaf = self.training.grow_placed(weight, seed)
+        rows = np.flatnonzero(leaf < 0)  # those the sample left out
+        if rows.size:
+            leaf[rows] = apply_tree(tree, self.training.X[rows], self.n_jobs)
+        values = tree.value[:, 0].copy()
+        return Guess(TreeMember(tree, values), values[leaf])
+
+
+class EstimatorRegression:
+    """Any scikit-learn regressor; without weights of its own it sees every row as often as its whole weight says."""
+
+    def __init__(self, estimator: Any, task: Task, takes_weights: bool) -> None:
+        self.estimator, self.task, self.takes_weights = estimator, task, takes_weights
+
+    def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
+        fresh: Any = clone(self.estimator)
+        seeds = {name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")}
+        fresh.set_params(**seeds)
+        X = self.task.X
+        if self.takes_weights:
+            fresh.fit(X, target, sample_weight=weight * (self.task.n_draws / weight.sum()))
+        else:
+            counts = np.rint(weight).astype(np.int64)
+            refuse_too_many_copies(int(counts.sum()), X.shape[1], type(self.estimator).__name__)
+            rows = np.repeat(np.arange(weight.size), counts)
+            fresh.fit(X[rows], target[rows])
+        member = RegressorMember(fresh)
+        return Guess(member, member.answers(X))
+
+
+class Resampling:
+    """Another learner on a sample of rows drawn by weight, as whole counts."""
+
+    def __init__(self, learner: WeakRegressor, task: Task) -> None:
+        self.learner, self.n_draws = learner, task.n_draws
+        self.order = content_order(task.X, task.y)
+
+    def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
+        return self.learner(target, draw(weight, self.order, self.n_draws, seed), seed)

@@ -1,0 +1,230 @@
+"""Forward stagewise additive modelling with any base regressor (Hastie, Tibshirani and Friedman, ESL, algorithm 10.2).
+
+    F_0 = argmin_c sum w_i l(y_i - c),        F_t = F_(t-1) + eta rho_t h_t
+
+    squared error:    h_t fitted to y - F,         rho = sum w r h / sum w h^2
+    absolute error:   h_t fitted to sign(y - F),   rho = median of r / h under the weights w |h|
+
+with r = y - F_(t-1) the residuals, eta the shrinkage, and rho the exact minimiser of sum w l(r - rho h).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import StrOptions
+
+from committee.base.array_types import Floats
+from committee.base.rng import RandomState
+from committee.base.stacklevel import level_of_caller
+from committee.boosting._combinations import Combination, RunningSum, mean_absolute, root_mean_square, weighted_median
+from committee.boosting._regressor_base import BaseRegressionBooster, Past, Patience, Turn
+from committee.boosting._weak_regressors import Task, WeakRegressor
+from committee.members.member import Answers
+from committee.members.vote import score_packed
+from committee.tabular.validation import LARGEST_TARGET
+
+Loss = Literal["squared_error", "absolute_error"]
+
+EXACT = 4.0 * float(np.finfo(np.float64).eps)
+"""A root mean square of the residuals below this share of that of y is rounding."""
+
+
+class Record(NamedTuple):
+    """What a round measured: a row of `history_`."""
+
+    round: int
+    loss_before: float
+    loss: float  # mean squared or absolute residual after the round
+    step: float  # rho, the line search
+    coefficient: float  # eta rho
+    train_error: float  # root mean square
+    train_absolute_error: float
+    validation_error: float = math.nan
+
+
+def constant(y: Floats, counts: Floats, loss: Loss) -> float:
+    """The best constant: mean or median."""
+    if loss == "squared_error":
+        return math.fsum(counts * y) / math.fsum(counts)  # exact sums: the order of the rows changes no bit
+    return float(weighted_median(y[np.newaxis], counts)[0])
+
+
+def line_search(residual: Floats, answers: Answers, w: Floats, loss: Loss) -> float:
+    """rho that minimises the loss of residual - rho answers; 0 where the answers are all zero."""
+    h = np.asarray(answers, np.float64)
+    size = float(np.sum(w * h * h))
+    if size == 0.0:
+        return 0.0
+    if loss == "squared_error":
+        return _without_rounding(float(np.sum(w * residual * h)) / size)
+    used = h != 0.0
+    return float(weighted_median((residual[used] / h[used])[np.newaxis], (w * np.abs(h))[used])[0])
+
+
+def _without_rounding(rho: float) -> float:
+    """12 digits: the step along a tree of means is 1 and not 1 plus the rounding of sums over rows in their order.
+
+    Rounding would grow, round after round, into other splits wherever two are equally good.
+    """
+    return float(f"{rho:.12g}")
+
+
+def mean_loss(residual: Floats, w: Floats, loss: Loss) -> float:
+    """Mean squared or mean absolute residual under weights that sum to one."""
+    return root_mean_square(residual, w) ** 2 if loss == "squared_error" else mean_absolute(residual, w)
+
+
+def stagewise(
+    learn: WeakRegressor,
+    task: Task,
+    combined: Combination,
+    seeds: Sequence[int],
+    *,
+    n_done: int = 0,
+    loss: Loss = "squared_error",
+    learning_rate: float = 1.0,
+) -> Iterator[Turn]:
+    """Add member after member to F = combined.value, which is changed."""
+    y, w = task.y, task.weight
+    rounding = EXACT * root_mean_square(y, w)
+    for t, seed in enumerate(seeds, start=n_done + 1):
+        # Step 1: a member that points from F towards y
+        residual = y - combined.value
+        guess = learn(residual if loss == "squared_error" else np.sign(residual), task.counts, seed)
+        # Step 2: how far to go along it
+        rho = line_search(residual, guess.answers, w, loss)
+        # Step 3: a part of the way
+        coefficient = learning_rate * rho
+        combined.add(guess.answers, coefficient)
+        # Step 4: put down what is known now
+        after = y - combined.value
+        if not np.abs(after).max() <= LARGEST_TARGET:
+            raise ValueError(f"The residuals grow beyond float64 at learning_rate={learning_rate:g}: take 1 or less.")
+        train_error = root_mean_square(after, w)
+        record = Record(
+            t, mean_loss(residual, w, loss), mean_loss(after, w, loss), rho, coefficient, train_error,
+            mean_absolute(after, w),
+        )  # fmt: skip
+        stop = "nothing is left to fit" if train_error <= rounding else ""
+        if coefficient == 0.0:
+            stop = "the base regressor finds no direction in which the loss falls"
+        yield Turn(record, guess.member if coefficient != 0.0 else None, stop)
+        if stop:
+            return
+
+
+class StagewiseRegressor(BaseRegressionBooster):
+    """Forward stagewise additive model of any base regressor, with shrinkage and exact line search (G-6).
+
+    Parameters
+    ----------
+    estimator : the base regressor, default `DecisionTreeRegressor(max_depth=3)`
+        A tree of this library or any regressor with `fit` and `predict`.
+    n_estimators : number of rounds
+    learning_rate : the shrinkage eta on every step
+    loss : {"squared_error", "absolute_error"}
+    early_stopping, validation_fraction, n_iter_no_change, tol : as in `AdaBoostRegressor`
+    warm_start : go on where the last fit stopped
+    random_state, n_jobs, verbose : as in scikit-learn
+
+    ``init_`` is the constant F_0; ``history_`` has the loss before and after every round, the step rho, the root mean
+    square and mean absolute error on the training rows, and the validation error where there are rows to judge on.
+
+    Examples
+    --------
+    >>> from committee.boosting.forward_stagewise import StagewiseRegressor
+    >>> from committee.datasets.samples import load_sample
+    >>> ozone = load_sample("ozone")
+    >>> model = StagewiseRegressor(n_estimators=50).fit(ozone.X, ozone.y)
+    >>> model.history_.train_error[[0, -1]].round(2)
+    array([7.34, 2.48])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseRegressionBooster._parameter_constraints,
+        "loss": [StrOptions({"squared_error", "absolute_error"})],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        loss: Loss = "squared_error",
+        early_stopping: Literal["validation"] | None = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.loss: Loss = loss
+        self.early_stopping: Literal["validation"] | None = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _keep(self, past: Past, reason: str, patience: Patience) -> None:
+        super()._keep(past, reason, patience)
+        n_kept = len(self.members_)
+        if n_kept and self.history_.loss[n_kept - 1] > self.history_.loss_before[0]:
+            warnings.warn(
+                f"The training loss rose from {self.history_.loss_before[0]:.4g} to "
+                f"{self.history_.loss[n_kept - 1]:.4g} in {n_kept} rounds: the model is worse than a constant. Use a "
+                f"smaller learning_rate than {self.learning_rate:g}; up to 1 the loss never rises.",
+                ConvergenceWarning,
+                stacklevel=level_of_caller(),
+            )
+
+    def _update(self) -> Literal["fixed"]:
+        return "fixed"
+
+    def _begin(self, task: Task) -> None:
+        self.init_ = constant(task.y, task.counts, self.loss)
+
+    def _record_fields(self) -> tuple[str, ...]:
+        return Record._fields
+
+    def _combination(self, n_rows: int) -> Combination:
+        return RunningSum(n_rows, self.init_)
+
+    def _rounds(self, learn: WeakRegressor, task: Task, past: Past, seeds: Sequence[int]) -> Iterator[Turn]:
+        combined = self._replayed(past, task.X, self._combination(task.y.size))
+        return stagewise(
+            learn, task, combined, seeds,
+            n_done=len(past.records), loss=self.loss, learning_rate=self.learning_rate,
+        )  # fmt: skip
+
+    def _validation_error(self, residual: Floats, weight: Floats) -> float:
+        return (root_mean_square if self.loss == "squared_error" else mean_absolute)(residual, weight)
+
+    def _member_shares(self) -> Floats:
+        """How far the loss fell by each member."""
+        fall = self.history_.loss_before - self.history_.loss
+        return np.maximum(fall[: len(self.members_)], 0.0)
+
+    def predict(self, X: Any) -> Floats:
+        """The constant and the members' weighted sum."""
+        table = self._read_rows(X)
+        if self._packed is not None:
+            return self.init_ + score_packed(self._packed, table, self.n_jobs)[:, 0]
+        combined = self._combination(len(table))
+        for member, coefficient in zip(self.members_, self.coefficients_, strict=True):
+            combined.add(member.answers(table, self.n_jobs), float(coefficient))
+        return combined.value

@@ -1,0 +1,280 @@
+"""Schapire's first booster: a majority of three (Schapire 1990, The Strength of Weak Learnability).
+
+    h1 learns under D1 = w
+    h2 learns under D2, in which h1 is right half of the time: w / (2 e1) where h1 errs, w / (2 (1 - e1)) elsewhere
+    h3 learns under D3, w restricted to the rows on which h1 and h2 differ
+    H = the majority of the three
+
+If none of the three errs by more than p <= 1/2, each under its own distribution, H errs by at most 3 p^2 - 2 p^3 < p
+under w. H is itself a hypothesis, so three of them make a better one: 3^depth hypotheses in the end.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from committee.base.rng import RandomState
+from committee.base.stacklevel import level_of_caller
+from committee.boosting._classifier_base import BaseBooster, Early, Judge
+from committee.boosting._votes import TwoClasses, vote_shares
+from committee.boosting._weak_learners import Task, make_learner
+from committee.members.member import Guess, Member, WeakLearner
+from committee.members.vote import pack_members
+from committee.records.history import History
+from committee.theory.bounds import majority_of_three_bound
+
+ROUNDING = 1e-12
+"""Sums of weights are exact to about this: by so much an error may exceed its bound."""
+
+
+class MajorityBound(NamedTuple):
+    """The errors of up to three hypotheses, the bound that follows, and the error of their majority."""
+
+    level: int  # 1 where base hypotheses vote, 2 where majorities of them do, ...
+    errors: tuple[float, ...]  # each under its own distribution
+    p: float  # the largest
+    value: float  # 3 p^2 - 2 p^3
+    train_error: float  # of the majority, under the distribution of h1
+    holds: bool
+
+
+class Majority(NamedTuple):
+    """Three hypotheses with a third of the vote each, or the first alone, as a member of a further vote.
+
+    A coefficient is negative where the hypothesis is turned round, 0 for an h2 that is no other than h1.
+    """
+
+    members: tuple[Member, ...]
+    coefficients: tuple[float, ...]
+    bound: MajorityBound
+    weights: tuple[NDArray[np.float64], ...]  # the distributions [n]
+    note: str
+
+    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int8]:
+        pairs = zip(self.coefficients, self.members, strict=True)
+        score = sum((a * member.answers(X, n_jobs) for a, member in pairs if a != 0.0), start=np.zeros(len(X)))
+        return np.where(score > 0.0, np.int8(1), np.int8(-1))
+
+
+class Hypothesis(NamedTuple):
+    """A guess turned round where it errs more often than not: error <= 1/2 under the weights it learned from."""
+
+    member: Member
+    answers: NDArray[Any]  # in {-1, +1}
+    sign: int
+    error: float
+    weight: NDArray[np.float64]
+
+
+class Outcome(NamedTuple):
+    """What `schapire_boost` hands back."""
+
+    majority: Majority
+    answers: NDArray[np.int8]
+
+
+def schapire_boost(
+    learn: WeakLearner, y: NDArray[np.int8], w: NDArray[np.float64], seed: int, level: int = 1
+) -> Outcome:
+    """Three hypotheses under three distributions, and their majority. w sums to one."""
+    seeds = [int(s) for s in np.random.SeedSequence(seed).generate_state(3, np.uint64)]
+    # Step 1: h1 under the weights as they are
+    first = _learn_turned(learn, y, w, seeds[0])
+    if first.error == 0.0:
+        return _vote([first], y, w, level, "h1 is perfect on the training rows and votes alone")
+    # Step 2: h2 where h1 is right half of the time
+    second = _learn_turned(learn, y, half_right(w, first.answers == y, first.error), seeds[1])
+    # Step 3: h3 where they differ
+    apart = np.where(first.answers != second.answers, w, 0.0)
+    if not apart.any():
+        note = "h1 and h2 answer alike on every training row: there is nothing for h3 to decide, h1 votes alone"
+        return _vote([first, second], y, w, level, note)
+    third = _learn_turned(learn, y, apart / apart.sum(), seeds[2])
+    # Step 4: the majority
+    return _vote([first, second, third], y, w, level, "three hypotheses vote")
+
+
+def half_right(w: NDArray[np.float64], is_right: NDArray[np.bool_], error: float) -> NDArray[np.float64]:
+    """D2: half of the weight on the rows that h1 has right, half on the others."""
+    return np.where(is_right, w / (2.0 * (1.0 - error)), w / (2.0 * error))
+
+
+def _learn_turned(learn: WeakLearner, y: NDArray[np.int8], w: NDArray[np.float64], seed: int) -> Hypothesis:
+    guess = learn(w, seed)
+    error = float(w[guess.answers != y].sum())
+    if error > 0.5 + ROUNDING:
+        return Hypothesis(guess.member, -guess.answers, -1, float(w[guess.answers == y].sum()), w)
+    return Hypothesis(guess.member, guess.answers, 1, error, w)
+
+
+def _vote(learned: list[Hypothesis], y: NDArray[np.int8], w: NDArray[np.float64], level: int, note: str) -> Outcome:
+    """The majority of three; of fewer, h1 alone, bound by the errors of all."""
+    shares = [1.0 / 3.0] * 3 if len(learned) == 3 else [1.0, 0.0][: len(learned)]
+    score = np.sum([a * h.answers for a, h in zip(shares, learned, strict=True)], axis=0)
+    answers = np.where(score > 0.0, np.int8(1), np.int8(-1))
+    errors = tuple(h.error for h in learned)
+    p = min(max(errors), 0.5)  # an error of 1/2 may come out as 0.5 + 1e-16
+    value, train_error = majority_of_three_bound(p), float(w[answers != y].sum())
+    bound = MajorityBound(level, errors, p, value, train_error, train_error <= value + ROUNDING)
+    members, weights = tuple(h.member for h in learned), tuple(h.weight for h in learned)
+    coefficients = tuple(a * h.sign for a, h in zip(shares, learned, strict=True))
+    return Outcome(Majority(members, coefficients, bound, weights, note), answers)
+
+
+class MajorityLearner:
+    """The booster as the weak learner of a booster one level up."""
+
+    def __init__(self, learn: WeakLearner, y: NDArray[np.int8], level: int) -> None:
+        self.learn, self.y, self.level, self.resamples = learn, y, level, learn.resamples
+
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+        outcome = schapire_boost(self.learn, self.y, weight, seed, self.level)
+        return Guess(outcome.majority._replace(weights=()), outcome.answers)
+
+
+class SchapireBoostClassifier(BaseBooster):
+    """Schapire's booster of 1990: the majority of three hypotheses, two classes (E-1).
+
+    Parameters
+    ----------
+    estimator : the weak learner, default `DecisionStump()`
+        A tree of this library or any classifier with `fit` and `predict`.
+    depth : levels of majorities; 1 is three hypotheses, 2 a majority of three such majorities, in all 3^depth
+    random_state, n_jobs : as in scikit-learn
+
+    `predict_proba` is the share of the top three votes, `decision_function` their mean in [-1, 1].
+
+    Attributes
+    ----------
+    bound_ : ``errors`` of the three, each under its own distribution, ``p`` the largest, the bound ``value`` of
+        3 p^2 - 2 p^3, the ``train_error`` it bounds, and whether it ``holds``
+    bounds_ : the same of every majority down the levels, in order of learning
+    recursive_bound_ : 3 p^2 - 2 p^3 applied `depth` times to the largest error of a base hypothesis
+    history_ : one row per hypothesis of the top three: ``error`` under its own distribution, ``train_error`` of the
+        votes so far (two votes that differ leave class 0)
+    estimators_, estimator_weights_ : the base hypotheses, at most 3^depth, and the share of each in the vote
+    stop_reason_ : whether three vote, or why h1 votes alone
+
+    Examples
+    --------
+    >>> from committee import SchapireBoostClassifier
+    >>> from committee.datasets.samples import load_sample
+    >>> sonar = load_sample("sonar")
+    >>> model = SchapireBoostClassifier(depth=2).fit(sonar.X, sonar.y)
+    >>> len(model.estimators_), round(model.bound_.value, 3), round(model.bound_.train_error, 3)
+    (9, 0.106, 0.087)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: BaseBooster._parameter_constraints[name] for name in ("estimator", "random_state", "n_jobs")},
+        "depth": [Interval(Integral, 1, None, closed="left")],
+    }
+    _two_classes_only = True
+    # What other boosters let the user choose has one value here.
+    early_stopping: Early = None
+    warm_start: bool = False
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        depth: int = 1,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.depth = depth
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _run(self, task: Task, judge: Judge | None) -> None:
+        learn = make_learner(self._weak(), task, update="reweight", kind="votes", n_jobs=self.n_jobs)
+        for level in range(1, self.depth):
+            learn = MajorityLearner(learn, task.y, level)
+        top, _ = schapire_boost(learn, task.y, task.weight, self._entropy, self.depth)
+        voters = [(member, a) for member, a in zip(top.members, top.coefficients, strict=True) if a != 0.0]
+        self.members_ = [member for member, _ in voters]
+        self.coefficients_ = np.array([a for _, a in voters])
+        self.majority_ = top._replace(weights=())
+        self.bound_, self.stop_reason_ = top.bound, top.note
+        self.bounds_ = tuple(majority.bound for majority in _majorities(self.majority_))
+        self.recursive_bound_ = self._recursive_bound()
+        self.estimator_weights_ = np.array([a for _, a in _leaves(self.majority_)])
+        self.estimator_errors_ = np.array(top.bound.errors[: len(voters)])
+        self.weights_ = top.weights[-1]
+        self.history_ = self._record(top, task, judge)
+        self._packed = pack_members(self.members_, list(self.coefficients_), self.n_classes_)
+        if len(top.members) == 2:
+            warnings.warn(f"No boosting took place: {top.note}.", ConvergenceWarning, stacklevel=level_of_caller())
+
+    def _recursive_bound(self) -> float:
+        bound = max(each.p for each in self.bounds_ if each.level == 1)
+        for _ in range(self.depth):
+            bound = majority_of_three_bound(bound)
+        return bound
+
+    def _record(self, top: Majority, task: Task, judge: Judge | None) -> History:
+        votes, errors = TwoClasses(task.y), np.array(top.bound.errors)
+        train, validation = np.full(errors.size, np.nan), np.full(errors.size, np.nan)
+        for t, (member, a) in enumerate(zip(top.members, top.coefficients, strict=True)):
+            votes.add(a, member.answers(task.X, self.n_jobs))
+            train[t] = float(task.weight[votes.wrong()].sum())
+            if judge is not None:
+                validation[t] = judge.error(member, a, self.n_jobs)
+        return History({
+            "round": np.arange(1, errors.size + 1),
+            "error": errors,
+            "edge": 1.0 - 2.0 * errors,
+            "n_rows": [int(np.count_nonzero(w)) for w in top.weights],
+            "train_error": train,
+            "validation_error": validation,
+        })  # fmt: skip
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The base hypotheses as estimators of their own."""
+        check_is_fitted(self, "members_")
+        return [self._as_estimator(member) for member, _ in _leaves(self.majority_)]
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Impurity falls of the splits of the base hypotheses, averaged, as shares of one."""
+        members = self.estimators_
+        if not all(hasattr(member, "feature_importances_") for member in members):
+            raise AttributeError("The weak learner has no feature_importances_.")
+        by_member = np.array([member.feature_importances_ for member in members])
+        mean = np.average(by_member, axis=0, weights=np.abs(self.estimator_weights_))
+        return mean / mean.sum() if mean.sum() > 0 else mean
+
+    def _probabilities(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
+        return vote_shares(score, self.n_classes_)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The share of the top three votes that each class has: 0, 1/3, 2/3 or 1."""
+        return super().predict_proba(X)
+
+
+def _leaves(majority: Majority, share: float = 1.0) -> Iterator[tuple[Member, float]]:
+    """The base hypotheses below that have a vote, each with its share of it."""
+    for member, a in zip(majority.members, majority.coefficients, strict=True):
+        if isinstance(member, Majority):
+            yield from _leaves(member, share * a)
+        elif share * a != 0.0:
+            yield member, share * a
+
+
+def _majorities(majority: Majority) -> Iterator[Majority]:
+    """The majorities below, without a vote or with, and this one last."""
+    for member in majority.members:
+        if isinstance(member, Majority):
+            yield from _majorities(member)
+    yield majority

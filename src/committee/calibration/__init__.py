@@ -1,0 +1,1 @@
+"""Calibrated probabilities and prediction intervals."""

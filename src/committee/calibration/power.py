@@ -1,0 +1,131 @@
+"""Calibrate class probabilities by two parameters, fitted by the log-loss on rows that the model did not learn from.
+
+A mean of many trees draws probabilities towards the middle, pure leaves give 0 and 1, boosting and unpenalised linear
+models are too sure. With the probabilities p_k of held-out (or out-of-bag) rows, a power a and a mixture e are fitted:
+
+    m_k = (1 - e) p_k + e / K,        q_k = m_k^a / sum_j m_j^a
+
+For scores f_k with p = softmax(f) and e = 0 this is temperature scaling (Guo, Pleiss, Sun and Weinberger 2017),
+q = softmax(a f); the mixture keeps probabilities off 0. The order of the classes stays, so predictions do too. Rows out
+of bag are predicted by a third of the trees: in a small forest their probabilities are noisier than those of new rows.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from committee.base.array_types import Floats
+from committee.base.stacklevel import level_of_caller
+
+SMALLEST = 1e-15
+
+POWERS, MIXTURES = (-5.0, 5.0), (-30.0, 5.0)
+"""Bounds of ln a and of the log-odds of e."""
+
+START = (0.0, -4.0)
+
+MAX_GRADIENT = 1e-3
+"""Of the mean log-loss by ln a and the log-odds of e: a smaller one changes no probability that anybody sees."""
+
+
+class Calibration(NamedTuple):
+    """The power and the mixture, and the log-loss of the rows they were fitted to without and with them."""
+
+    power: float
+    mixture: float
+    log_loss_before: float
+    log_loss: float
+
+    def apply(self, probabilities: Floats) -> Floats:
+        """Calibrated probabilities [n, K]."""
+        return _transform(probabilities, self.power, self.mixture)
+
+
+def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats) -> Calibration:
+    """Fit to held-out rows of these probabilities [n, K], classes and weights.
+
+    >>> sure = np.array([[0.99, 0.01]] * 4 + [[0.01, 0.99]] * 4)
+    >>> found = calibrate(sure, np.array([0, 0, 0, 1, 1, 1, 1, 0]), np.ones(8))
+    >>> found.apply(sure)[0].round(2).tolist()
+    [0.75, 0.25]
+    """
+    from scipy.optimize import minimize  # here: `committee predict` starts without it
+
+    share = weight / weight.sum()
+
+    by_class = np.ascontiguousarray(probabilities.T)  # sums over few classes are faster along the first axis
+
+    def loss(point: Floats) -> tuple[float, Floats]:
+        return _loss_and_gradient(point, by_class, codes, share)
+
+    options = {"ftol": 1e-10, "gtol": 1e-5}
+    found: Any = minimize(
+        loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
+    )
+    _certify(found.x, loss(found.x)[1])
+    before = _log_loss(probabilities, codes, share)
+    power, mixture = _read(found.x)
+    after = float(found.fun)
+    if not after <= before:  # no worse than the starting point, whatever the solver did
+        power, mixture, after = 1.0, 0.0, before
+    return Calibration(power, mixture, before, after)
+
+
+def _certify(point: Floats, gradient: Floats) -> None:
+    """Warn unless the gradient, where it does not point out of the bounds, is small."""
+    low, high = np.array([POWERS, MIXTURES]).T
+    projected = np.clip(point - gradient, low, high) - point
+    norm = float(np.abs(projected).max())
+    if not norm <= MAX_GRADIENT:
+        warnings.warn(
+            f"The calibration of the probabilities did not converge: the gradient of the log-loss is {norm:.2g}, at "
+            f"most {MAX_GRADIENT:g} was required. Use more rows, or the probabilities without calibration.",
+            ConvergenceWarning,
+            stacklevel=level_of_caller(),
+        )
+
+
+def _loss_and_gradient(
+    point: Floats, probabilities: Floats, codes: NDArray[np.integer], share: Floats
+) -> tuple[float, Floats]:
+    """The mean log-loss at (ln a, log-odds of e), and its derivatives; probabilities [K, n].
+
+    With l = ln m and the change d = 1 / K - p of m by e:  -ln q_y = ln sum_k exp(a l_k) - a l_y.
+    """
+    power, mixture = _read(point)
+    n_classes, n = probabilities.shape
+    mixed = np.maximum((1.0 - mixture) * probabilities + mixture / n_classes, SMALLEST)
+    log_mixed = np.log(mixed)
+    scaled = power * log_mixed
+    top = scaled.max(axis=0)
+    q = np.exp(scaled - top)
+    total = q.sum(axis=0)
+    q /= total
+    own = codes, np.arange(n)
+    loss = share @ (top + np.log(total) - scaled[own])
+    change = (1.0 / n_classes - probabilities) / mixed
+    by_power = share @ ((q * log_mixed).sum(axis=0) - log_mixed[own])
+    by_mixture = power * (share @ ((q * change).sum(axis=0) - change[own]))
+    return float(loss), np.array([power * by_power, mixture * (1.0 - mixture) * by_mixture])
+
+
+def _read(point: Floats) -> tuple[float, float]:
+    """Power above 0 and mixture in (0, 1) from two free numbers."""
+    return math.exp(float(point[0])), 1.0 / (1.0 + math.exp(-float(point[1])))
+
+
+def _transform(probabilities: Floats, power: float, mixture: float) -> Floats:
+    mixed = (1.0 - mixture) * probabilities + mixture / probabilities.shape[1]
+    scaled = (mixed / mixed.max(axis=1, keepdims=True)) ** power  # the largest is 1: no power makes all of them 0
+    return scaled / scaled.sum(axis=1, keepdims=True)
+
+
+def _log_loss(probabilities: Floats, codes: NDArray[np.integer], share: Floats) -> float:
+    own = np.maximum(probabilities[np.arange(len(codes)), codes], SMALLEST)
+    return float(-share @ np.log(own))

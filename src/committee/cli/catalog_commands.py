@@ -1,0 +1,109 @@
+"""`committee methods` and `committee reproduce`: what the library has, where it comes from, and that it holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from committee.catalog import CATALOG
+from committee.evaluation.comparison import find_name
+from committee.evaluation.methods import METHODS, family
+from committee.ingest.files import whole_file
+from committee.members.numeric_pipeline import BaseOnNumbers
+
+COMMITTEE_WORD = "the best of all of these together, weighted by what each is worth"
+
+LESS_THAN_THEIR_CLASS = ("constant",)
+"""A tree of one leaf: the papers and properties of trees are not those of a constant."""
+
+
+def catalogue() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The methods that compare runs, and every estimator."""
+    compared = [{"name": method.name, "what": method.word} for method in METHODS]
+    compared.append({"name": "committee", "what": COMMITTEE_WORD})
+    return compared, [{**entry._asdict(), "aliases": list(entry.aliases), "ids": list(entry.ids)} for entry in CATALOG]
+
+
+def properties_of(name: str) -> tuple[str, list[tuple[str, str]]]:
+    """The title of a method of compare or of an estimator, by its name or another one, and lines about it."""
+    from committee.report.method_cards import CARDS, PROPERTIES
+
+    compared = {each["name"]: each["what"] for each in catalogue()[0]}
+    names = {each.lower(): entry for entry in reversed(CATALOG) for each in (*entry.aliases, entry.name)}
+    found = find_name(name, [*compared, *names], "method or estimator")
+    entry = names[_class_of(found).lower() if found in compared else found]
+    lines = [("in compare", compared[found])] if found in compared else []
+    if found in LESS_THAN_THEIR_CLASS:
+        return found, [*lines, ("made with", entry.name)]
+    lines += [("also called", ", ".join(entry.aliases)), ("paper", entry.paper), ("in", entry.module)]
+    card = CARDS.get(entry.name)
+    if card is not None:
+        for each in PROPERTIES:
+            found = getattr(card, each)
+            lines.append((each.replace("_", " "), f"{found.value}: {found.why}"))
+        if card.measured is not None:
+            lines.append(("measured", f"{card.measured.time}, {card.measured.task}"))
+    return entry.name, lines
+
+
+def _class_of(method: str) -> str:
+    """The name of the class that a method of compare is for classes of a table of middling size."""
+    made = family("classification", 1000).get(method)
+    if made is None:
+        return "CommitteeClassifier"
+    return type(made.estimator if isinstance(made, BaseOnNumbers) else made).__name__
+
+
+def list_reproductions() -> list[dict[str, Any]]:
+    """The experiments that can be run."""
+    from committee_reproductions.reproductions import REPRODUCTIONS
+
+    return [
+        {name: getattr(told, name) for name in ("id", "name", "title", "source", "claimed")}
+        for told in REPRODUCTIONS.values()
+    ]
+
+
+def run_reproduction(
+    word: str, quick: bool, folder: Path, progress: bool
+) -> tuple[dict[str, Any], tuple[str, ...], list[tuple[str, ...]], list[Path]]:
+    """The result, the header and lines of its table, and the files written."""
+    from committee_reproductions.reproductions import REPRODUCTIONS
+
+    try:
+        told = REPRODUCTIONS[word]
+    except KeyError as error:
+        raise ValueError(str(error.args[0])) from error
+    found = told.run(progress=progress, quick=quick)
+    result = found.to_dict()
+    lines = [_number_line(row) for row in result["rows"]]
+    lines += [(claim["statement"], "", claim["evidence"], _holds(claim["holds"])) for claim in result["claims"]]
+    numbers = folder / f"{told.id}.json"
+    with whole_file(numbers) as draft:
+        draft.write_text(json.dumps(result, indent=1))
+    return result, ("what", "published", "obtained", "agrees"), lines, [numbers, *_picture(found, told.id, folder)]
+
+
+def _number_line(row: dict[str, Any]) -> tuple[str, ...]:
+    digits = row["digits"]
+    published = "" if row["published"] is None else f"{row['published']:.{digits}f}"
+    obtained = f"{row['obtained']:.{digits}f}" + (f" ± {row['stderr']:.{digits}f}" if row["stderr"] else "")
+    return row["what"], published, obtained, "" if row["agrees"] is None else _holds(row["agrees"])
+
+
+def _holds(holds: bool | None) -> str:
+    return {True: "yes", False: "no", None: "not sure"}[holds]
+
+
+def _picture(found: Any, name: str, folder: Path) -> list[Path]:
+    try:
+        import matplotlib
+    except ImportError:
+        return []
+    matplotlib.use("Agg")
+    from committee_reproductions.plots.reproductions import draw_reproduction
+
+    with whole_file(folder / f"{name}.png") as draft:
+        draw_reproduction(found, draft)
+    return [folder / f"{name}.png"]

@@ -1,0 +1,346 @@
+"""What the command prints: tables of results, warnings, and the live view of a comparison."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from committee.base.text import counted, listed
+from committee.cli.console import console as console
+from committee.cli.console import print_warnings as print_warnings
+from committee.evaluation._choice import FOR_DEPENDENT_ROWS
+from committee.evaluation._folds import stderr
+from committee.evaluation.comparison import Comparison, MethodResult, Step
+
+MOST_TIES = 3
+"""Methods named that err as much as the winner."""
+
+WIDE = 110
+"""Letters of a console from which on the table of the methods has all columns."""
+
+FEW_ROWS = 30
+"""Of so few an error is hardly known."""
+
+
+def seconds_text(seconds: float) -> str:
+    """A time for people.
+
+    >>> seconds_text(0.0123), seconds_text(3.21), seconds_text(185), seconds_text(119.7)
+    ('12 ms', '3.2 s', '3 min 5 s', '2 min 0 s')
+    """
+    if not np.isfinite(seconds):
+        return "-"
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)  # before they are parted, or 119.7 s are 1 min 60 s
+    return f"{minutes} min {rest} s"
+
+
+def loss_text(metric: str, value: float, digits: int = 4) -> str:
+    """Errors as percentages, other losses with so many digits; small errors keep two digits of their own.
+
+    >>> loss_text("error", 0.1234), loss_text("error", 0.000412), loss_text("error", 0.0)
+    ('12.3 %', '0.041 %', '0 %')
+    >>> loss_text("rmse", 1234.567), loss_text("rmse", 1234.567, 2)
+    ('1235', '1200')
+    """
+    if not np.isfinite(value):
+        return "-"
+    if metric in ("error", "balanced error"):
+        return f"{percent_digits(value)} %"
+    shown = f"{value:.{digits}g}"
+    return f"{float(shown):g}" if "e" in shown else shown
+
+
+def percent_digits(value: float) -> str:
+    """A fraction in percent: one decimal, and two digits that are not 0 where it is below 1 %."""
+    percent = 100.0 * value
+    if percent == 0.0 or abs(percent) >= 0.995:
+        return f"{percent:.1f}" if percent else "0"
+    return f"{percent:.{1 - int(np.floor(np.log10(abs(percent))))}f}"
+
+
+# --- the live view ----------------------------------------------------------------------------------------------------
+
+
+class LiveComparison:
+    """A table that fills while methods are evaluated; in a pipe or a log, a line for each method instead."""
+
+    def __init__(self, out: Console, metric: str, n_methods: int = 0) -> None:
+        self.out, self.metric, self.n_methods = out, metric, n_methods
+        self.steps: dict[str, Step] = {}
+        self.last: Step | None = None
+        self.since = time.monotonic()
+        self.told = set[str]()
+        self.live = (
+            Live(get_renderable=self._view, console=out, refresh_per_second=4, transient=True)
+            if out.is_terminal
+            else None
+        )
+
+    def __enter__(self) -> LiveComparison:
+        if self.live is not None:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+    def __call__(self, step: Step) -> None:
+        """One step further."""
+        if self.last is None or (step.method, step.state) != (self.last.method, self.last.state):
+            self.since = time.monotonic()
+        self.last = step
+        if step.state != "refitting":
+            self.steps[step.method] = step
+        if self.live is None:
+            line = self._line(step)
+            if line:
+                self.out.print(line, markup=False)
+
+    def _line(self, step: Step) -> str:
+        """What a log is told of this step, if anything: no line twice."""
+        key, line = f"{step.method} {step.state}", ""
+        note = f" ({step.note})" if step.note else ""
+        loss = f"{self.metric} {loss_text(self.metric, step.error)}"
+        head = f"{step.number}/{step.n_methods} {step.method}"
+        if step.state == "refitting":
+            key, line = f"{key} {step.note.partition(',')[0]}", _refit_words(step)
+        elif step.state in ("failed", "out of time"):
+            line = f"{head}: {step.state}{note}"
+        elif step.state == "judged":
+            key = f"{key} {step.fold}"
+            if step.fold == 1 or step.n_methods == 1:
+                line = f"{head}: fold {step.fold} of {step.n_folds}, {loss}{note}, {seconds_text(step.seconds)}"
+        elif step.state in ("done", "partial"):
+            line = f"{head}: {step.state} {loss}{note}" if step.state == "done" else ""
+        if key in self.told:
+            return ""
+        self.told.add(key)
+        return line
+
+    def _view(self) -> Group:
+        table = Table(box=None, pad_edge=False)
+        for title in ("method", "folds", self.metric, "since the start", ""):
+            table.add_column(title, justify="left" if title in ("method", "") else "right", no_wrap=True)
+        for step in self.steps.values():
+            state = {"judged": step.note, "starting": "running", "done": step.note, "partial": step.note}
+            is_known = step.state not in ("failed", "out of time")
+            table.add_row(
+                step.method, f"{step.fold}/{step.n_folds}", loss_text(self.metric, step.error) if is_known else "-",
+                seconds_text(step.seconds), state.get(step.state, step.state),
+            )  # fmt: skip
+        return Group(table, Text(self._now()))
+
+    def _now(self) -> str:
+        """What is going on, for how long."""
+        if self.last is None:
+            return ""
+        elapsed = seconds_text(time.monotonic() - self.since)
+        if self.last.state == "refitting":
+            return f"{_refit_words(self.last)}: {elapsed} so far"
+        to_come = max((self.n_methods or self.last.n_methods) - len(self.steps), 0)
+        return f"{counted(to_come, 'method')} to come" if to_come else "refining the best methods"
+
+
+def _refit_words(step: Step) -> str:
+    about = f" (about {seconds_text(step.forecast)})" if step.forecast >= 1.0 and "round" not in step.note else ""
+    return f"fitting {step.method} {step.note or 'on all rows'}{about}"
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def mean_and_stderr(result: MethodResult) -> tuple[float, float]:
+    """Mean of the chosen loss over the folds and its standard error; nan where there is one fold."""
+    known = result.errors[np.isfinite(result.errors)]
+    return result.mean, float(stderr(known[np.newaxis, :])) if known.size > 1 else np.nan
+
+
+def results_table(found: Comparison, width: int = WIDE) -> Table:
+    """The methods that were evaluated, from best to worst; "~" marks losses estimated from some of the folds.
+
+    No figure is ever cut: a narrow console gets fewer columns, and remarks over several lines.
+    """
+    others = [name for name in next(iter(found.results)).scores if name != found.metric][: 2 if width >= WIDE else 1]
+    times = ("fit", "predict") if width >= WIDE else ("fit",)
+    titles = ("method", found.metric, "± se", *others, *times)
+    rows = [_cells(found, result, others, times) for result in found.ranking()]
+    table = Table(box=None, pad_edge=False)
+    for k, title in enumerate(titles):
+        longest = max(len(title), *(len(row[k]) for row in rows))
+        table.add_column(title, justify="right" if k else "left", no_wrap=True, min_width=longest)
+    table.add_column("")
+    for result, row in zip(found.ranking(), rows, strict=True):
+        table.add_row(*row, remarks(found, result), style="bold" if result.name == found.winner else None)
+    return table
+
+
+def _cells(found: Comparison, result: MethodResult, others: Sequence[str], times: Sequence[str]) -> list[str]:
+    mean, error = mean_and_stderr(result)
+    seconds = {"fit": result.fit_seconds, "predict": result.predict_seconds}
+    return [
+        result.name, ("~" if result.status == "partial" else "") + loss_text(found.metric, mean),
+        loss_text(found.metric, error, 2), *(loss_text(name, _mean_score(result, name)) for name in others),
+        *(seconds_text(float(np.nanmedian(seconds[name]))) for name in times),
+    ]  # fmt: skip
+
+
+def _mean_score(result: MethodResult, metric: str) -> float:
+    known = result.scores[metric][np.isfinite(result.scores[metric])]
+    return float(known.mean()) if known.size else np.nan
+
+
+def remarks(found: Comparison, result: MethodResult) -> str:
+    """What must be known of a figure: how it was obtained, and whether it is worth anything."""
+    words = ["chosen"] if result.name == found.winner and is_choice(found) else []
+    if result.beats_constant is False and result.name != "constant":
+        words.append("no better than the constant")
+    if result.status == "partial":
+        words.append(f"{result.n_evaluated} of {counted(result.errors.size, 'fold')}")
+    if result.setting:
+        words.append(result.setting)
+    if result.calibration is not None:
+        words.append("calibrated")
+    return ", ".join(words)
+
+
+def is_choice(found: Comparison) -> bool:
+    """Whether there was more than one method to choose from."""
+    return len(found.results) > 1
+
+
+def method_notes(found: Comparison) -> list[str]:
+    """What methods that were evaluated have to say of themselves."""
+    notes = [f"{each.name}: {each.note}" for each in found.ranking() if each.note]
+    if any(each.status == "partial" for each in found.results):
+        notes.append(
+            "~ estimated: for lack of time these have some of the folds only, and are compared with the best method on "
+            "them. A longer --budget evaluates all."
+        )
+    return notes
+
+
+def left_out(found: Comparison) -> list[str]:
+    """A line for each method that was not evaluated, with the reason."""
+    lines = [f"{e.name}: {e.status}, {e.note}" for e in found.results if e.status in ("failed", "out of time")]
+    is_short = any(each.status == "out of time" for each in found.results)
+    return [*lines, "A longer --budget evaluates those that were out of time."] if is_short else lines
+
+
+def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better") -> str:
+    """The winner, and its loss on rows that did not choose it.
+
+    `no_model` is the loss of one prediction for all of those rows, `standing` how the winner compares with it.
+    """
+    metric, winner = found.metric, found.result(found.winner)
+    mean = mean_and_stderr(winner)
+    n_folds = counted(winner.n_evaluated, "fold")
+    words = _warning(found, winner)
+    if is_choice(found):
+        words += _choice(found, n_folds)
+    else:
+        shown = f"{loss_text(metric, mean[0])} (± {loss_text(metric, mean[1], 2)})"
+        words += f"{found.winner} has the {metric} {shown} over {n_folds}."
+    if found.held_out_scores:
+        error, se = found.held_out_scores[metric], found.held_out_error_se
+        what = "rows that chose nothing" if is_choice(found) else "rows that it was not fitted on"
+        n_rows = counted(found.held_out.size, "held-out row")
+        words += f" On {n_rows} ({what}) its {metric} is {loss_text(metric, error)} (± {loss_text(metric, se, 2)})"
+        words += _against_nothing(found, no_model, standing) + _also(found) + _few_rows(found)
+    if np.isfinite(found.nested_error) and is_choice(found):
+        words += (
+            f" Choosing again without each fold gives {loss_text(metric, found.nested_error)} "
+            f"(± {loss_text(metric, found.nested_se, 2)})."
+        )
+    return words + _how(found, winner)
+
+
+def _warning(found: Comparison, winner: MethodResult) -> str:
+    """Said first: a winner that is worth nothing."""
+    if winner.name == "constant":
+        return "No method is better than the constant. " if is_choice(found) else ""
+    if winner.beats_constant is False:
+        return f"{winner.name} is no better than the constant: these columns do not predict the target. "
+    return ""
+
+
+def _also(found: Comparison) -> str:
+    """The share of wrong predictions, where probabilities were compared."""
+    if found.task != "classification" or found.metric == "error" or "error" not in found.held_out_scores:
+        return ""
+    return f" {loss_text('error', found.held_out_scores['error'])} of these rows are misclassified."
+
+
+def _how(found: Comparison, winner: MethodResult) -> str:
+    words = f" It was evaluated and fitted with {winner.setting}, for lack of time." if winner.setting else ""
+    if winner.calibration is not None:
+        words += " Its probabilities are calibrated."
+    return words + (f" {found.model_note}" if found.model_note else "")
+
+
+def _choice(found: Comparison, n_folds: str) -> str:
+    """Why the winner won (`evaluation/_choice.py`)."""
+    winner, metric = found.result(found.winner), found.metric
+    smaller = [result for result in found.ranking() if result.mean < winner.mean]
+    if not smaller:
+        return f"{winner.name} has the smallest {metric} over {n_folds}{_ties(found)}."
+    best = min(smaller, key=lambda result: result.mean)
+    if found.model_note:  # it says what there was no time for
+        return f"{winner.name} is chosen; {best.name} has a smaller {metric} over {n_folds}."
+    why = "a combination of models varies less than one of them"
+    if winner.name == FOR_DEPENDENT_ROWS:
+        why = "on rows unlike those learned from it goes wrong less than models that fit more closely"
+    return (
+        f"{winner.name} is chosen: its {metric} over {n_folds} is within one standard error of the smallest "
+        f"({best.name}), and {why}."
+    )
+
+
+def _ties(found: Comparison) -> str:
+    """Which methods have exactly the loss of the winner, if any."""
+    winner = found.result(found.winner)
+    same = [r.name for r in found.ranking() if r.name != winner.name and r.mean == winner.mean]
+    if not same:
+        return ""
+    return f", and so {'has' if len(same) == 1 else 'have'} {listed(same, MOST_TIES)}"
+
+
+def _few_rows(found: Comparison) -> str:
+    if found.held_out.size >= FEW_ROWS:
+        return ""
+    return (
+        f" {counted(found.held_out.size, 'row')} {'is' if found.held_out.size == 1 else 'are'} very few to evaluate on."
+    )
+
+
+def _against_nothing(found: Comparison, no_model: float, standing: str) -> str:
+    if found.winner == "constant" or not np.isfinite(no_model):
+        return "."
+    doubt = {"not clear": ": it is not clearly better", "no better": ": it is no better"}.get(standing, "")
+    return f"; the constant has {loss_text(found.metric, no_model)}{doubt}."
+
+
+def as_json(value: Any) -> Any:
+    """Plain values that JSON knows; nan becomes null."""
+    if isinstance(value, np.ndarray):
+        return as_json(value.tolist())
+    if isinstance(value, np.generic):
+        return as_json(value.item())
+    if isinstance(value, dict):
+        return {str(key): as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(each) for each in value]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value if value is None or isinstance(value, (str, int, bool)) else str(value)

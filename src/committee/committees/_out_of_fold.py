@@ -1,0 +1,323 @@
+"""Members fitted and judged on rows that they did not learn from, at no cost but their own fit where that can be.
+
+    "own folds"  gradient boosting chooses its rounds by folds anyhow: their answers to the rows left out are kept, and
+                 the mean of the folds' models is the member
+    "bag"        forests are judged out of bag: every row by the trees that did not see it
+    "folds"      any other algorithm is fitted without each fold in turn; the mean of these fits is the member, so that
+                 no further fit on all rows is needed (a bag of fits that leave out one fold each)
+
+All members share the same folds. Support vector machines give values and not probabilities: the slope of
+P = softmax(s f) is fitted to their out-of-fold values (`svm.platt`), which costs nothing either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from committee.base.array_types import Floats
+from committee.base.blas_threads import one_blas_thread
+from committee.committees._algorithms import ALGORITHMS, make_estimator
+from committee.committees._representations import Representation
+from committee.sampling.resampling import are_whole, content_groups, without_common_factor
+from committee.svm.platt import fit_slope
+
+Indices = NDArray[np.int64]
+Fold = tuple[Indices, Indices]
+
+MOST_COPIES = 1_000_000
+"""Whole weights become so many equal rows up to this total; beyond it they stay weights."""
+
+
+class Rows(NamedTuple):
+    """The rows to learn from: numbers and codes, targets (class codes or numbers), weights or None for ones."""
+
+    X: Floats
+    y: NDArray[Any]
+    weight: Floats | None
+    is_categorical: NDArray[np.bool_]
+    n_classes: int  # 0 for numbers
+
+    @property
+    def counts(self) -> Floats:
+        return np.ones(len(self.y)) if self.weight is None else self.weight
+
+
+def arrange(rows: Rows) -> Rows:
+    """The distinct rows in an order that depends on their values alone, each as often as it weighs.
+
+    So neither the order of the rows, nor the choice between a weight and copies, nor the unit of the weights can change
+    a committee. Weights that are no whole numbers, or too large ones, stay weights, with mean 1.
+    """
+    weight = without_common_factor(rows.counts)
+    kept = np.flatnonzero(weight > 0.0)
+    group = content_groups(rows.X[kept], np.asarray(rows.y[kept], np.float64))
+    total = np.bincount(group, weight[kept] / weight.max()).astype(np.float64)
+    copies = np.bincount(group, weight[kept]).astype(np.float64) if are_whole(weight) else total
+    first = np.empty(total.size, np.int64)
+    first[group[::-1]] = kept[::-1]
+    if are_whole(copies):
+        counts = copies.astype(np.int64)
+        counts //= np.gcd.reduce(counts)
+        if counts.sum() <= MOST_COPIES:
+            first = np.repeat(first, counts)
+            return rows._replace(X=np.ascontiguousarray(rows.X[first]), y=rows.y[first], weight=None)
+    scaled = None if np.all(total == total[0]) else total / total.mean()
+    return rows._replace(X=np.ascontiguousarray(rows.X[first]), y=rows.y[first], weight=scaled)
+
+
+def deal_folds(rows: Rows, n_folds: int, seed: int) -> list[Fold]:
+    """Rows left out in turn, every class spread over all folds."""
+    n = len(rows.y)
+    rank = np.random.default_rng(seed).permutation(n)
+    order = np.lexsort((rank, rows.y)) if rows.n_classes else np.argsort(rank)
+    place = np.empty(n, np.int64)
+    place[order] = np.arange(n)
+    fold = place % n_folds
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
+
+
+def hold_out(rows: Rows, share: float, seed: int) -> list[Fold]:
+    """A single fold, for tables so large that one is enough to judge on."""
+    n_parts = max(2, round(1.0 / share))
+    return deal_folds(rows, n_parts, seed)[:1]
+
+
+# --- a fitted member -------------------------------------------------------------------------------------------------
+
+
+class Fitted(NamedTuple):
+    """A member that answers: its fits, what they take, and how their answers become the member's."""
+
+    algorithm: str
+    representation: Representation
+    columns: Indices | None  # those that it sees, None for all
+    models: tuple[Any, ...]
+    classes: tuple[Indices, ...]  # the class codes that each fit knows, empty for numbers
+    n_classes: int
+    shift: float = 0.0  # numbers were learned as (y - shift) / scale
+    scale: float = 1.0
+    slope: float = 1.0  # of decision values
+
+    def answers(self, X: Floats) -> Floats:
+        """Class shares [n, K] or numbers [n] for a table of numbers and codes."""
+        if self.n_classes == 1:
+            return np.ones((len(X), 1))
+        table = self.representation(X if self.columns is None else X[:, self.columns])
+        total: Any = 0.0
+        with one_blas_thread():
+            for model, codes in zip(self.models, self.classes, strict=True):
+                total = total + self._finish(raw_answers(self.algorithm, model, table, codes, self.n_classes))
+        return total / len(self.models)
+
+    def _finish(self, raw: Floats) -> Floats:
+        if not self.n_classes:
+            return self.shift + self.scale * raw
+        return softmax(self.slope * raw, axis=1) if ALGORITHMS[self.algorithm].has_values else raw
+
+
+def raw_answers(algorithm: str, model: Any, table: Floats, codes: Indices, n_classes: int) -> Floats:
+    """What one fit says: numbers [n], or for every class a share or a decision value [n, K]."""
+    if not n_classes:
+        return np.asarray(model.predict(table), np.float64)
+    if ALGORITHMS[algorithm].has_values:
+        value = np.asarray(model.decision_function(table), np.float64)
+        some = np.column_stack([-0.5 * value, 0.5 * value]) if value.ndim == 1 else value
+        out = np.full((len(table), n_classes), float(some.min(initial=0.0)))
+    else:
+        some, out = model.predict_proba(table), np.zeros((len(table), n_classes))
+    if some.shape[1] == n_classes:
+        return np.asarray(some, np.float64)
+    out[:, codes] = some
+    return out
+
+
+DEFAULT_TREES = 100
+MIN_OUT_OF_BAG = 5.0
+"""Expected number of trees that did not see a row, from which out-of-bag predictions are taken."""
+
+
+class JudgedMember(NamedTuple):
+    """A member and its answers to the rows it did not learn from, nan where there are none."""
+
+    fitted: Fitted
+    answers: Floats
+
+
+class OfNoUseError(Exception):
+    """The first fold showed that a member is of no use; the message says why."""
+
+
+Screen = Callable[[Indices, Floats], None]
+"""Takes the rows of the first fold and a member's predictions of them; raises OfNoUseError to stop."""
+
+
+class Task(NamedTuple):
+    """What it takes to fit and judge one member."""
+
+    algorithm: str
+    parameters: Mapping[str, Any]
+    representation: Representation
+    columns: Indices | None
+    sample: float  # share of the rows that a fit learns from
+    seed: int
+    n_jobs: int | None
+
+
+def judge(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]], screen: Screen | None = None) -> JudgedMember:
+    """Fit a member and evaluate it, on one or more divisions of the rows into folds.
+
+    Where a member is fitted fold by fold, the `screen` may stop it after the first.
+    """
+    if rows.n_classes == 1:  # nothing to learn, and most algorithms refuse
+        return JudgedMember(_fitted(task, rows, []), np.ones((len(rows.y), 1)))
+    seen = rows.X if task.columns is None else np.ascontiguousarray(rows.X[:, task.columns])
+    is_categorical = rows.is_categorical if task.columns is None else rows.is_categorical[task.columns]
+    rows = rows._replace(X=np.ascontiguousarray(task.representation(seen)), is_categorical=is_categorical)
+    with one_blas_thread():
+        how = ALGORITHMS[task.algorithm].judging
+        if how == "bag" and _all_out_of_bag(task, rows):
+            return _judge_bag(task, rows)
+        if how == "own folds" and len(repeats[0]) > 1:
+            return _judge_own_folds(task, rows, repeats)
+        return _judge_folds(task, rows, repeats, screen)
+
+
+def _estimator(task: Task, rows: Rows, parameters: Mapping[str, Any], seed: int) -> Any:
+    return make_estimator(task.algorithm, parameters, bool(rows.n_classes), rows.is_categorical, seed, task.n_jobs)
+
+
+def _all_out_of_bag(task: Task, rows: Rows) -> bool:
+    """Whether the heaviest rows are out of bag in some trees; else only light rows would be evaluated.
+
+    A row of weight w, in units of the mean weight, is not drawn in about e^-w of the bootstrap samples.
+    """
+    if rows.weight is None:
+        return True
+    heaviest = float(rows.weight.max() / rows.weight.mean())
+    return int(task.parameters.get("n_estimators", DEFAULT_TREES)) * float(np.exp(-heaviest)) >= MIN_OUT_OF_BAG
+
+
+def _judge_bag(task: Task, rows: Rows) -> JudgedMember:
+    parameters = dict(task.parameters)
+    if task.sample < 1.0:
+        parameters["max_samples"] = task.sample
+    model = _estimator(task, rows, parameters, task.seed)
+    model.fit(rows.X, rows.y, rows.weight)
+    answers = model.oob_decision_function_ if rows.n_classes else model.oob_prediction_
+    return JudgedMember(_fitted(task, rows, [model]), np.asarray(answers, np.float64))
+
+
+def _judge_own_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]]) -> JudgedMember:
+    models: list[Any] = []
+    tally = Tally(len(rows.y), rows.n_classes)
+    for r, folds in enumerate(repeats):
+        parameters = {**task.parameters, "cv": list(folds)}
+        model = _estimator(task, rows, parameters, derived_seed(task.seed, r))
+        model.fit(rows.X, rows.y, rows.weight)
+        score = model.held_out_scores_
+        tally.add(np.concatenate([test for _, test in folds]), _boosted_answers(score, rows.n_classes))
+        models.append(model)
+    return JudgedMember(_fitted(task, rows, models), tally.mean)
+
+
+def _boosted_answers(score: Floats, n_classes: int) -> Floats:
+    if not n_classes:
+        return score[:, 0]
+    if n_classes > 2:
+        return softmax(score, axis=1)
+    return np.column_stack([expit(-score[:, 0]), expit(score[:, 0])]) if n_classes == 2 else np.ones((len(score), 1))
+
+
+def _judge_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]], screen: Screen | None) -> JudgedMember:
+    shift, scale = (0.0, 1.0) if rows.n_classes else _location(rows)
+    target = rows.y if rows.n_classes else (rows.y - shift) / scale
+    models: list[Any] = []
+    tally = Tally(len(rows.y), rows.n_classes)
+    for number, (train, test) in enumerate(fold for folds in repeats for fold in folds):
+        seed = derived_seed(task.seed, number)
+        train = _sample(train, task.sample, rows, seed)
+        model = _fit_fold(task, rows, target, (train, test), seed)
+        codes = model.classes_.astype(np.int64) if rows.n_classes else np.empty(0, np.int64)
+        raw = raw_answers(task.algorithm, model, rows.X[test], codes, rows.n_classes)
+        tally.add(test, raw)
+        models.append(model)
+        if screen is not None and number == 0 and len(repeats[0]) > 1:
+            first = _settle(_fitted(task, rows, models), raw, rows, test, (shift, scale))
+            screen(test, first._finish(raw))  # pyright: ignore[reportPrivateUsage]
+    raw = tally.mean
+    known = np.flatnonzero(~np.isnan(raw.reshape(len(raw), -1)[:, 0]))
+    fitted = _settle(_fitted(task, rows, models), raw[known], rows, known, (shift, scale))
+    return JudgedMember(fitted, fitted._finish(raw))  # pyright: ignore[reportPrivateUsage]
+
+
+def _settle(fitted: Fitted, raw: Floats, rows: Rows, known: Indices, location: tuple[float, float]) -> Fitted:
+    """With the location of the target, and the slope that turns decision values of these rows into probabilities."""
+    fitted = fitted._replace(shift=location[0], scale=location[1])
+    if ALGORITHMS[fitted.algorithm].has_values and rows.n_classes:
+        return fitted._replace(slope=fit_slope(raw, rows.y[known], rows.counts[known])[0])
+    return fitted
+
+
+def _fit_fold(task: Task, rows: Rows, target: NDArray[Any], fold: Fold, seed: int) -> Any:
+    train, test = fold
+    model = _estimator(task, rows, task.parameters, seed)
+    weight = None if rows.weight is None else rows.weight[train]
+    if ALGORITHMS[task.algorithm].judging == "own folds":  # a single fold: its rows stop the boosting
+        model.set_params(early_stopping=True)
+        return model.fit(rows.X[train], target[train], weight, X_val=rows.X[test], y_val=target[test])
+    return model.fit(rows.X[train], target[train], sample_weight=weight)
+
+
+def _location(rows: Rows) -> tuple[float, float]:
+    """Mean and deviation of the target; the latter 1 for a constant."""
+    mean = float(np.average(rows.y, weights=rows.weight))
+    deviation = float(np.sqrt(np.average((rows.y - mean) ** 2, weights=rows.weight)))
+    return mean, deviation if deviation > 1e-12 * max(abs(mean), 1e-300) else 1.0
+
+
+def _sample(train: Indices, share: float, rows: Rows, seed: int) -> Indices:
+    """Some of the rows, every class in proportion, at least two rows of each."""
+    if share >= 1.0:
+        return train
+    rank = np.random.default_rng(seed).permutation(train.size)
+    group = rows.y[train] if rows.n_classes else np.zeros(train.size, np.int64)
+    order = np.lexsort((rank, group))
+    start = np.searchsorted(group[order], np.arange(max(rows.n_classes, 1)))
+    place = np.arange(train.size) - start[group[order]]
+    size = np.bincount(group, minlength=start.size)[group[order]]
+    return np.sort(train[order[place < np.maximum(2.0, np.ceil(share * size))]])
+
+
+def _fitted(task: Task, rows: Rows, models: Sequence[Any]) -> Fitted:
+    none = np.empty(0, np.int64)
+    classes = tuple(model.classes_.astype(np.int64) if rows.n_classes else none for model in models)
+    return Fitted(task.algorithm, task.representation, task.columns, tuple(models), classes, rows.n_classes)
+
+
+def derived_seed(seed: int, *more: int | str) -> int:
+    """A seed of 31 bits for one part of the work."""
+    words = [crc32(word.encode()) if isinstance(word, str) else word for word in more]
+    return int(np.random.SeedSequence([seed, *words]).generate_state(1, np.uint32)[0] >> 1)
+
+
+class Tally:
+    """Mean of the answers to every row over the fits that did not see it, nan where there is none."""
+
+    def __init__(self, n: int, n_classes: int) -> None:
+        self.total = np.zeros((n, n_classes) if n_classes else n)
+        self.count = np.zeros(n)
+
+    def add(self, rows: Indices, answers: Floats) -> None:
+        self.total[rows] += answers
+        self.count[rows] += 1.0
+
+    @property
+    def mean(self) -> Floats:
+        count = np.where(self.count > 0.0, self.count, np.nan)
+        return self.total / (count[:, np.newaxis] if self.total.ndim == 2 else count)

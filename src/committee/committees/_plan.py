@@ -1,0 +1,279 @@
+"""Which members a committee gets: chosen before anything is fitted, from what is known of the table and the time.
+
+A plan is a list of members (algorithm, parameters, representation, columns, share of the rows) and of the folds that
+judge them. Every candidate has a cost by a model of its work, in seconds of a common processor; candidates are taken in
+the order of what they promised on public data as long as the sum stays within the budget. So the same table and budget
+give the same plan on every machine, and the plan and the seed give the same committee, bit for bit; a plan survives
+JSON (`to_json`, `from_json`) and may be handed to another committee.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+
+from committee.committees._algorithms import ALGORITHMS
+from committee.committees._out_of_fold import Rows
+from committee.committees._representations import KINDS, Kind
+from committee.tabular.schema import choose_categorical, open_table
+
+USUAL_TIMES, USUAL_SECONDS = 2.5, 4.0
+"""Without a budget the members may cost so many times what gradient boosting costs, and so many seconds in any case."""
+
+MANY_TREES, FEW_TREES, MANY_TREES_ROWS = 200, 100, 4_000
+"""Trees of a forest, and the rows beyond which it has fewer."""
+
+HELD_OUT_ROWS = 50_000
+"""From so many rows on a part of them that is held out judges as well as folds do."""
+
+SVM_ROWS = 4_000
+"""Rows that a kernel machine learns from at most: of more, every fit takes a sample of its own."""
+
+
+class Facts(NamedTuple):
+    """What a plan is chosen from."""
+
+    n: int
+    d: int
+    n_classes: int  # 0 for numbers
+    n_categorical: int
+
+    @classmethod
+    def of(cls, rows: Rows) -> Facts:
+        return cls(len(rows.y), rows.X.shape[1], rows.n_classes, int(rows.is_categorical.sum()))
+
+    @classmethod
+    def of_table(cls, X: Any, n_classes: int) -> Facts:
+        """Of a table as it is given to `fit`; its equal rows are not looked for."""
+        table = open_table(X)
+        n, d = table.shape
+        return cls(n, d, n_classes, int(choose_categorical(table, "from_dtype").sum()))
+
+
+@dataclass(frozen=True)  # and no tuple, which scikit-learn's clone would take apart
+class Member:
+    """One member of a plan."""
+
+    name: str
+    algorithm: str
+    parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    representation: Kind = "codes"
+    columns: tuple[int, ...] | None = None  # those that it sees, None for all
+    sample: float = 1.0  # share of the rows that each of its fits learns from
+    cost: float = 0.0  # seconds, by the model
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The members and how they are judged.
+
+    >>> plan = Plan((Member("trees", "extra trees", {"n_estimators": 50}),), n_folds=5)
+    >>> Plan.from_json(plan.to_json()) == plan
+    True
+    """
+
+    members: tuple[Member, ...]
+    n_folds: int = 5  # 1: a part of the rows is held out
+    n_repeats: int = 1
+
+    @property
+    def cost(self) -> float:
+        """Seconds, by the model."""
+        return float(sum(member.cost for member in self.members))
+
+    @property
+    def names(self) -> list[str]:
+        return [member.name for member in self.members]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        found: dict[str, Any] = json.loads(text)
+        members = [Member(**member) for member in found.pop("members")]
+        seen = [None if member.columns is None else tuple(member.columns) for member in members]
+        listed = [replace(member, columns=columns) for member, columns in zip(members, seen, strict=True)]
+        return cls(tuple(listed), **found)
+
+
+# --- candidates ------------------------------------------------------------------------------------------------------
+
+
+def candidates(facts: Facts) -> list[Member]:
+    """All members that may be taken, in the order in which they are."""
+    known = {member.name: member for member in (*_trees(facts), *_kernels(facts), *_others(facts))}
+    return [replace(known[name], cost=cost(known[name], facts)) for name in order(facts)]
+
+
+ORDER = (
+    "gradient boosting", "extra trees", "laplacian machine", "gaussian machine", "linear model", "random forest",
+    "gaussian machine, C=1", "linear model of ranks", "gaussian machine of ranks", "linear model of landmarks",
+    "extra trees, most columns", "gradient boosting, small trees", "mixture of experts",
+)  # fmt: skip
+"""Kinds that differ most come first, then variants of them, then what costs most for what it brings."""
+
+
+def order(facts: Facts) -> tuple[str, ...]:
+    """The names, the most gain for the time first: where trees see more, all of them come before the others.
+
+    Kernels and linear models see at most MOST_CATEGORIES indicators of a categorical column, and kernel SVMs only a
+    sample of more than SVM_ROWS rows.
+    """
+    if 2 * facts.n_categorical <= facts.d and facts.n <= SVM_ROWS:
+        return ORDER
+    is_tree = {name: "trees" in name or "forest" in name or "boosting" in name for name in ORDER}
+    is_machine = {name: "machine" in name for name in ORDER}
+    return tuple(sorted(ORDER, key=lambda name: (not is_tree[name], is_machine[name])))  # stable
+
+
+def _trees(facts: Facts) -> list[Member]:
+    n_trees = MANY_TREES if facts.n <= MANY_TREES_ROWS else FEW_TREES
+    some: dict[str, Any] = {} if facts.n_classes else {"max_features": 0.33}
+    most = {"max_features": 0.7, "min_samples_leaf": 2}
+    return [
+        Member("gradient boosting", "gradient boosting"),
+        Member("extra trees", "extra trees", {"n_estimators": n_trees}),
+        Member("random forest", "random forest", {"n_estimators": n_trees, **some}),
+        Member("extra trees, most columns", "extra trees", {"n_estimators": n_trees, **most}),
+        Member("gradient boosting, small trees", "gradient boosting", {"max_leaf_nodes": 6}),
+    ]
+
+
+def _kernels(facts: Facts) -> list[Member]:
+    sample = min(1.0, SVM_ROWS / max(facts.n, 1))
+    own: dict[str, Any] = {} if facts.n_classes < 3 else {"multi_class": "ovr"}
+    chosen: list[tuple[str, Kind, dict[str, Any]]] = [
+        ("laplacian machine", "ranked", {"kernel": "laplacian", "C": 3.0}),
+        ("gaussian machine", "scaled", {"C": 10.0}),
+        ("gaussian machine, C=1", "scaled", {"C": 1.0}),
+        ("gaussian machine of ranks", "ranked", {"C": 10.0}),
+    ]
+    return [
+        Member(name, "support vector machine", {**parameters, **own}, kind, sample=sample)
+        for name, kind, parameters in chosen
+    ]
+
+
+def _others(facts: Facts) -> list[Member]:
+    is_class = facts.n_classes > 0
+
+    def strength(penalty: float) -> dict[str, Any]:
+        return {"C": 1.0 / penalty, "max_iter": 200} if is_class else {"alpha": penalty}
+
+    experts = {"n_experts": 3, "n_restarts": 2, "max_iter": 100, "l2": 1.0, "gate_l2": 1.0}
+    return [
+        Member("linear model", "linear model", strength(1.0), "scaled"),
+        Member("linear model of ranks", "linear model", strength(10.0), "ranked"),
+        Member("linear model of landmarks", "linear model", strength(0.1), "landmarks"),
+        Member("mixture of experts", "mixture of experts", experts, "ranked"),
+    ]
+
+
+# --- cost ------------------------------------------------------------------------------------------------------------
+
+
+class Law(NamedTuple):
+    """Seconds for five folds: a n^b d^c K^e, with K = 1 for numbers and two classes; `a_class` is a for classes."""
+
+    a: float
+    a_class: float
+    b: float
+    c: float
+    e: float
+
+
+LAWS = {
+    "gradient boosting": Law(7e-4, 3.5e-4, 0.56, 1.14, 0.6),
+    "random forest": Law(3.5e-5, 2.1e-5, 0.56, 0.21, 0.1),  # a tree, as below
+    "extra trees": Law(2.6e-5, 1.8e-5, 0.62, 0.2, 0.1),
+    "AdaBoost": Law(1.2e-2, 4e-3, 0.66, 0.17, 0.5),
+    "support vector machine": Law(3.5e-4, 1.8e-4, 0.93, 0.13, 0.6),  # C = 10; others in proportion to sqrt(C)
+    "landmark machine": Law(3.5e-4, 1.8e-4, 0.93, 0.13, 0.6),
+    "mixture of experts": Law(6e-3, 7.5e-3, 0.49, 0.6, 0.4),
+    "linear model": Law(2e-4, 4e-4, 0.6, 0.33, 0.6),
+}
+"""Fitted to CPU times on the public data of benchmarks/COMMITTEE.md; right to a factor of two or so, which is enough to
+choose by."""
+
+
+def cost(member: Member, facts: Facts) -> float:
+    """Seconds of a member on one thread for five folds and the answers, by its law."""
+    law = LAWS[member.algorithm]
+    n_scores = facts.n_classes if facts.n_classes > 2 else 1
+    seconds = (law.a_class if facts.n_classes else law.a) * facts.n**law.b * facts.d**law.c * n_scores**law.e
+    if member.algorithm in ("random forest", "extra trees"):
+        return float(seconds * member.parameters.get("n_estimators", 100))
+    if member.algorithm == "support vector machine":
+        return float(seconds * np.sqrt(member.parameters.get("C", 1.0) / 10.0))
+    return float(seconds)
+
+
+# --- the choice ------------------------------------------------------------------------------------------------------
+
+
+def choose_plan(facts: Facts, budget: float | None, n_folds: int | Literal["auto"]) -> Plan:
+    """The candidates that fit the budget one after the other, the first in any case."""
+    listed = candidates(facts)
+    if facts.n_classes == 1:
+        listed = listed[:1]
+    most = max(USUAL_SECONDS, USUAL_TIMES * listed[0].cost) if budget is None else budget
+    chosen: list[Member] = []
+    spent = 0.0
+    for member in listed:
+        if not chosen or spent + member.cost <= most:
+            chosen.append(member)
+            spent += member.cost
+    return Plan(tuple(chosen), *_divisions(facts, n_folds))
+
+
+def _divisions(facts: Facts, n_folds: int | Literal["auto"]) -> tuple[int, int]:
+    if n_folds != "auto":
+        return min(int(n_folds), facts.n), 1
+    if facts.n > HELD_OUT_ROWS:
+        return 1, 1
+    return max(2, min(5, facts.n)), 1
+
+
+def read_plan(given: Any, facts: Facts, n_folds: int | Literal["auto"]) -> Plan:
+    """The user's plan: a `Plan`, or a list of members and of names of candidates."""
+    if isinstance(given, Plan):
+        plan = given
+    else:
+        known = {member.name: member for member in candidates(facts)}
+        members = [_read_member(member, known) for member in given]
+        plan = Plan(tuple(members), *_divisions(facts, n_folds))
+    _check(plan, facts)
+    return plan
+
+
+def _read_member(given: Any, known: Mapping[str, Member]) -> Member:
+    if isinstance(given, Member):
+        return given
+    if isinstance(given, str) and given in known:
+        return known[given]
+    raise ValueError(
+        f"members must be 'auto', a Plan, or a list of committee.committees._plan.Member and of names; got {given!r}. "
+        f"There are {', '.join(known)}."
+    )
+
+
+def _check(plan: Plan, facts: Facts) -> None:
+    if not plan.members:
+        raise ValueError("members is empty: name at least one, or take 'auto'.")
+    doubled = sorted({name for name in plan.names if plan.names.count(name) > 1})
+    if doubled:
+        raise ValueError(f"Names of members must differ; {', '.join(doubled)} stands there more than once.")
+    for member in plan.members:
+        if member.algorithm not in ALGORITHMS:
+            raise ValueError(f"No algorithm is named {member.algorithm!r}; there are {', '.join(ALGORITHMS)}.")
+        if member.representation not in KINDS:
+            raise ValueError(f"No representation is named {member.representation!r}; there are {', '.join(KINDS)}.")
+        if member.columns is not None and not all(0 <= column < facts.d for column in member.columns):
+            raise ValueError(f"The columns of {member.name!r} must lie in 0 .. {facts.d - 1}; got {member.columns}.")
+        if not 0.0 < member.sample <= 1.0:
+            raise ValueError(f"The sample of {member.name!r} is a share of the rows, above 0 up to 1.")

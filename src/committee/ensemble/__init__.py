@@ -1,0 +1,1 @@
+"""What ensembles share: base classes, out-of-bag estimates, stopping, warm starts."""

@@ -1,0 +1,132 @@
+"""What estimators made of members share, whatever combines them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from committee.members.member import Member, TreeMember
+from committee.tabular.schema import Columns
+from committee.tabular.validation import read_table, refuse_missing_cells
+from committee.trees.decision_tree import BaseDecisionTree
+
+SMALLEST_SHARE = float(np.finfo(np.float64).tiny)
+"""Of all the weight: a row with less counts for nothing, as one without weight; its share cannot be divided by."""
+
+
+def takes_missing(estimator: Any) -> bool:
+    """Trees do, another estimator says so in its tags."""
+    if isinstance(estimator, BaseDecisionTree):
+        return True
+    tags: Any = estimator.__sklearn_tags__() if hasattr(estimator, "__sklearn_tags__") else None
+    return bool(tags is not None and tags.input_tags.allow_nan)
+
+
+class BaseEnsemble(BaseEstimator):
+    """Members learned by `estimator`, or by a default of the class; a subclass sets ``members_``.
+
+    ``estimator_`` is the learner the members come from, ``columns_`` what the columns of the table are.
+    """
+
+    if TYPE_CHECKING:
+        estimator: Any
+        n_jobs: int | None
+        members_: list[Member]
+        estimator_: Any
+        columns_: Columns
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing()
+        return tags
+
+    def _default_estimator(self) -> Any:
+        raise NotImplementedError
+
+    def _member_attributes(self) -> dict[str, Any]:
+        """Fitted attributes that every member has, such as its classes."""
+        return {}
+
+    def _member_shares(self) -> NDArray[np.float64]:
+        """How much each member counts in the importances."""
+        raise NotImplementedError
+
+    def _weak(self) -> Any:
+        return self._default_estimator() if self.estimator is None else self.estimator
+
+    def _takes_missing(self) -> bool:
+        return takes_missing(self._weak())
+
+    def _refuse_missing(self, table: NDArray[np.floating], columns: Columns) -> None:
+        if not takes_missing(self.estimator_):
+            refuse_missing_cells(table, columns, f"the base learner {type(self.estimator_).__name__}")
+
+    def _set_columns(self, columns: Columns) -> None:
+        """Keep what the columns are; members that a warm start goes on with must have seen the same ones."""
+        if getattr(self, "warm_start", False) and hasattr(self, "members_") and columns != self.columns_:
+            raise ValueError(
+                f"warm_start=True goes on with the same table: the {self.columns_.n_features} columns of the earlier "
+                f"fit and the {columns.n_features} of X differ."
+            )
+        self.columns_ = columns
+
+    def _read_rows(self, X: Any) -> NDArray[np.floating]:
+        """A table to answer for."""
+        check_is_fitted(self, "members_")
+        table = read_table(self, X)
+        self._refuse_missing(table, self.columns_)
+        return table
+
+    def _read_judged(self, X_val: Any, y_val: Any) -> NDArray[np.floating]:
+        """A table to validate on, of the columns of the training table, which ``columns_`` must hold by now."""
+        if X_val is None or y_val is None:
+            raise ValueError("Rows to validate on need both X_val and y_val: pass both, or neither.")
+        table = read_table(self, X_val)
+        self._refuse_missing(table, self.columns_)
+        return table
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The members as estimators of their own."""
+        check_is_fitted(self, "members_")
+        return [self._as_estimator(member) for member in self.members_]
+
+    def __len__(self) -> int:
+        """Number of members."""
+        check_is_fitted(self, "members_")
+        return len(self.members_)
+
+    def __getitem__(self, index: int) -> Any:
+        """One member as an estimator of its own."""
+        check_is_fitted(self, "members_")
+        return self._as_estimator(self.members_[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.estimators_)
+
+    def _as_estimator(self, member: Member) -> Any:
+        if not isinstance(member, TreeMember):
+            return member.estimator  # type: ignore[attr-defined]
+        tree: Any = clone(self.estimator_)
+        tree.adopt(member.tree, self.columns_, self._member_attributes())
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(tree, name, getattr(self, name))
+        return tree
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Impurity falls of the members' splits, averaged by how much each member counts, as shares of one."""
+        check_is_fitted(self, "members_")
+        by_member = [getattr(member, "feature_importances_", None) for member in self.estimators_]
+        if any(importances is None for importances in by_member):
+            raise AttributeError(f"The base learner {type(self._weak()).__name__} has no feature_importances_.")
+        if not by_member:
+            return np.zeros(self.columns_.n_features)
+        total = np.sum(self._member_shares()[:, None] * np.array(by_member), axis=0)
+        return total / total.sum() if total.sum() > 0.0 else total

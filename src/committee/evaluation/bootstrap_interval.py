@@ -1,0 +1,336 @@
+"""Intervals around the predictions of a regression model, without normality (C-2).
+
+    confidence interval   holds f(x) = E[y | x]
+    prediction interval   holds a new y at x: the noise of y comes on top
+
+By normal theory, for least squares on a design of p columns (polynomials of x) and normal noise:
+
+    f^(x) -+ t_(n - p) s sqrt(h(x)),   f^(x) -+ t_(n - p) s sqrt(1 + h(x)),   h(x) = d(x)' (D'D)^-1 d(x)
+
+By the bootstrap, for any regressor (Davison and Hinkley, Bootstrap methods and their application, 1997, algorithms 6.1
+to 6.4): every resample gives f*, refitted, and a noise e* from the residuals, and
+
+    f* - f^          is to f^ as f^ is to the truth, so f^ - quantiles of it is the confidence interval
+    f* - (f^ + e*)   is to f^ as f^ is to a new y, so f^ - quantiles of it is the prediction interval
+
+    residual   y* = f^(x_i) + e*_i at the same rows: the noise is the same everywhere
+    pairs      rows (x_i, y_i) are drawn: the spread of f* is right even if the noise is not the same everywhere
+
+Least squares is studentised: errors are counted in units of what the resample itself believes them to be, as t does,
+which is the s* of its residuals, or for pairs the standard error of f*(x) that holds whatever the noise (White 1980).
+
+Residuals of the rows that a model was fitted on are too small. Those of least squares are divided by sqrt(1 - h_i),
+which makes their variance that of the noise. For any other model they come from cross-validation. They hold the error
+of the model too, so that prediction intervals of flexible models are rather too wide than too narrow. In all residuals
+the error of the fit smooths what is sharp in the noise: an interval of skewed noise is a little wide on its short side.
+No interval here knows the bias of a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+
+from committee.base.array_types import Floats
+from committee.base.blas_threads import one_blas_thread
+from committee.base.progress import progress
+from committee.base.rng import RandomState, member_seeds
+from committee.base.threads import n_threads, run
+from committee.evaluation._folds import rows_of, seeded
+from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.tabular.validation import read_targets_regression
+from committee.theory.intervals import Interval
+
+Kind = Literal["residual", "pairs"]
+
+NOISES, CELLS = 20, 4_000_000
+"""Draws of the noise for every refit, which cost next to nothing beside it, and numbers that these may take in all."""
+
+FOLDS = 10
+"""Of the cross-validation that residuals come from."""
+
+
+class PredictionInterval(NamedTuple):
+    """Predictions at new rows, where their means lie and where new values of y will."""
+
+    X: Any  # [m, d], the new rows
+    prediction: Floats  # [m]
+    mean: Interval  # confidence interval of E[y | x], [m] each
+    new: Interval  # prediction interval of y, [m] each
+    level: float
+    kind: str  # "normal", "residual" or "pairs"
+
+    def to_table(self) -> ResultTable:
+        """One line per new row."""
+        return ResultTable(
+            {
+                "prediction": self.prediction,
+                "mean_low": self.mean.low,
+                "mean_high": self.mean.high,
+                "new_low": self.new.low,
+                "new_high": self.new.high,
+            }
+        )
+
+    to_pandas = to_pandas
+    to_polars = to_polars
+
+
+def polynomial_regression(degree: int) -> Any:
+    """Least squares on the powers and products of the variables up to a degree."""
+    return make_pipeline(PolynomialFeatures(degree), LinearRegression(fit_intercept=False))
+
+
+def normal_interval(estimator: Any, X: Any, y: Any, X_new: Any, *, level: float = 0.95) -> PredictionInterval:
+    """The intervals of normal theory, for least squares: a `LinearRegression`, alone or behind `PolynomialFeatures`.
+
+    >>> x = np.arange(8.0).reshape(-1, 1)
+    >>> found = normal_interval(LinearRegression(), x, [1, 3, 2, 4, 6, 5, 7, 9], [[10.0]])
+    >>> found.prediction.round(2), found.mean.low.round(2), found.new.low.round(2)
+    (array([11.36]), array([9.02]), array([8.16]))
+    """
+    _check(level, 2)
+    problem = _least_squares(estimator, X, _target(X, y), X_new)
+    if problem is None:
+        raise ValueError(
+            f"Normal theory is for least squares, LinearRegression alone or behind PolynomialFeatures; got "
+            f"{type(estimator).__name__}: use bootstrap_interval."
+        )
+    s, h = problem.deviation(problem.y), np.sum(problem.Q_new**2, axis=1)
+    factor = float(student.ppf((1.0 + level) / 2.0, problem.n_free)) * s
+    centre = problem.Q_new @ (problem.Q.T @ problem.y)
+    mean, new = (
+        Interval(centre - factor * np.sqrt(extra + h), centre + factor * np.sqrt(extra + h)) for extra in (0, 1)
+    )
+    return PredictionInterval(X_new, centre, mean, new, level, "normal")
+
+
+def bootstrap_interval(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    X_new: Any,
+    *,
+    kind: Kind = "residual",
+    n_resamples: int = 1000,
+    level: float = 0.95,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> PredictionInterval:
+    """Confidence and prediction intervals of any regressor by the bootstrap (C-2).
+
+    Parameters
+    ----------
+    estimator : a regressor; least squares (`LinearRegression`, `polynomial_regression`) is refitted in one go
+    X, y : a table and its target
+    X_new : rows to predict
+    kind : {"residual", "pairs"}
+        What is drawn: residuals, for noise that is the same everywhere, or rows.
+    n_resamples : refits
+    level : of both intervals
+    random_state : of the resamples, and of what the estimator leaves to chance
+    n_jobs : refits side by side; it changes no result
+    verbose : 1 shows a progress bar
+
+    Examples
+    --------
+    >>> from committee.datasets.generators import curve
+    >>> rows = curve().draw(60, np.random.default_rng(0))
+    >>> found = bootstrap_interval(polynomial_regression(3), rows.X, rows.y, [[0.25]], random_state=0)
+    >>> found.prediction.round(2), found.mean.low.round(2), found.new.low.round(2), found.new.high.round(2)
+    (array([1.02]), array([0.86]), array([0.38]), array([1.61]))
+    """
+    _check(level, n_resamples)
+    if kind not in ("residual", "pairs"):
+        raise ValueError(f"kind must be 'residual' or 'pairs'; got {kind!r}.")
+    target = _target(X, y)
+    rng = np.random.default_rng(int(member_seeds(random_state, 1)[0]))
+    problem = _least_squares(estimator, X, target, X_new)
+    with one_blas_thread(), progress("refits", n_resamples, verbose) as tick:
+        if problem is not None:
+            found = _refit_least_squares(problem, kind, n_resamples, rng)
+        else:
+            threads = n_threads(n_jobs, 2**62)
+            found = _refit(_Model(estimator, X, target, X_new, threads, tick), kind, n_resamples, rng)
+    tails = [(1.0 + level) / 2.0, (1.0 - level) / 2.0]
+    mean, new = (
+        Interval(*(found.prediction - scale * np.quantile(errors, tails, axis=0)))
+        for errors, scale in ((found.mean_errors, found.mean_scale), (found.new_errors, found.new_scale))
+    )
+    return PredictionInterval(X_new, found.prediction, mean, new, level, kind)
+
+
+class _Errors(NamedTuple):
+    """What the resamples say of the errors of a prediction, in units of a scale."""
+
+    prediction: Floats  # [m]
+    mean_errors: Floats  # [R, m], f* - f^
+    new_errors: Floats  # [R k, m], f* - (f^ + e*) for k draws of e* each
+    mean_scale: Floats | float = 1.0  # [m]
+    new_scale: float = 1.0
+
+
+def _draw_noise(residual: Floats, n_resamples: int, n_new: int, rng: np.random.Generator) -> Floats:
+    """[k, R, m] noise of new values, k draws for every refit."""
+    k = min(NOISES, max(1, CELLS // (n_resamples * n_new)))
+    return residual[rng.integers(0, residual.size, (k, n_resamples, n_new))]
+
+
+# --- least squares ----------------------------------------------------------------------------------------------------
+
+
+class _LeastSquares(NamedTuple):
+    """A design in an orthonormal basis: fitted values are Q Q'y, predictions Q_new Q'y."""
+
+    Q: Floats  # [n, p]
+    Q_new: Floats  # [m, p]
+    y: Floats  # [n]
+
+    @property
+    def n_free(self) -> int:
+        return self.Q.shape[0] - self.Q.shape[1]
+
+    def deviation(self, y: Floats) -> Any:
+        """s of one or many targets [..., n]."""
+        rest = y - (y @ self.Q) @ self.Q.T
+        return np.sqrt(np.sum(rest * rest, axis=-1) / self.n_free)
+
+
+def _least_squares(estimator: Any, X: Any, y: Floats, X_new: Any) -> _LeastSquares | None:
+    """The problem where the estimator is ordinary least squares on fixed columns, else None."""
+    steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
+    line = steps[-1]
+    if type(line) is not LinearRegression or line.positive or len(steps) > 2:
+        return None
+    if len(steps) == 2 and type(steps[0]) is not PolynomialFeatures:
+        return None
+    design, design_new = (_design(steps[:-1], line.fit_intercept, rows) for rows in (X, X_new))
+    U, size, V = np.linalg.svd(design, full_matrices=False)
+    kept = size > 1e-10 * size[0]  # columns may repeat each other: many coefficients, one prediction
+    if len(design) <= kept.sum():
+        raise ValueError(f"{len(design)} rows cannot tell {kept.sum()} coefficients and the noise: use fewer columns.")
+    return _LeastSquares(U[:, kept], np.asarray(design_new @ (V[kept].T / size[kept]), np.float64), y)
+
+
+def _design(features: list[Any], has_intercept: bool, X: Any) -> Floats:
+    rows = np.asarray(X, np.float64)
+    columns = features[0].fit_transform(rows) if features else rows
+    return np.column_stack([np.ones(len(rows)), columns]) if has_intercept else columns
+
+
+def _refit_least_squares(problem: _LeastSquares, kind: Kind, n_resamples: int, rng: np.random.Generator) -> _Errors:
+    Q, Q_new, y = problem
+    n, m = len(Q), len(Q_new)
+    fitted, prediction = Q @ (Q.T @ y), Q_new @ (Q.T @ y)
+    leverage = np.sum(Q * Q, axis=1)
+    residual = (y - fitted) / np.sqrt(np.maximum(1.0 - leverage, 1e-12))
+    residual = residual - residual.mean()
+    rows = rng.integers(0, n, (n_resamples, n))
+    noise = _draw_noise(residual, n_resamples, m, rng)
+    if kind == "pairs":
+        coefficients, stderrs = _weighted_fits(problem, rows)
+        mean_errors = coefficients @ Q_new.T - prediction
+        scale = _weighted_fits(problem, np.arange(n)[np.newaxis])[1][0]
+        return _Errors(prediction, mean_errors / stderrs, (mean_errors - noise).reshape(-1, m), scale)
+    drawn = fitted + residual[rows]
+    s = problem.deviation(drawn)[:, np.newaxis]
+    s = np.where(s > 0.0, s, 1.0)  # no residual at all: nothing to count in
+    mean_errors = (drawn @ Q) @ Q_new.T - prediction
+    scale = float(problem.deviation(y))
+    return _Errors(prediction, mean_errors / s, ((mean_errors - noise) / s).reshape(-1, m), scale, scale)
+
+
+def _weighted_fits(problem: _LeastSquares, rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Coefficients [R, p] on the rows drawn, and White's standard errors [R, m] of the predictions.
+
+    With c the counts of the rows: coefficients b = G^-1 Q'(c y), G = Q' diag(c) Q, and their covariance is
+    G^-1 (Q' diag(c r^2) Q) G^-1 with r the residuals.
+    """
+    Q, Q_new, y = problem
+    n_resamples, (n, p) = len(rows), Q.shape
+    place = np.arange(n_resamples)[:, np.newaxis] * n + rows
+    counts = np.bincount(place.ravel(), minlength=n_resamples * n).reshape(n_resamples, n).astype(np.float64)
+    products = (Q[:, :, np.newaxis] * Q[:, np.newaxis, :]).reshape(n, p * p)
+    inverse = np.linalg.pinv((counts @ products).reshape(-1, p, p), hermitian=True)
+    b = (inverse @ (counts @ (Q * y[:, np.newaxis]))[:, :, np.newaxis])[:, :, 0]
+    r = y - b @ Q.T
+    spread = ((counts * r * r) @ products).reshape(-1, p, p)
+    across = Q_new @ inverse  # [R, m, p]
+    variance = np.sum((across @ spread) * across, axis=2)
+    smallest = np.finfo(np.float64).tiny  # a resample without residuals
+    return b, np.sqrt(np.maximum(variance, smallest))
+
+
+# --- any regressor ----------------------------------------------------------------------------------------------------
+
+
+class _Model(NamedTuple):
+    """A regressor, the rows it learns from and those it predicts."""
+
+    estimator: Any
+    X: Any
+    y: Floats
+    X_new: Any
+    threads: int
+    tick: Callable[[str], None]
+
+    def predict(self, X: Any, y: Floats, X_new: Any, seed: int) -> Floats:
+        model = seeded(self.estimator, seed, self.threads).fit(X, y)
+        return np.asarray(model.predict(X_new), np.float64).reshape(len(X_new))
+
+
+def _refit(model: _Model, kind: Kind, n_resamples: int, rng: np.random.Generator) -> _Errors:
+    n = model.y.size
+    seed = int(rng.integers(2**31))
+    prediction = model.predict(model.X, model.y, model.X_new, seed)
+    fitted = model.predict(model.X, model.y, model.X, seed)
+    residual = _out_of_fold(model, seed)
+    residual = residual - residual.mean()
+    rows = rng.integers(0, n, (n_resamples, n))
+    noise = _draw_noise(residual, n_resamples, prediction.size, rng)
+    seeds = rng.integers(2**31, size=n_resamples)
+
+    def turn(b: int) -> Floats:
+        if kind == "pairs":
+            found = model.predict(rows_of(model.X, rows[b]), model.y[rows[b]], model.X_new, int(seeds[b]))
+        else:
+            found = model.predict(model.X, fitted + residual[rows[b]], model.X_new, int(seeds[b]))
+        model.tick("")
+        return found
+
+    mean_errors = np.array(run(turn, [(b,) for b in range(n_resamples)], model.threads)) - prediction
+    return _Errors(prediction, mean_errors, (mean_errors - noise).reshape(-1, prediction.size))
+
+
+def _out_of_fold(model: _Model, seed: int) -> Floats:
+    """y minus the prediction of a model that did not see the row."""
+    residual = np.empty(model.y.size)
+    for train, test in KFold(min(FOLDS, model.y.size), shuffle=True, random_state=seed).split(model.y):
+        held_out = rows_of(model.X, test)
+        residual[test] = model.y[test] - model.predict(rows_of(model.X, train), model.y[train], held_out, seed)
+    return residual
+
+
+def _target(X: Any, y: Any) -> Floats:
+    target = read_targets_regression(y, len(X))
+    if target.ndim != 1:
+        raise ValueError(f"y has {target.shape[1]} columns: pass one of them at a time.")
+    if target.size < 3:
+        raise ValueError(f"{target.size} rows say nothing of their noise: pass more.")
+    return target
+
+
+def _check(level: float, n_resamples: int) -> None:
+    if not 0.0 < level < 1.0 or n_resamples < 2:
+        raise ValueError(
+            f"level must lie between 0 and 1 and n_resamples be at least 2; got {level} and {n_resamples}."
+        )

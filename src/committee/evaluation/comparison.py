@@ -1,0 +1,468 @@
+"""Methods on one table, on the same folds: which has the smallest loss, and what is the loss of the chosen one?
+
+Some rows are held out before anything is looked at. The others are split into folds; every method is fitted without
+each fold in turn and evaluated on it, so that differences between methods are paired. The method of the smallest mean
+loss wins, or one that is hardly worse (`evaluation/_choice.py`): by default the log-loss of calibrated probabilities,
+or the root mean squared error. Its mean loss is too small, since it was chosen for being small; two unbiased figures
+are given:
+
+    held-out loss: the winner, fitted again on all rows compared, on the rows that were held out
+    nested loss:   for each fold k, the loss on k of the method that is best on the other folds; mean over k
+
+(Varma and Simon, Bias in error estimation when using cross-validation for model selection, 2006.) At the end the winner
+is fitted on all rows, held-out ones included; where its probabilities were calibrated, the model is a
+`CalibratedClassifier`.
+
+With `groups` the folds keep groups together, with `times` every method learns from the past and is evaluated on what
+came after (`evaluation/_row_splits.py`); the nested choice for a stretch of time then looks at earlier stretches only.
+What a budget of time does is described in `evaluation/_scheduler.py`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.array_types import Floats
+from committee.base.stacklevel import level_of_caller
+from committee.calibration.power import Calibration
+from committee.evaluation._choice import choose
+from committee.evaluation._fold_evaluation import MethodResult, Problem, as_result, fitted, some_rows
+from committee.evaluation._folds import rows_of, stderr
+from committee.evaluation._scheduler import Progress, Scheduler, Step, estimates
+from committee.evaluation._time_budget import Clock, OutOfTime
+from committee.evaluation.methods import Variants, family_variants
+from committee.evaluation.metrics import Answers, answers_of, find_metric, loss_of, metric_names, standard_error
+from committee.evaluation.row_order import dependent_rows, explain_order, fold_rows
+from committee.tabular.schema import open_table
+from committee.tabular.validation import read_targets_classification, read_targets_regression, read_weights
+from committee.voting.calibrated_classifier import CalibratedClassifier
+
+__all__ = [
+    "Comparison",
+    "MethodResult",
+    "Progress",
+    "Step",
+    "compare",
+    "find_name",
+    "guess_task",
+    "pick",
+]
+
+Rows = NDArray[np.intp]
+Task = Literal["classification", "regression"]
+
+MANY_VALUES = 20
+"""Integers of more distinct values than this are taken for a regression."""
+
+FEWER_ROWS = (1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0)
+"""Fractions of the rows, where the winner cannot be fitted on all of them in time; the last is fitted in any case."""
+
+
+class Comparison(NamedTuple):
+    """Methods on the same folds, the winner, and its error on rows that did not choose it."""
+
+    task: Task
+    metric: str
+    classes: tuple[Any, ...]
+    rows: Rows  # [n] the rows compared
+    fold: Rows  # [n] the fold of each of them
+    held_out: Rows  # rows kept apart, that chose nothing
+    results: tuple[MethodResult, ...]
+    winner: str
+    held_out_scores: dict[str, float]  # of the winner, fitted on all rows compared, on those held out
+    held_out_error_se: float
+    nested_error: float
+    nested_se: float
+    seed: int
+    seconds: float
+    plan: dict[str, Any]  # what was run
+    compile_seconds: float = 0.0  # of `seconds`: the budget is not charged with them
+    model_note: str = ""  # where the model was not fitted on all rows
+    held_out_predictions: Floats | None = None  # of the winner for the held-out rows; None for classes
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether the folds are stretches of time, each judged by what learned from those before it."""
+        return self.plan.get("folds") == "forward in time"
+
+    @property
+    def n_folds(self) -> int:
+        """The folds that methods were judged on; in time, the first stretch is only learned from."""
+        return int(self.fold.max()) + 1
+
+    def result(self, name: str) -> MethodResult:
+        """The result of one method."""
+        return next(result for result in self.results if result.name == name)
+
+    def ranking(self) -> list[MethodResult]:
+        """The methods that were evaluated, the winner first, then by their estimated losses.
+
+        Those of status "partial" were evaluated on some folds; their `estimate` comes from differences on these.
+        """
+        known = [result for result in self.results if result.status in ("done", "partial")]
+        return sorted(known, key=lambda result: (result.name != self.winner, result.mean))
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    task: Literal["auto", "classification", "regression"] = "auto",
+    methods: str | Iterable[str] | Mapping[str, Any] = "all",
+    metric: str = "auto",
+    cv: int = 5,
+    held_out: float = 0.2,
+    budget: float | None = None,
+    weights: Any = None,
+    groups: Any = "auto",
+    times: Any = "auto",
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    clock: Clock | None = None,
+) -> tuple[Comparison, Any]:
+    """Evaluate methods on one table, and fit the best of them on all rows.
+
+    Parameters
+    ----------
+    X, y : a table (NumPy, pandas, polars, Arrow) and its target
+    task : {"auto", "classification", "regression"}
+        "auto" takes strings, bools and integers of at most 20 values for classes.
+    methods : "all", names of methods of `evaluation/methods.py`, or a mapping name -> estimator
+        A mapping may hold `Variants` (full and quick settings) too.
+    metric : what chooses the winner; "auto" takes the log-loss, or the root mean squared error
+        Usual names are known: "accuracy", "balanced_accuracy", "roc_auc" (every class against the rest for more than
+        two), "average_precision", "f1", "f1_macro", "mcc", "brier", "log_loss"; "rmse", "mae", "r2". All are taken as
+        losses, of which the smallest wins: accuracy as "error", roc_auc as "1 - auc".
+    cv : number of folds
+    held_out : fraction of the rows kept apart for the winner's loss; 0 for none
+    budget : seconds for everything, the last fits included; None for no limit
+        Methods that would take too long are evaluated on fewer folds, with quick settings or on fewer rows, and the
+        best get the time first (`evaluation/_scheduler.py`). The compilation of kernels is not counted.
+    weights : one weight per row, in fits and in losses
+    groups : one label per row: rows of one group stay together; None for no groups
+    times : one time per row, or "row order": methods are fitted on earlier rows and evaluated on later ones; None
+        shuffles the rows. "auto", the default of both, looks for time order and for repeated entities
+        (`evaluation/row_order.py`), says what it found in a warning and in `plan`, and validates accordingly.
+    seed : of the folds and of the methods
+    n_jobs : as in scikit-learn
+    progress : called with a `Step` whenever something happens
+    clock : one that was started earlier, so that what was done since counts; it has the budget then
+
+    Examples
+    --------
+    >>> from committee.datasets.samples import load_sample
+    >>> from committee.evaluation.comparison import compare
+    >>> sonar = load_sample("sonar")
+    >>> found, model = compare(sonar.X, sonar.y, methods=["constant", "pruned tree", "random forest"])
+    >>> found.winner, found.metric, round(found.held_out_scores["error"], 3), model.n_features_in_
+    ('random forest', 'log loss', 0.143, 60)
+    """
+    clock = Clock(budget) if clock is None else clock
+    problem, chosen_task = _read(X, y, task, metric, cv, held_out, weights, groups, times, seed, n_jobs)
+    variants = _choose_methods(methods, chosen_task, problem)
+    schedule = Scheduler(variants, problem, clock, progress)
+    schedule.run()
+    results, winner = _results(schedule)
+    return _concluded(chosen_task, schedule, results, winner, _plan(problem, variants, cv, held_out, budget))
+
+
+def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
+    """The figures of all methods, and the name of the one chosen."""
+    found = [
+        as_result(each.trial, each.evaluation, each.variants.full, schedule.problem)
+        for each in schedule.candidates.values()
+    ]
+    known = {result.name: result.errors for result in found if result.status in ("done", "partial")}
+    if not known:
+        notes = "; ".join(f"{result.name}: {result.status}, {result.note}" for result in found)
+        raise RuntimeError(f"No method could be evaluated. {notes}")
+    estimate = estimates(known)
+    results = tuple(result._replace(estimate=estimate.get(result.name, np.nan)) for result in found)
+    affordable = {name: value for name, value in estimate.items() if schedule.can_be_refitted(name)}
+    evaluations = {name: each.evaluation for name, each in schedule.candidates.items()}
+    return results, choose(results, affordable or estimate, evaluations, schedule.problem)
+
+
+def _concluded(
+    task: Task, schedule: Scheduler, results: tuple[MethodResult, ...], winner: str, plan: dict[str, Any]
+) -> tuple[Comparison, Any]:
+    """The unbiased losses of the winner, and the winner fitted on all rows."""
+    problem, clock = schedule.problem, schedule.clock
+    chosen = next(result for result in results if result.name == winner)
+    last = _LastFits(schedule, winner, chosen.calibration)
+    scores, score_stderr = last.held_out_scores()
+    model = last.on_all_rows()
+    if problem.split.forward:  # the next stretch of time differs from the held-out one as those before it did
+        score_stderr = float(np.hypot(score_stderr, _deviation(chosen.errors)))
+    nested = _nested_errors(results, winner, problem.split.forward)
+    known = nested[np.isfinite(nested)]
+    found = Comparison(
+        task=task,
+        metric=problem.metric,
+        classes=() if problem.classes is None else tuple(problem.classes.tolist()),
+        rows=problem.split.rows,
+        fold=problem.split.fold,
+        held_out=problem.split.held_out,
+        results=results,
+        winner=winner,
+        held_out_scores=scores,
+        held_out_error_se=score_stderr,
+        nested_error=float(known.mean()) if known.size > 1 else np.nan,
+        nested_se=float(stderr(known[np.newaxis])) if known.size > 1 else np.nan,
+        seed=problem.seed,
+        seconds=clock.seconds,
+        plan={**plan, "model_rows": last.n_rows},
+        compile_seconds=max(clock.seconds - clock.worked, 0.0),
+        model_note=last.note,
+        held_out_predictions=last.held_out_predictions,
+    )
+    return found, model
+
+
+# --- reading what is asked --------------------------------------------------------------------------------------------
+
+
+def _read(
+    X: Any, y: Any, task: str, metric: str, cv: int, held_out: float, weights: Any, groups: Any, times: Any,
+    seed: int, n_jobs: int | None,
+) -> tuple[Problem, Task]:  # fmt: skip
+    if cv < 2:
+        raise ValueError(f"cv must be at least 2; got {cv}.")
+    if not 0.0 <= held_out < 1.0:
+        raise ValueError(f"held_out must be a share of the rows, 0 <= held_out < 1; got {held_out}.")
+    n = open_table(X).shape[0]
+    if task not in ("auto", "classification", "regression"):
+        raise ValueError(f"task must be 'auto', 'classification' or 'regression'; got {task!r}.")
+    chosen: Task = guess_task(y) if task == "auto" else task
+    classes, truth, labels = _read_target(y, n, chosen)
+    first = find_metric(metric, chosen)
+    names = tuple(dict.fromkeys((first, *metric_names(chosen))))
+    folding = fold_rows(
+        X, truth, is_classes=classes is not None, cv=cv, held_out=held_out, groups=groups, times=times, seed=seed
+    )
+    if folding.order is not None and folding.order is not times and (words := explain_order(folding.order)):
+        warnings.warn(words, UserWarning, stacklevel=level_of_caller())
+    weight = read_weights(weights, n, "weights")
+    return Problem(X, labels, truth, classes, weight, folding, first, names, seed, n_jobs), chosen
+
+
+def guess_task(y: Any) -> Task:
+    """Strings, bools and whole numbers of few values are classes; other numbers are a regression.
+
+    >>> guess_task(["yes", "no"]), guess_task([0.5, 1.25]), guess_task(np.arange(100))
+    ('classification', 'regression', 'regression')
+    """
+    values = np.ravel(np.asarray(y))
+    if values.dtype.kind not in "fiu":
+        return "classification"
+    distinct = np.unique(values)
+    is_whole = values.dtype.kind in "iu" or bool(np.all(distinct == np.floor(distinct)))
+    return "classification" if is_whole and distinct.size <= MANY_VALUES else "regression"
+
+
+def _read_target(y: Any, n: int, task: str) -> tuple[NDArray[Any] | None, NDArray[Any], NDArray[Any]]:
+    """The classes, the positions of the labels among them, and the labels; for regression None and the numbers."""
+    if task == "regression":
+        target = read_targets_regression(y, n)
+        if target.ndim > 1:
+            raise ValueError(f"y has {target.shape[1]} columns: compare takes one target at a time.")
+        return None, target, target
+    classes, codes = read_targets_classification(y, n)
+    if len(classes) < 2:
+        raise ValueError(f"y has one class only ({classes[0]!r}): there is nothing to tell apart.")
+    return classes, codes, classes[codes]
+
+
+def _choose_methods(methods: Any, task: Task, problem: Problem) -> dict[str, Variants]:
+    if isinstance(methods, Mapping):
+        if not methods:
+            raise ValueError("methods is empty: name at least one.")
+        return {name: each if isinstance(each, Variants) else Variants(each) for name, each in methods.items()}
+    n, d = problem.truth.size, open_table(problem.X).shape[1]
+    return pick(family_variants(task, n, d), methods)
+
+
+def pick(methods: Mapping[str, Any], names: str | Iterable[str]) -> dict[str, Any]:
+    """Those methods whose names are asked for, in their own order; case, "-" and "_" do not matter.
+
+    >>> list(pick({"random forest": 1, "SVM": 2}, ["svm"]))
+    ['SVM']
+    """
+    if isinstance(names, str):
+        if names == "all":
+            return dict(methods)
+        names = [names]
+    wanted = [find_name(name, list(methods), "method") for name in names]
+    if not wanted:
+        raise ValueError("methods is empty: name at least one.")
+    return {name: methods[name] for name in methods if name in wanted}
+
+
+def find_name(name: str, known: Sequence[str], what: str) -> str:
+    """The known name that is meant; a ValueError with near ones otherwise."""
+    plain = {_plain(each): each for each in reversed(known)}
+    if name in known:
+        return name
+    if _plain(name) in plain:
+        return plain[_plain(name)]
+    near = [plain[match] for match in get_close_matches(_plain(name), list(plain), n=3, cutoff=0.5)]
+    advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"There are: {', '.join(known)}."
+    raise ValueError(f"No {what} {name!r}. {advice}")
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("-", " ").replace("_", " ")
+
+
+# --- the winner -------------------------------------------------------------------------------------------------------
+
+
+class _LastFits:
+    """The winner on the rows compared, for its held-out loss, and on all rows: the model. Both within the budget."""
+
+    def __init__(self, schedule: Scheduler, winner: str, calibration: Calibration | None) -> None:
+        self.schedule, self.winner, self.calibration = schedule, winner, calibration
+        self.setting = schedule.candidates[winner].trial.setting
+        self.problem, self.clock = schedule.problem, schedule.clock
+        self.on_compared, self.on_all = schedule.final_seconds(winner)
+        self.compared: Any = None  # the model of the rows compared
+        self.held_out_predictions: Floats | None = None
+        self.note, self.n_rows = "", self.problem.truth.size
+        better = [name for name in schedule.ranking() if name != winner][:1] if schedule.ranking()[0] != winner else []
+        if better and not schedule.can_be_refitted(better[0]):
+            self.note = f"{better[0]} had a smaller loss, but there was no time left to fit it once more."
+
+    def held_out_scores(self) -> tuple[dict[str, float], float]:
+        """Every metric of the winner on the rows held out, and the standard error of the chosen one."""
+        problem, apart = self.problem, self.problem.split.held_out
+        if apart.size == 0:
+            return {}, np.nan
+        where = "without the held-out rows, to evaluate it on them"
+        self.compared = self._fitted(problem.split.rows, where, self.on_compared)
+        X = rows_of(problem.X, apart)
+        said = answers_of(self.compared, X, problem.classes, self.compared.predict(X))
+        self.held_out_predictions = said.values if problem.classes is None and said.values.ndim == 1 else None
+        if self.calibration is not None:
+            said = Answers(said.labels, self.calibration.apply(said.values), sure=True)
+        truth, weight = problem.truth[apart], problem.weight_of(apart)
+        scores = {metric: loss_of(metric, truth, said, weight) for metric in problem.metrics}
+        codes = dependent_rows(problem.folding, apart)
+        error = standard_error(problem.metric, truth, said, weight, codes, problem.seed)
+        if problem.metric == "error" and error == 0.0:  # none is wrong, or all: few rows do not prove it (Laplace)
+            share = 1.0 / (codes.max() + 3.0)
+            error = float(np.sqrt(share * (1.0 - share) / (codes.max() + 1.0)))
+        return scores, error
+
+    def on_all_rows(self) -> Any:
+        """The model; that of the rows compared, where there is no time for another fit."""
+        model = None
+        if self.compared is None or self.on_all <= self.schedule.left_for_last_fits:
+            rows = np.arange(self.problem.truth.size)
+            model = self._fitted(rows, "on all rows", self.on_all, may_give_up=self.compared is not None)
+        if model is None:
+            model = self.compared
+            if self.n_rows == self.problem.split.rows.size:  # of fewer rows it is said already
+                self.note = (
+                    "There was no time to fit it once more on all rows: the model is the one that was evaluated on the "
+                    "held-out rows."
+                )
+        return model if self.calibration is None else CalibratedClassifier.from_fitted(model, self.calibration)
+
+    def _fitted(self, rows: Rows, where: str, seconds: float, may_give_up: bool = False) -> Any:
+        """The winner on these rows; stopped at the end of the budget, on a part of them, or not at all."""
+        self._tell(where, seconds)
+        some = some_rows(self.problem, rows, self.setting.row_fraction)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are in the notes of the folds
+            try:
+                with self.clock.limit(max(self.schedule.left_for_last_fits, 0.01)):
+                    model = self._fit(some, where)
+                self.n_rows = some.size
+                return model
+            except OutOfTime:
+                return None if may_give_up else self._fitted_on_fewer(some, where)
+
+    def _fitted_on_fewer(self, rows: Rows, where: str) -> Any:
+        """The winner on the largest fraction of the rows that fits in a short time; the last fraction always does."""
+        for fraction in FEWER_ROWS:
+            fewer = some_rows(self.problem, rows, fraction)
+            self.n_rows = fewer.size
+            self.note = f"There was no time to fit it on all rows: it was fitted on {fewer.size} of them."
+            try:
+                with self.clock.limit(
+                    np.inf if fraction == FEWER_ROWS[-1] else max(self.schedule.left_for_last_fits, 0.01)
+                ):
+                    return self._fit(fewer, where)
+            except OutOfTime:
+                continue
+
+    def _fit(self, rows: Rows, where: str) -> Any:
+        start, told = self.clock.now(), [self.clock.now()]
+
+        def watch(record: Any) -> None:
+            if self.clock.now() - told[0] >= 1.0:
+                told[0] = self.clock.now()
+                self._tell(f"{where}, round {record.round}", self.clock.now() - start)
+
+        return fitted(self.setting.estimator, self.problem, rows, self.problem.seed, watch)
+
+    def _tell(self, note: str, seconds: float) -> None:
+        tell = self.schedule.progress
+        if tell is not None:
+            n, n_folds = len(self.schedule.candidates), self.problem.split.n_folds
+            tell(Step(self.winner, n, n, n_folds, n_folds, "refitting", np.nan, self.clock.seconds, note, seconds))
+
+
+def _deviation(losses: Floats) -> float:
+    """Standard deviation of the known losses; 0 where there is one only."""
+    known = losses[np.isfinite(losses)]
+    return float(known.std(ddof=1)) if known.size > 1 else 0.0
+
+
+def _nested_errors(results: Sequence[MethodResult], winner: str, forward: bool) -> Floats:
+    """For each fold the loss of the method that is best on the other folds (in time: on the earlier ones).
+
+    Among the methods that have all folds of the winner. Where there is one only, nothing is chosen: its losses are
+    those of all folds.
+    """
+    own = next(result.errors for result in results if result.name == winner)
+    is_known = np.isfinite(own)
+    errors = np.array([result.errors for result in results if np.all(np.isfinite(result.errors[is_known]))])
+    if len(errors) == 1:
+        return own
+    nested = np.full(own.size, np.nan)
+    for k in np.flatnonzero(is_known):
+        others = np.flatnonzero(is_known & (np.arange(own.size) < k if forward else np.arange(own.size) != k))
+        if others.size:
+            nested[k] = errors[errors[:, others].mean(axis=1).argmin(), k]
+    return nested
+
+
+def _plan(
+    problem: Problem, estimators: Mapping[str, Any], cv: int, held_out: float, budget: float | None
+) -> dict[str, Any]:
+    n, d = open_table(problem.X).shape
+    folding = problem.folding
+    folds = "forward in time" if folding.split.forward else "by group" if folding.groups is not None else "by class"
+    if folds == "by class" and problem.classes is None:
+        folds = "at random"
+    return {
+        "n_rows": int(n),
+        "n_columns": int(d),
+        "n_folds": cv,
+        "folds": folds,
+        "row_order": None if folding.order is None else folding.order.as_plan(),
+        "held_out": held_out,
+        "n_held_out": int(problem.split.held_out.size),
+        "budget": budget,
+        "weights": problem.weight is not None,
+        "methods": list(estimators),
+        "n_jobs": problem.n_jobs,
+    }

@@ -1,0 +1,223 @@
+"""May the rows of a table be shuffled? Time order and repeated entities, found, explained and made into folds.
+
+Validation on shuffled rows assumes that new rows will resemble the old ones as these resemble each other. Rows in time
+order and several rows of one patient break that: the error by shuffled folds is too small, often by a factor.
+`find_row_order` looks for both (`evaluation/_time_order.py`, `evaluation/_repeated_entities.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.array_types import Floats
+from committee.evaluation._plain_columns import PlainColumn, plain_columns
+from committee.evaluation._quick_residuals import LossIncrease, robust_target
+from committee.evaluation._repeated_entities import EntityEvidence, find_repeated_entities
+from committee.evaluation._row_splits import RowSplit, split_rows
+from committee.evaluation._time_order import TimeEvidence, find_time_order
+
+TIME_BLOCKS = 10
+"""Blocks of neighbouring rows in time that count as independent of each other."""
+
+
+class RowOrder(NamedTuple):
+    """What was found about the rows of a table, and what follows for the folds."""
+
+    kind: Literal["exchangeable", "time", "groups", "doubtful time", "doubtful groups"]
+    columns: tuple[str, ...] = ()  # that tell the times or groups; none where the order of the rows does
+    values: Floats | None = None  # [n] times or groups
+    autocorrelation: float = np.nan  # of the residuals in time order
+    p_value: float = np.nan
+    increase: float = np.nan  # of the root mean square error on later rows or new entities, as a factor
+    n_groups: int = 0
+
+    @property
+    def times(self) -> Floats | None:
+        return self.values if self.kind == "time" else None
+
+    @property
+    def groups(self) -> Floats | None:
+        return self.values if self.kind == "groups" else None
+
+    def as_plan(self) -> dict[str, Any]:
+        """Plain values for a record of what was run."""
+        return {
+            "kind": self.kind, "columns": list(self.columns), "autocorrelation": _plain(self.autocorrelation),
+            "p_value": _plain(self.p_value), "error_increase": _plain(self.increase),
+        }  # fmt: skip
+
+
+def find_row_order(X: Any, y: NDArray[Any], *, is_classes: bool, seed: int = 0) -> RowOrder:
+    """Look for time order and repeated entities; `y` holds the positions of the classes, or numbers.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> find_row_order(X, X[:, 0] + rng.normal(size=500), is_classes=False).kind
+    'exchangeable'
+    >>> find_row_order(X, X[:, 0] + rng.normal(size=500).cumsum(), is_classes=False).kind
+    'time'
+    """
+    return order_of_columns(plain_columns(X), y, is_classes=is_classes, seed=seed)
+
+
+def order_of_columns(columns: tuple[PlainColumn, ...], y: NDArray[Any], *, is_classes: bool, seed: int = 0) -> RowOrder:
+    """`find_row_order` of columns that were read already. A calendar goes before entities, these before row order."""
+    target = robust_target(y, is_classes)
+    by_time = find_time_order(columns, target, is_classes, seed)
+    if by_time.verdict == "time" and by_time.columns:
+        return _of_time(by_time)
+    entities = find_repeated_entities(columns, target, seed)
+    if entities.verdict == "groups":
+        return _of_entities(entities)
+    if by_time.verdict != "none":
+        return _of_time(by_time)
+    return _of_entities(entities) if entities.verdict == "doubtful" else RowOrder("exchangeable")
+
+
+class Folding(NamedTuple):
+    """The split of the rows with what it was made from."""
+
+    split: RowSplit
+    groups: Any
+    times: Any
+    order: RowOrder | None  # None where nothing was looked for
+
+
+def fold_rows(
+    X: Any, y: NDArray[Any], *, is_classes: bool, cv: int, held_out: float, groups: Any, times: Any, seed: int
+) -> Folding:
+    """`split_rows` by the groups or times given, or by those that are found where both or one are "auto".
+
+    times="row order" takes the rows as they stand; a `RowOrder` is taken as it was found. Where too few rows or classes
+    come before the first validation rows for a split forward in time, the rows are shuffled.
+    """
+    codes = y.astype(np.int64) if is_classes else None
+    if isinstance(times, str) and times == "row order":
+        times = np.arange(y.size)
+    known = times if isinstance(times, RowOrder) else None
+    is_auto = known is not None or _is_auto(times, "times"), known is not None or _is_auto(groups, "groups")
+    times, groups = None if is_auto[0] else times, None if is_auto[1] else groups
+
+    def split(of_groups: Any, of_times: Any) -> RowSplit:
+        return split_rows(codes, y.size, cv=cv, held_out=held_out, groups=of_groups, times=of_times, seed=seed)
+
+    if not any(is_auto) or times is not None or groups is not None:
+        return Folding(split(groups, times), groups, times, None)
+    found = known or find_row_order(X, y, is_classes=is_classes, seed=seed)
+    found = found if is_auto["groups" in found.kind] else RowOrder("exchangeable")
+    try:
+        made = split(found.groups, found.times)
+        if _can_learn(made, codes):
+            return Folding(made, found.groups, found.times, found)
+    except ValueError:  # too few groups or times for so many folds
+        pass
+    return Folding(split(None, None), None, None, found._replace(kind=_as_doubtful(found)))
+
+
+def dependent_rows(folding: Folding, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Codes of rows that a standard error must not take for independent: groups, or blocks of neighbours in time."""
+    labels: NDArray[Any] = np.arange(rows.size)
+    if folding.groups is not None:
+        labels = np.asarray(folding.groups)[rows]
+    elif folding.times is not None:
+        by_time = np.argsort(np.argsort(np.asarray(folding.times)[rows], kind="stable"), kind="stable")
+        labels = by_time * min(TIME_BLOCKS, rows.size) // rows.size
+    return np.unique(labels, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+def _is_auto(given: Any, what: str) -> bool:
+    if not isinstance(given, str):
+        return False
+    if given != "auto":
+        also = ' or "row order"' if what == "times" else ""
+        raise ValueError(f'{what} must be "auto"{also}, None, or hold one value per row; got {given!r}.')
+    return True
+
+
+def _can_learn(split: RowSplit, codes: NDArray[np.int64] | None) -> bool:
+    """Whether every fold has rows of two classes to learn from."""
+    return codes is None or all(np.unique(codes[split.train_of(k)]).size > 1 for k in range(split.n_folds))
+
+
+def _as_doubtful(found: RowOrder) -> Literal["doubtful time", "doubtful groups"]:
+    return "doubtful groups" if "groups" in found.kind else "doubtful time"
+
+
+def _of_time(found: TimeEvidence) -> RowOrder:
+    kind = "time" if found.verdict == "time" else "doubtful time"
+    increase = _ratio(found.increase)
+    return RowOrder(kind, found.columns, found.times, found.autocorrelation, found.p_value, increase)
+
+
+def _of_entities(found: EntityEvidence) -> RowOrder:
+    kind = "groups" if found.verdict == "groups" else "doubtful groups"
+    assert found.groups is not None
+    is_missing = np.isnan(found.groups)  # nobody knows that rows without a value belong together
+    groups = np.where(is_missing, np.nanmax(found.groups) + np.cumsum(is_missing), found.groups)
+    return RowOrder(kind, (found.column,), groups, increase=_ratio(found.increase), n_groups=found.n_groups)
+
+
+def _ratio(increase: LossIncrease | None) -> float:
+    return np.nan if increase is None else increase.ratio
+
+
+def _plain(value: float) -> float | None:
+    return round(value, 6) if np.isfinite(value) else None
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+class Switches(NamedTuple):
+    """What a user does for another validation."""
+
+    shuffle: str = "pass times=None and groups=None"
+    by_time: str = 'pass times="row order"'
+    by_group: str = "pass its values as groups"
+
+
+def explain_order(found: RowOrder, switches: Switches = Switches()) -> str:  # noqa: B008 - it is immutable
+    """What was found, what is done about it, and how to change it, in a few sentences; "" where there is nothing."""
+    names = ", ".join(map(repr, found.columns))
+    switch_off = switches.shuffle
+    if found.kind == "time":
+        return (
+            f"The rows are in time order ({_time_evidence(found)}), so methods are fitted on earlier rows and "
+            f"validated on later ones. If the order does not matter, {switch_off}."
+        )
+    if found.kind == "groups":
+        return (
+            f"{names} has {found.n_groups} values that repeat, and rows that share one resemble each other: the error "
+            f"on new values is {found.increase:.1f} times that on shuffled rows. Rows of one value are kept together "
+            f"in validation, so the reported error is that on new values. If you will predict for known values only, "
+            f"{switch_off}."
+        )
+    if found.kind == "doubtful time":
+        return (
+            f"Neighbouring rows resemble each other beyond what the columns tell ({_time_evidence(found)}). The rows "
+            f"are shuffled: the reported error holds for new rows from among these. If the rows are in time order and "
+            f"later rows are to be predicted, it is too small: {switches.by_time}."
+        )
+    if found.kind == "doubtful groups":
+        return (
+            f"Rows that share a value of {names} resemble each other: the error on new values of it is "
+            f"{found.increase:.1f} times that on shuffled rows. The rows are shuffled: the reported error holds for "
+            f"known values. If rows with new values are to be predicted, {switches.by_group}."
+        )
+    return ""
+
+
+def _time_evidence(found: RowOrder) -> str:
+    parts = list[str]()
+    if found.columns:
+        what = "column" if len(found.columns) == 1 else "columns"
+        parts.append(f"{what} {', '.join(map(repr, found.columns))}")
+    if np.isfinite(found.autocorrelation):
+        p = "p < 1e-10" if found.p_value < 1e-10 else f"p = {found.p_value:.2g}"
+        parts.append(f"autocorrelation of residuals {found.autocorrelation:.2f}, {p}")
+    if np.isfinite(found.increase):
+        parts.append(f"error on the following rows {found.increase:.1f} times that on shuffled rows")
+    return "; ".join(parts)

@@ -1,0 +1,86 @@
+"""Tables with some columns replaced: frames keep their kind, names and dtypes, arrays their dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.tabular.cells import Float, Table, read_numbers
+
+Feature = int | str
+Rows = NDArray[np.int64]
+Fill = NDArray[np.int64 | np.float64]
+"""What a column is replaced with: numbers as they are, or positions of rows whose values it takes."""
+
+
+def native(table: Table) -> Any:
+    """The array or frame as its library knows it."""
+    return table if isinstance(table, np.ndarray) else table.to_native()
+
+
+def column_names(table: Table) -> tuple[str, ...]:
+    """Names of the columns, "x[3]" in an array."""
+    if isinstance(table, np.ndarray):
+        return tuple(f"x[{f}]" for f in range(table.shape[1]))
+    return tuple(str(name) for name in table.columns)
+
+
+def find_columns(table: Table, features: Sequence[Feature]) -> list[int]:
+    """Positions of columns given by name or position, no column twice."""
+    names = () if isinstance(table, np.ndarray) else tuple(table.columns)
+    found = [_find_column(names, table.shape[1], feature) for feature in features]
+    if len(set(found)) < len(found):
+        raise ValueError(f"A feature stands twice in {list(features)!r}: name each once.")
+    return found
+
+
+def _find_column(names: tuple[Any, ...], n_columns: int, feature: Feature) -> int:
+    if isinstance(feature, str):
+        if feature not in names:
+            known = f"it has {list(names[:8])}" if names else "its columns have no names: pass a position"
+            raise ValueError(f"X has no column {feature!r}; {known}.")
+        return names.index(feature)
+    if not hasattr(feature, "__index__") or isinstance(feature, bool):
+        raise TypeError(f"A feature is a name or a position, not {feature!r} of type {type(feature).__name__}.")
+    if not -n_columns <= feature < n_columns:
+        raise ValueError(f"X has {n_columns} columns, there is none at position {feature}.")
+    return int(feature) % n_columns
+
+
+def take_rows(table: Table, rows: Rows) -> Table:
+    """The rows at these positions, which may repeat."""
+    return table[rows] if isinstance(table, np.ndarray) else table[rows, :]
+
+
+def numbers_of(table: Table, f: int) -> NDArray[np.float64]:
+    """A numeric column, nan where missing."""
+    one: Table = table[:, f : f + 1] if isinstance(table, np.ndarray) else table[:, [f]]
+    column: Float = read_numbers(one, {})
+    return np.asarray(column[:, 0], np.float64)
+
+
+def replace_columns(table: Table, columns: Mapping[int, Fill]) -> Table:
+    """The table with other columns."""
+    if isinstance(table, np.ndarray):
+        return _replace_in_array(table, columns)
+    return table.with_columns(*(_series(table, f, values) for f, values in columns.items()))
+
+
+def _replace_in_array(table: NDArray[Any], columns: Mapping[int, Fill]) -> NDArray[Any]:
+    has_numbers = any(values.dtype.kind == "f" for values in columns.values())
+    changed = table.astype(np.float64) if has_numbers and table.dtype.kind in "iub" else table.copy()
+    for f, values in columns.items():
+        changed[:, f] = values if values.dtype.kind == "f" else table[values.astype(np.int64), f]
+    return changed
+
+
+def _series(table: nw.DataFrame[Any], f: int, values: Fill) -> Any:
+    column: Any = table[:, f]
+    if values.dtype.kind != "f":
+        return column[values]
+    dtype = column.dtype if column.dtype in (nw.Float32, nw.Float64) else nw.Float64
+    return nw.new_series(column.name, values, dtype, backend=table.implementation)

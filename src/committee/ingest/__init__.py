@@ -1,0 +1,1 @@
+"""Reading tables from files: formats, column types, row identity."""

@@ -1,0 +1,1 @@
+"""Kernels of boosting: derivatives, leaf values, row weights."""

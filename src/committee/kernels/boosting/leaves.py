@@ -1,0 +1,152 @@
+"""Leaf values of boosted trees, and what they add to the scores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from committee.base.jit import kernel, part
+from committee.kernels.exp_log import exp
+
+
+@part
+def leaf_sums(node, rows, g, h, weight):
+    """Weighted sums of g and h (any two numbers by row) over a leaf's rows."""
+    g_sum = 0.0
+    h_sum = 0.0
+    if weight.size == 0:
+        for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
+            row = np.uintp(rows[i])
+            g_sum += g[row]
+            h_sum += h[row]
+    else:
+        for i in range(np.uintp(node.start), np.uintp(node.start + node.n)):
+            row = np.uintp(rows[i])
+            g_sum += g[row] * weight[row]
+            h_sum += h[row] * weight[row]
+    return g_sum, h_sum
+
+
+@part
+def weight_of(node, rows, weight):
+    """Weight of a leaf's rows."""
+    total = np.float64(node.n)
+    if weight.size > 0:
+        total = 0.0
+        for i in range(node.start, node.start + node.n):
+            total += weight[rows[i]]
+    return total
+
+
+@part
+def cannot_rise(step, h_sum, l2, learning_rate, bend):
+    """Is a Newton step of a convex loss sure not to raise the loss of its leaf?
+
+    Where |L'''| <= bend * L'', L''(s + t) <= e^(bend |t|) L''(s), and the loss at step v = rate * G / (H + l2) is at
+    most L - |v|^2 (H + l2) / rate + H (e^a - 1 - a) / bend^2 with a = bend |v|.
+    """
+    a = bend * abs(step)
+    if a > 50.0:
+        return False
+    growth = 0.5 * a * a if a < 1e-4 else exp(a) - 1.0 - a
+    return h_sum * growth * learning_rate <= a * a * (h_sum + l2) * (1.0 - 1e-9)
+
+
+@kernel
+def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, bend, value_out):
+    """Values rate * S(G, l1) / (H + l2) of the leaves (0 elsewhere); return how many may raise their leaf's loss.
+
+    Those are marked in the node's own `score` field by a 1. bend = 0 says that the loss is quadratic, a negative one
+    that nothing is known of its third derivative: its leaves without curvature (H = 0) step along the mean gradient.
+    A step that a bound makes longer than Newton's may rise too; boosting looks at all leaves under bounds.
+    """
+    n_unsafe = 0
+    for i in range(n_nodes):
+        node = nodes[i]
+        value_out[i] = 0.0
+        node.score = 0.0
+        if node.left >= 0:
+            continue
+        g_sum, h_sum = leaf_sums(node, rows, g, h, weight)
+        shrunk = max(abs(g_sum) - l1, 0.0)
+        below = h_sum + l2 + node.extra_l2
+        if below <= 0.0:
+            if bend >= 0.0:
+                continue
+            below = weight_of(node, rows, weight)
+        value = (shrunk if g_sum > 0.0 else -shrunk) / below
+        value = min(max(value, node.lower), node.upper)
+        value_out[i] = learning_rate * value
+        if bend != 0.0 and (
+            bend < 0.0 or not cannot_rise(value_out[i], h_sum, l2 + node.extra_l2, learning_rate, bend)
+        ):
+            node.score = 1.0
+            n_unsafe += 1
+    return n_unsafe
+
+
+@kernel
+def mark_risen(nodes, n_nodes, rows, before, after, weight, tolerance):
+    """Mark the leaves (field `score`, 1 or 0) whose rows have a larger loss after than before; return how many."""
+    n_risen = 0
+    for i in range(n_nodes):
+        node = nodes[i]
+        node.score = 0.0
+        if node.left < 0:
+            loss_before, loss_after = leaf_sums(node, rows, before, after, weight)
+            if not loss_after <= loss_before + tolerance * abs(loss_before):  # not a number is a rise too
+                node.score = 1.0
+                n_risen += 1
+    return n_risen
+
+
+@kernel
+def add_leaf_steps(nodes, n_nodes, rows, value, score):
+    """score[row] += value of the row's leaf, for the rows that the tree was grown on."""
+    for i in range(n_nodes):
+        node = nodes[i]
+        if node.left < 0:
+            step = value[i]
+            for j in range(np.uintp(node.start), np.uintp(node.start + node.n)):
+                score[np.uintp(rows[j])] += step
+
+
+@kernel
+def gather_residuals(nodes, i, rows, y, score, weight, residual_out, weight_out):
+    """y - score and the weights of the rows of leaf i."""
+    node = nodes[i]
+    for j in range(node.n):
+        row = np.uintp(rows[node.start + j])
+        residual_out[j] = y[row] - score[row]
+        weight_out[j] = weight[row] if weight.size > 0 else 1.0
+
+
+@kernel
+def place_coded_rows(tiles, nodes, records, leaf_out):
+    """The leaf of every row of tiles [tiles, n, 32], by its codes."""
+    for row in range(tiles.shape[1]):
+        i = 0
+        while nodes[i].left >= 0:
+            node = nodes[i]
+            f = node.feature
+            c = np.int64(tiles[f >> 5, row, f & 31])
+            if c == records[f].n_bins:
+                left = node.missing_left == 1
+            elif node.is_set == 1:
+                left = (node.set[c >> 6] >> np.uint64(c & 63)) & np.uint64(1) == np.uint64(1)
+            else:
+                left = c <= node.code
+            i = node.left + (0 if left else 1)
+        leaf_out[row] = i
+
+
+@kernel
+def sum_leaf_weights(nodes, n_nodes, rows, weight, weight_out):
+    """Weight of the rows of every node: leaves are summed, the others add their children."""
+    for i in range(n_nodes - 1, -1, -1):
+        node = nodes[i]
+        total = 0.0
+        if node.left >= 0:
+            total = weight_out[node.left] + weight_out[node.left + 1]
+        else:
+            total = weight_of(node, rows, weight)
+        weight_out[i] = total

@@ -1,0 +1,103 @@
+"""The table of a linear model: dense or sparse (CSR), float64, rows times columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from committee.base.array_types import Floats
+from committee.tabular.schema import Columns
+from committee.tabular.validation import read_table, read_training_table, read_weights, refuse_missing_cells
+
+Table = Any
+"""A dense array [n, p] or a sparse CSR array of the same shape."""
+
+LARGEST = 1e100
+"""Limit of |x|: sums of weighted squares stay far from the end of float64."""
+
+
+class BaseLinearModel(BaseEstimator):
+    """Read tables and score rows: f(x) = x coef + intercept."""
+
+    _reads_sparse_numbers = True
+    """`OnNumbersClassifier` and `OnNumbersRegressor` pass a sparse table if most columns come from categories."""
+
+    columns_: Columns
+    coef_: Floats
+    intercept_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _read_fit(self, X: Any, sample_weight: Any) -> tuple[Table, Floats]:
+        """Table and weights to fit; sets `columns_`."""
+        if sparse.issparse(X):
+            table: Table = sparse.csr_array(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=True))
+            self.columns_ = Columns(table.shape[1], None, (None,) * table.shape[1])
+        else:
+            self.columns_, found = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
+            table = np.ascontiguousarray(found, np.float64)
+        self._refuse_values(table)
+        weight = read_weights(sample_weight, table.shape[0])
+        return table, np.ones(table.shape[0]) if weight is None else weight
+
+    def _read(self, X: Any) -> Table:
+        """Table to predict, in the format of `_read_fit`."""
+        check_is_fitted(self, "columns_")
+        if sparse.issparse(X):
+            return sparse.csr_array(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
+        table = np.ascontiguousarray(read_table(self, X), np.float64)
+        self._refuse_values(table)
+        return table
+
+    def _refuse_values(self, table: Table) -> None:
+        """Raise ValueError for missing values and for those whose squares are beyond float64."""
+        values = table.data if sparse.issparse(table) else table
+        if values.size == 0 or (-LARGEST <= float(values.min()) and float(values.max()) <= LARGEST):  # nan fails too
+            return
+        name = type(self).__name__
+        if not sparse.issparse(table):
+            refuse_missing_cells(table, self.columns_, name)
+        raise ValueError(
+            f"The largest |x| is {np.abs(values).max():.3g}, too large for sums of squares in float64: divide the "
+            f"column by a number of that size, or fit {name} inside OnNumbersClassifier or OnNumbersRegressor, which "
+            "scale the columns."
+        )
+
+
+def weighted_gram(X: Table, weight: Floats) -> Floats:
+    """X' diag(weight) X as a dense matrix, for weights >= 0."""
+    root = scale_rows(X, np.sqrt(weight))
+    gram: Any = root.T @ root
+    return gram.toarray() if sparse.issparse(gram) else gram
+
+
+def column_sums(X: Table, weight: Floats) -> Floats:
+    """X' weight."""
+    return np.asarray(X.T @ weight, np.float64)
+
+
+def column_squares(X: Table, weight: Floats) -> Floats:
+    """Weighted sums of squares of the columns, [p] or [p, k] for weights [n, k]."""
+    if sparse.issparse(X):
+        squares = sparse.csr_array((X.data**2, X.indices, X.indptr), shape=X.shape)
+        return np.asarray(squares.T @ weight, np.float64)
+    return (X**2).T @ weight
+
+
+def scale_rows(X: Table, factor: Floats) -> Table:
+    """Each row times its factor."""
+    if sparse.issparse(X):
+        data = X.data * np.repeat(factor, np.diff(X.indptr))
+        return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
+    return X * factor[:, None]
+
+
+def to_dense(X: Table) -> Floats:
+    return X.toarray() if sparse.issparse(X) else X

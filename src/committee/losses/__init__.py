@@ -1,0 +1,1 @@
+"""Losses: derivatives, starting scores, links."""

@@ -1,0 +1,1 @@
+"""Members of ensembles: trees and any scikit-learn estimator behind one interface."""

@@ -1,0 +1,1 @@
+"""Immutable records: trees, ensembles, histories, result tables."""

@@ -1,0 +1,167 @@
+"""What is odd about the table itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.report._context import Evidence
+from committee.report._section import Section, Tile, table
+from committee.report._words import clip, count, listing, number, percent
+from committee.tabular.cells import Table
+
+TITLE = "The data"
+MOST_NAMED, MOST_COLUMNS = 4, 60
+
+
+def data_warnings(found: Evidence) -> Section:
+    """Warnings of whoever read the table, what can be seen in it, and a line about every column."""
+    told = () if found.notes is None else found.notes.warnings
+    notes = [*told, *_seen(found, bool(told))]
+    n, d = found.table.shape
+    tiles = [Tile(f"{n:,}", "row" if n == 1 else "rows"), Tile(f"{d:,}", "column" if d == 1 else "columns")]
+    if found.is_classifier:
+        tiles.append(Tile(f"{len(found.classes)}", "class" if len(found.classes) == 1 else "classes"))
+    lead = (
+        "Nothing odd was noticed in the table."
+        if not notes
+        else f"{count(len(notes), 'thing')} to know about the table."
+    )
+    return Section("data", TITLE, lead, tuple(tiles), folded=(_columns(found),), notes=tuple(notes))
+
+
+def _seen(found: Evidence, is_told: bool) -> list[str]:
+    """What can be seen; who read the table has told of copies and rare classes already."""
+    notes = [*_missing(found), *_constant(found), *_twins(found, is_told)]
+    if found.is_classifier:
+        notes += _rare_classes(found, is_told)
+    if found.n_rows < 200:
+        notes.append(f"{count(found.n_rows, 'row')} are few: every figure on this page has a wide margin.")
+    return notes
+
+
+def column(of: Table, f: int) -> NDArray[Any]:
+    """One column as an array of its own kind."""
+    return of[:, f] if isinstance(of, np.ndarray) else np.asarray(of[:, f].to_numpy())
+
+
+def missing_cells(of: Table, f: int) -> NDArray[np.bool_]:
+    """Which cells of a column are empty."""
+    if isinstance(of, np.ndarray):
+        values = of[:, f]
+        return np.isnan(values) if values.dtype.kind == "f" else np.array([v is None or v != v for v in values], bool)
+    series: Any = of[:, f]
+    is_float = series.dtype in (nw.Float32, nw.Float64)
+    return np.asarray(((series.is_null() | series.is_nan()) if is_float else series.is_null()).to_numpy(), bool)
+
+
+def _named(found: Evidence, places: list[int]) -> str:
+    names = [clip(found.names[f], 30) for f in places[:MOST_NAMED]]
+    return listing([*names, f"{len(places) - MOST_NAMED} more"]) if len(places) > MOST_NAMED else listing(names)
+
+
+def _missing(found: Evidence) -> list[str]:
+    shares = np.array([missing_cells(found.table, f).mean() for f in range(len(found.names))])
+    some = [int(f) for f in np.flatnonzero(shares > 0.0)]
+    if not some:
+        return []
+    worst = int(np.argmax(shares))
+    return [
+        f"{count(len(some), 'column has', 'columns have')} missing values ({_named(found, some)}), at most "
+        f"{percent(float(shares[worst]))} of {found.names[worst]}."
+    ]
+
+
+def _constant(found: Evidence) -> list[str]:
+    same = [f for f in range(len(found.names)) if _n_distinct(found.table, f, 2) < 2]
+    if not same:
+        return []
+    what = count(len(same), "column is constant and tells", "columns are constant and tell")
+    return [f"{what} nothing: {_named(found, same)}."]
+
+
+def _n_distinct(of: Table, f: int, enough: int) -> int:
+    values = column(of, f)[~missing_cells(of, f)]
+    if values.size == 0:
+        return 0
+    if enough == 2:  # quick, and true of most columns
+        return 1 if bool(np.all(values == values[0])) else 2
+    return len(set(values.tolist()))
+
+
+def _twins(found: Evidence, is_told: bool) -> list[str]:
+    """Rows that are the same in every column, and those among them with different targets."""
+    keys = _row_keys(found)
+    if keys is None:
+        return []
+    _, place, n = np.unique(keys, return_inverse=True, return_counts=True)
+    n_twins = int(n[n > 1].sum() - np.count_nonzero(n > 1))
+    if not n_twins:
+        return []
+    repeated = (
+        f"{count(n_twins, 'row repeats', 'rows repeat')} another one in every column: copies may stand in both parts "
+        "of a split."
+    )
+    order = np.lexsort((found.codes if found.is_classifier else found.y.astype(np.float64), place))
+    target = (found.codes if found.is_classifier else found.y.astype(np.float64))[order]
+    n_different = int(np.count_nonzero((np.diff(place[order]) == 0) & (np.diff(target) != 0)))
+    contrary = (
+        f"{count(n_different, 'pair')} of rows with the same features differ in the target: no model can be right "
+        "about both."
+    )
+    return [*([] if is_told else [repeated]), *([contrary] if n_different else [])]
+
+
+def _row_keys(found: Evidence, most: int = 200_000) -> NDArray[np.uint64] | None:
+    """A number for each row, equal for equal rows."""
+    if found.n_rows > most:
+        return None
+    keys = np.zeros(found.n_rows, np.uint64)
+    for f in range(len(found.names)):
+        values = column(found.table, f)
+        codes = np.array([hash(v) for v in values.tolist()], np.int64) if values.dtype.kind not in "fiub" else (
+            values.astype(np.float64) + 0.0).view(np.int64)  # fmt: skip
+        keys = (keys ^ codes.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        keys ^= keys >> np.uint64(29)
+    return keys
+
+
+def _rare_classes(found: Evidence, is_told: bool) -> list[str]:
+    codes = found.codes[found.codes >= 0]
+    n = np.bincount(codes, minlength=len(found.classes))
+    notes = list[str]()
+    rare = [str(found.classes[k]) for k in np.flatnonzero(n < 10)]
+    if rare and not is_told:
+        word = "class has" if len(rare) == 1 else "classes have"
+        notes.append(f"{len(rare)} {word} fewer than 10 rows ({listing(rare[:MOST_NAMED])}): little can be said of it.")
+    largest = float(n.max() / max(n.sum(), 1))
+    if largest > 0.8:
+        name = str(found.classes[int(n.argmax())])
+        notes.append(
+            f"{percent(largest)} of the rows are {name}: a small error alone says little, look at each class by itself."
+        )
+    return notes
+
+
+def _columns(found: Evidence) -> Any:
+    """A line for each column."""
+    rows = list[tuple[str, ...]]()
+    for f, name in list(enumerate(found.names))[:MOST_COLUMNS]:
+        values, empty = column(found.table, f), missing_cells(found.table, f)
+        present = values[~empty]
+        is_number = present.dtype.kind in "fiu"
+        middle = number(float(np.median(present))) if is_number and present.size else "—"
+        ends = (
+            f"{number(float(present.min()))} to {number(float(present.max()))}" if is_number and present.size else "—"
+        )
+        rows.append((
+            clip(name), "numbers" if is_number else "categories", f"{_n_distinct(found.table, f, 3):,}",
+            percent(float(empty.mean())), middle, ends,
+        ))  # fmt: skip
+    caption = "The columns" + (
+        f", the first {MOST_COLUMNS} of {len(found.names)}" if len(found.names) > MOST_COLUMNS else ""
+    )
+    return table(caption, "column|kind|#distinct values|#missing|#median|#range", rows)

@@ -1,0 +1,1 @@
+"""Samples of rows drawn by weight."""

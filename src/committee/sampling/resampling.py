@@ -1,0 +1,129 @@
+"""Samples of rows drawn by weight, as a count per row.
+
+A draw depends on the values of the rows and not on their order, and a whole weight draws exactly as so many equal rows
+would: so a model learned from resamples means the same by a weight as by repetition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.array_types import Floats
+from committee.tree_engine.memory_guard import refuse_too_many_draws
+
+MOST_COPIES = 4
+"""Whole weights count rows up to this many on average; larger ones say how much a row matters."""
+
+MOST_EXACT = 2.0**53
+"""Whole floats below this are exact."""
+
+BYTES_A_DRAW = 24
+"""Three numbers in `draw`."""
+
+LARGE = 2**26
+"""Bytes of a sample from which on the system is asked how much is free."""
+
+_one_large = Lock()
+
+
+def are_whole(counts: Floats) -> bool:
+    """Are the weights numbers of rows? Large ones are not: such a row was not seen so often, it matters so much."""
+    return bool(counts.sum() <= MOST_COPIES * np.count_nonzero(counts) and np.array_equal(counts, np.rint(counts)))
+
+
+def without_common_factor(weight: Floats) -> Floats:
+    """The same weights in units of their common factor: what all rows share says nothing of any."""
+    counted = weight[weight > 0.0]
+    if counted.size == 0 or np.all(counted == counted[0]):
+        return np.where(weight > 0.0, 1.0, 0.0)
+    if counted.max() < MOST_EXACT and np.array_equal(counted, np.rint(counted)):
+        return weight / float(np.gcd.reduce(counted.astype(np.int64)))
+    return weight
+
+
+def number_of_draws(counts: Floats) -> int:
+    """As many as there are rows, repeated ones counted."""
+    return round(float(counts.sum())) if are_whole(counts) else counts.size
+
+
+def content_order(X: NDArray[np.floating], y: Floats) -> NDArray[np.int64]:
+    """Rows ordered by a hash of their values: equal rows stand side by side, wherever they stood before."""
+    key = np.zeros(len(X), np.uint64)
+    for column in (*X.T, y):
+        values = np.where(np.isnan(column), np.nan, column.astype(np.float64) + 0.0)  # one nan, one zero
+        key = (key ^ values.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    return np.argsort(key, kind="stable")
+
+
+@contextmanager
+def _room_for(n_draws: int, n_bytes: int) -> Generator[None]:
+    """Refuse what does not fit the memory; large samples are drawn one after the other, on however many threads."""
+    if n_bytes <= LARGE:
+        yield
+        return
+    with _one_large:
+        refuse_too_many_draws(n_draws, n_bytes)
+        yield
+
+
+def draw(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> Floats:
+    """How often each row comes up in `n_draws` draws by weight.
+
+    Sorted uniform numbers, made from exponential spacings, fall into the pieces of [0, 1] that the rows own:
+
+        0 |--row 4--|-----row 0-----|-row 2-|---- ... ----| 1      rows in `order`, lengths by weight
+               x          x  x                    x                counts 1, 2, 0, ...
+    """
+    ends = np.cumsum(weight[order])
+    with _room_for(n_draws, BYTES_A_DRAW * n_draws):
+        spacings = np.cumsum(np.random.default_rng(seed).exponential(size=n_draws + 1))
+        n_below = np.searchsorted(spacings[:-1] / spacings[-1], ends / ends[-1], side="right")
+    counts = np.empty(weight.size)
+    counts[order] = np.diff(n_below, prepend=0)
+    return counts
+
+
+def draw_without(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: int) -> Floats:
+    """How often each row comes up in `n_draws` draws by weight without replacement.
+
+    Rows of whole weights own so many tickets each, in `order`, and sorted tickets are drawn:
+
+        0 |-row 4-|-row 0-|-row 2-|- ... -| N      N tickets, as many as rows, repeated ones counted
+             x       x  x            x             counts 1, 2, 0, ...
+
+    Under other weights a row comes up at most once: those with the smallest of exponential times, divided by the
+    weight, are drawn (Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006).
+    """
+    rng = np.random.default_rng(seed)
+    counts = np.zeros(weight.size)
+    if are_whole(weight):
+        ends = np.cumsum(weight[order]).astype(np.int64)
+        n_tickets = int(ends[-1])
+        # NumPy lays all tickets out if it draws more than a part of them
+        n_bytes = BYTES_A_DRAW * n_draws + (8 * n_tickets if 50 * n_draws > n_tickets else 0)
+        with _room_for(n_draws, n_bytes):
+            tickets = np.sort(rng.choice(n_tickets, n_draws, replace=False, shuffle=False))
+            n_below = np.searchsorted(tickets, ends, side="left")
+        counts[order] = np.diff(n_below, prepend=0)
+        return counts
+    possible = order[weight[order] > 0.0]
+    times = rng.exponential(size=possible.size) / weight[possible]
+    counts[possible[np.argsort(times, kind="stable")[:n_draws]]] = 1.0
+    return counts
+
+
+def content_groups(X: NDArray[np.floating], y: Floats) -> NDArray[np.int64]:
+    """Numbers 0, 1, ... of the distinct rows, in an order that depends on their values alone; equal rows share one."""
+    order = content_order(X, y)
+    table = np.column_stack([X[order], y[order]])
+    same = (table[1:] == table[:-1]) | (np.isnan(table[1:]) & np.isnan(table[:-1]))
+    is_new = np.append(True, ~same.all(axis=1))
+    group = np.empty(len(X), np.int64)
+    group[order] = np.cumsum(is_new) - 1
+    return group

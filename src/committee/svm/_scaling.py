@@ -1,0 +1,97 @@
+"""The scales of the columns: a support vector machine measures |w| and distances, so a column counts by its scale."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.array_types import Floats
+from committee.tabular.schema import Columns
+
+SPREAD = 100.0
+"""Ranges of columns that differ by more than this factor deserve a warning."""
+
+FEWEST_ROWS, MOST_ROWS = 10, 4096
+"""Rows between which ranges are judged; of more rows some are taken at equal distances."""
+
+LARGEST = 1e100
+"""Of a value: sums of weighted squares stay far from the end of float64."""
+
+CONSTANT = 1e-12
+"""A column that varies by less, in units of its mean, says nothing."""
+
+
+class Scaling(NamedTuple):
+    """z = (x - shift) / scale, to mean 0 and standard deviation 1; a constant column has an infinite scale.
+
+    >>> scaling = fit_scaling(np.array([[1.0, 5.0], [3.0, 5.0]]), np.ones(2))
+    >>> scaling.apply(np.array([[5.0, 7.0]])).tolist()
+    [[3.0, 0.0]]
+    """
+
+    shift: Floats  # [d]
+    scale: Floats  # [d]
+
+    def apply(self, X: NDArray[np.floating]) -> NDArray[np.floating]:
+        """A scaled copy, in the precision of X."""
+        if X.dtype == np.float32:
+            # Subtracted in float64: a large mean would take the digits of small differences with it
+            return ((X - self.shift) / self.scale).astype(np.float32)
+        return (X - self.shift) / self.scale
+
+
+def fit_scaling(X: NDArray[np.floating], weight: Floats) -> Scaling:
+    """Mean and standard deviation of every column, rows counted by `weight`."""
+    share = weight / weight.sum()
+    shift, scale = np.empty(X.shape[1]), np.empty(X.shape[1])
+    for f in range(X.shape[1]):
+        column = X[:, f].astype(np.float64)
+        unit = float(np.abs(column).max()) or 1.0  # squares of tiny values would vanish
+        column /= unit
+        mean = float(share @ column)
+        deviation = float(np.sqrt(share @ (column - mean) ** 2))
+        shift[f] = mean * unit
+        scale[f] = np.inf if deviation <= CONSTANT * max(abs(mean), CONSTANT) else deviation * unit
+    return Scaling(shift, scale)
+
+
+def warn_of_scales(X: NDArray[np.floating], columns: Columns, stacklevel: int = 3) -> None:
+    """Warn where the ranges of columns differ so much that the small ones hardly count."""
+    if len(X) < FEWEST_ROWS:
+        return
+    some = np.ascontiguousarray(X[:: -(-len(X) // MOST_ROWS)].T)  # over few columns NumPy is slow
+    highest, lowest = some.max(axis=1).astype(np.float64), some.min(axis=1)
+    spread = highest - lowest
+    varying = np.flatnonzero(spread > CONSTANT * np.maximum(highest, -lowest))
+    if varying.size < 2:
+        return
+    widest, narrowest = varying[spread[varying].argmax()], varying[spread[varying].argmin()]
+    if spread[widest] > SPREAD * spread[narrowest]:
+        warnings.warn(
+            f"The columns of X differ in scale: the range of {columns.name(int(widest))} is {spread[widest]:.3g}, that "
+            f"of {columns.name(int(narrowest))} {spread[narrowest]:.3g}. To a support vector machine a column counts "
+            "by its scale: pass scale=True, or scale the columns yourself.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def refuse_values(X: NDArray[np.floating], columns: Columns, name: str) -> None:
+    """Raise ValueError for missing values and for those whose squares are beyond float64."""
+    if -LARGEST <= float(X.min()) and float(X.max()) <= LARGEST:  # nan fails too
+        return
+    lowest, highest = X.min(axis=0), X.max(axis=0)
+    missing = np.flatnonzero(np.isnan(lowest))
+    if missing.size:
+        raise ValueError(
+            f"Input X contains NaN, which {name} does not accept: fill the missing values of column "
+            f"{columns.name(int(missing[0]))} in, or drop these rows."
+        )
+    largest = np.maximum(np.abs(lowest), np.abs(highest)).astype(np.float64)
+    raise ValueError(
+        f"The largest |x| of column {columns.name(int(largest.argmax()))} is {largest.max():.3g}, too large for sums "
+        "of squares in float64: divide the column by a number of that size."
+    )

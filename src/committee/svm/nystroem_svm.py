@@ -1,0 +1,460 @@
+"""Support vector machines over landmarks, for a million rows (Nystroem: Williams and Seeger 2001; Chapelle 2007).
+
+In the features p(x) of `nystroem`, a kernel machine with a squared loss is a linear one,
+
+    min over v, b of  P = 1/2 |v|^2 + C sum_i c_i loss(y_i, v p(x_i) + b)^2,    |v|^2 = u'K u for f = u k(x) + b
+
+which three parts solve:
+
+    1. Newton's method (`primal_newton`) on a sample of the rows, small enough to keep its features
+    2. passes over all rows: P, its gradient and the answers f, k(x) computed anew and forgotten block by block
+    3. steps s = -B g, where B begins as the inverse Hessian of the sample and learns from every pass (L-BFGS: Liu and
+       Nocedal 1989); where the whole step does not make P fall enough (Armijo) B has learned why, and another one is
+       tried; after that a shorter one is found between the old and the new answers, without another pass
+
+so P falls from pass to pass. Several classes, one against the rest, share k(x) in every pass. A run ends when half the
+decrement g B g, about the distance to the minimum, is below tol times P.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from committee.base.array_types import Floats
+from committee.base.progress import progress
+from committee.base.rng import RandomState, member_seeds
+from committee.records.history import History
+from committee.svm._decision import Expansion
+from committee.svm._landmarks import Choice, candidates, choose_landmarks
+from committee.svm._linear_base import (
+    LARGE_CONSTRAINTS,
+    BaseLargeClassifier,
+    BaseLargeMachine,
+    BaseLargeRegressor,
+    ClassWeight,
+    Costs,
+    Rows,
+    warn_of_no_convergence,
+)
+from committee.svm._linear_problem import LinearProblem, add_gram, excess, flat_plane, relative_gap
+from committee.svm._nystroem_map import NystroemMap, Pieces, cut, lost_trace, nystroem_map, sweep
+from committee.svm.kernel_functions import (
+    NAMES,
+    Gamma,
+    Kernel,
+    Points,
+    Precision,
+    Precomputed,
+    make_kernel,
+)
+from committee.svm.mercer import warn_of_invalid
+from committee.svm.primal_newton import primal_newton
+
+FEWEST, MOST = 50, 2000
+"""Landmarks of n_landmarks="auto": 4 sqrt(n) between these."""
+
+EXACT_CELLS = 5_000_000
+"""Kernel values up to which they are float64."""
+
+SAMPLE_CELLS, SAMPLE_ROWS = 40_000_000, 50_000
+"""Features of the sample, and its rows, at most."""
+
+SAMPLE_SHARE, MOST_CELLS = 20, 100_000_000
+"""But not fewer rows than this many to a landmark, its Hessian would miss directions; unless they are too many."""
+
+CLOSE = 0.01
+"""Share of the objective that a sample is solved to: its minimum is farther than that from the one over all rows."""
+
+SETTLE_ROWS = 100_000
+"""Rows that a kernel is settled on, at most."""
+
+MEMORY = 10
+"""Steps that B remembers."""
+
+SUFFICIENT = 1e-4
+MOST_HALVINGS = 30
+MOST_REFUSALS = 3
+
+
+class LandmarkRecord(NamedTuple):
+    """What a pass measured: a row of `history_`."""
+
+    problem: int  # which class, for more than two
+    step: int  # passes so far
+    objective: float
+    gradient_norm: float
+    excess: float  # half the decrement g B g: about how far the objective is above its minimum
+    step_length: float  # of the step that led here; 0 where a pass found it too long
+    n_support: int  # rows outside the tube, or inside the margin
+    landmark_loss: float  # share of the trace that the landmarks lose
+
+
+class Descent(NamedTuple):
+    """One machine on its way down: its place (v, b), and a candidate that waits for a pass over the rows."""
+
+    candidate: Floats  # [r + 1]
+    inverse: Callable[[Floats], Floats]  # the inverse Hessian of the sample times a vector
+    costs: Costs
+    epsilon: float
+    place: Floats = np.empty(0)
+    value: float = np.inf  # P at the place
+    g: Floats = np.empty(0)  # its gradient
+    f: Floats = np.empty(0)  # answers to all rows
+    s: Floats = np.empty(0)  # the whole step
+    fall: float = 0.0  # -g s
+    t: float = 0.0  # the candidate is place + t s
+    memory: tuple[tuple[Floats, Floats], ...] = ()  # steps and what they did to the gradient
+    n_support: int = 0
+    n_refused: int = 0
+    is_done: bool = False
+
+
+def descend(at: Descent, cost: float, gradient: Floats, f: Floats, n_support: int, tol: float) -> Descent:
+    """Go to the candidate, whose cost, gradient and answers a pass has found, or prepare a shorter step."""
+    value = cost + 0.5 * float(at.candidate[:-1] @ at.candidate[:-1])
+    g = gradient + np.append(at.candidate[:-1], 0.0)
+    memory = _remember(at, g)
+    if not value <= at.value - SUFFICIENT * at.t * at.fall:
+        # What the pass told of the curvature is kept, and mostly gives the right length; else one is searched for.
+        return _aim(at._replace(memory=memory, n_refused=1)) if at.n_refused == 0 else _shorten(at, f)
+    here = at._replace(place=at.candidate, value=value, g=g, f=f, memory=memory, n_support=n_support, n_refused=0)
+    here = _aim(here)
+    return here._replace(is_done=0.5 * here.fall <= tol * value)
+
+
+def _remember(at: Descent, g: Floats) -> tuple[tuple[Floats, Floats], ...]:
+    """The last steps and what they did to the gradient, with the one to the candidate, where the gradient is g."""
+    if not at.place.size:
+        return at.memory
+    s, y = at.candidate - at.place, g - at.g
+    is_curved = float(s @ y) > 1e-12 * float(np.linalg.norm(s) * np.linalg.norm(y))
+    return (*at.memory[1 - MEMORY :], (s, y)) if is_curved else at.memory
+
+
+def _aim(at: Descent) -> Descent:
+    """The whole step from the place as the next candidate."""
+    s = -_two_loops(at.g, at.memory, at.inverse)
+    return at._replace(candidate=at.place + s, s=s, fall=-float(at.g @ s), t=1.0)
+
+
+def _two_loops(g: Floats, memory: tuple[tuple[Floats, Floats], ...], inverse: Callable[[Floats], Floats]) -> Floats:
+    """B g: the inverse Hessian of the sample, corrected by what the last steps did to the gradient."""
+    q, taken = g.copy(), list[float]()
+    for s, y in reversed(memory):
+        a = float(s @ q) / float(s @ y)
+        q -= a * y
+        taken.append(a)
+    q = inverse(q)
+    for (s, y), a in zip(memory, reversed(taken), strict=True):
+        q += (a - float(y @ q) / float(s @ y)) * s
+    return q
+
+
+def _shorten(at: Descent, f: Floats) -> Descent:
+    """A shorter step, judged by answers between those at the place and at the candidate."""
+    move = (f - at.f) / at.t
+    for t in at.t * 0.5 ** np.arange(1, MOST_HALVINGS):
+        if _value_after(at, float(t), move) <= at.value - SUFFICIENT * t * at.fall:
+            n_refused = at.n_refused + 1
+            return at._replace(
+                candidate=at.place + t * at.s, t=float(t), n_refused=n_refused, is_done=n_refused >= MOST_REFUSALS
+            )
+    return at._replace(is_done=True)  # rounding hides any fall
+
+
+def _value_after(at: Descent, t: float, move: Floats) -> float:
+    low, high = excess(at.costs.y, at.f + t * move, at.epsilon)
+    v = at.place[:-1] + t * at.s[:-1]
+    return 0.5 * float(v @ v) + float(at.costs.up @ low**2) + float(at.costs.down @ high**2)
+
+
+def landmark_svm(
+    mapping: NystroemMap,
+    X: NDArray[np.floating],
+    start: Sequence[Descent],
+    *,
+    epsilon: float,
+    tol: float,
+    max_iter: int,
+    n_jobs: int | None,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[list[Descent], list[LandmarkRecord]]:
+    """All machines led down, pass by pass over the rows, and what the passes measured."""
+    descents, records = list(start), list[LandmarkRecord]()
+    lost, table = lost_trace(mapping, X), cut(mapping, X)
+    for step in range(1, max_iter + 1):
+        going = [k for k, descent in enumerate(descents) if not descent.is_done]
+        if not going:
+            break
+        y, up, down = (np.column_stack(parts) for parts in zip(*(descents[k].costs for k in going), strict=True))
+        place = np.column_stack([descents[k].candidate for k in going])
+        found = sweep(mapping, table, Pieces(y, up, down, epsilon), place[:-1], place[-1], n_jobs)
+        for j, k in enumerate(going):
+            before, f = descents[k], found.f[:, j].copy()
+            here = descend(before, float(found.value[j]), found.gradient[:, j], f, int(found.n_support[j]), tol)
+            descents[k], t = here, before.t if here.place is not before.place else 0.0
+            norm = float(np.linalg.norm(here.g))
+            records.append(LandmarkRecord(k, step, here.value, norm, 0.5 * here.fall, t, here.n_support, lost))
+        say(f"objective {sum(descent.value for descent in descents):.5g}")
+    return descents, records
+
+
+def begin(features: Floats, costs: Costs, factor: float, epsilon: float, is_all: bool) -> tuple[Floats, Any]:
+    """The minimum over a sample, each row counted `factor` times, and the inverse Hessian there."""
+    problem = LinearProblem(features, costs.y, factor * costs.up, factor * costs.down, epsilon, True, 0.0)
+    place = np.zeros(features.shape[1] + 1)
+    for plane, record, _ in primal_newton(problem, tol=1e-4, max_iter=200, start=flat_plane(features.shape[1])):
+        place = np.append(plane.w, plane.b)
+        if not is_all and record.excess <= CLOSE * record.objective:
+            break
+    low, high = excess(costs.y, features @ place[:-1] + place[-1], epsilon)
+    H = np.eye(place.size)
+    H[-1, -1] = 0.0
+    c = 2.0 * (problem.up * (low > 0.0) + problem.down * (high > 0.0))
+    add_gram(H, features, c, True)
+    H[-1, -1] = H[-1, -1] or 1.0
+    H[np.diag_indices_from(H)] *= 1.0 + 1e-12
+    factored = cho_factor(H, check_finite=False)
+    return place, lambda g: cho_solve(factored, g, check_finite=False)
+
+
+class BaseLandmarkMachine(BaseLargeMachine):
+    """Learning and answering over landmarks."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LARGE_CONSTRAINTS,
+        "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "landmarks": [StrOptions({"uniform", "kmeans", "leverage"})],
+        "kernel": [StrOptions(set(NAMES) - {"precomputed"}), callable],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    n_landmarks: int | Literal["auto"]
+    landmarks: Choice
+    kernel: Any
+    degree: int
+    gamma: Gamma
+    coef0: float
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    random_state: RandomState
+    verbose: int
+
+    def _epsilon(self) -> float:
+        return 0.0
+
+    def _learn(self, rows: Rows, costs: Sequence[Costs]) -> None:
+        rng = np.random.default_rng(int(member_seeds(self.random_state, 1)[0]))
+        kernel = self._settled(rows)
+        mapping = self._map(kernel, rows, costs, rng)
+        start = self._start(mapping, rows.X, costs, rng)
+        with progress("passes", self.max_iter, self.verbose) as say:
+            descents, records = landmark_svm(
+                mapping, rows.X, start, epsilon=self._epsilon(), tol=self.tol, max_iter=self.max_iter,
+                n_jobs=self.n_jobs, say=say,
+            )  # fmt: skip
+        self._keep(mapping, descents, records)
+
+    def _settled(self, rows: Rows) -> Kernel:
+        kernel = make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+        if isinstance(kernel, Precomputed):
+            raise ValueError("A precomputed Gram matrix has no rows to choose landmarks from: take SVC or SVR.")
+        some = slice(None, None, -(-len(rows.X) // SETTLE_ROWS))
+        return kernel.settle(np.asarray(rows.X[some], np.float64), rows.weight[some])
+
+    def _map(self, kernel: Kernel, rows: Rows, costs: Sequence[Costs], rng: np.random.Generator) -> NystroemMap:
+        found = candidates(rows.raw, rows.X, rows.weight, rng)
+        warn_of_invalid(kernel, kernel.points(found.X))
+        m = self.n_landmarks
+        if m == "auto":
+            m = int(np.clip(4.0 * np.sqrt(len(rows.X)), FEWEST, MOST))
+        chosen = choose_landmarks(self.landmarks, found, int(m), kernel, 0.5 / self.C, rng)
+        return nystroem_map(kernel, chosen, self._precision(kernel, chosen, rows, costs))
+
+    def _precision(self, kernel: Kernel, chosen: Floats, rows: Rows, costs: Sequence[Costs]) -> Precision:
+        """float32 where there are many kernel values, and where nothing is beyond it."""
+        single = kernel.points(chosen, np.float32)
+        largest = max(max(float(np.abs(part).max()) for part in each) for each in costs)
+        is_plain = _is_single(single) and not kernel.is_far_apart(single) and 1e-15 < largest < 1e15
+        return np.float32 if is_plain and len(rows.X) * len(chosen) > EXACT_CELLS else np.float64
+
+    def _start(
+        self, mapping: NystroemMap, X: NDArray[np.floating], costs: Sequence[Costs], rng: np.random.Generator
+    ) -> list[Descent]:
+        n, m = len(X), mapping.points.n
+        size = min(n, max(min(SAMPLE_CELLS // m, SAMPLE_ROWS), min(SAMPLE_SHARE * m, MOST_CELLS // m)))
+        some: Any = slice(None) if size == n else np.sort(rng.choice(n, size, replace=False))
+        features = mapping.features(X[some])
+        descents: list[Descent] = []
+        for each in costs:
+            part = Costs(*(values[some] for values in each))
+            place, inverse = begin(features, part, n / size, self._epsilon(), size == n)
+            descents.append(Descent(place, inverse, each, self._epsilon()))
+        return descents
+
+    def _keep(self, mapping: NystroemMap, descents: Sequence[Descent], records: list[LandmarkRecord]) -> None:
+        v = np.column_stack([descent.place for descent in descents])
+        coef = mapping.T.T @ v[:-1]
+        self.kernel_, self.landmarks_ = mapping.kernel, mapping.landmarks
+        self.landmark_coef_, self.intercept_ = coef.T, v[-1]
+        self.landmark_loss_ = records[-1].landmark_loss
+        self.objective_ = np.array([descent.value for descent in descents])
+        self.n_iter_ = records[-1].step
+        self.history_ = History.from_records(records)
+        self._expansion = Expansion(mapping.kernel, mapping.points, coef, v[-1])
+        self.excess_ = np.array([relative_gap(0.5 * descent.fall, descent.value) for descent in descents])
+        self.converged_ = bool(np.all(self.excess_ <= self.tol))
+        if not self.converged_:
+            name, what = type(self).__name__, "the estimated relative excess over the minimum"
+            reached = float(self.excess_.max())
+            warn_of_no_convergence(name, self.n_iter_, self.max_iter, what, reached, self.tol, stacklevel=5)
+
+    def _score(self, table: NDArray[np.floating]) -> Floats:
+        X = np.asarray(table, np.float64) if self.scaling_ is None else self.scaling_.apply(table)
+        return self._expansion.values(np.asarray(X, np.float64), self.n_jobs)
+
+
+def _is_single(points: Points) -> bool:
+    return points.values.dtype == np.float32 and all(_is_single(part) for part in points.parts)
+
+
+class LandmarkSVC(BaseLargeClassifier, BaseLandmarkMachine):
+    """Kernel machine over landmarks for classes and many rows (I-3, I-6, I-8); squared hinge, one against the rest.
+
+    Parameters
+    ----------
+    n_landmarks : int or "auto"
+        Points that stand for all rows; with as many as distinct rows the machine is exact. "auto" takes 4 sqrt(n), at
+        least 50 and at most 2,000. More are more exact, and cost time in proportion.
+    landmarks : {"kmeans", "uniform", "leverage"}
+        Centres of clusters, rows drawn by lot, or rows drawn by how much each alone tells.
+    kernel, degree, gamma, coef0 : as in `SVC`: a name, a kernel of the library, or a function
+    C : cost of a squared slack
+    tol : the passes end when the objective is this share, or less, above its minimum
+    class_weight : dict, "balanced" or None
+    scale : bring the columns to mean 0 and deviation 1 inside
+    max_iter : passes over the rows, at most
+    n_jobs, random_state, verbose : as in scikit-learn; n_jobs changes no bit of the model
+
+    ``landmarks_`` are the landmarks (in scaled columns), ``landmark_coef_`` their coefficients, ``landmark_loss_`` the
+    share of the trace of the kernel that they lose (with much of it lost, more landmarks will help), ``history_`` has
+    objective, gradient norm and step of every pass.
+
+    Examples
+    --------
+    >>> from committee.datasets.samples import load_sample
+    >>> from committee import LandmarkSVC
+    >>> sonar = load_sample("sonar")
+    >>> model = LandmarkSVC(50, scale=True, random_state=0).fit(sonar.X[::2], sonar.y[::2])
+    >>> round(model.score(sonar.X[1::2], sonar.y[1::2]), 3), round(model.landmark_loss_, 3)
+    (0.865, 0.219)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseLandmarkMachine._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        n_landmarks: int | Literal["auto"] = "auto",
+        *,
+        landmarks: Choice = "kmeans",
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Gamma = "scale",
+        coef0: float = 0.0,
+        C: float = 1.0,
+        tol: float = 1e-3,
+        class_weight: ClassWeight = None,
+        scale: bool = False,
+        max_iter: int = 30,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.C = C
+        self.tol = tol
+        self.class_weight = class_weight
+        self.scale = scale
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+
+class LandmarkSVR(BaseLargeRegressor, BaseLandmarkMachine):
+    """Kernel regression over landmarks for many rows (I-3, I-6, I-8); squared epsilon-insensitive loss.
+
+    Parameters are those of `LandmarkSVC` without `class_weight`, and
+
+    epsilon : half the width of the tube in which answers cost nothing
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee import LandmarkSVR
+    >>> x = np.linspace(0.0, 6.0, 200)[:, None]
+    >>> model = LandmarkSVR(30, C=100.0, epsilon=0.0, random_state=0).fit(x, np.sin(x[:, 0]))
+    >>> round(float(np.abs(model.predict(x) - np.sin(x[:, 0])).max()), 3)
+    0.009
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseLandmarkMachine._parameter_constraints,
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_landmarks: int | Literal["auto"] = "auto",
+        *,
+        landmarks: Choice = "kmeans",
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Gamma = "scale",
+        coef0: float = 0.0,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        tol: float = 1e-3,
+        scale: bool = False,
+        max_iter: int = 30,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.C = C
+        self.epsilon = epsilon
+        self.tol = tol
+        self.scale = scale
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _epsilon(self) -> float:
+        return self.epsilon

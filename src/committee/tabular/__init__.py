@@ -1,0 +1,1 @@
+"""Tables: columns, cells, validation, class weights."""

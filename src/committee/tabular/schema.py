@@ -1,0 +1,342 @@
+"""From a user's table to the float array that the engine reads.
+
+Numbers stay what they are; a category becomes a code 0, 1, ...; missing becomes nan. `Columns` remembers what a fit
+saw, so that later tables are coded alike: values decide, never the codes a frame happens to use inside.
+"""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+from committee.base.dtypes import MAX_CATEGORIES
+from committee.base.stacklevel import level_of_caller
+from committee.tabular.cells import (
+    STRING_ADVICE,
+    Factor,
+    Factors,
+    Float,
+    Table,
+    find_infinity,
+    is_dictionary,
+    read_factors,
+    read_numbers,
+    refuse_infinity,
+    shown_name,
+)
+
+MAX_ROWS = 2**31 - 1
+"""Rows are counted in int32 at places, see `dtypes.ROW`."""
+
+MAX_CELLS = 2**40
+"""A terabyte of one-byte codes: past every machine, and far below the overflow of any index."""
+
+LATER_ADVICE = "convert it to numbers, as it was no column of categories in fit."
+"""For strings in a table that comes after the fit."""
+
+ANY_DTYPE: dict[str, Any] = {"dtype": None, "ensure_all_finite": False}
+"""For scikit-learn's `check_array`: look at the shape, leave the values to us."""
+
+
+class Categories(NamedTuple):
+    """The values of a categorical column: `kept` ones have the codes 0 .. k - 1, all `rare` ones share the code k."""
+
+    kept: tuple[Hashable, ...]
+    rare: tuple[Hashable, ...] = ()
+
+    @property
+    def n_codes(self) -> int:
+        return len(self.kept) + bool(self.rare)
+
+    @property
+    def names(self) -> list[str]:
+        """What each code stands for, for people."""
+        names = [_label(value) for value in self.kept]
+        return [*names, f"other ({len(self.rare)} rare)"] if self.rare else names
+
+    @property
+    def code_of(self) -> dict[Hashable, int]:
+        code_of = {value: code for code, value in enumerate(self.kept)}
+        return code_of | dict.fromkeys(self.rare, len(self.kept))
+
+
+class Columns(NamedTuple):
+    """What a fit learned about the columns of its table. Plain values only: it compares, hashes and pickles.
+
+    >>> columns = fit_columns([["red", 1.5], ["blue", 2.5], ["red", 3.5]], categorical_features=[0])
+    >>> columns.category_names(0), columns.name(1)
+    (['blue', 'red'], 'x[1]')
+    >>> encode(columns, [["red", 1.0], ["green", 2.0]])
+    array([[ 1.,  1.],
+           [nan,  2.]])
+    """
+
+    n_features: int
+    names: tuple[str, ...] | None
+    categories: tuple[Categories | None, ...]  # None where the column is numeric
+
+    @property
+    def is_categorical(self) -> NDArray[np.bool_]:
+        return np.array([known is not None for known in self.categories], dtype=np.bool_)
+
+    def name(self, f: int) -> str:
+        """The column's name, or "x[3]" in a table without names."""
+        return f"x[{f}]" if self.names is None else self.names[f]
+
+    def n_codes(self, f: int) -> int:
+        """How many codes the categorical column `f` uses, 0 for a numeric one."""
+        known = self.categories[f]
+        return 0 if known is None else known.n_codes
+
+    def category_names(self, f: int) -> list[str]:
+        """What each code of the categorical column `f` stands for, [] for a numeric one."""
+        known = self.categories[f]
+        return [] if known is None else known.names
+
+
+def fit_columns(
+    X: Any, categorical_features: Any = "from_dtype", sample_weight: NDArray[np.float64] | None = None
+) -> Columns:
+    """Learn names and categories of a table; rows of weight 0 count for nothing."""
+    table = open_table(X)
+    is_categorical = choose_categorical(table, categorical_features)
+    return _describe(table, read_factors(table, is_categorical), sample_weight)
+
+
+def fit_encode(
+    X: Any,
+    categorical_features: Any = "from_dtype",
+    sample_weight: NDArray[np.float64] | None = None,
+    advice: str = STRING_ADVICE,
+) -> tuple[Columns, Float]:
+    """`fit_columns` and `encode` of the same table, reading its categories once; `advice` is for strings in it."""
+    table = open_table(X)
+    factors = read_factors(table, choose_categorical(table, categorical_features))
+    columns = _describe(table, factors, sample_weight)
+    return columns, _encode(columns, table, factors, advice)
+
+
+def encode(columns: Columns, X: Any) -> Float:
+    """The table as a float array [n, d] in C or F order: numbers, category codes, nan where missing or unseen.
+
+    It may share memory with X: read it, never write to it.
+    """
+    table = open_table(X)
+    if table.shape[1] != columns.n_features:
+        raise ValueError(f"X has {table.shape[1]} columns, but {columns.n_features} were there in fit.")
+    factors = read_factors(table, columns.is_categorical) if any(columns.categories) else {}
+    _warn_of_foreign_values(columns, factors)
+    return _encode(columns, table, factors, LATER_ADVICE)
+
+
+def _encode(columns: Columns, table: Table, factors: Factors, advice: str) -> Float:
+    out = read_numbers(table, factors, advice)
+    for f, factor in factors.items():
+        known = columns.categories[f]
+        assert known is not None
+        out[:, f] = _code_table(known, factor)[factor.codes]
+    infinite = find_infinity(out)
+    if infinite is not None:
+        refuse_infinity(shown_name(table, infinite), out.dtype.name)
+    return out
+
+
+# --- opening a table -------------------------------------------------------------------------------------------------
+
+
+def open_table(X: Any, estimator: Any = None) -> Table:
+    """X as a two-dimensional, non-empty array or frame of any dtype; the errors are scikit-learn's own.
+
+    `estimator` is only named in their texts.
+    """
+    refuse_oversize(X)
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub":
+        return X  # the common case, and one row of it is worth microseconds
+    frame = _as_frame(X)
+    if frame is None:
+        return _as_array(X, estimator)
+    if 0 in frame.shape:
+        check_array(np.empty(frame.shape), estimator=estimator)
+    return frame
+
+
+def refuse_oversize(X: Any) -> None:
+    """Raise ValueError if the declared shape of X is beyond the engine; looks at nothing but `X.shape`."""
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple) or not all(isinstance(size, int | np.integer) for size in shape):
+        return
+    if len(shape) > 0 and shape[0] > MAX_ROWS:
+        raise ValueError(
+            f"X has {shape[0]} rows, at most {MAX_ROWS} are possible: fit on a sample of the rows, or on parts of "
+            "them and combine the models."
+        )
+    if len(shape) == 2 and shape[0] * shape[1] > MAX_CELLS:
+        raise ValueError(
+            f"X has {shape[0]} x {shape[1]} cells, at most {MAX_CELLS} can be coded: fit on fewer rows or columns."
+        )
+
+
+def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    try:
+        frame = nw.from_native(X, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            frame.columns  # noqa: B018 - narwhals looks for duplicate names only now
+            return frame
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"Column names of X must be unique, rename or drop columns: {error}") from error
+    if type(X).__name__ == "RecordBatch":  # as an array it would lose its names and nulls
+        raise TypeError("X is an Arrow record batch: make a table of it, pyarrow.Table.from_batches([X]).")
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(f"X is a lazy frame ({type(X).__name__}): collect it first, e.g. X.collect().")
+    return None
+
+
+def _as_array(X: Any, estimator: Any) -> NDArray[Any]:
+    if isinstance(X, np.ma.MaskedArray):
+        return _as_array(_unmask(X), estimator)
+    readable = ("__array__", "__array_interface__", "__len__", "__dlpack__", "toarray")
+    is_other = type(X) in (str, bytes, dict, set, frozenset) or not any(hasattr(X, name) for name in readable)
+    if is_other and not isinstance(X, numbers.Number):
+        raise TypeError(
+            f"X of type {type(X).__name__} cannot be read as a table: pass a NumPy array, a list of rows, or a pandas, "
+            "polars or Arrow table."
+        )
+    try:
+        array = check_array(X, estimator=estimator, input_name="X", **ANY_DTYPE)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError("The rows of X differ in length: give every row one value per column.") from error
+    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        array = np.asarray(X, dtype=object)  # a list of rows: its numbers must not turn into strings
+    return array
+
+
+def _unmask(masked: Any) -> NDArray[Any]:
+    if not np.ma.is_masked(masked):
+        return masked.data
+    values = np.array(masked.data, dtype=None if masked.dtype.kind == "f" else object)
+    values[np.ma.getmaskarray(masked)] = np.nan
+    return values
+
+
+def table_names(table: Table) -> tuple[str, ...] | None:
+    """Column names by scikit-learn's rule: only if every one is a string."""
+    names: tuple[Any, ...] = () if isinstance(table, np.ndarray) else tuple(table.columns)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+# --- which columns are categorical -----------------------------------------------------------------------------------
+
+
+def choose_categorical(table: Table, categorical_features: Any) -> NDArray[np.bool_]:
+    """The user's choice as a mask [d]: "from_dtype", None, indices, names, or a mask already."""
+    is_categorical = np.zeros(table.shape[1], dtype=np.bool_)
+    if categorical_features is None:
+        return is_categorical
+    if isinstance(categorical_features, str):
+        if categorical_features != "from_dtype":
+            raise ValueError(
+                "categorical_features must be 'from_dtype', None, or a list of column names, of indices or of bools; "
+                f"got {categorical_features!r}: put a single name into a list."
+            )
+        if not isinstance(table, np.ndarray):
+            is_categorical[:] = [is_dictionary(dtype) for dtype in table.schema.dtypes()]
+        return is_categorical
+    chosen = list(categorical_features)
+    if all(isinstance(item, bool | np.bool_) for item in chosen) and chosen:
+        return _from_mask(chosen, is_categorical)
+    if all(isinstance(item, str) for item in chosen):
+        chosen = _positions(chosen, table_names(table))
+    if not all(isinstance(item, int | np.integer) and not isinstance(item, bool) for item in chosen):
+        raise ValueError("categorical_features must hold only names, only indices or only bools.")
+    if any(not 0 <= item < is_categorical.size for item in chosen):
+        raise ValueError(f"categorical_features as indices must be in 0 .. {is_categorical.size - 1}; got {chosen}.")
+    is_categorical[chosen] = True
+    return is_categorical
+
+
+def _from_mask(mask: Sequence[bool], is_categorical: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    if len(mask) != is_categorical.size:
+        raise ValueError(
+            f"categorical_features as a mask must have one entry per column: {is_categorical.size}, not {len(mask)}."
+        )
+    return np.array(mask, dtype=np.bool_)
+
+
+def _positions(wanted: Sequence[str], names: tuple[str, ...] | None) -> list[int]:
+    if names is None and wanted:
+        raise ValueError("categorical_features holds names, but the columns of X have none: pass indices or a mask.")
+    position = {name: f for f, name in enumerate(names or ())}
+    unknown = [name for name in wanted if name not in position]
+    if unknown:
+        raise ValueError(f"categorical_features names columns that X does not have: {unknown}. X has {list(position)}.")
+    return [position[name] for name in wanted]
+
+
+# --- categories ------------------------------------------------------------------------------------------------------
+
+
+def _describe(table: Table, factors: Factors, weight: NDArray[np.float64] | None) -> Columns:
+    n_features = table.shape[1]
+    categories = tuple(_keep_frequent(factors[f], weight) if f in factors else None for f in range(n_features))
+    return Columns(n_features, table_names(table), categories)
+
+
+def _keep_frequent(factor: Factor, weight: NDArray[np.float64] | None) -> Categories:
+    """The heaviest values get codes of their own; ties go to the value that comes first in order."""
+    totals = np.bincount(factor.codes + 1, weight, minlength=len(factor.values) + 1)[1:]
+    total_of: dict[Hashable, float] = {}
+    for value, total in zip(factor.values, totals.tolist(), strict=True):
+        if total > 0:
+            total_of[value] = total_of.get(value, 0.0) + total
+    ordered = list(total_of) if factor.keeps_order else _sorted_values(total_of)
+    by_weight = sorted(ordered, key=lambda value: -total_of[value])
+    kept = set(by_weight[:MAX_CATEGORIES])
+    return Categories(
+        tuple(value for value in ordered if value in kept), tuple(value for value in ordered if value not in kept)
+    )
+
+
+def _sorted_values(values: Iterable[Any]) -> list[Hashable]:
+    listed = list(values)
+    try:
+        return sorted(listed)
+    except TypeError:  # numbers beside strings have no order of their own
+        return sorted(listed, key=lambda value: (type(value).__name__, str(value)))
+
+
+def _code_table(known: Categories, factor: Factor) -> NDArray[np.float64]:
+    """The code of each of the factor's values, nan where unseen; the last entry answers the index -1, missing."""
+    code_of = known.code_of
+    codes: list[float] = [code_of.get(value, np.nan) for value in factor.values]
+    return np.array([*codes, np.nan], dtype=np.float64)
+
+
+def _warn_of_foreign_values(columns: Columns, factors: Factors) -> None:
+    """Numbers where the fit saw strings, or the reverse, would silently be missing all over."""
+    for f, factor in factors.items():
+        known = columns.categories[f]
+        if known is None or not known.kept or not factor.values:
+            continue
+        seen, new = ({isinstance(value, str) for value in values} for values in (known.kept, factor.values))
+        if not seen & new:
+            warnings.warn(
+                f"Column {columns.name(f)!r} held {_label(known.kept[0], quote=True)} and the like in fit, now "
+                f"{_label(factor.values[0], quote=True)}: no value is known, all count as missing. Convert the column.",
+                UserWarning,
+                stacklevel=level_of_caller(),
+            )
+
+
+def _label(value: Hashable, quote: bool = False) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return repr(value) if quote else str(value)

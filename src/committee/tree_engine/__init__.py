@@ -1,0 +1,1 @@
+"""The tree engine: binning, growing and packed prediction forms of trees."""

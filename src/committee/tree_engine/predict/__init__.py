@@ -1,0 +1,1 @@
+"""Packed forms of trees that predict."""

@@ -1,0 +1,170 @@
+"""The stump of largest edge, round after round, on one table: the weak learner of boosting (A-1)."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.threads import n_threads, run
+from committee.kernels.trees.histogram import TILE
+from committee.kernels.trees.stump import (
+    ROW_BITS,
+    divide_rows,
+    pick_cut,
+    presort,
+    sign_weights,
+    sum_bins,
+    sweep_bins,
+    sweep_orders,
+)
+from committee.records.binned import BinnedMatrix
+from committee.records.tree import LEAF, Tree
+from committee.tree_engine.binning import midpoints
+from committee.tree_engine.histograms import make_tiles
+
+WEIGHT_UNITS = 2.0**52
+"""To one. Weights that sum to one as integers: their sums stay exact whatever the order of the additions."""
+
+
+_LEFT = {1: np.array([LEAF], np.int32), 3: np.array([1, LEAF, LEAF], np.int32)}
+_NO_SET = np.full(3, -1, np.int32)
+_NO_CATEGORIES = np.empty((0, 4), np.uint64)
+
+
+class Stump(NamedTuple):
+    """A cut of the coded table and the answers on its two sides; feature -1 answers alike everywhere."""
+
+    feature: int
+    code: int  # the largest that goes left
+    missing_left: bool
+    left: int  # -1 or +1
+    right: int
+
+
+class StumpSearch:
+    """A table made ready for many searches: columns presorted, or binned in tiles."""
+
+    def __init__(self, matrix: BinnedMatrix, n_jobs: int | None) -> None:
+        self.matrix, self.n_jobs = matrix, n_jobs
+        d, n = matrix.codes.shape
+        self.found, self.best = np.zeros((d, 5), np.int64), np.zeros(4, np.int64)
+        self.signed = np.empty(n, np.int64)
+        self.threads = n_threads(n_jobs, n * d * 2 // 3)  # a cell costs less here than where rows are sorted
+        if matrix.is_exact:
+            self.orders, self.n_missing = _presort(matrix)
+        else:
+            tiles = make_tiles(matrix.codes) if matrix.tiles is None else matrix.tiles
+            self.words = tiles.view(np.uint32)
+
+    def find(self, y: NDArray[np.int8], weight: NDArray[np.float64]) -> Stump:
+        """The stump with the largest edge sum w y h; constant answers are stumps too and win ties."""
+        total = sign_weights(y, weight, WEIGHT_UNITS, self.signed)
+        if self.matrix.is_exact:
+            self._sweep_orders(self.signed)
+        else:
+            self._sweep_bins(self.signed)
+        pick_cut(self.found, total, self.best)
+        feature, at, missing_left, left = self.best.tolist()
+        if feature < 0:
+            answer = 1 if total > 0 else -1
+            return Stump(-1, -1, True, answer, answer)
+        polarity = (1 if left > 0 else -1, 1 if total - left > 0 else -1)
+        return Stump(feature, self._code(feature, at), missing_left == 1, *polarity)
+
+    def _sweep_orders(self, signed: NDArray[np.int64]) -> None:
+        ends = [len(self.orders) * i // self.threads for i in range(self.threads + 1)]
+        shared = (self.orders, self.n_missing, signed, self.found)
+        run(sweep_orders, [(a, b, *shared) for a, b in pairwise(ends)], self.threads)
+
+    def _sweep_bins(self, signed: NDArray[np.int64]) -> None:
+        d, n = self.matrix.codes.shape
+        sums = np.zeros((self.threads, self.words.shape[0] * TILE * 256), np.int64)
+        ends = [n * i // self.threads for i in range(self.threads + 1)]
+        calls = [(self.words, d, ends[i], ends[i + 1], signed, sums[i]) for i in range(self.threads)]
+        run(sum_bins, calls, self.threads)
+        sweep_bins(sums.sum(axis=0) if self.threads > 1 else sums[0], self.matrix.n_bins, self.found)
+
+    def _code(self, feature: int, position: int) -> int:
+        if not self.matrix.is_exact:
+            return position
+        row = self.orders[feature, position] & ROW_BITS
+        return int(self.matrix.codes[feature, row])
+
+    def divide(
+        self, stump: Stump, y: NDArray[np.int8], weight: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+        """The stump's answers to the rows, and weight and number of the rows by side and class [2, 2, 2]."""
+        answers, sums = np.empty(y.size, np.int8), np.empty((2, 2, 2))
+        f = max(stump.feature, 0)
+        n_codes = int(self.matrix.n_bins[f])
+        code = n_codes if stump.feature < 0 else stump.code  # without a cut every row is on the left
+        divide_rows(
+            self.matrix.codes[f], code, n_codes, stump.missing_left, y, weight, stump.left, stump.right, answers, sums
+        )
+        return answers, sums
+
+    def as_tree(self, stump: Stump, sums: NDArray[np.float64]) -> Tree:
+        """The stump as a tree of three nodes, or of one where it answers alike everywhere.
+
+        A side is named by its answer even where the weights of the classes on it tie.
+        """
+        both = sums[0] + sums[1]
+        if stump.feature < 0:
+            sides = [_side(both, stump.left)]
+        else:
+            sides = [_side(both, 0), _side(sums[0], stump.left), _side(sums[1], stump.right)]
+        share, weight, n_rows = zip(*sides, strict=True)
+        value = np.array(share)
+        impurity = 1.0 - value.max(axis=1)
+        m = len(sides)
+        gain = np.zeros(m)
+        if m == 3:
+            gain[0] = impurity[0] - (weight[1] * impurity[1] + weight[2] * impurity[2]) / weight[0]
+        return Tree(
+            feature=np.array([stump.feature, LEAF, LEAF][:m], np.int32),
+            threshold=np.array([self._threshold(stump), np.nan, np.nan][:m]),
+            left=_LEFT[m],
+            missing_left=np.array([stump.missing_left and m == 3, False, False][:m]),
+            category_set=_NO_SET[:m],
+            categories=_NO_CATEGORIES,
+            value=value,
+            impurity=impurity,
+            gain=gain,
+            n_samples=np.array(n_rows, np.int64),
+            weight=np.array(weight),
+        )
+
+    def _threshold(self, stump: Stump) -> float:
+        if stump.feature < 0:
+            return math.nan
+        if stump.code + 1 == self.matrix.n_bins[stump.feature]:
+            return float(np.finfo(np.float64).max)  # every value left, the missing ones right
+        at = int(self.matrix.offsets[stump.feature]) + stump.code
+        return float(midpoints(self.matrix.upper[at], self.matrix.lower[at + 1]))
+
+
+def _side(sums: NDArray[np.float64], answer: int) -> tuple[list[float], float, float]:
+    """Shares of the classes, weight and number of rows on one side; a tie leans to the answer by one unit.
+
+    Plain floats: NumPy is slow on two numbers, and this happens every round.
+    """
+    (negative, n_negative), (positive, n_positive) = sums.tolist()
+    weight = negative + positive
+    share = [negative / weight, positive / weight] if weight > 0.0 else [0.5, 0.5]
+    right, wrong = (1, 0) if answer > 0 else (0, 1)
+    if answer != 0 and share[right] <= share[wrong]:
+        share[right] = math.nextafter(max(share[wrong], 0.5), 1.0)
+    return share, weight, n_negative + n_positive
+
+
+def _presort(matrix: BinnedMatrix) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    d, n = matrix.codes.shape
+    orders, n_missing = np.empty((d, n), np.uint32), np.empty(d, np.int64)
+    counters = np.empty(int(matrix.n_bins.max(initial=0)) + 2, np.int64)
+    for f in range(d):
+        n_missing[f] = presort(matrix.codes[f], int(matrix.n_bins[f]), counters, orders[f])
+    return orders, n_missing

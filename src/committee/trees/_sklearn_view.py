@@ -1,0 +1,114 @@
+"""A fitted tree under scikit-learn's attribute names."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.records.tree import Tree
+
+
+class TreeView:
+    """What scikit-learn's ``tree_`` offers, read off our `Tree`; ``arrays`` is the tree itself.
+
+    The numbering of the nodes differs: here the two children of a node stand side by side.
+    """
+
+    def __init__(self, tree: Tree, n_features: int, is_classifier: bool) -> None:
+        self.arrays = tree
+        self.n_features = n_features
+        self.n_outputs = 1
+        self.is_classifier = is_classifier
+        self.n_classes = np.array([tree.value.shape[1] if is_classifier else 1])
+        self.max_n_classes = int(self.n_classes[0])
+
+    @property
+    def node_count(self) -> int:
+        return self.arrays.n_nodes
+
+    @property
+    def capacity(self) -> int:
+        return self.arrays.n_nodes
+
+    @property
+    def n_leaves(self) -> int:
+        return self.arrays.n_leaves
+
+    @cached_property
+    def max_depth(self) -> int:
+        return self.arrays.max_depth
+
+    @property
+    def children_left(self) -> NDArray[np.int64]:
+        return self.arrays.left.astype(np.int64)
+
+    @property
+    def children_right(self) -> NDArray[np.int64]:
+        return self.arrays.right.astype(np.int64)
+
+    @property
+    def feature(self) -> NDArray[np.int64]:
+        return np.where(self.arrays.is_leaf, -2, self.arrays.feature).astype(np.int64)
+
+    @property
+    def threshold(self) -> NDArray[np.float64]:
+        return np.where(self.arrays.is_leaf, -2.0, self.arrays.threshold)
+
+    @property
+    def missing_go_to_left(self) -> NDArray[np.uint8]:
+        return self.arrays.missing_left.astype(np.uint8)
+
+    @property
+    def impurity(self) -> NDArray[np.float64]:
+        return self.arrays.impurity
+
+    @property
+    def n_node_samples(self) -> NDArray[np.int64]:
+        return self.arrays.n_samples
+
+    @property
+    def weighted_n_node_samples(self) -> NDArray[np.float64]:
+        return self.arrays.weight
+
+    @property
+    def value(self) -> NDArray[np.float64]:
+        return self.arrays.value[:, np.newaxis, :]
+
+    @cached_property
+    def packed(self) -> NDArray[np.void] | None:
+        """The form for prediction; None where categorical splits need the arrays themselves."""
+        from committee.tree_engine.predict.apply import pack
+
+        return None if len(self.arrays.categories) else pack(self.arrays)
+
+    @cached_property
+    def answers(self) -> NDArray[np.intp]:
+        """The class each node answers with."""
+        return self.arrays.value.argmax(axis=1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("packed", "answers", "max_depth")}
+
+    def apply(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int64]:
+        from committee.tree_engine.predict.apply import apply_tree
+
+        return apply_tree(self.arrays, X, n_jobs, self.packed)
+
+    def predict(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
+        return self.arrays.value[self.apply(X)]
+
+    def decision_path(self, X: NDArray[np.floating]) -> Any:
+        from committee.tree_engine.predict.apply import decision_path
+
+        return decision_path(self.arrays, X)
+
+    def compute_feature_importances(self, normalize: bool = True) -> NDArray[np.float64]:
+        """Sum of the impurity falls at each feature's splits (D-4), as shares of one if normalised."""
+        importances = np.zeros(self.n_features)
+        inner = ~self.arrays.is_leaf
+        np.add.at(importances, self.arrays.feature[inner], self.arrays.gain[inner])
+        total = importances.sum()
+        return importances / total if normalize and total > 0 else importances

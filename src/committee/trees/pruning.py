@@ -1,0 +1,152 @@
+"""Cost-complexity pruning: the sequence of subtrees, one of them, or the one cross-validation likes best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.kernels.trees.pruning import prune_weakest_links, pruned_losses
+from committee.records.tree import LEAF, Tree
+from committee.tree_engine.predict.apply import apply_tree, parents
+
+Indices = NDArray[np.int64]
+
+LOSSES = {"zero_one": 0, "squared_error": 1, "absolute_error": 2, "poisson": 3}
+
+
+class PruningPath(NamedTuple):
+    """The trees of minimal cost-complexity pruning, from the full one (alpha 0) to the root.
+
+    Step s collapses node `order[s - 1]` at `alpha[s]` and leaves a tree of impurity `impurity[s]`.
+    """
+
+    alpha: NDArray[np.float64]  # [s]
+    impurity: NDArray[np.float64]  # [s]
+    n_leaves: NDArray[np.int64]  # [s]
+    order: NDArray[np.int64]  # [s - 1]
+    pruned_at: NDArray[np.int64]  # [nodes] step that made the node a leaf, 0 for leaves, -1 for nodes that vanish
+
+
+class PruningCurve(NamedTuple):
+    """Cross-validated error of the pruned trees. `best` has the smallest error; `chosen` is the smallest tree whose
+    error is within one standard error of it."""
+
+    alpha: NDArray[np.float64]
+    n_leaves: NDArray[np.int64]
+    mean_error: NDArray[np.float64]
+    std_error: NDArray[np.float64]
+    best: int
+    chosen: int
+
+
+def pruning_path(tree: Tree) -> PruningPath:
+    """The whole sequence of subtrees, weakest link first."""
+    m = tree.n_nodes
+    cost = tree.impurity * tree.weight / tree.weight[0]
+    n_inner = int(np.count_nonzero(~tree.is_leaf))
+    pruned_at, order = np.empty(m, np.int64), np.empty(n_inner, np.int64)
+    alpha, impurity, n_leaves = np.empty(n_inner), np.empty(n_inner), np.empty(n_inner, np.int64)
+    scratch = np.empty(m), np.empty(m), np.empty((4, m), np.int64)
+    found = pruned_at, order, alpha, impurity, n_leaves
+    n_steps = prune_weakest_links(tree.left, parents(tree), cost, *scratch, *found)
+    full = float(cost[tree.is_leaf].sum())
+    return PruningPath(
+        alpha=np.append(0.0, alpha[:n_steps]),
+        impurity=np.append(full, impurity[:n_steps]),
+        n_leaves=np.append(n_inner + 1, n_leaves[:n_steps]),
+        order=order[:n_steps],
+        pruned_at=pruned_at,
+    )
+
+
+def prune(tree: Tree, ccp_alpha: float) -> Tree:
+    """The smallest subtree whose cost with `ccp_alpha` per leaf is minimal; 0 leaves the tree as it is."""
+    if ccp_alpha <= 0.0 or tree.n_nodes == 1:
+        return tree
+    path = pruning_path(tree)
+    n_steps = int(np.argmax(np.append(path.alpha[1:] > ccp_alpha, True)))
+    return collapse(tree, path.order[:n_steps])
+
+
+def collapse(tree: Tree, nodes: NDArray[np.int64]) -> Tree:
+    """Make leaves of `nodes` and drop what lies below them; the remaining nodes keep their order."""
+    left = tree.left.copy()
+    left[nodes] = LEAF
+    keep = np.zeros(tree.n_nodes, bool)
+    keep[0] = True
+    for t in np.flatnonzero(left != LEAF):  # parents come first
+        if keep[t]:
+            keep[left[t] : left[t] + 2] = True
+    is_inner = keep & (left != LEAF)
+    number = np.cumsum(keep) - 1
+    has_set = is_inner & (tree.category_set >= 0)
+    set_number = np.where(has_set, np.cumsum(has_set) - 1, -1)
+    cut = {name: getattr(tree, name)[keep] for name in ("value", "impurity", "n_samples", "weight")}
+    inner = is_inner[keep]
+    return Tree(
+        feature=np.where(inner, tree.feature[keep], LEAF).astype(np.int32),
+        threshold=np.where(inner, tree.threshold[keep], np.nan),
+        left=np.where(inner, number[np.where(is_inner, left, 0)][keep], LEAF).astype(np.int32),
+        missing_left=inner & tree.missing_left[keep],
+        category_set=set_number[keep].astype(np.int32),
+        categories=tree.categories[tree.category_set[has_set]],
+        gain=np.where(inner, tree.gain[keep], 0.0),
+        **cut,
+    )
+
+
+def deal_folds(rows: Indices, target: NDArray[Any], n_folds: int, seed: int) -> Iterator[tuple[Indices, Indices]]:
+    """Rows to learn from and rows to judge on: of each run of `n_folds` sorted targets every fold gets one, by lot."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(rows)
+    order = order[np.argsort(target[order], kind="stable")]
+    n_folds = min(n_folds, order.size)
+    runs = np.tile(np.arange(n_folds), (-(-order.size // n_folds), 1))
+    fold = rng.permuted(runs, axis=1).ravel()[: order.size]
+    for k in range(n_folds):
+        yield order[fold != k], order[fold == k]
+
+
+def cross_validate(
+    path: PruningPath,
+    X: NDArray[np.floating],
+    target: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    folds: Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]],
+    grow_on: Callable[[NDArray[np.int64]], Tree],
+    predict: Callable[[Tree], NDArray[np.float64]],
+    loss: str,
+) -> PruningCurve:
+    """Error of the pruned trees of `path` by cross-validation.
+
+    Every tree of the path stands for an interval of alphas; on each fold a tree is grown on the other folds, pruned at
+    the geometric mean of the interval and judged on the fold (Breiman et al. 1984, section 3.4). The standard error
+    is that of the mean loss over rows.
+    """
+    alpha = np.maximum.accumulate(path.alpha)  # rounding may let a zero link fall below zero
+    distinct = np.append(alpha[1:] > alpha[:-1] * (1 + 1e-12) + 1e-300, True)
+    alpha, n_leaves = alpha[distinct], path.n_leaves[distinct]
+    between = np.append(np.sqrt(alpha[:-1] * alpha[1:]), np.inf)
+    differences = np.zeros((2, alpha.size + 1))
+    total, n_tested = 0.0, 0
+    for train, test in folds:
+        tree = grow_on(train)
+        own = pruning_path(tree)
+        at = np.where(own.pruned_at >= 0, np.maximum.accumulate(own.alpha)[own.pruned_at], np.inf)
+        first = np.where(np.isinf(at), alpha.size, np.searchsorted(between, at))
+        first[tree.is_leaf] = 0
+        pruned_losses(
+            parents(tree), first, predict(tree), apply_tree(tree, X[test]), target[test], weight[test],
+            LOSSES[loss], np.empty(tree.n_nodes, np.int64), differences,
+        )  # fmt: skip
+        total += float(weight[test].sum())
+        n_tested += int(np.count_nonzero(weight[test]))
+    mean, mean_square = differences[:, :-1].cumsum(axis=1) / total
+    variance = np.maximum(mean_square - mean**2, 0.0)
+    std = np.sqrt(variance / n_tested)
+    best = int(alpha.size - 1 - np.argmin(mean[::-1]))
+    chosen = int(np.flatnonzero(mean <= mean[best] + std[best])[-1])
+    return PruningCurve(alpha, n_leaves, mean, std, best, chosen)

@@ -1,0 +1,181 @@
+"""What "auto" stands for, and how rows are dealt out to the folds that choose the rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.gradient_boosting import _base as gradient_booster
+from committee.gradient_boosting._defaults import CHOSEN, PLAIN, automatic_rate
+from committee.gradient_boosting._splits import Division, Line
+from committee.gradient_boosting._validation import Patience, Rows
+from committee.losses.gradient import NO_WEIGHTS
+
+Floats = NDArray[np.float64]
+
+
+def data(n: int = 120, seed: int = 0) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, X[:, 0] + np.sin(2.0 * X[:, 1]) + 0.3 * rng.normal(size=n)
+
+
+def taken(model: Any) -> tuple[Any, ...]:
+    return model.max_leaf_nodes_, model.min_samples_leaf_, model.l2_regularization_, model.max_features_
+
+
+@pytest.mark.parametrize(
+    ("how", "values"),
+    [
+        ({}, CHOSEN),
+        ({"early_stopping": True}, CHOSEN),
+        ({"early_stopping": "cv", "cv": 3}, CHOSEN),
+        ({"early_stopping": False}, PLAIN),
+        ({"n_estimators": 10}, PLAIN),
+        ({"n_estimators": 10, "early_stopping": True}, PLAIN),
+        ({"max_leaf_nodes": 5, "max_features": 0.9}, (5, 10, 1.0, 0.9)),
+        ({"n_estimators": 10, "max_leaf_nodes": None, "l2_regularization": 3.0}, (None, 20, 3.0, 1.0)),
+    ],
+)
+def test_automatic_values_are_those_of_the_way_rounds_are_chosen(how: dict[str, Any], values: tuple[Any, ...]) -> None:
+    X, y = data()
+    assert taken(GradientBoostingRegressor(random_state=0, **how).fit(X, y)) == values
+
+
+def test_automatic_values_are_used() -> None:
+    X, y = data()
+    names = ("max_leaf_nodes", "min_samples_leaf", "l2_regularization", "max_features")
+    given: dict[str, Any] = dict(zip(names, CHOSEN, strict=True))
+    model = GradientBoostingRegressor(random_state=0).fit(X, y)
+    same = GradientBoostingRegressor(random_state=0, learning_rate=0.05, **given).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), same.predict(X))
+    others: dict[str, Any] = {
+        "max_leaf_nodes": 4,
+        "min_samples_leaf": 20,
+        "l2_regularization": 30.0,
+        "max_features": 1.0,
+    }
+    for name, other in others.items():
+        changed = GradientBoostingRegressor(random_state=0, **{name: other}).fit(X, y)
+        assert not np.array_equal(model.predict(X), changed.predict(X)), name
+
+
+def test_the_rate_rises_with_the_rows() -> None:
+    rates = [automatic_rate(n) for n in (1, 1000, 3162, 10_000, 10**7)]
+    assert rates == pytest.approx([0.05, 0.05, 0.075, 0.1, 0.1], rel=1e-4)
+
+
+def test_large_tables_hold_rows_out_and_few_rows_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = data(130)
+    monkeypatch.setattr(gradient_booster, "CV_ROWS", 120)
+    judged: Any = GradientBoostingRegressor(random_state=0).fit(X, y)
+    assert len(judged.trees_) == judged.n_estimators_
+    assert judged._state.score.shape[1] == 117  # a tenth of 130 is held out
+    assert not hasattr(judged, "cv_curve_")
+    few = GradientBoostingRegressor(random_state=0).fit(X[:59], y[:59])
+    assert few.n_estimators_ <= 100
+    assert np.isnan(few.history_.validation_loss).all()
+
+
+def test_more_rounds_than_the_best_are_waited_for() -> None:
+    patience = Patience(3, 0.0, True, 1.5)
+    losses = [1.0 / t if t <= 10 else 1.0 for t in range(1, 100)]
+    ended = next(t for t, loss in enumerate(losses, 1) if patience.look(t, loss))
+    assert (patience.best_round, ended, patience.n_kept(ended)) == (10, 15, 15)
+    assert patience.n_kept(12) == 12
+
+
+# --- dealing out rows ------------------------------------------------------------------------------------------------
+
+
+def rows_of(values: Any, weight: Any = ()) -> Rows:
+    y = np.asarray(values, np.float64)
+    return Rows(y[:, np.newaxis].copy(), y, np.asarray(weight, np.float64) if len(weight) else NO_WEIGHTS, None)
+
+
+def copies(rows: Rows) -> NDArray[np.int64]:
+    """The values, as often as they count."""
+    return np.sort(np.repeat(rows.y, rows.weight.astype(int) if rows.weight.size else 1)).astype(np.int64)
+
+
+def held_out(line: Line, share: float) -> Division:
+    found = line.hold_out(share)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+def test_every_copy_judges_once_and_teaches_otherwise(is_class: bool) -> None:
+    values = np.random.default_rng(0).integers(0, 40, 103)
+    divisions = Line(rows_of(values), 0, is_class).folds(5)
+    np.testing.assert_array_equal(np.sort(np.concatenate([copies(d.test) for d in divisions])), np.sort(values))
+    for division in divisions:
+        together = np.concatenate([copies(division.train), copies(division.test)])
+        np.testing.assert_array_equal(np.sort(together), np.sort(values))
+        assert len(copies(division.test)) in (20, 21)
+
+
+def test_copies_of_a_row_are_dealt_out_to_different_folds() -> None:
+    """New rows repeat old ones as often as the old ones repeat each other: judged together they would not show it."""
+    divisions = Line(rows_of(np.repeat(np.arange(20), 5)), 0, False).folds(5)
+    for division in divisions:
+        np.testing.assert_array_equal(copies(division.test), np.arange(20))
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+def test_a_weighted_row_stays_whole(is_class: bool) -> None:
+    """What learned from a copy of a row would judge it well: early stopping would never come."""
+    rng = np.random.default_rng(1)
+    weight = rng.integers(1, 4, 60)
+    line = Line(rows_of(np.arange(60), weight), 3, is_class)
+    for division in [*line.folds(4), held_out(line, 0.3)]:
+        assert not set(division.train.y) & set(division.test.y)
+        np.testing.assert_array_equal(division.test.weight, weight[division.test.y.astype(int)])
+
+
+def test_small_whole_weights_do_not_keep_early_stopping_from_stopping() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    y = X[:, 0] + rng.normal(size=400)
+    plain, weighted, doubled = (
+        GradientBoostingRegressor(random_state=0).fit(X, y, sample_weight=w).n_estimators_
+        for w in (None, rng.integers(1, 4, 400), np.full(400, 2.0))
+    )
+    assert plain == doubled
+    assert weighted < 2 * plain
+
+
+def test_weights_that_are_no_counts_stay_with_their_rows() -> None:
+    division = Line(rows_of(np.arange(10), np.full(10, 0.5)), 0, False).folds(2)[0]
+    np.testing.assert_array_equal(division.train.weight, np.full(5, 0.5))
+    np.testing.assert_array_equal(np.sort(np.append(division.train.y, division.test.y)), np.arange(10))
+
+
+def test_classes_are_in_every_fold_by_their_shares() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)), np.repeat([0.0, 1.0], [185, 15])
+    divisions = Line(Rows(X, y, NO_WEIGHTS, None), 0, True).folds(5)
+    assert [int(division.test.y.sum()) for division in divisions] == [3] * 5
+
+
+def test_the_share_held_out_is_the_one_asked_for() -> None:
+    line = Line(rows_of(np.arange(1000)), 0, False)
+    for share in (0.1, 0.25, 0.999):
+        assert len(held_out(line, share).test.y) == round(1000 * share)
+    assert len(held_out(line, 1e-9).test.y) == 1
+    assert line.hold_out(0.9999) is None
+    assert not np.array_equal(Line(rows_of(np.arange(1000)), 1, False).folds(2)[0].test.y, line.folds(2)[0].test.y)
+
+
+def test_duplicates_judge_as_new_rows_would() -> None:
+    """Where new rows repeat old ones, a model that knows the old ones is better, and the folds must see it."""
+    rng = np.random.default_rng(0)
+    distinct = rng.normal(size=(150, 3))
+    label = rng.integers(0, 2, 150)
+    drawn, new = rng.integers(0, 150, 900), rng.integers(0, 150, 500)
+    model = GradientBoostingClassifier(random_state=0).fit(distinct[drawn], label[drawn])
+    assert model.score(distinct[new], label[new]) > 0.85  # labels are noise: 0.5 without knowing the rows
