@@ -4,8 +4,6 @@
     python -m benchmarks.categories measure --as LightGBM --as CatBoost --cache FILE
     python -m benchmarks.categories write --cache FILE                      # CATEGORIES.md from what was measured
 
-To measure an older version, put its sources on the path and pass `--as "committee before"`.
-
 The sets are split into CHOOSING and REPORTING. The rule for splits of categories and its constants were chosen on the
 choosing sets alone; only the reporting sets appear in CATEGORIES.md. Made tables of the two parts differ in their
 effects, their numbers of levels and their seeds. Of the public sets, airline-delay (its training file) belongs to the
@@ -39,7 +37,7 @@ from benchmarks.quality import smoothed_log_loss
 from benchmarks.report import markdown_table
 
 PAGE = Path(__file__).with_name("CATEGORIES.md")
-OURS, BEFORE = "committee", "committee before"
+OURS = "committee"
 PEERS = ("LightGBM", "CatBoost")
 SPLITS = 3
 TEST_SHARE = 0.25
@@ -228,7 +226,7 @@ def make_catboost(is_class: bool, categorical: list[str]) -> Any:
 
 
 METHODS: Mapping[str, Callable[[bool, list[str]], Any]] = {
-    OURS: make_ours, BEFORE: make_ours, "LightGBM": make_lightgbm, "CatBoost": make_catboost,
+    OURS: make_ours, "LightGBM": make_lightgbm, "CatBoost": make_catboost,
 }  # fmt: skip
 
 
@@ -272,9 +270,7 @@ RMSE for numbers on a quarter of the rows held out, the mean of {SPLITS} splits;
 split, with new effects. "ours - peer" is the mean difference of a split with its standard error over the splits, in
 percent of the peer's loss: negative means that ours is smaller. Seconds are CPU time of fit and prediction at one
 thread. Written by `python -m benchmarks.categories`; its docstring says which sets the rule for categories was chosen
-on. None of them is on this page. "before" is the version without a penalty for the order of categories
-(docs/gradient_boosting.md), which also cross-validated up to 50,000 rows only, now
-100,000. A dash means not measured.
+on. None of them is on this page. A dash means not measured.
 
 CatBoost is ahead where levels act strongly or pairs of columns act together: it makes target statistics of levels and
 of their combinations, while our trees split one column at a time. On the made tables it takes 15 to 40 times as long.
@@ -283,7 +279,7 @@ of their combinations, while our trees split one column at a time. On the made t
 
 def page(cache: Mapping[str, Sequence[float]]) -> str:
     """The text of CATEGORIES.md: losses, differences, errors, seconds."""
-    columns = [(name, method) for name, method in zip(("before", "ours", *PEERS), METHODS_SHOWN, strict=True)]
+    columns = [(name, method) for name, method in zip(("ours", *PEERS), METHODS_SHOWN, strict=True)]
     sets = [which for which in REPORTING if f"{which.name}/0/{OURS}" in cache]
 
     def table(field: int, digits: int, chosen: Sequence[Made | Public]) -> str:
@@ -293,13 +289,12 @@ def page(cache: Mapping[str, Sequence[float]]) -> str:
         ]
         return markdown_table(("set", *(name for name, _ in columns)), rows)
 
-    peers = (BEFORE, *PEERS)
-    differences = [[which.name, *(_difference(cache, which, peer)[0] for peer in peers)] for which in sets]
+    differences = [[which.name, *(_difference(cache, which, peer)[0] for peer in PEERS)] for which in sets]
     parts = [
         INTRODUCTION,
         "Measured with " + ", ".join(f"{name} {fact}" for name, fact in describe_machine().items()) + ".\n",
         "## Loss\n\n" + table(0, 4, sets),
-        "## Ours - peer, percent\n\n" + markdown_table(("set", "before", *PEERS), differences),
+        "## Ours - peer, percent\n\n" + markdown_table(("set", *PEERS), differences),
         _verdict(cache, sets),
         "## Error, classes\n\n" + table(1, 4, [which for which in sets if which.is_class]),
         "## CPU seconds\n\n" + table(2, 2, sets),
@@ -308,7 +303,7 @@ def page(cache: Mapping[str, Sequence[float]]) -> str:
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
-METHODS_SHOWN = (BEFORE, OURS, *PEERS)
+METHODS_SHOWN = (OURS, *PEERS)
 
 
 def _values(cache: Mapping[str, Sequence[float]], which: Made | Public, method: str, field: int) -> Floats:
@@ -337,7 +332,7 @@ def _difference(cache: Mapping[str, Sequence[float]], which: Made | Public, peer
 
 def _verdict(cache: Mapping[str, Sequence[float]], sets: Sequence[Made | Public]) -> str:
     lines = []
-    for peer in (BEFORE, *PEERS):
+    for peer in PEERS:
         found = np.array([_difference(cache, which, peer)[1] for which in sets])
         found = found[~np.isnan(found)]
         better, worse = np.count_nonzero(found < -2.0), np.count_nonzero(found > 2.0)
