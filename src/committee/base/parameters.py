@@ -1,24 +1,29 @@
-"""Parameters of estimators, each written once: name, type, default and what is allowed.
+"""Parameters of estimators, each written once: name, type, default and constraints.
 
     class Shrunken(Estimator):
-        n_estimators: int = param(100, at_least(1))
-        learning_rate: float | Literal["auto"] = param("auto", positive, one_of("auto"))
-        trees_: list[Tree] = fitted()
+        n_estimators: int = param(at_least(1), default=100)
+        learning_rate: float | Literal["auto"] = param(positive, one_of("auto"), default="auto")
+        random_state: RandomState = param(*RANDOM_STATE, default=None)
+        trees_: tuple[Tree, ...] = fitted()
 
-A class that derives from `Estimator` is a dataclass: `__init__` comes from its fields and those of its bases, so that
+    class Stump(Shrunken):
+        n_estimators: int = fixed(1)
+
+A class that derives from `Estimator` is a dataclass: `__init__` is made of its fields and those of its bases, so that
 `inspect.signature`, `get_params`, `clone`, editors and type checkers see one list. `_parameter_constraints`, which
-scikit-learn validates in `fit`, is made of the same fields. Attributes of fits are declared with `fitted()`: they are
-known to type checkers and not to `__init__`.
+scikit-learn validates in `fit`, is made of the same fields. A class that writes its own `__init__` or its own
+`_parameter_constraints`, as scikit-learn's classes do, keeps them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, TypeVar, cast, dataclass_transform
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
+import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 T = TypeVar("T")
 
@@ -26,24 +31,35 @@ CONSTRAINTS = "constraints"
 """Key of the metadata of a field."""
 
 
-def param(default: T, *constraints: Any, kw_only: bool = True) -> T:
-    """A parameter with its default and what scikit-learn's validation may accept; any value without constraints.
+def param(*constraints: Any, default: T, kw_only: bool = True) -> T:
+    """A parameter with its default; `kw_only=False` allows it to be given by position, in the order of the fields.
 
-    `constraints` are types, intervals, options, "boolean", "array-like", "random_state", None and so on, as in
-    scikit-learn's `_parameter_constraints`.
+    `constraints` are what scikit-learn's validation accepts: types, intervals, options, "boolean", "array-like",
+    "random_state", None and so on; without any, every value is allowed.
     """
-    allowed = list(constraints) or ["no_validation"]
-    return dataclasses.field(default=default, kw_only=kw_only, metadata={CONSTRAINTS: allowed})
+    return dataclasses.field(default=default, kw_only=kw_only, metadata=_metadata(constraints))
 
 
-def required(*constraints: Any) -> Any:
-    """A parameter without a default, which may be given by position."""
-    return dataclasses.field(kw_only=False, metadata={CONSTRAINTS: list(constraints) or ["no_validation"]})
+def required(*constraints: Any, kw_only: bool = False) -> Any:
+    """A parameter without a default."""
+    return dataclasses.field(kw_only=kw_only, metadata=_metadata(constraints))
 
 
 def fitted(*, init: Literal[False] = False) -> Any:
-    """An attribute that `fit` sets, or that a subclass sets on the class."""
+    """An attribute that `fit` sets; `__init__` does not know it."""
     return dataclasses.field(init=init)
+
+
+def fixed(default: T, *, init: Literal[False] = False) -> T:
+    """A parameter of a base class which this class fixes, or an attribute that every object has before `fit`."""
+    return dataclasses.field(default=default, init=init)
+
+
+def _metadata(constraints: tuple[Any, ...]) -> dict[str, Any]:
+    return {CONSTRAINTS: list(constraints) or "no_validation"}
+
+
+# --- constraints -----------------------------------------------------------------------------------------------------
 
 
 def at_least(low: int) -> Interval:
@@ -51,7 +67,9 @@ def at_least(low: int) -> Interval:
     return Interval(Integral, low, None, closed="left")
 
 
-def between(low: float | None, high: float | None, closed: Literal["left", "right", "both", "neither"]) -> Interval:
+def between(
+    low: float | None, high: float | None, closed: Literal["left", "right", "both", "neither"] = "both"
+) -> Interval:
     """Real numbers of an interval; None is no bound."""
     return Interval(Real, low, high, closed=closed)
 
@@ -64,18 +82,45 @@ def one_of(*names: str) -> StrOptions:
 positive = between(0.0, None, "neither")
 non_negative = between(0.0, None, "left")
 fraction = between(0.0, 1.0, "right")
+inner_fraction = between(0.0, 1.0, "neither")
+
+count_fraction = Interval(RealNotInt, 0.0, 1.0, closed="right")
+"""A fraction where an integer would be a number of rows or columns: 1.0 is all of them, 1 is one."""
+
+RANDOM_STATE = ("random_state", np.random.Generator)
+N_JOBS = (at_least(1), Interval(Integral, None, -1, closed="right"), None)
+CLASS_WEIGHT = (dict, one_of("balanced"), None)
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, required, fitted))
+# --- the base class --------------------------------------------------------------------------------------------------
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, required, fitted, fixed))
 class Estimator(BaseEstimator):
-    """scikit-learn's base class, whose parameters are the fields of the class."""
+    """scikit-learn's base class, with the fields of the class as its parameters."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    _is_init_made_of_fields: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        dataclasses.dataclass(eq=False, repr=False, kw_only=True, match_args=False)(cls)
-        fields = dataclasses.fields(cast("Any", cls))
-        cls._parameter_constraints = {
-            field.name: field.metadata.get(CONSTRAINTS, ["no_validation"]) for field in fields if field.init
-        }
+        is_written = _has_written_init(cls)
+        dataclasses.dataclass(init=not is_written, eq=False, repr=False, kw_only=True, match_args=False)(cls)
+        cls._is_init_made_of_fields = not is_written
+        if "_parameter_constraints" not in vars(cls):
+            cls._parameter_constraints = _constraints_of(cls)
+
+
+def _has_written_init(cls: type) -> bool:
+    """Whether the class, or the base that gives it `__init__`, writes it by hand."""
+    owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
+    return owner is not object and not vars(owner).get("_is_init_made_of_fields", False)
+
+
+def _constraints_of(cls: Any) -> dict[str, Any]:
+    """The constraints of the fields, and those that a base wrote in `_parameter_constraints`."""
+    fields = dataclasses.fields(cls)
+    allowed = {field.name: field.metadata.get(CONSTRAINTS, "no_validation") for field in fields if field.init}
+    removed = {field.name for field in fields if not field.init}
+    inherited = {name: values for name, values in cls._parameter_constraints.items() if name not in removed}
+    return {**inherited, **allowed}
