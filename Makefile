@@ -24,13 +24,14 @@ READY := ($(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ens
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 endif
 
-.PHONY: help demo test test-fast bench check docs format clean
+.PHONY: help demo test test-fast coverage bench check docs format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo       compare the whole family on built-in data, write the report and the model'
 	@echo 'make test       all tests, doctests, and the kernels once with bounds checks'
 	@echo 'make test-fast  the unit tests and doctests'
+	@echo 'make coverage   test-fast, with the coverage of the Python code by module'
 	@echo 'make bench      measure against the peers, write benchmarks/RESULTS.md'
 	@echo 'make check      lint, format, types, layers'
 	@echo 'make docs       build the documentation in build/site'
@@ -50,6 +51,10 @@ test: $(DEV)
 test-fast: $(DEV)
 	$(BIN)/committee warmup
 	$(BIN)/python -m pytest -n $(JOBS) --doctest-modules src/committee tests/unit
+
+coverage: $(DEV)
+	$(BIN)/committee warmup
+	$(BIN)/python -m pytest -n $(JOBS) --cov --cov-report=term:skip-covered --cov-report=html:build/coverage --doctest-modules src/committee tests/unit
 
 bench: $(BENCH)
 	$(BIN)/python -m benchmarks
