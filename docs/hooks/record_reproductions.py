@@ -14,7 +14,7 @@ from typing import Any
 
 import matplotlib
 
-from committee.plots.tree import pyplot
+from committee.plots._style import pyplot
 from committee_reproductions.plots.reproductions import draw
 from committee_reproductions.reproduction_page import reproductions_page
 from committee_reproductions.reproductions import REPRODUCTIONS, ReproductionResult

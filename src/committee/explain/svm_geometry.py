@@ -130,7 +130,7 @@ def svm_geometry(
     """
     if not isinstance(model, MACHINES):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            "svm_geometry and SvmPlaneDisplay are for machines that tell classes apart (SVC, NuSVC, LinearSVC), not "
+            "svm_geometry and SVMDecisionBoundaryDisplay are for SVM classifiers (SVC, NuSVC, LinearSVC), not "
             f"for {type(model).__name__}."
         )
     check_is_fitted(model, "classes_")

@@ -13,8 +13,8 @@ from committee.explain.svm_geometry import MACHINES
 from committee.records.history import History
 
 BY_HISTORY = (
-    ({"oob_error"}, "OutOfBagDisplay, the error over its members"),
-    ({"round", "train_loss"}, "LossCurvesDisplay, its losses over the rounds"),
+    ({"oob_error"}, "OutOfBagErrorDisplay, the error over its members"),
+    ({"round", "train_loss"}, "LossCurveDisplay, its losses over the rounds"),
     ({"round", "train_error"}, "ErrorCurveDisplay, its errors over the rounds"),
     ({"log_likelihood"}, "LikelihoodCurveDisplay, its likelihood over the steps"),
     ({"step", "member", "loss"}, "CommitteeMembersDisplay, its members and their weights"),
@@ -47,5 +47,5 @@ def right_display(estimator: Any) -> str:
         if needed <= columns:
             return found
     if isinstance(estimator, MACHINES):
-        return "SvmPlaneDisplay, its plane in two columns"
+        return "SVMDecisionBoundaryDisplay, its plane in two columns"
     return "PartialDependenceDisplay, which draws the answers of any model"

@@ -12,8 +12,7 @@ from committee.base.array_types import Floats
 from committee.evaluation._folds import Mean
 from committee.evaluation.bias_variance import BiasVariance
 from committee.evaluation.compare_bias_variance import BiasVarianceComparison
-from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, ORANGE, VERMILION, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from committee.base.array_types import Floats
 from committee.members.member import TreeMember
 from committee.plots._checks import recorded
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, MAX_DOTTED, ORANGE, PURPLE, VERMILION, Scale, pyplot
 from committee.records.history import History
 from committee.trees.decision_stump import DecisionStump
 
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
     from committee.boosting._classifier_base import BaseBooster
-
-Scale = Literal["linear", "log"]
-
-BLUE, ORANGE, GREEN, PURPLE, VERMILION, GREY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#555555"
-FEW_ROUNDS = 40
-"""Up to here every round gets a dot."""
 
 
 class ErrorCurveDisplay:
@@ -263,7 +257,7 @@ def _finds_largest_edge(estimator: BaseBooster) -> bool:
 
 def _curve(ax: Any, values: Floats, **style: Any) -> Line2D:
     rounds = np.arange(1, values.size + 1)
-    options = {"linewidth": 1.6, "marker": "." if values.size <= FEW_ROUNDS else "", **style}
+    options = {"linewidth": 1.6, "marker": "." if values.size <= MAX_DOTTED else "", **style}
     return ax.plot(rounds, values, **options)[0]
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.evaluation.bootstrap import Bootstrap, Kind
 from committee.evaluation.bootstrap_interval import PredictionInterval
-from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

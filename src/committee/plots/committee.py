@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from committee.base.array_types import Floats
-from committee.plots.boosting import BLUE, GREY, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREY, VERMILION, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,7 +105,7 @@ class CommitteeMembersDisplay:
                 ax.spines[side].set_visible(False)
 
 
-class SelectionDisplay:
+class EnsembleSelectionDisplay:
     """Loss of the selection after every step, and who was added.
 
     Attributes

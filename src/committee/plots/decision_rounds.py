@@ -13,7 +13,7 @@ from committee.boosting._votes import make_votes
 from committee.members.member import Member
 from committee.members.vote import score_members
 from committee.plots._checks import recorded, refuse
-from committee.plots.tree import pyplot
+from committee.plots._style import INK, pyplot
 from committee.tabular.validation import read_weights
 from committee.trees.export import CLASS_COLORS, clip
 
@@ -29,7 +29,6 @@ MEAN_AREA, LARGEST_AREA = 28.0, 500.0
 """Areas in square points of a row of mean weight, and the largest drawn."""
 
 MARKERS = "os^Dv<>"
-INK = "#222222"
 
 
 class Plane(NamedTuple):
@@ -46,7 +45,7 @@ class Plane(NamedTuple):
     is_multiplicative: bool  # the weights of a round follow from the members before it
 
 
-class RoundsInThePlaneDisplay:
+class DecisionRoundsDisplay:
     """One panel per round, then the vote of the rounds shown.
 
     The area of a point is the weight that its row had in the round, w0 exp(-y f) of the members before; the region of

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.explain.diversity import EnsembleDiversity, ensemble_diversity
-from committee.plots.boosting import BLUE, GREY, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREY, VERMILION, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

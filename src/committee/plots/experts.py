@@ -11,8 +11,7 @@ from sklearn.exceptions import NotFittedError
 from committee.base.array_types import Floats
 from committee.experts._base import BaseMixtureOfExperts
 from committee.plots._checks import right_display
-from committee.plots.boosting import BLUE, FEW_ROUNDS, GREEN, GREY, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, MAX_DOTTED, VERMILION, pyplot
 from committee.records.history import History
 from committee.trees.export import CLASS_COLORS
 
@@ -188,7 +187,7 @@ class LikelihoodCurveDisplay:
         axes: Any = _axes(ax, (7.0, 4.3))
         self.ax_, self.figure_ = axes, axes.figure
         history = self.history
-        dots = "." if history.n_rounds <= FEW_ROUNDS else ""
+        dots = "." if history.n_rounds <= MAX_DOTTED else ""
         styles = {"log_likelihood": (BLUE, "log-likelihood"), "objective": (GREEN, "with the priors")}
         self.lines_ = {}
         for name, (color, label) in styles.items():
@@ -205,7 +204,7 @@ class LikelihoodCurveDisplay:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         both = np.concatenate([history.objective, history.log_likelihood])
         low, high = np.quantile(both, 0.05), float(both.max())
-        if history.n_rounds > FEW_ROUNDS and high > low:
+        if history.n_rounds > MAX_DOTTED and high > low:
             axes.set_ylim(low - 0.2 * (high - low), high + 0.08 * (high - low))
         axes.set_xlabel("iteration of EM")
         axes.set_ylabel("log-likelihood of the training rows")

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.plots._checks import refuse
-from committee.plots.boosting import BLUE, FEW_ROUNDS, GREY, VERMILION, Scale
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREY, MAX_DOTTED, VERMILION, Scale, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-class OutOfBagDisplay:
+class OutOfBagErrorDisplay:
     """Out-of-bag error after every tree, with the test error beside it where test rows are given.
 
     The first trees leave some rows unjudged; the curve is about those that were judged so far.
@@ -81,7 +80,7 @@ class OutOfBagDisplay:
 
     def _draw(self, ax: Any, values: Floats, color: str, label: str) -> Line2D:
         trees = np.arange(1, values.size + 1)
-        dots = "." if values.size <= FEW_ROUNDS else ""
+        dots = "." if values.size <= MAX_DOTTED else ""
         text = f"{label}: {values[-1]:.4g} with {values.size} tree{'s' if values.size != 1 else ''}"
         return ax.plot(trees, values, color=color, linewidth=1.6, marker=dots, label=text, zorder=3)[0]
 

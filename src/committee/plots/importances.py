@@ -15,8 +15,7 @@ from committee.explain.importances import (
     permutation_importances,
     tree_importances,
 )
-from committee.plots.boosting import BLUE, GREY
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREY, pyplot
 from committee.trees.export import clip
 
 if TYPE_CHECKING:

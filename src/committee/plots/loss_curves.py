@@ -8,8 +8,8 @@ import numpy as np
 
 from committee.base.array_types import Floats
 from committee.plots._checks import recorded
-from committee.plots.boosting import BLUE, FEW_ROUNDS, GREEN, GREY, VERMILION, measured
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, MAX_DOTTED, VERMILION, pyplot
+from committee.plots.boosting import measured
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ STYLE = {
 }
 
 
-class LossCurvesDisplay:
+class LossCurveDisplay:
     """Training, validation and cross-validated loss over the rounds; the round that was chosen is marked.
 
     Attributes
@@ -101,7 +101,7 @@ class LossCurvesDisplay:
     def _draw(self, ax: Any, name: str, values: Floats) -> Line2D:
         color, label = STYLE[name]
         rounds = np.arange(1, values.size + 1)
-        dots = "." if values.size <= FEW_ROUNDS else ""
+        dots = "." if values.size <= MAX_DOTTED else ""
         if 1 <= self.chosen <= values.size:
             at = values[self.chosen - 1]
             label = f"{label}: {at:.4g} at the chosen round"

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, pyplot
 from committee.theory.majority_vote import VoteTable, majority_vote_table
 
 if TYPE_CHECKING:

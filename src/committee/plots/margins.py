@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from committee.base.array_types import Floats
 from committee.plots._checks import recorded, refuse
-from committee.plots.boosting import GREY, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import GREY, VERMILION, pyplot
 from committee.tabular.validation import read_weights
 from committee.theory.margins import MarginDistribution, margin_distribution
 

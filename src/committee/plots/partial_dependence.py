@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.explain._tables import Feature
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
-from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, pyplot
 from committee.trees.export import clip
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from committee.plots._checks import refuse
-from committee.plots.tree import pyplot
+from committee.plots._style import pyplot
 from committee.trees.export import plural
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.explain.shap import ShapValues, shap_values
-from committee.plots.boosting import BLUE, GREY, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREY, VERMILION, pyplot
 from committee.trees.export import clip
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from scipy.spatial.distance import cdist
 
 from committee.base.array_types import Floats
 from committee.explain.svm_geometry import SvmGeometry, machine_values, svm_geometry
-from committee.plots.boosting import BLUE, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, INK, VERMILION, pyplot
 from committee.svm.tuning import Tuned
 from committee.trees.export import clip
 
@@ -29,10 +28,8 @@ GRID = 300
 SIDES = ((1, VERMILION, "o"), (-1, BLUE, "s"))
 """y, colour and marker of the two sides."""
 
-INK = "#222222"
 
-
-class SvmPlaneDisplay:
+class SVMDecisionBoundaryDisplay:
     """A machine of two columns: the line f = 0, the margin f = -1 and f = 1, support vectors and slack.
 
     Free support vectors have a thin ring, bounded ones a thick one; a dotted line leads from a row with slack to the

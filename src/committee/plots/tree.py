@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.plots._style import INK, pyplot
 from committee.records.tree import LEAF, Tree
 from committee.trees.export import (
     CLASS_COLORS,
@@ -38,7 +39,7 @@ MAX_LEAVES = 24
 # Lengths in units of the font size, so that boxes fit their text at any size.
 LINE, PAD, BAR, GAP_X, GAP_Y, MARGIN = 1.35, 0.55, 0.55, 1.1, 3.0, 0.8
 MAX_FIGURE_INCHES = 30.0
-INK, EDGE = "#222222", "#666666"
+EDGE = "#666666"
 
 
 def plot_tree(estimator: FittedTree, **kwargs: Any) -> TreeDisplay:
@@ -118,15 +119,6 @@ class TreeDisplay:
         self.boxes_ = _draw_boxes(self.ax_, self.labels, cards, sheet, size)
         _draw_legend(self.ax_, legend, sheet, size)
         return self
-
-
-def pyplot() -> Any:
-    """matplotlib.pyplot, or an error that says how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install 'committee[app]'") from error
-    return plt
 
 
 # ---- What to show ----------------------------------------------------------------------------------------------------

@@ -22,13 +22,13 @@ from committee import (
     DecisionTreeClassifier,
 )
 from committee.datasets.samples import load_sample
-from committee.explain import label_issues as suspicious_rows
+from committee.explain.label_issues import suspicious_rows
 from committee.plots import (
+    DecisionRoundsDisplay,
     EdgeDisplay,
     ErrorCurveDisplay,
+    LabelIssuesDisplay,
     MarginDistributionDisplay,
-    RoundsInThePlaneDisplay,
-    SuspiciousRowsDisplay,
 )
 from committee.plots.decision_rounds import LARGEST_AREA, MEAN_AREA
 from committee.records.history import History
@@ -308,7 +308,7 @@ def test_areas_are_the_weights_of_the_round():
     X, y = moons()
     start = np.random.default_rng(0).uniform(0.5, 1.5, len(X))
     model = AdaBoostClassifier(n_estimators=10).fit(X, y, sample_weight=start)
-    display = RoundsInThePlaneDisplay.from_estimator(model, X, y, sample_weight=start)
+    display = DecisionRoundsDisplay.from_estimator(model, X, y, sample_weight=start)
     assert display.ax_.size == 4
     np.testing.assert_allclose(display.weights[0], start / start.sum())
     for t in (1, 2):
@@ -335,7 +335,7 @@ def regions(ax: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 def test_regions_are_the_answers_of_the_members_and_of_their_vote():
     X, y = moons()
     model = AdaBoostClassifier(n_estimators=10).fit(X, y)
-    display = RoundsInThePlaneDisplay.from_estimator(model, X, y)
+    display = DecisionRoundsDisplay.from_estimator(model, X, y)
     for panel, judge in zip(display.ax_, [*model.estimators_[:3], None], strict=True):
         judge = AdaBoostClassifier(n_estimators=3).fit(X, y) if judge is None else judge
         at, is_first = regions(panel)
@@ -347,7 +347,7 @@ def test_regions_are_the_answers_of_the_members_and_of_their_vote():
 def test_wrong_rows_have_a_dark_rim():
     X, y = moons()
     model = AdaBoostClassifier(n_estimators=5).fit(X, y)
-    display = RoundsInThePlaneDisplay.from_estimator(model, X, y, n_rounds=2)
+    display = DecisionRoundsDisplay.from_estimator(model, X, y, n_rounds=2)
     for t in (0, 1):
         n_wrong = int(np.sum(model.estimators_[t].predict(X) != y))
         rims = np.concatenate([points.get_edgecolors()[:, 0] for points in display.points_[t]])
@@ -357,7 +357,7 @@ def test_wrong_rows_have_a_dark_rim():
 def test_three_classes_and_many_rounds_in_the_plane():
     X, y = load_iris(return_X_y=True)
     model = AdaBoostClassifier(n_estimators=8).fit(X[:, 2:], np.array(["setosa", "versicolor", "virginica"])[y])
-    display = RoundsInThePlaneDisplay.from_estimator(model, X[:, 2:], model.classes_[y], n_rounds=6)
+    display = DecisionRoundsDisplay.from_estimator(model, X[:, 2:], model.classes_[y], n_rounds=6)
     assert (display.ax_.size, len(display.figure_.axes)) == (7, 7)
     assert len(display.points_[0]) == 3
     before = AdaBoostClassifier(n_estimators=3).fit(X[:, 2:], y)
@@ -369,7 +369,7 @@ def test_three_classes_and_many_rounds_in_the_plane():
 
 def test_fewer_members_than_rounds_asked_for():
     X, y = moons()
-    display = RoundsInThePlaneDisplay.from_estimator(AdaBoostClassifier(n_estimators=2).fit(X, y), X, y)
+    display = DecisionRoundsDisplay.from_estimator(AdaBoostClassifier(n_estimators=2).fit(X, y), X, y)
     assert display.ax_.size == 3
 
 
@@ -377,7 +377,7 @@ def test_weights_that_are_no_product_of_rounds_are_not_drawn():
     X, y = moons()
     model = AdaBoostClassifier(n_estimators=4).fit(X, y)
     model.history_ = History({name: model.history_[name] for name in ("round", "error")})
-    display = RoundsInThePlaneDisplay.from_estimator(model, X, y)
+    display = DecisionRoundsDisplay.from_estimator(model, X, y)
     assert np.ptp(display.weights) == 0
     assert "area: weight in the round" not in [text.get_text() for text in display.figure_.legends[0].get_texts()]
 
@@ -386,7 +386,7 @@ def test_frames_name_the_axes_of_the_plane():
     pd = pytest.importorskip("pandas")
     X, y = moons()
     frame = pd.DataFrame(X, columns=["length", "width"])
-    display = RoundsInThePlaneDisplay.from_estimator(AdaBoostClassifier(n_estimators=3).fit(frame, y), frame, y)
+    display = DecisionRoundsDisplay.from_estimator(AdaBoostClassifier(n_estimators=3).fit(frame, y), frame, y)
     assert (display.ax_[0].get_xlabel(), display.ax_[0].get_ylabel()) == ("length", "width")
 
 
@@ -395,15 +395,15 @@ def test_what_has_no_place_in_a_plane_is_refused():
 
     X, y, _, _ = sonar()
     with pytest.raises(ValueError, match="fitted on 60 features"):
-        RoundsInThePlaneDisplay.from_estimator(boosted(3), X, y)
+        DecisionRoundsDisplay.from_estimator(boosted(3), X, y)
     X, y = moons()
     model = AdaBoostClassifier(n_estimators=3).fit(X, y)
     with pytest.raises(ValueError, match="contains NaN"):
-        RoundsInThePlaneDisplay.from_estimator(model, np.where(X > 1, np.nan, X), y)
+        DecisionRoundsDisplay.from_estimator(model, np.where(X > 1, np.nan, X), y)
     with pytest.raises(ValueError, match="n_rounds must be at least 1"):
-        RoundsInThePlaneDisplay.from_estimator(model, X, y, n_rounds=0)
+        DecisionRoundsDisplay.from_estimator(model, X, y, n_rounds=0)
     with pytest.raises(ValueError, match="3 rounds and their vote need 4 axes, got 2"):
-        RoundsInThePlaneDisplay.from_estimator(model, X, y, ax=plt.subplots(1, 2)[1])
+        DecisionRoundsDisplay.from_estimator(model, X, y, ax=plt.subplots(1, 2)[1])
 
 
 # ---- Suspicious rows -------------------------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ def test_what_has_no_place_in_a_plane_is_refused():
 def test_suspicious_rows_are_marked_with_numbers_that_do_not_overlap():
     X, y, _, _ = sonar()
     model = boosted()
-    display = SuspiciousRowsDisplay.from_estimator(model, X, y, n=15)
+    display = LabelIssuesDisplay.from_estimator(model, X, y, n=15)
     found = suspicious_rows(model, X, y, 15)
     names = [int(name.get_text()) for name in display.names_]
     assert len(names) >= 8
@@ -432,7 +432,7 @@ DRAW = {
     "errors": lambda model, X, y, ax: ErrorCurveDisplay.from_estimator(model, X, y, ax=ax),
     "edges": lambda model, X, y, ax: EdgeDisplay.from_estimator(model, ax=ax),
     "margins": lambda model, X, y, ax: MarginDistributionDisplay.from_estimator(model, X, y, ax=ax),
-    "suspicious": lambda model, X, y, ax: SuspiciousRowsDisplay.from_estimator(model, X, y, ax=ax),
+    "suspicious": lambda model, X, y, ax: LabelIssuesDisplay.from_estimator(model, X, y, ax=ax),
 }
 
 
@@ -449,7 +449,7 @@ def test_given_axes_are_used(name: str):
 @pytest.mark.parametrize("name", [*DRAW, "plane"])
 def test_an_unfitted_booster_is_refused(name: str):
     X, y, _, _ = sonar()
-    plane = lambda model, X, y, ax: RoundsInThePlaneDisplay.from_estimator(model, X, y)  # noqa: E731
+    plane = lambda model, X, y, ax: DecisionRoundsDisplay.from_estimator(model, X, y)  # noqa: E731
     with pytest.raises(NotFittedError, match="fit AdaBoostClassifier first"):
         DRAW.get(name, plane)(AdaBoostClassifier(), X, y, None)
 

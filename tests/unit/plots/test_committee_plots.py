@@ -13,7 +13,7 @@ from committee import DecisionTreeClassifier
 from committee.committees._plan import Member
 from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
 from committee.datasets.samples import load_sample
-from committee.plots.committee import CommitteeMembersDisplay, SelectionDisplay
+from committee.plots.committee import CommitteeMembersDisplay, EnsembleSelectionDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -54,7 +54,7 @@ def test_bars_are_weights_and_contributions(model: Any) -> None:
 
 
 def test_the_curve_is_the_history(model: Any) -> None:
-    display = SelectionDisplay.from_estimator(model)
+    display = EnsembleSelectionDisplay.from_estimator(model)
     np.testing.assert_array_equal(display.curve_.get_ydata(), model.history_["loss"])
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert f"{model.history_.member[0]} ({np.sum(model.history_.member == model.history_.member[0])})" in texts
@@ -68,15 +68,15 @@ def test_axes_of_ones_own_and_a_committee_of_one() -> None:
     alone = CommitteeRegressor(members=FEW[1:2], n_folds=3, random_state=0).fit(ozone.X, ozone.y)
     three, ax = plt.subplots(1, 3)[1], plt.subplots()[1]
     assert CommitteeMembersDisplay.from_estimator(alone, axes=three).axes_[0] is three[0]
-    assert SelectionDisplay.from_estimator(alone, ax=ax).ax_ is ax
+    assert EnsembleSelectionDisplay.from_estimator(alone, ax=ax).ax_ is ax
     assert three[2].get_xlabel() == "root mean squared error, rows left out"
 
 
 def test_others_are_refused() -> None:
-    for display in (CommitteeMembersDisplay, SelectionDisplay):
+    for display in (CommitteeMembersDisplay, EnsembleSelectionDisplay):
         with pytest.raises(NotFittedError, match="fit CommitteeRegressor first"):
             display.from_estimator(CommitteeRegressor())
         with pytest.raises(TypeError, match="DecisionTreeClassifier is no committee"):
             display.from_estimator(DecisionTreeClassifier())
     with pytest.raises(ValueError, match="no steps"):
-        SelectionDisplay(np.empty(0), [], best_member=0.0, own_loss=0.0)
+        EnsembleSelectionDisplay(np.empty(0), [], best_member=0.0, own_loss=0.0)

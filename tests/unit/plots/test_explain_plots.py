@@ -19,8 +19,8 @@ from committee import (
 )
 from committee.datasets.samples import load_sample
 from committee.explain import PermutationImportances, partial_dependence, permutation_importances, tree_importances
-from committee.plots import ImportancesDisplay, LossCurvesDisplay, PartialDependenceDisplay
-from committee.plots.boosting import BLUE
+from committee.plots import ImportancesDisplay, LossCurveDisplay, PartialDependenceDisplay
+from committee.plots._style import BLUE
 from committee.plots.partial_dependence import FAINT, LINE_COLORS
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -226,7 +226,7 @@ def test_bad_panels_are_refused(mixed):
 def test_training_and_validation_loss_with_the_chosen_round():
     data = load_sample("pima_diabetes")
     model = GradientBoostingClassifier(n_estimators=60, early_stopping=True, random_state=0).fit(data.X, data.y)
-    display = LossCurvesDisplay.from_estimator(model)
+    display = LossCurveDisplay.from_estimator(model)
     np.testing.assert_array_equal(display.lines_["train"].get_ydata(), model.history_.train_loss)
     np.testing.assert_array_equal(display.lines_["validation"].get_ydata(), model.history_.validation_loss)
     assert list(display.lines_) == ["train", "validation"]
@@ -243,7 +243,7 @@ def test_the_cross_validated_curve_is_longer_than_the_model():
     model = GradientBoostingRegressor(learning_rate=0.3, early_stopping="cv", n_estimators=100, cv=3).fit(
         data.X, data.y
     )
-    display = LossCurvesDisplay.from_estimator(model, xscale="log", yscale="log")
+    display = LossCurveDisplay.from_estimator(model, xscale="log", yscale="log")
     np.testing.assert_array_equal(display.lines_["cv"].get_ydata(), model.cv_curve_)
     assert list(display.lines_) == ["train", "cv"]
     assert display.chosen == np.argmin(model.cv_curve_) + 1 < model.cv_curve_.size
@@ -254,18 +254,18 @@ def test_the_cross_validated_curve_is_longer_than_the_model():
 def test_what_has_no_losses_is_refused():
     data = load_sample("sonar")
     with pytest.raises(NotFittedError):
-        LossCurvesDisplay.from_estimator(GradientBoostingRegressor())
+        LossCurveDisplay.from_estimator(GradientBoostingRegressor())
     with pytest.raises(TypeError, match=r"AdaBoostClassifier records no losses: .* Take ErrorCurveDisplay"):
-        LossCurvesDisplay.from_estimator(AdaBoostClassifier(n_estimators=2).fit(data.X, data.y))
+        LossCurveDisplay.from_estimator(AdaBoostClassifier(n_estimators=2).fit(data.X, data.y))
     with pytest.raises(ValueError, match="There is no curve to draw"):
-        LossCurvesDisplay({"test": np.ones(3)}, 1)
+        LossCurveDisplay({"test": np.ones(3)}, 1)
 
 
 # ---- What all share -------------------------------------------------------------------------------------------------
 
 CALLS = {
     "importances": lambda model, X, **options: ImportancesDisplay.from_estimator(model, **options),
-    "losses": lambda model, X, **options: LossCurvesDisplay.from_estimator(model, **options),
+    "losses": lambda model, X, **options: LossCurveDisplay.from_estimator(model, **options),
     "dependence": lambda model, X, **options: PartialDependenceDisplay.from_estimator(model, X, "x", **options),
 }
 

@@ -12,9 +12,9 @@ from committee import AdaBoostClassifier, ExtraTreesClassifier, RandomForestClas
 from committee.datasets.samples import load_sample
 from committee.explain.forest_importances import KINDS, forest_importances
 from committee.explain.label_issues import suspicious_rows
-from committee.plots.forests import OutOfBagDisplay
+from committee.plots.forests import OutOfBagErrorDisplay
 from committee.plots.importances import FOREST_MEANING, ImportancesDisplay
-from committee.plots.suspicious_rows import SuspiciousRowsDisplay
+from committee.plots.label_issues import LabelIssuesDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
 
@@ -31,7 +31,7 @@ def _close_figures() -> Iterator[None]:
 def test_the_out_of_bag_curve_is_that_of_the_history():
     X, y = load_sample("sonar")[:2]
     forest = RandomForestClassifier(30, random_state=0).fit(X[::2], y[::2])
-    display = OutOfBagDisplay.from_estimator(forest, X[1::2], y[1::2])
+    display = OutOfBagErrorDisplay.from_estimator(forest, X[1::2], y[1::2])
     np.testing.assert_array_equal(display.lines_["oob"].get_ydata(), forest.history_["oob_error"])
     test = [np.mean(answers != y[1::2]) for answers in forest.staged_predict(X[1::2])]
     np.testing.assert_allclose(display.lines_["test"].get_ydata(), test)
@@ -48,7 +48,7 @@ def test_numbers_one_tree_and_axes_of_ones_own():
     X, y = load_sample("ozone")[:2]
     ax = plt.subplots()[1]
     forest = RandomForestRegressor(1, random_state=0).fit(X, y)
-    display = OutOfBagDisplay.from_estimator(forest, X, y, xscale="log", ax=ax)
+    display = OutOfBagErrorDisplay.from_estimator(forest, X, y, xscale="log", ax=ax)
     assert display.ax_ is ax
     assert ax.get_xscale() == "log"
     assert ax.get_ylabel() == "mean squared error"
@@ -59,11 +59,11 @@ def test_numbers_one_tree_and_axes_of_ones_own():
 def test_what_has_no_out_of_bag_error_is_refused():
     X, y = load_sample("sonar")[:2]
     with pytest.raises(ValueError, match="bootstrap=True"):
-        OutOfBagDisplay.from_estimator(ExtraTreesClassifier(3).fit(X, y))
+        OutOfBagErrorDisplay.from_estimator(ExtraTreesClassifier(3).fit(X, y))
     with pytest.raises(TypeError, match="AdaBoostClassifier records no out-of-bag error"):
-        OutOfBagDisplay.from_estimator(AdaBoostClassifier(n_estimators=3).fit(X, y))
+        OutOfBagErrorDisplay.from_estimator(AdaBoostClassifier(n_estimators=3).fit(X, y))
     with pytest.raises(NotFittedError):
-        OutOfBagDisplay.from_estimator(RandomForestClassifier())
+        OutOfBagErrorDisplay.from_estimator(RandomForestClassifier())
 
 
 def test_importances_of_a_forest_are_bars_with_errors_over_trees():
@@ -97,7 +97,7 @@ def test_a_forest_of_one_tree_has_bars_without_errors():
 def test_suspicious_rows_of_a_forest_are_drawn_by_margin_and_share():
     X, y = load_sample("glass")[:2]
     forest = RandomForestClassifier(60, random_state=0).fit(X, y)
-    display = SuspiciousRowsDisplay.from_estimator(forest, X, y, n=8)
+    display = LabelIssuesDisplay.from_estimator(forest, X, y, n=8)
     found = suspicious_rows(forest, X, y, None)
     shown = np.concatenate([points.get_offsets() for points in display.points_])
     assert np.isfinite(shown).all()
@@ -115,6 +115,6 @@ def test_suspicious_rows_of_a_forest_are_drawn_by_margin_and_share():
 def test_suspicious_rows_need_a_forest_with_out_of_bag_votes():
     X, y = load_sample("glass")[:2]
     with pytest.raises(ValueError, match="no out-of-bag votes"):
-        SuspiciousRowsDisplay.from_estimator(ExtraTreesClassifier(3).fit(X, y), X, y)
+        LabelIssuesDisplay.from_estimator(ExtraTreesClassifier(3).fit(X, y), X, y)
     with pytest.raises(NotFittedError):
-        SuspiciousRowsDisplay.from_estimator(RandomForestClassifier(), X, y)
+        LabelIssuesDisplay.from_estimator(RandomForestClassifier(), X, y)

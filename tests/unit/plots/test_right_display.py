@@ -22,14 +22,14 @@ LABELS = (X[:, 0] + 0.3 * RNG.normal(size=60) > 0.0).astype(int)
 VALUES = X.sum(axis=1)
 
 MODELS: dict[str, tuple[Any, str]] = {
-    "forest": (committee.RandomForestClassifier(5, random_state=0), "OutOfBagDisplay"),
-    "regression forest": (committee.RandomForestRegressor(5, random_state=0), "OutOfBagDisplay"),
-    "bagging": (committee.BaggingClassifier(n_estimators=5, random_state=0), "OutOfBagDisplay"),
-    "gradient boosting": (committee.GradientBoostingClassifier(n_estimators=5), "LossCurvesDisplay"),
-    "boosted regression": (committee.GradientBoostingRegressor(n_estimators=5), "LossCurvesDisplay"),
+    "forest": (committee.RandomForestClassifier(5, random_state=0), "OutOfBagErrorDisplay"),
+    "regression forest": (committee.RandomForestRegressor(5, random_state=0), "OutOfBagErrorDisplay"),
+    "bagging": (committee.BaggingClassifier(n_estimators=5, random_state=0), "OutOfBagErrorDisplay"),
+    "gradient boosting": (committee.GradientBoostingClassifier(n_estimators=5), "LossCurveDisplay"),
+    "boosted regression": (committee.GradientBoostingRegressor(n_estimators=5), "LossCurveDisplay"),
     "AdaBoost": (committee.AdaBoostClassifier(n_estimators=5), "ErrorCurveDisplay"),
     "AdaBoost.R2": (committee.AdaBoostRegressor(n_estimators=5), "ErrorCurveDisplay"),
-    "machine": (committee.SVC(), "SvmPlaneDisplay"),
+    "machine": (committee.SVC(), "SVMDecisionBoundaryDisplay"),
     "regression machine": (committee.SVR(), "PartialDependenceDisplay"),
     "mixture": (committee.MixtureOfExpertsClassifier(random_state=0), "LikelihoodCurveDisplay"),
     "tree": (committee.DecisionTreeClassifier(max_depth=2), "TreeDisplay"),
@@ -50,17 +50,17 @@ DRAWS: dict[str, set[str]] = {
     "ImportancesDisplay": {*TREES, "AdaBoost.R2"},
     "KappaErrorDisplay": {*BAGGED, "AdaBoost", "AdaBoost.R2"},
     "LikelihoodCurveDisplay": {"mixture"},
-    "LossCurvesDisplay": GRADIENT,
+    "LossCurveDisplay": GRADIENT,
     "MarginDistributionDisplay": BY_ROUNDS,
-    "OutOfBagDisplay": BAGGED,
+    "OutOfBagErrorDisplay": BAGGED,
     "PartialDependenceDisplay": set(MODELS),
     "PruningDisplay": set(),
-    "RoundsInThePlaneDisplay": BY_ROUNDS,
-    "SelectionDisplay": set(),
+    "DecisionRoundsDisplay": BY_ROUNDS,
+    "EnsembleSelectionDisplay": set(),
     "ShapSummaryDisplay": TREES,
     "ShapWaterfallDisplay": TREES,
-    "SuspiciousRowsDisplay": {"forest", "AdaBoost"},
-    "SvmPlaneDisplay": {"machine"},
+    "LabelIssuesDisplay": {"forest", "AdaBoost"},
+    "SVMDecisionBoundaryDisplay": {"machine"},
     "TreeDisplay": {"tree"},
 }
 """What every display of an estimator draws; all else it refuses."""
@@ -70,11 +70,11 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "KappaErrorDisplay": ("X", "y"),
     "MarginDistributionDisplay": ("X", "y"),
     "PartialDependenceDisplay": ("X", "features"),
-    "RoundsInThePlaneDisplay": ("X", "y"),
+    "DecisionRoundsDisplay": ("X", "y"),
     "ShapSummaryDisplay": ("X",),
     "ShapWaterfallDisplay": ("X",),
-    "SuspiciousRowsDisplay": ("X", "y"),
-    "SvmPlaneDisplay": ("X", "y"),
+    "LabelIssuesDisplay": ("X", "y"),
+    "SVMDecisionBoundaryDisplay": ("X", "y"),
 }
 
 OTHER_WORDS = (
@@ -131,7 +131,7 @@ def test_the_display_named_does_draw_the_model(kind: str) -> None:
     plt.close("all")
 
 
-@pytest.mark.parametrize("display", ["ErrorCurveDisplay", "OutOfBagDisplay", "PruningDisplay", "LossCurvesDisplay"])
+@pytest.mark.parametrize("display", ["ErrorCurveDisplay", "OutOfBagErrorDisplay", "PruningDisplay", "LossCurveDisplay"])
 def test_a_model_that_is_not_fitted_is_told_so(display: str) -> None:
     with pytest.raises(NotFittedError, match="fit AdaBoostClassifier first"):
         draw(display, committee.AdaBoostClassifier(), LABELS)

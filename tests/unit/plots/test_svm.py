@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from committee.explain.svm_geometry import svm_geometry
-from committee.plots.svm import SvmPlaneDisplay, TuningDisplay
+from committee.plots.svm import SVMDecisionBoundaryDisplay, TuningDisplay
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
@@ -38,7 +38,7 @@ def plane() -> tuple[Any, Any]:
 @pytest.mark.parametrize("model", [SVC(kernel="linear"), SVC(gamma=0.7, C=3.0), LinearSVC(loss="hinge")], ids=str)
 def test_points_rings_and_slack_are_those_of_the_geometry(model: Any) -> None:
     X, y = plane()
-    display = SvmPlaneDisplay.from_estimator(model.fit(X, y), X, y)
+    display = SVMDecisionBoundaryDisplay.from_estimator(model.fit(X, y), X, y)
     rows = svm_geometry(model, X, y).rows
     for side in (1, -1):
         assert_allclose(display.points_[side].get_offsets(), X[rows.side == side])
@@ -62,7 +62,7 @@ def test_slack_of_a_line_is_drawn_at_a_right_angle() -> None:
     X = np.vstack([X, [[-3.0, -3.0], [3.0, 3.0]]])  # the same range on both axes
     y = np.append(y, ["no", "yes"])
     model = SVC(kernel="linear").fit(X, y)
-    display = SvmPlaneDisplay.from_estimator(model, X, y)
+    display = SVMDecisionBoundaryDisplay.from_estimator(model, X, y)
     g = display.geometry
     lengths = np.linalg.norm(np.diff(np.array(display.slacks_.get_segments()), axis=1)[:, 0], axis=1)
     expected = np.concatenate([g.rows.slack[(g.rows.side == s) & (g.rows.slack > 0.0)] for s in (1, -1)]) / g.norm
@@ -77,20 +77,20 @@ def test_names_of_columns_pairs_and_axes_of_ones_own() -> None:
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     ax = plt.subplots()[1]
     model = SVC(C=5.0).fit(frame, y)
-    display = SvmPlaneDisplay.from_estimator(model, frame, y, machine=1, ax=ax)
+    display = SVMDecisionBoundaryDisplay.from_estimator(model, frame, y, machine=1, ax=ax)
     assert display.ax_ is ax
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "height")
     assert len(display.table) == np.count_nonzero(y != 1)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert f"0: {np.count_nonzero(y == 0)}" in labels
     with pytest.raises(ValueError, match="two columns, the model was fitted on 3"):
-        SvmPlaneDisplay.from_estimator(SVC().fit(np.c_[X, X[:, 0]], y), np.c_[X, X[:, 0]], y)
+        SVMDecisionBoundaryDisplay.from_estimator(SVC().fit(np.c_[X, X[:, 0]], y), np.c_[X, X[:, 0]], y)
 
 
 def test_a_machine_that_answers_one_class_has_no_lines() -> None:
     X, y = plane()
     y = np.where(np.arange(len(y)) < 5, "rare", "common")
-    display = SvmPlaneDisplay.from_estimator(SVC(gamma=0.0).fit(X, y), X, y)
+    display = SVMDecisionBoundaryDisplay.from_estimator(SVC(gamma=0.0).fit(X, y), X, y)
     assert all(len(path.vertices) == 0 for path in display.contours_.get_paths())
     assert display.slacks_.get_segments() == []
     assert display.geometry.margin == np.inf

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, pyplot
 from committee_reproductions.bagging_simulation import BAYES_ERROR, BaggingSimulation
 from committee_reproductions.spam import SpamExperiment
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.evaluation._folds import Mean
-from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, pyplot
 from committee.theory.margins import margin_distribution
 from committee_reproductions.boosting_experiment import BoostingExperiment
 from committee_reproductions.margin_maximisation import MarginMaximisation

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.plots.boosting import BLUE, GREY, VERMILION
+from committee.plots._style import BLUE, GREY, VERMILION, pyplot
 from committee.plots.svm import GRID, INK, SIDES, on_grid
-from committee.plots.tree import pyplot
 from committee_reproductions.xor import LABELS, ROWS, XorStudy, xor_map
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
-from committee.plots.decision_rounds import RoundsInThePlaneDisplay
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, pyplot
+from committee.plots.decision_rounds import DecisionRoundsDisplay
 from committee.theory.majority_vote import DOCUMENT_VOTERS
 from committee_reproductions.boosting_experiment import BoostingExperiment
 from committee_reproductions.local_experts import NOISE, piecewise
@@ -187,7 +186,7 @@ def boosting_curves(result: ReproductionResult) -> Figure:
 def three_rounds(result: ReproductionResult) -> Figure:
     """E-14: the weights, the stumps and their vote."""
     found = result.study
-    return RoundsInThePlaneDisplay.from_estimator(found.booster, found.X, found.y, n_rounds=3).figure_
+    return DecisionRoundsDisplay.from_estimator(found.booster, found.X, found.y, n_rounds=3).figure_
 
 
 def rounds_or_theta(result: ReproductionResult) -> Figure:

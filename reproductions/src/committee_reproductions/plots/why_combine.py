@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from committee.plots.boosting import BLUE, GREEN, GREY, ORANGE, VERMILION
-from committee.plots.tree import pyplot
+from committee.plots._style import BLUE, GREEN, GREY, ORANGE, VERMILION, pyplot
 from committee_reproductions.why_combine import WAYS, RepresentationalReason, SelectOrCombine, StatisticalReason
 
 if TYPE_CHECKING:

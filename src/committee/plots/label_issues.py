@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from committee.explain.label_issues import SuspiciousRows, suspicious_rows
 from committee.forests.estimators import BaseForestClassifier
 from committee.plots._checks import recorded
-from committee.plots.tree import pyplot
+from committee.plots._style import INK, pyplot
 from committee.trees.export import CLASS_COLORS, clip
 
 if TYPE_CHECKING:
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
 
     from committee.boosting._classifier_base import BaseBooster
 
-INK = "#222222"
-
 AFTER_ROUNDS = "normalised margin of the label after the last round"
 
 PLACES = ((7, 4, "left"), (-7, 4, "right"), (7, -10, "left"), (-7, -10, "right"), (0, 8, "center"), (0, -16, "center"))
 """Where a row number may stand beside its point: points across and up, and its alignment."""
 
 
-class SuspiciousRowsDisplay:
+class LabelIssuesDisplay:
     """Training rows by weight and margin, coloured by label; rings and row numbers mark the most suspicious.
 
     The weight is the mean over the rounds, in units of the initial one, or the last weight where a booster does not
