@@ -303,7 +303,7 @@ def public_estimators() -> Iterator[str]:
     """Every estimator class that the package defines under a public name, bases aside."""
     for found in pkgutil.walk_packages(committee.__path__, "committee."):
         module = importlib.import_module(found.name)
-        for name, value in vars(module).items():
+        for name, value in vars(module).items() if not found.name.startswith("committee.base.") else ():
             is_own = isinstance(value, type) and issubclass(value, BaseEstimator) and value.__module__ == found.name
             if is_own and not name.startswith(("_", "Base")):
                 yield name
