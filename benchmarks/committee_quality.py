@@ -193,9 +193,9 @@ def _of_members(
     model: Any, X: Any, y: NDArray[Any], loss: NDArray[np.float64], is_class: bool
 ) -> dict[str, NDArray[np.float64]]:
     """Losses of the members less those of the committee; nothing where the model is no committee."""
-    if not hasattr(model, "member_answers"):
+    if not hasattr(model, "member_predictions"):
         return {}
-    return {name: _row_loss(answer, y, is_class) - loss for name, answer in model.member_answers(X).items()}
+    return {name: _row_loss(answer, y, is_class) - loss for name, answer in model.member_predictions(X).items()}
 
 
 def _against_members(folds: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, tuple[float, float]]:

@@ -24,7 +24,7 @@ from committee import (
     LPBoostClassifier,
     SchapireBoostClassifier,
 )
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import draw_folds
 from committee_reproductions import BoostingExperiment, boosting_experiment, reproduce_e13
 
@@ -219,6 +219,6 @@ def test_reproduction_runs_on_the_built_in_sets_in_order_of_overfitting():
     assert set(found) == {"sonar", "ionosphere"}
     relative = [each.fair_rise.value / each.test_error.min() for each in found.values()]
     assert relative == sorted(relative)
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     alone = boosting_experiment(X, y, n_rounds=15, n_folds=3, random_state=0)
     np.testing.assert_array_equal(found["sonar"].test_errors, alone.test_errors)

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from committee import AdaBoostClassifier, ArcGVClassifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.theory.margins import share_below
 from committee_reproductions import BoostingExperiment, MarginMaximisation, boosting_experiment, margin_maximisation
 from committee_reproductions.plots import ExperimentErrorsDisplay, ExperimentMarginsDisplay, MarginMaximisationDisplay
@@ -34,7 +34,7 @@ def _close_figures() -> Iterator[None]:
 def experiments() -> dict[str, BoostingExperiment]:
     found: dict[str, BoostingExperiment] = {}
     for name in ("sonar", "ionosphere", "pima_diabetes"):
-        X, y = load_sample(name)[:2]
+        X, y = load_dataset(name)[:2]
         found[name] = boosting_experiment(X, y, n_rounds=30, n_folds=3, random_state=0)
     return found
 
@@ -43,7 +43,7 @@ def experiments() -> dict[str, BoostingExperiment]:
 def studies() -> dict[str, MarginMaximisation]:
     boosters = {"AdaBoost": AdaBoostClassifier(n_estimators=30), "arc-gv": ArcGVClassifier(n_estimators=30)}
     return {
-        name: margin_maximisation(*load_sample(name)[:2], boosters=boosters, n_folds=3, random_state=0)
+        name: margin_maximisation(*load_dataset(name)[:2], boosters=boosters, n_folds=3, random_state=0)
         for name in ("sonar", "ionosphere")
     }
 

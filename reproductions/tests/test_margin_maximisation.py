@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from committee import AdaBoostClassifier, AdaBoostThetaClassifier, ArcGVClassifier, DecisionTreeClassifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import draw_folds, read_labels
 from committee.theory.minmax import minmax_over_stumps
 from committee_reproductions import (
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 def small_sonar() -> tuple[Floats, NDArray[Any]]:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     return X[::3, ::6], y[::3]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from committee import AdaBoostClassifier, AdaBoostM1Classifier, DecisionStump, RandomForestClassifier
 from committee.base.rng import member_seeds
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import draw_folds, mean_over_folds, read_labels
 from committee_reproductions import breiman_2001, freund_schapire_1996
 from committee_reproductions.confidence_rated import confidence_rated
@@ -19,7 +19,7 @@ from committee_reproductions.three_rounds import LABELS, POINTS, three_rounds
 
 def test_forests_of_breiman_are_judged_on_a_random_tenth() -> None:
     found = breiman_2001.breiman_2001(["glass"], n_splits=2, n_trees=6, n_rounds=3, random_state=4)
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     codes = read_labels(y)
     for k, seed in enumerate(int(s % np.uint64(2**31)) for s in member_seeds(4, 2)):
         shuffled = np.random.default_rng(seed).permutation(214)
@@ -43,7 +43,7 @@ def test_forests_of_breiman_are_judged_on_a_random_tenth() -> None:
 
 def test_stumps_of_freund_and_schapire_are_judged_on_every_row_once_a_repeat() -> None:
     found = freund_schapire_1996.freund_schapire_1996(["sonar"], n_rounds=5, n_folds=3, n_repeats=2, random_state=1)
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     codes = read_labels(y)
     wrong = np.zeros((2, 2))
     for k, fold in enumerate(draw_folds(codes, 3, 1, 2)):
@@ -75,8 +75,8 @@ def test_confidence_rated_stumps_are_compared_on_the_same_folds() -> None:
     assert found.training_gain("ionosphere").value == pytest.approx(gain.mean())
     last = both["discrete"].test_errors[..., -1] - both["confidence-rated"].test_errors[..., -1]
     assert found.test_gain("ionosphere").value == pytest.approx(last.mean())
-    fold = draw_folds(read_labels(load_sample("ionosphere").y), 3, 0)[0]
-    X, y = load_sample("ionosphere")[:2]
+    fold = draw_folds(read_labels(load_dataset("ionosphere").y), 3, 0)[0]
+    X, y = load_dataset("ionosphere")[:2]
     model = AdaBoostClassifier(n_estimators=15).fit(X[fold.train], y[fold.train])
     assert both["discrete"].test_errors[0, 0, -1] == np.mean(model.predict(X[fold.test]) != y[fold.test])
 

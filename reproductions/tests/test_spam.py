@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from committee import GradientBoostingClassifier, RandomForestClassifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import draw_folds, mean_over_folds, read_labels
 from committee_reproductions.spam import BOOK, SpamExperiment, reproduce_d8, spam_experiment, spam_models
 
 
 def some_spam() -> tuple[Any, Any]:
-    X, y = load_sample("spam")[:2]
+    X, y = load_dataset("spam")[:2]
     return X[::20], y[::20]
 
 
@@ -80,5 +80,5 @@ def test_reproduction_takes_the_sizes_of_the_book():
     assert found.models == tuple(BOOK) == tuple(spam_models())
     assert set(found.oob_errors) == {"bagging", "random forest"}
     assert found.test_errors["gradient boosting"].shape == (1, 3, 3)
-    sizes = [(fold.train.size, fold.test.size) for fold in draw_folds(read_labels(load_sample("spam").y), 3, 0)]
+    sizes = [(fold.train.size, fold.test.size) for fold in draw_folds(read_labels(load_dataset("spam").y), 3, 0)]
     assert all(abs(n_train - 3065) <= 3 and abs(n_test - 1536) <= 3 for n_train, n_test in sizes)

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from committee import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee_reproductions.why_combine import (
     SelectOrCombine,
     computational_reason,
@@ -59,7 +59,7 @@ def test_b8_sums_of_stumps_leave_their_class() -> None:
 
 
 def test_b7_restarts_end_in_different_places() -> None:
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     found = computational_reason(sonar.X, sonar.y, n_restarts=8, n_folds=3)
     assert found.train_errors.shape == found.one_errors.shape == (3, 8)
     assert found.train_errors.std(axis=1).max() > 0.0
@@ -69,7 +69,7 @@ def test_b7_restarts_end_in_different_places() -> None:
 
 
 def test_select_or_combine_is_what_the_stacks_say() -> None:
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     members = [("tree", DecisionTreeClassifier(max_depth=3)), ("bayes", GaussianNB()), ("near", KNeighborsClassifier())]
     found = select_or_combine(sonar.X, sonar.y, members, n_folds=3, n_repeats=2, cv=3)
     assert found.task == "classification"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.svm.svc import SVC
 from committee_reproductions.xor import LABELS, ROWS, separate, xor_map, xor_study
 
@@ -57,7 +57,7 @@ def test_linear_programs_decide_what_hard_margins_decide() -> None:
 
 
 def test_real_classes() -> None:
-    X, labels = load_sample("sonar")[:2]
+    X, labels = load_dataset("sonar")[:2]
     y = np.where(labels == "M", 1, -1)
     assert separate(X, y).is_separable  # 60 columns are enough for 208 rows
     assert not separate(X[:, :10], y).is_separable

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     )
     from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
     from committee.experts.sparsely_gated import SparselyGatedMixtureClassifier, SparselyGatedMixtureRegressor
-    from committee.explain.boosting_diagnostics import boosting_evidence
+    from committee.explain.boosting_diagnostics import boosting_diagnostics
     from committee.explain.diversity import ensemble_diversity
-    from committee.explain.forest_diagnostics import forest_evidence
+    from committee.explain.forest_diagnostics import forest_diagnostics
     from committee.explain.forest_importances import forest_importances
-    from committee.explain.label_issues import suspicious_rows
-    from committee.explain.mixture_diagnostics import expert_coefficients, expert_evidence, row_answers
+    from committee.explain.label_issues import find_label_issues
+    from committee.explain.mixture_diagnostics import expert_coefficients, expert_predictions, mixture_diagnostics
     from committee.explain.shap import shap_interaction_values, shap_values
     from committee.explain.svm_geometry import svm_geometry
     from committee.forests.estimators import (
@@ -113,8 +113,8 @@ _HOME = {
     "tune_svr": "committee.svm.tuning",
     "svm_geometry": "committee.explain.svm_geometry",
     "expert_coefficients": "committee.explain.mixture_diagnostics",
-    "expert_evidence": "committee.explain.mixture_diagnostics",
-    "row_answers": "committee.explain.mixture_diagnostics",
+    "mixture_diagnostics": "committee.explain.mixture_diagnostics",
+    "expert_predictions": "committee.explain.mixture_diagnostics",
     "MixtureOfExpertsClassifier": "committee.experts.mixture_of_experts",
     "MixtureOfExpertsRegressor": "committee.experts.mixture_of_experts",
     "MixtureOfExpertsDensity": "committee.experts.density",
@@ -122,12 +122,12 @@ _HOME = {
     "HierarchicalMixtureOfExpertsRegressor": "committee.experts.hierarchical",
     "SparselyGatedMixtureClassifier": "committee.experts.sparsely_gated",
     "SparselyGatedMixtureRegressor": "committee.experts.sparsely_gated",
-    "forest_evidence": "committee.explain.forest_diagnostics",
+    "forest_diagnostics": "committee.explain.forest_diagnostics",
     "forest_importances": "committee.explain.forest_importances",
-    "boosting_evidence": "committee.explain.boosting_diagnostics",
+    "boosting_diagnostics": "committee.explain.boosting_diagnostics",
     "shap_interaction_values": "committee.explain.shap",
     "shap_values": "committee.explain.shap",
-    "suspicious_rows": "committee.explain.label_issues",
+    "find_label_issues": "committee.explain.label_issues",
     "BestOfRestarts": "committee.members.restarts",
     "PocketPerceptron": "committee.members.perceptron",
     "StagewiseRegressor": "committee.boosting.forward_stagewise",
@@ -216,7 +216,7 @@ __all__ = [
     "VotingClassifier",
     "VotingRegressor",
     "bias_variance",
-    "boosting_evidence",
+    "boosting_diagnostics",
     "bootstrap",
     "bootstrap_interval",
     "check_mercer",
@@ -224,19 +224,19 @@ __all__ = [
     "compare_bias_variance",
     "ensemble_diversity",
     "expert_coefficients",
-    "expert_evidence",
+    "expert_predictions",
     "export_graphviz",
     "export_text",
-    "forest_evidence",
+    "find_label_issues",
+    "forest_diagnostics",
     "forest_importances",
     "inspect_model",
     "load_model",
     "majority_vote_error",
-    "row_answers",
+    "mixture_diagnostics",
     "save_model",
     "shap_interaction_values",
     "shap_values",
-    "suspicious_rows",
     "svm_geometry",
     "tune_svc",
     "tune_svr",

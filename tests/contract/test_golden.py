@@ -22,7 +22,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 import committee
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import seeded
 from tests.contract.test_contract import LINEAR, SETTINGS
 
@@ -46,7 +46,7 @@ MODELS = numbered((*SETTINGS, *LINEAR))
 @cache
 def sample_of(task: str) -> tuple[Any, Any]:
     """A table without missing values and its target, of at most 250 rows."""
-    sample: Any = load_sample({"two classes": "sonar", "classes": "glass", "numbers": "ozone"}[task])
+    sample: Any = load_dataset({"two classes": "sonar", "classes": "glass", "numbers": "ozone"}[task])
     X = np.asarray(sample.X, np.float64)
     known = ~np.isnan(X).any(axis=1)
     step = -(-int(known.sum()) // 250)

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from committee import RandomForestClassifier, RandomForestRegressor
-from committee.datasets.samples import load_sample, sample_names
+from committee.datasets import dataset_names, load_dataset
 from committee.explain.forest_importances import forest_importances
 
 Package = Literal["randomForest", "ranger"]
@@ -112,8 +112,8 @@ R_WITH_ITSELF = {
 
 
 def read_set(name: str) -> tuple[Any, NDArray[Any]]:
-    if name in sample_names():
-        X, y = load_sample(name)[:2]
+    if name in dataset_names():
+        X, y = load_dataset(name)[:2]
         complete = ~np.isnan(X).any(axis=1)
         return X[complete], y[complete]
     if FOLDER is None:
@@ -156,7 +156,7 @@ def test_two_seeds_agree_with_r(name: str, package: Package):
 @pytest.mark.skipif(not IS_SLOW, reason="ten seeds on all sets take minutes: set COMMITTEE_SLOW=1")
 @pytest.mark.parametrize("package", ["randomForest", "ranger"])
 def test_ten_seeds_agree_with_r_on_at_least_ten_sets(package: Package):
-    names = [name for name in R if FOLDER is not None or name in sample_names()]
+    names = [name for name in R if FOLDER is not None or name in dataset_names()]
     distances: dict[str, float] = {}
     for name in names:
         mean, sd = figures_of(name, package)

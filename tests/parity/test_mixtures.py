@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.experts.density import MixtureOfExpertsDensity
 from committee.experts.em import Mixture, Rows, State, e_step, evaluate
 from committee.experts.gate import ConstantGate, SoftmaxGate
@@ -102,7 +102,7 @@ def test_the_estimator_finds_what_flexmix_found(known: Flexmix) -> None:
 @pytest.mark.parametrize(("covariance_type", "n_experts"), [("full", 2), ("diag", 3)])
 def test_gaussian_mixture(covariance_type: Any, n_experts: int) -> None:
     """The same optimum as scikit-learn's, by likelihood, means and covariances, where its EM starts from ours."""
-    X = load_sample("vehicle").X[:, :4]
+    X = load_dataset("vehicle").X[:, :4]
     model = MixtureOfExpertsDensity(
         n_experts, covariance_type=covariance_type, variance_prior=0.0, tol=1e-11, max_iter=5000, random_state=0
     ).fit(X)
@@ -123,7 +123,7 @@ def precisions(covariances: Any, kind: str) -> Any:
 
 
 def test_starts_are_as_good_as_those_of_gaussian_mixture() -> None:
-    X = load_sample("vehicle").X[:, :4]
+    X = load_dataset("vehicle").X[:, :4]
     model = MixtureOfExpertsDensity(3, variance_prior=0.0, tol=1e-7, random_state=0).fit(X)
     peer = GaussianMixture(3, reg_covar=0.0, tol=1e-4, max_iter=200, n_init=3, random_state=0).fit(X)
     assert model.score(X) > peer.score(X) - 1e-4

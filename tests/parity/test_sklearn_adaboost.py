@@ -8,13 +8,13 @@ from sklearn.ensemble import AdaBoostClassifier as SklearnAdaBoost
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from committee import AdaBoostClassifier, DecisionTreeClassifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 
 SETS = ("sonar", "ionosphere", "pima_diabetes", "spam")
 
 
 def two_classes(name):
-    sample = load_sample(name)
+    sample = load_dataset(name)
     X = np.asarray(sample.X, np.float32)
     y = np.asarray(sample.y)
     keep = ~np.isnan(X).any(axis=1)
@@ -64,7 +64,7 @@ def test_coefficients_are_on_scikit_learns_scale(name):
 
 
 def test_samme_with_many_classes_is_as_good_as_scikit_learns():
-    sample = load_sample("vehicle")
+    sample = load_dataset("vehicle")
     X, y = np.asarray(sample.X, np.float32), np.asarray(sample.y)
     ours = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=50).fit(X[::2], y[::2])
     theirs = SklearnAdaBoost(SklearnTree(max_depth=2), n_estimators=50, random_state=0).fit(X[::2], y[::2])

@@ -22,7 +22,7 @@ import sklearn.tree
 from numpy.typing import NDArray
 
 import committee
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.records.tree import Tree, check_tree
 from tests.naive.cart import naive_cart, to_tree
 from tests.naive.compare import Comparison, compare_trees, gain_margins
@@ -298,7 +298,7 @@ def compare_by_gain(fits: Fits) -> Comparison:
 
 
 def sample(name: str) -> Data:
-    loaded = load_sample(name)
+    loaded = load_dataset(name)
     rng = np.random.default_rng(0)
     return Data(loaded.X.astype(np.float32), loaded.y, rng.integers(4, 24, size=len(loaded.y)) / 8)
 

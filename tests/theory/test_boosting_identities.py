@@ -14,7 +14,7 @@ from committee import (
     ConfidenceRatedAdaBoostClassifier,
     DecisionTreeClassifier,
 )
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.theory.bounds import margin_error_bound, training_error_bounds
 from committee.theory.margins import share_below
 
@@ -37,7 +37,7 @@ TWO_CLASS = {
 
 
 def table(name, weighted):
-    sample = load_sample(name)
+    sample = load_dataset(name)
     rng = np.random.default_rng(7)
     weight = rng.integers(1, 4, len(sample.y)).astype(float) if weighted else np.ones(len(sample.y))
     return sample.X, sample.y, weight

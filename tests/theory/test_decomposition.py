@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from committee import BaggingRegressor
-from committee.datasets.generators import friedman1
+from committee.datasets import friedman1
 from committee.theory.decomposition import PARTS, Part, decompose_squared_error, decompose_zero_one
 from committee.theory.forests import variance_over_training_sets
 

@@ -30,7 +30,7 @@ from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState
 from committee.boosting.adaboost import AdaBoostClassifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import Fold, Mean, draw_folds, mean_over_folds, read_labels, rows_of, stderr, unfitted
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
@@ -159,8 +159,8 @@ def boosting_experiment(
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> found = boosting_experiment(sonar.X, sonar.y, n_rounds=60, random_state=0)
     >>> found.train_error[[0, 9, 59]].round(3).tolist(), found.test_error[[0, 9, 59]].round(3).tolist()
     ([0.24, 0.109, 0.0], [0.26, 0.231, 0.164])
@@ -192,7 +192,7 @@ def reproduce_e13(
     """
     found: dict[str, BoostingExperiment] = {}
     for name in names:
-        X, y = load_sample(name)[:2]
+        X, y = load_dataset(name)[:2]
         found[name] = boosting_experiment(
             X, y, n_rounds=n_rounds, n_folds=n_folds, n_repeats=n_repeats, random_state=random_state, verbose=verbose
         )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import Mean, mean_over_folds
 from committee.trees.decision_tree import DecisionTreeClassifier
 from committee_reproductions.boosting_experiment import UCI_SETS, BoostingExperiment, reproduce_e13
@@ -259,7 +259,7 @@ def _margin_studies(quick: bool, verbose: int) -> dict[str, MarginMaximisation]:
     found: dict[str, MarginMaximisation] = {}
     for learner, boosters in learners.items():
         for name in ("sonar",) if quick else SEPARABLE_SETS:
-            X, y = load_sample(name)[:2]
+            X, y = load_dataset(name)[:2]
             found[f"{name}, {learner}"] = margin_maximisation(
                 X, y, boosters=boosters, n_folds=2 if quick else 10, random_state=0, verbose=verbose
             )

@@ -25,7 +25,7 @@ from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import member_seeds
 from committee.boosting.adaboost import AdaBoostClassifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import Mean, read_labels
 from committee.forests.estimators import RandomForestClassifier
 from committee.records.result_table import ResultTable, to_pandas, to_polars
@@ -101,7 +101,7 @@ def breiman_2001(
         raise ValueError(f"n_splits must be at least 2, for a standard error; got {n_splits}.")
     found: dict[str, Floats] = {}
     for name in names:
-        X, y = load_sample(name)[:2]
+        X, y = load_dataset(name)[:2]
         codes, errors = read_labels(y), list[tuple[float, ...]]()
         with progress(f"{name}, splits", n_splits, verbose) as tick:
             for seed in member_seeds(random_state, n_splits):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import Mean, mean_over_folds
 from committee_reproductions.boosting_experiment import UCI_SETS, BoostingExperiment, boosting_experiment
 
@@ -64,7 +64,7 @@ def confidence_rated(
     boosters = dict(zip(BOOSTERS, (AdaBoostClassifier(), ConfidenceRatedAdaBoostClassifier()), strict=True))
     found: dict[str, dict[str, BoostingExperiment]] = {}
     for name in names:
-        X, y = load_sample(name)[:2]
+        X, y = load_dataset(name)[:2]
         found[name] = {
             booster: boosting_experiment(
                 X, y, estimator=model, n_rounds=n_rounds, n_folds=n_folds, n_repeats=n_repeats,

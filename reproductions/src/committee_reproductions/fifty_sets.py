@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from committee.bagging.estimators import BaggingRegressor
-from committee.datasets.generators import curve
+from committee.datasets import curve
 from committee.evaluation._folds import Mean
 from committee.evaluation.bias_variance import BiasVariance, as_mean, bias_variance
 from committee.trees.decision_tree import DecisionTreeRegressor

@@ -17,7 +17,7 @@ from committee.bagging.estimators import BaggingClassifier
 from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.boosting.adaboost_m1 import AdaBoostM1Classifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import Mean, draw_folds, read_labels, unfitted
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.trees.decision_stump import DecisionStump
@@ -81,7 +81,7 @@ def freund_schapire_1996(
     }
     found: dict[str, Floats] = {}
     for name in names:
-        X, y = load_sample(name)[:2]
+        X, y = load_dataset(name)[:2]
         codes = read_labels(y)
         folds = draw_folds(codes, n_folds, random_state, n_repeats)
         wrong = np.zeros((len(METHODS), n_repeats))

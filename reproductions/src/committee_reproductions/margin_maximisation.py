@@ -31,7 +31,7 @@ from committee.boosting.adaboost_star import AdaBoostStarClassifier
 from committee.boosting.adaboost_theta import AdaBoostThetaClassifier
 from committee.boosting.arc_gv import ArcGVClassifier
 from committee.boosting.lpboost import LPBoostClassifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import Fold, Mean, draw_folds, mean_over_folds, read_labels, rows_of, unfitted
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 
@@ -168,8 +168,8 @@ def margin_maximisation(
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> boosters = margin_maximisers(n_rounds=40)
     >>> del boosters["LPBoost"]  # for the time it takes
     >>> found = margin_maximisation(sonar.X, sonar.y, boosters=boosters, n_folds=5, random_state=0)
@@ -217,8 +217,8 @@ def validation_choice(
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> found = validation_choice(sonar.X, sonar.y, n_rounds=60, thetas=(0.0, 0.1, 0.2), n_folds=5, random_state=0)
     >>> print(found.difference)
     -0.0582 ± 0.0526
@@ -253,7 +253,7 @@ def reproduce_f6(
     """
     found: dict[str, MarginMaximisation] = {}
     for name in names:
-        X, y = load_sample(name)[:2]
+        X, y = load_dataset(name)[:2]
         found[name] = margin_maximisation(
             X, y, boosters=margin_maximisers(n_rounds), n_folds=n_folds, n_repeats=n_repeats,
             random_state=random_state, verbose=verbose,
@@ -276,7 +276,7 @@ def reproduce_f2(
     """
     found: dict[str, ValidationChoice] = {}
     for name in names:
-        X, y = load_sample(name)[:2]
+        X, y = load_dataset(name)[:2]
         found[name] = validation_choice(
             X, y, n_rounds=n_rounds, n_folds=n_folds, n_repeats=n_repeats, random_state=random_state, verbose=verbose
         )

@@ -21,7 +21,7 @@ from scipy.stats import chi2
 from committee.base.array_types import Floats
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.adaboost_m1 import AdaBoostM1Classifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import Mean, mean_over_folds
 from committee_reproductions.boosting_experiment import BoostingExperiment, boosting_experiment
 
@@ -83,7 +83,7 @@ def multiclass_boosting(
     boosters = dict(zip(BOOSTERS, (AdaBoostM1Classifier(estimator), AdaBoostClassifier(estimator)), strict=True))
     found: dict[str, dict[str, BoostingExperiment]] = {}
     for name in names:
-        X, y = three_shells(seed=random_state) if name == "three shells" else load_sample(name)[:2]
+        X, y = three_shells(seed=random_state) if name == "three shells" else load_dataset(name)[:2]
         found[name] = {
             booster: boosting_experiment(
                 X, y, estimator=model, n_rounds=n_rounds, n_folds=n_folds, n_repeats=n_repeats,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.datasets.generators import Simulation, curve
+from committee.datasets import Simulation, curve
 from committee.evaluation._folds import Mean
 from committee.evaluation.bootstrap_interval import (
     PredictionInterval,
@@ -68,7 +68,7 @@ def simulations() -> dict[str, Simulation]:
     """The same curve with normal and with skewed noise."""
     return {
         "normal noise": curve(truth, noise=NOISE),
-        "skewed noise": curve(truth, noise=NOISE, errors=lambda n, rng: rng.exponential(size=n) - 1.0),
+        "skewed noise": curve(truth, noise=NOISE, sample_errors=lambda n, rng: rng.exponential(size=n) - 1.0),
     }
 
 

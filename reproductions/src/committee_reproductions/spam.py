@@ -24,7 +24,7 @@ from committee.bagging.estimators import BaggingClassifier
 from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import Fold, Mean, draw_folds, mean_over_folds, read_labels, rows_of, stderr, unfitted
 from committee.forests.estimators import RandomForestClassifier
 from committee.gradient_boosting.estimators import GradientBoostingClassifier
@@ -154,15 +154,15 @@ def spam_experiment(
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> found = spam_experiment(sonar.X, sonar.y, models=spam_models(30, 60), random_state=0)
     >>> print(found.test_error("bagging"), found.test_error("random forest"), sep="; ")
     0.2215 ± 0.0607; 0.1778 ± 0.0265
     """
     if (X is None) != (y is None):
         raise ValueError("X and y go together: pass both, or neither for the built-in spam data.")
-    table, labels = load_sample("spam")[:2] if X is None else (X, y)
+    table, labels = load_dataset("spam")[:2] if X is None else (X, y)
     chosen = spam_models() if models is None else dict(models)
     if not chosen:
         raise ValueError("models is empty: pass at least one classifier.")

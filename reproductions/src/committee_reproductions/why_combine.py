@@ -36,7 +36,7 @@ from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.boosting.adaboost import AdaBoostClassifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._folds import Mean, draw_folds, mean_over_folds, rows_of, seeded
 from committee.forests.estimators import RandomForestClassifier, RandomForestRegressor
 from committee.members.restarts import BestOfRestarts
@@ -243,7 +243,7 @@ def computational_reason(
     one search ends with a training error between 0.024 and 0.133; on new rows one errs 0.240, the best of 25 0.216, the
     vote of all 0.211
     """
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     table, labels = (sonar.X, sonar.y) if X is None or y is None else (X, np.asarray(y))
     folds = draw_folds(np.unique(labels, return_inverse=True)[1].astype(np.int64), n_folds, random_state)
     train, ones, best, votes = [], [], [], []
@@ -320,8 +320,8 @@ def select_or_combine(
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> found = select_or_combine(sonar.X, sonar.y, n_folds=4, n_repeats=1)
     >>> print(found.error("forest"), found.error("selected"), found.error("simplex"), sep=", ")
     0.2067 ± 0.0326, 0.1346 ± 0.0379, 0.1394 ± 0.0367
@@ -409,7 +409,7 @@ def reproduce_b8(*, n_repeats: int = 2, verbose: int = 0) -> dict[str, SelectOrC
     """Select or combine on built-in data: sonar, ionosphere, glass and ozone, without categories and missing rows."""
     found: dict[str, SelectOrCombine] = {}
     for name in ("sonar", "ionosphere", "glass", "ozone"):
-        sample = load_sample(name)
+        sample = load_dataset(name)
         kept = [f for f in range(sample.X.shape[1]) if f not in sample.categories]
         X = sample.X[:, kept]
         rows = ~np.isnan(X).any(axis=1)

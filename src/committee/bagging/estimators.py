@@ -66,8 +66,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     Examples
     --------
     >>> from committee import BaggingClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = BaggingClassifier(n_estimators=100, random_state=0).fit(sonar.X, sonar.y)
     >>> round(model.oob_error_, 3)
     0.192
@@ -211,8 +211,8 @@ class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
     Examples
     --------
     >>> from committee import BaggingRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> model = BaggingRegressor(n_estimators=100, random_state=0).fit(ozone.X, ozone.y)
     >>> round(model.oob_error_, 1)
     19.3

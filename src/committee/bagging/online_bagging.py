@@ -61,9 +61,9 @@ class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
     Examples
     --------
     >>> from committee.bagging.online_bagging import OnlineBaggingClassifier
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from sklearn.preprocessing import scale
-    >>> sonar = load_sample("sonar")
+    >>> sonar = load_dataset("sonar")
     >>> model = OnlineBaggingClassifier(random_state=0).fit(scale(sonar.X), sonar.y)
     >>> round(model.prequential_error_, 3)
     0.277

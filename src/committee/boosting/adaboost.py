@@ -70,8 +70,8 @@ class AdaBoostClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import AdaBoostClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = AdaBoostClassifier(n_estimators=100).fit(sonar.X, sonar.y)
     >>> columns = ("train_error", "exponential_risk", "smallest_margin")
     >>> [round(float(model.history_[column][9]), 3) for column in columns]  # after ten rounds

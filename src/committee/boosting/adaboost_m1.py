@@ -29,8 +29,8 @@ class AdaBoostM1Classifier(BaseBooster):
     Examples
     --------
     >>> from committee import AdaBoostClassifier, AdaBoostM1Classifier, DecisionTreeClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> vehicle, tree = load_sample("vehicle"), DecisionTreeClassifier(max_depth=2)
+    >>> from committee.datasets import load_dataset
+    >>> vehicle, tree = load_dataset("vehicle"), DecisionTreeClassifier(max_depth=2)
     >>> m1 = AdaBoostM1Classifier(tree, n_estimators=20).fit(vehicle.X, vehicle.y)
     >>> samme = AdaBoostClassifier(tree, n_estimators=20).fit(vehicle.X, vehicle.y)
     >>> len(m1.estimators_), len(samme.estimators_)

@@ -187,8 +187,8 @@ class AdaBoostRegressor(BaseRegressionBooster):
     Examples
     --------
     >>> from committee.boosting.adaboost_r2 import AdaBoostRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> model = AdaBoostRegressor(random_state=0).fit(ozone.X, ozone.y)
     >>> model.history_.train_error[[0, -1]].round(2)
     array([4.48, 3.35])

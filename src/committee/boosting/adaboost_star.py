@@ -41,8 +41,8 @@ class AdaBoostStarClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import AdaBoostStarClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = AdaBoostStarClassifier(nu=0.1, n_estimators=300).fit(sonar.X, sonar.y)
     >>> model.guaranteed_rounds_
     1069

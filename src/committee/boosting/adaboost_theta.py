@@ -53,8 +53,8 @@ class AdaBoostThetaClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import AdaBoostThetaClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = AdaBoostThetaClassifier(theta=0.05, n_estimators=300).fit(sonar.X, sonar.y)
     >>> round(float(model.history_.smallest_margin[-1]), 3)
     0.11

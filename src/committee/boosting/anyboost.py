@@ -213,8 +213,8 @@ class AnyBoostClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import AnyBoostClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = AnyBoostClassifier(loss="logistic", n_estimators=20).fit(sonar.X, sonar.y)
     >>> round(float(model.history_.loss[0]), 3), round(float(model.history_.loss[-1]), 3)
     (0.552, 0.122)

@@ -30,8 +30,8 @@ class ArcGVClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import ArcGVClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = ArcGVClassifier(n_estimators=300).fit(sonar.X, sonar.y)
     >>> round(float(model.margins(sonar.X, sonar.y).min()), 3)
     0.104

@@ -77,8 +77,8 @@ class ConfidenceRatedAdaBoostClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import ConfidenceRatedAdaBoostClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = ConfidenceRatedAdaBoostClassifier(n_estimators=20).fit(sonar.X, sonar.y)
     >>> round(float(model.history_.exponential_risk[-1]), 3)
     0.187

@@ -139,8 +139,8 @@ class StagewiseRegressor(BaseRegressionBooster):
     Examples
     --------
     >>> from committee.boosting.forward_stagewise import StagewiseRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> model = StagewiseRegressor(n_estimators=50).fit(ozone.X, ozone.y)
     >>> model.history_.train_error[[0, -1]].round(2)
     array([7.34, 2.48])

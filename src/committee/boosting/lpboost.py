@@ -319,8 +319,8 @@ class LPBoostClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import LPBoostClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> X, y = sonar.X[::4], sonar.y[::4]
     >>> model = LPBoostClassifier(nu=None).fit(X, y)
     >>> round(float(model.history_.value[-1]), 4), round(float(model.margins(X, y).min()), 4)

@@ -116,9 +116,9 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
     Examples
     --------
     >>> from committee.boosting.online_boosting import OnlineBoostingClassifier
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from sklearn.preprocessing import scale
-    >>> sonar = load_sample("sonar")
+    >>> sonar = load_dataset("sonar")
     >>> model = OnlineBoostingClassifier(random_state=0).fit(scale(sonar.X), sonar.y)
     >>> round(model.prequential_error_, 3), model.estimator_errors_[:3].round(3)
     (0.303, array([0.154, 0.211, 0.177]))

@@ -167,8 +167,8 @@ class SchapireBoostClassifier(BaseBooster):
     Examples
     --------
     >>> from committee import SchapireBoostClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = SchapireBoostClassifier(depth=2).fit(sonar.X, sonar.y)
     >>> len(model.estimators_), round(model.bound_.value, 3), round(model.bound_.train_error, 3)
     (9, 0.106, 0.087)

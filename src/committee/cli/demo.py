@@ -9,14 +9,14 @@ import polars as pl
 from rich.console import Console
 
 from committee.cli.compare import Request, print_outcome, run, write_outputs
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 
 DATA = "pima_diabetes"
 
 
 def write_sample(name: str, path: Path) -> str:
     """A built-in set as a CSV file, as a user would have it; the name of its target."""
-    sample = load_sample(name)
+    sample = load_dataset(name)
     frame = pl.DataFrame(sample.X, schema=list(sample.feature_names))
     frame.with_columns(pl.Series(sample.target_name, sample.y.tolist())).write_csv(path)
     return sample.target_name
@@ -24,7 +24,7 @@ def write_sample(name: str, path: Path) -> str:
 
 def run_demo(out: Console, folder: Path, budget: float | None, seed: int = 0) -> None:
     """Compare the family on the Pima diabetes data; say where the page is."""
-    out.print(f"[bold]{DATA}[/bold]: {load_sample(DATA).description}")
+    out.print(f"[bold]{DATA}[/bold]: {load_dataset(DATA).description}")
     out.print("The first run compiles the methods once; later runs do not.\n")
     with tempfile.TemporaryDirectory() as place:
         source = Path(place) / f"{DATA}.csv"

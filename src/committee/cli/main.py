@@ -480,9 +480,9 @@ def demo(output_dir: Path, budget: float | None, quiet: bool) -> None:
 @main.command()
 def data() -> None:
     """List the built-in sample data."""
-    from committee.datasets.samples import load_sample, sample_names
+    from committee.datasets import dataset_names, load_dataset
 
-    samples = {name: load_sample(name) for name in sample_names()}
+    samples = {name: load_dataset(name) for name in dataset_names()}
     header = ("name", "rows", "features", "categorical", "task", "target")
     print_table(
         header,

@@ -191,8 +191,8 @@ def member_votes(model: Any, X: pl.DataFrame) -> list[pl.Series]:
 
 def _member_answers(core: Any, rows: Any) -> dict[str, NDArray[Any]]:
     classes = getattr(core, "classes_", None)
-    if hasattr(core, "member_answers"):
-        found = core.member_answers(rows)
+    if hasattr(core, "member_predictions"):
+        found = core.member_predictions(rows)
         named: dict[Any, Any] = found if isinstance(found, dict) else dict(enumerate(found, start=1))
         return {str(name): _chosen(values, classes) for name, values in named.items()}
     members = getattr(core, "estimators_", ())

@@ -266,7 +266,7 @@ class BaseCommittee(BaseEstimator):
         check_is_fitted(self, "weights_")
         return np.ascontiguousarray(read_table(self, X), np.float64)
 
-    def member_answers(self, X: Any) -> dict[str, Floats]:
+    def member_predictions(self, X: Any) -> dict[str, Floats]:
         """What each member that was kept answers, by name: class shares (n_samples, n_classes) or numbers (n_samples,).
 
         Members of no weight are among them with ``keep_dropped=True``.
@@ -451,7 +451,7 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
         Bagged greedy selection with replacement; weights on the simplex of smallest loss; the plain mean of all
         members' probabilities; the majority of their votes.
     n_folds : number of folds; 1 holds a tenth of the rows out instead; "auto" is 5, and 1 on more than 50,000 rows
-    keep_dropped : keep members of no weight, for `member_answers`
+    keep_dropped : keep members of no weight, for `member_predictions`
     categorical_features : "from_dtype", or names or positions of columns that hold categories
     class_weight : "balanced" (all classes count the same), a dict from class to weight, or None; multiplies the
         weights of the rows, in the members' fits and in the loss that chooses their weights
@@ -460,8 +460,8 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
     Examples
     --------
     >>> from committee import CommitteeClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> glass = load_sample("glass")
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass")
     >>> model = CommitteeClassifier(random_state=0).fit(glass.X, glass.y)
     >>> round(model.error_, 2)
     0.21
@@ -541,8 +541,8 @@ class CommitteeRegressor(RegressorMixin, PredictionIntervals, BaseCommittee):
     Examples
     --------
     >>> from committee import CommitteeRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> model = CommitteeRegressor(random_state=0).fit(ozone.X, ozone.y)
     >>> round(model.error_, 1)
     3.7

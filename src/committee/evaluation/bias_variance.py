@@ -2,7 +2,7 @@
 
     error = bias + variance + noise       `theory/decomposition.py` has the parts of squared error and of the 0-1 loss
 
-Where the truth is known (a `Simulation` of `datasets/generators.py`) every training set is drawn afresh, and all are
+Where the truth is known (a `Simulation` of `datasets/_generators.py`) every training set is drawn afresh, and all are
 judged on the same rows by the mean and the noise of y at x, not by a y that was drawn: the sum is exact, and the parts
 are those of the learner up to the standard errors.
 
@@ -29,7 +29,7 @@ from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
-from committee.datasets.generators import Simulation
+from committee.datasets import Simulation
 from committee.evaluation._folds import Mean, rows_of, seeded
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.tabular.validation import read_targets_classification, read_targets_regression
@@ -156,7 +156,7 @@ def bias_variance(
     Parameters
     ----------
     estimator : a regressor (squared error) or classifier (0-1 loss)
-    X : a `Simulation` of `committee.datasets.generators`, or a table
+    X : a `Simulation` of `committee.datasets`, or a table
     y : the target of the table; None for a simulation
     n_sets : training sets: fresh draws of the simulation, bootstrap samples of the table
     n_train : rows of a training set, default 100 of a simulation, all of a table
@@ -168,7 +168,7 @@ def bias_variance(
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.datasets.generators import friedman1
+    >>> from committee.datasets import friedman1
     >>> found = bias_variance(DecisionTreeRegressor(), friedman1(), n_sets=20, random_state=0)
     >>> print(found.error, found.bias, found.variance, found.noise, sep="; ")
     16.2348 ± 0.4840; 4.3038 ± 0.3147; 10.9311 ± 0.5090; 1.0000 ± 0.0000
@@ -222,9 +222,7 @@ def make_source(X: Any, y: Any, estimator: Any, *, n_train: int | None, n_test: 
             raise ValueError("A simulation draws its own y: pass y=None, or a table and its y.")
         return _from_simulation(X, estimator, N_TRAIN if n_train is None else n_train, n_test, seed)
     if y is None:
-        raise ValueError(
-            "y is missing: pass the target of the table, or a Simulation of committee.datasets.generators."
-        )
+        raise ValueError("y is missing: pass the target of the table, or a Simulation of committee.datasets.")
     return _from_table(X, y, estimator, n_train)
 
 

@@ -143,7 +143,7 @@ def bootstrap_interval(
 
     Examples
     --------
-    >>> from committee.datasets.generators import curve
+    >>> from committee.datasets import curve
     >>> rows = curve().draw(60, np.random.default_rng(0))
     >>> found = bootstrap_interval(polynomial_regression(3), rows.X, rows.y, [[0.25]], random_state=0)
     >>> found.prediction.round(2), found.mean.low.round(2), found.new.low.round(2), found.new.high.round(2)

@@ -20,7 +20,7 @@ from committee.base.progress import progress
 from committee.base.rng import RandomState
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
-from committee.datasets.generators import Simulation
+from committee.datasets import Simulation
 from committee.evaluation._folds import Mean
 from committee.evaluation.bias_variance import (
     N_SETS,
@@ -121,7 +121,7 @@ def compare_bias_variance(
 
     Parameters
     ----------
-    X : a `Simulation` of `committee.datasets.generators`, or a table
+    X : a `Simulation` of `committee.datasets`, or a table
     y : the target of the table; None for a simulation
     models : name -> estimator; None takes single trees, bagging, a forest, AdaBoost and gradient boosting
     against : model -> the one it is compared with, or the name of one that all others are compared with; None takes the
@@ -134,7 +134,7 @@ def compare_bias_variance(
 
     Examples
     --------
-    >>> from committee.datasets.generators import friedman1
+    >>> from committee.datasets import friedman1
     >>> found = compare_bias_variance(friedman1(), n_sets=10, n_estimators=30, random_state=0)
     >>> print(found.difference("bagging", "bias"), found.difference("bagging", "variance"), sep="; ")
     1.0296 ± 0.3853; -8.6784 ± 0.7539

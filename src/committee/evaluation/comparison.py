@@ -157,9 +157,9 @@ def compare(
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee.evaluation.comparison import compare
-    >>> sonar = load_sample("sonar")
+    >>> sonar = load_dataset("sonar")
     >>> found, model = compare(sonar.X, sonar.y, methods=["constant", "pruned tree", "random forest"])
     >>> found.winner, found.metric, round(found.held_out_scores["error"], 3), model.n_features_in_
     ('random forest', 'log loss', 0.143, 60)

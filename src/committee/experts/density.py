@@ -53,8 +53,8 @@ class MixtureOfExpertsDensity(DensityMixin, BaseMixtureOfExperts):
     Examples
     --------
     >>> from committee import MixtureOfExpertsDensity
-    >>> from committee.datasets.samples import load_sample
-    >>> glass = load_sample("glass")
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass")
     >>> model = MixtureOfExpertsDensity(n_experts=3, random_state=0).fit(glass.X)
     >>> model.load_.round(2), round(model.score(glass.X), 2)
     (array([0.36, 0.47, 0.17]), 8.93)

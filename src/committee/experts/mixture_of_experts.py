@@ -245,8 +245,8 @@ class MixtureOfExpertsClassifier(ClassifierMixin, _BaseSupervised):
     Examples
     --------
     >>> from committee import MixtureOfExpertsClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> glass = load_sample("glass")
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass")
     >>> model = MixtureOfExpertsClassifier(n_experts=2, l2=1.0, gate_l2=1.0, random_state=0).fit(glass.X, glass.y)
     >>> round(model.score(glass.X, glass.y), 3), model.load_.round(2)
     (0.794, array([0.41, 0.59]))

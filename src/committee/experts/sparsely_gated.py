@@ -420,9 +420,9 @@ class SparselyGatedMixtureClassifier(ClassifierMixin, BaseSparselyGatedMixture):
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee.experts.sparsely_gated import SparselyGatedMixtureClassifier
-    >>> vehicle = load_sample("vehicle")
+    >>> vehicle = load_dataset("vehicle")
     >>> model = SparselyGatedMixtureClassifier(random_state=0).fit(vehicle.X[::2], vehicle.y[::2])
     >>> round(model.score(vehicle.X[1::2], vehicle.y[1::2]), 1)
     0.8

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from committee.explain._member_predictions import MemberAnswers, member_answers
-from committee.explain.boosting_diagnostics import BoostingEvidence, boosting_evidence
+from committee.explain._member_predictions import MemberPredictions, member_predictions
+from committee.explain.boosting_diagnostics import BoostingDiagnostics, boosting_diagnostics
 from committee.explain.diversity import EnsembleDiversity, ensemble_diversity
-from committee.explain.forest_diagnostics import ForestEvidence, forest_evidence
+from committee.explain.forest_diagnostics import ForestDiagnostics, forest_diagnostics
 from committee.explain.forest_importances import ForestImportance, ForestImportances, forest_importances
 from committee.explain.importances import (
     Importances,
@@ -13,49 +13,49 @@ from committee.explain.importances import (
     permutation_importances,
     tree_importances,
 )
-from committee.explain.label_issues import SuspiciousRows, suspicious_rows
+from committee.explain.label_issues import LabelIssues, find_label_issues
 from committee.explain.mixture_diagnostics import (
-    ExpertEvidence,
-    RowAnswers,
+    ExpertPredictions,
+    MixtureDiagnostics,
     expert_coefficients,
-    expert_evidence,
-    row_answers,
+    expert_predictions,
+    mixture_diagnostics,
 )
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
 from committee.explain.proximities import Neighbours, neighbours, outlier_measure, proximities, proximity_blocks
 from committee.explain.shap import ShapValues, shap_interaction_values, shap_values
 
 __all__ = [
-    "BoostingEvidence",
+    "BoostingDiagnostics",
     "EnsembleDiversity",
-    "ExpertEvidence",
-    "ForestEvidence",
+    "ExpertPredictions",
+    "ForestDiagnostics",
     "ForestImportance",
     "ForestImportances",
     "Importances",
-    "MemberAnswers",
+    "LabelIssues",
+    "MemberPredictions",
+    "MixtureDiagnostics",
     "Neighbours",
     "PartialDependence",
     "PermutationImportances",
-    "RowAnswers",
     "ShapValues",
-    "SuspiciousRows",
-    "boosting_evidence",
+    "boosting_diagnostics",
     "ensemble_diversity",
     "expert_coefficients",
-    "expert_evidence",
-    "forest_evidence",
+    "expert_predictions",
+    "find_label_issues",
+    "forest_diagnostics",
     "forest_importances",
-    "member_answers",
+    "member_predictions",
+    "mixture_diagnostics",
     "neighbours",
     "outlier_measure",
     "partial_dependence",
     "permutation_importances",
     "proximities",
     "proximity_blocks",
-    "row_answers",
     "shap_interaction_values",
     "shap_values",
-    "suspicious_rows",
     "tree_importances",
 ]

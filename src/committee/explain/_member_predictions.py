@@ -27,7 +27,7 @@ from committee.voting.stacking import BaseStacking
 Codes = NDArray[np.int64]
 
 
-class MemberAnswers(NamedTuple):
+class MemberPredictions(NamedTuple):
     """Answers of all members; codes are -1 and numbers nan where a member saw the row and must not answer."""
 
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class MemberAnswers(NamedTuple):
     def n_members(self) -> int:
         return len(self.names)
 
-    def hide(self, is_seen: NDArray[np.bool_]) -> MemberAnswers:
+    def hide(self, is_seen: NDArray[np.bool_]) -> MemberPredictions:
         """Without the answers to rows [members, n] that a member saw."""
         return self._replace(
             codes=None if self.codes is None else np.where(is_seen, -1, self.codes),
@@ -48,7 +48,7 @@ class MemberAnswers(NamedTuple):
             numbers=None if self.numbers is None else np.where(is_seen, np.nan, self.numbers),
         )
 
-    def take(self, rows: NDArray[Any]) -> MemberAnswers:
+    def take(self, rows: NDArray[Any]) -> MemberPredictions:
         """Of some rows."""
         return self._replace(
             codes=None if self.codes is None else self.codes[:, rows],
@@ -57,7 +57,7 @@ class MemberAnswers(NamedTuple):
         )
 
 
-def member_answers(model: Any, X: Any, *, unseen: bool = False) -> MemberAnswers:
+def member_predictions(model: Any, X: Any, *, unseen: bool = False) -> MemberPredictions:
     """What each member of a fitted ensemble answers for the rows of X.
 
     Parameters
@@ -70,10 +70,10 @@ def member_answers(model: Any, X: Any, *, unseen: bool = False) -> MemberAnswers
     Examples
     --------
     >>> from committee import BaggingClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = BaggingClassifier(n_estimators=5, random_state=0).fit(sonar.X, sonar.y)
-    >>> member_answers(model, sonar.X, unseen=True).codes[:, :4].tolist()
+    >>> member_predictions(model, sonar.X, unseen=True).codes[:, :4].tolist()
     [[0, 0, -1, -1], [-1, 0, -1, 1], [1, 0, 0, 1], [-1, 1, -1, -1], [1, -1, -1, -1]]
     """
     if unseen and isinstance(model, BaseStacking):
@@ -82,9 +82,9 @@ def member_answers(model: Any, X: Any, *, unseen: bool = False) -> MemberAnswers
     return answers.hide(_seen(model, X)) if unseen else answers
 
 
-def _all_answers(model: Any, X: Any) -> MemberAnswers:
+def _all_answers(model: Any, X: Any) -> MemberPredictions:
     if isinstance(model, BaseForest):
-        return _of_arrays(model, np.asarray(model.member_answers(X), np.float64), None)
+        return _of_arrays(model, np.asarray(model.member_predictions(X), np.float64), None)
     if isinstance(model, BaseBagging | BaseBooster | AdaBoostRegressor):
         check_is_fitted(model, "members_")
         table = read_table(model, X)
@@ -92,12 +92,12 @@ def _all_answers(model: Any, X: Any) -> MemberAnswers:
         if isinstance(model, BaseBooster):
             return _of_votes(model, found)
         return _of_arrays(model, found.reshape(*found.shape[:2], -1).astype(np.float64), model.coefficients_)
-    if hasattr(model, "member_answers"):
-        return _of_committee(model, model.member_answers(X))
+    if hasattr(model, "member_predictions"):
+        return _of_committee(model, model.member_predictions(X))
     return _of_estimators(model, X)
 
 
-def _of_committee(model: Any, found: Mapping[str, Floats]) -> MemberAnswers:
+def _of_committee(model: Any, found: Mapping[str, Floats]) -> MemberPredictions:
     """A committee: class shares [n, classes] or numbers [n] of its members by their names."""
     weights = _shared(len(found), [model.weights_.get(name, 0.0) for name in found])
     answers = np.array([np.asarray(own, np.float64) for own in found.values()])
@@ -114,27 +114,27 @@ def _numbered(n: int) -> tuple[str, ...]:
     return tuple(str(t) for t in range(1, n + 1))
 
 
-def _of_arrays(model: Any, answers: Floats, weights: Any) -> MemberAnswers:
+def _of_arrays(model: Any, answers: Floats, weights: Any) -> MemberPredictions:
     """Class shares or numbers, [members, n, k]."""
     n = len(answers)
     if is_classifier(model):
-        return MemberAnswers(_numbered(n), answers.argmax(axis=2), answers, None, _shared(n, weights))
-    return MemberAnswers(_numbered(n), None, None, answers[:, :, 0], _shared(n, weights))
+        return MemberPredictions(_numbered(n), answers.argmax(axis=2), answers, None, _shared(n, weights))
+    return MemberPredictions(_numbered(n), None, None, answers[:, :, 0], _shared(n, weights))
 
 
-def _of_votes(model: BaseBooster, found: NDArray[Any]) -> MemberAnswers:
+def _of_votes(model: BaseBooster, found: NDArray[Any]) -> MemberPredictions:
     """Votes -1, +1 and confidences as codes; a member of negative coefficient counts as its opposite."""
     a = np.asarray(model.coefficients_, np.float64)
     if model.n_classes_ > 2:
-        return MemberAnswers(_numbered(len(a)), found.astype(np.int64), None, None, _shared(len(a), a))
+        return MemberPredictions(_numbered(len(a)), found.astype(np.int64), None, None, _shared(len(a), a))
     is_plus = found * np.sign(a)[:, np.newaxis] > 0.0
-    return MemberAnswers(_numbered(len(a)), is_plus.astype(np.int64), None, None, _shared(len(a), a))
+    return MemberPredictions(_numbered(len(a)), is_plus.astype(np.int64), None, None, _shared(len(a), a))
 
 
 # --- any other ensemble ----------------------------------------------------------------------------------------------
 
 
-def _of_estimators(model: Any, X: Any) -> MemberAnswers:
+def _of_estimators(model: Any, X: Any) -> MemberPredictions:
     """Ensembles that keep their members as estimators."""
     members = _members(model)
     names = tuple(model.fitted_names()) if isinstance(model, BaseNamedMembers) else _numbered(len(members))
@@ -145,11 +145,11 @@ def _of_estimators(model: Any, X: Any) -> MemberAnswers:
     pairs = list(zip(members, tables, strict=True))
     if not is_classifier(model):
         numbers = [np.asarray(member.predict(table), np.float64).ravel() for member, table in pairs]
-        return MemberAnswers(names, None, None, np.array(numbers), w)
+        return MemberPredictions(names, None, None, np.array(numbers), w)
     has_shares = all(hasattr(member, "predict_proba") for member in members)
     found = [_as_codes(member, model.classes_, table, has_shares) for member, table in pairs]
     shares = np.array([own for _, own in found]) if has_shares else None
-    return MemberAnswers(names, np.array([codes for codes, _ in found]), shares, None, w)
+    return MemberPredictions(names, np.array([codes for codes, _ in found]), shares, None, w)
 
 
 def _members(model: Any) -> list[Any]:
@@ -195,15 +195,15 @@ def _as_codes(member: Any, classes: NDArray[Any], table: Any, has_shares: bool) 
     return whole.argmax(axis=1), whole
 
 
-def _from_columns(model: BaseStacking, answers: Sequence[Floats]) -> MemberAnswers:
+def _from_columns(model: BaseStacking, answers: Sequence[Floats]) -> MemberPredictions:
     names = tuple(model.history_.member.tolist())
     w = _shared(len(names), getattr(model, "weights_", None))
     if not is_classifier(model):
-        return MemberAnswers(names, None, None, np.array([own[:, 0] for own in answers]), w)
+        return MemberPredictions(names, None, None, np.array([own[:, 0] for own in answers]), w)
     n_classes = len(model.classes_)
     codes = np.array([_column_codes(own, n_classes) for own in answers])
     has_shares = all(own.shape[1] == n_classes for own in answers) and set(model.stack_method_) == {"predict_proba"}
-    return MemberAnswers(names, codes, np.array(answers) if has_shares else None, None, w)
+    return MemberPredictions(names, codes, np.array(answers) if has_shares else None, None, w)
 
 
 def _column_codes(own: Floats, n_classes: int) -> Codes:

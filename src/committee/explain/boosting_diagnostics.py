@@ -33,7 +33,7 @@ UNKNOWN = GeneralisationBound(
 THETAS = (0.02, 0.05, 0.1, 0.2, 0.5)
 
 
-class BoostingEvidence(NamedTuple):
+class BoostingDiagnostics(NamedTuple):
     """Figures of a booster on its training rows; nan where there is nothing to say. `str` puts them into words."""
 
     n_members: int
@@ -66,9 +66,9 @@ def _words(bound: GeneralisationBound) -> str:
     return f"{bound.value:.3f} ({bound.note})" if bound.note else f"{bound.value:.3f}"
 
 
-def boosting_evidence(
+def boosting_diagnostics(
     estimator: BaseBooster, X: Any, y: Any, *, base_dimension: float | None = None, delta: float = 0.05
-) -> BoostingEvidence:
+) -> BoostingDiagnostics:
     """Margins, optimum and bounds of a booster of two classes on its training rows.
 
     Parameters
@@ -82,10 +82,10 @@ def boosting_evidence(
     Examples
     --------
     >>> from committee import AdaBoostClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = AdaBoostClassifier(n_estimators=100).fit(sonar.X, sonar.y)
-    >>> print(boosting_evidence(model, sonar.X, sonar.y))
+    >>> print(boosting_diagnostics(model, sonar.X, sonar.y))
     100 members, training error 0.0000, bounded by 0.01084
     with edges like these the training error is zero after 194 rounds
     smallest margin 0.0768; at best 0.1288 with these members, 0.1360 with all stumps
@@ -102,7 +102,7 @@ def boosting_evidence(
     of_stumps = _over_stumps(estimator, X, y)
     error = float(np.mean(estimator.predict(X) != np.asarray(y)))
     theta, margin = _smallest_margin_bound(margins, base, delta)
-    return BoostingEvidence(
+    return BoostingDiagnostics(
         n_members=n_members,
         train_error=_kept(estimator, "train_error")[-1] if "exponential_risk" in estimator.history_ else error,
         exponential_risk=_kept(estimator, "exponential_risk")[-1],

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 from committee.base.array_types import Floats
 from committee.combine.rules import class_votes
-from committee.explain._member_predictions import MemberAnswers, member_answers
+from committee.explain._member_predictions import MemberPredictions, member_predictions
 from committee.tabular.validation import read_targets_classification, read_targets_regression
 from committee.theory.diversity import (
     AccurateAndDiverse,
@@ -87,8 +87,8 @@ def ensemble_diversity(
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> forest = RandomForestClassifier(random_state=0).fit(sonar.X, sonar.y)
     >>> print(ensemble_diversity(forest, sonar.X, sonar.y, unseen=True).conditions.words)
     accurate: yes. 100 of 100 members err less than a class drawn by lot (0.5), ...
@@ -97,7 +97,7 @@ def ensemble_diversity(
     """
     if max_rows < 1:
         raise ValueError(f"max_rows must be at least 1, got {max_rows}.")
-    answers = member_answers(model, X, unseen=unseen)
+    answers = member_predictions(model, X, unseen=unseen)
     target, n_classes = _read_target(model, y, answers)
     judged = _judged_rows(answers, max_rows)
     answers, target = answers.take(judged), target[judged]
@@ -108,7 +108,7 @@ def ensemble_diversity(
     return _of_classes(answers, target, combined, n_classes, unseen)
 
 
-def _read_target(model: Any, y: Any, answers: MemberAnswers) -> tuple[NDArray[Any], int]:
+def _read_target(model: Any, y: Any, answers: MemberPredictions) -> tuple[NDArray[Any], int]:
     first = answers.numbers if answers.codes is None else answers.codes
     assert first is not None
     n_rows = first.shape[1]
@@ -121,7 +121,7 @@ def _read_target(model: Any, y: Any, answers: MemberAnswers) -> tuple[NDArray[An
     return np.searchsorted(model.classes_, labels)[codes], len(model.classes_)
 
 
-def _judged_rows(answers: MemberAnswers, max_rows: int) -> NDArray[np.int64]:
+def _judged_rows(answers: MemberPredictions, max_rows: int) -> NDArray[np.int64]:
     """Rows that some member answers, evenly spaced if there are too many."""
     if answers.codes is not None:
         rows = np.flatnonzero((answers.codes >= 0).any(axis=0))
@@ -137,7 +137,7 @@ def _predicted(model: Any, X: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]
     return np.searchsorted(model.classes_, np.asarray(model.predict(X)))[rows]
 
 
-def _combined_codes(answers: MemberAnswers, n_classes: int) -> NDArray[np.int64]:
+def _combined_codes(answers: MemberPredictions, n_classes: int) -> NDArray[np.int64]:
     """The class of the largest mean share, or of most votes, among the members that answer."""
     if answers.shares is None:
         assert answers.codes is not None
@@ -146,7 +146,7 @@ def _combined_codes(answers: MemberAnswers, n_classes: int) -> NDArray[np.int64]
 
 
 def _of_classes(
-    answers: MemberAnswers, target: NDArray[np.int64], combined: NDArray[np.int64], n_classes: int, unseen: bool
+    answers: MemberPredictions, target: NDArray[np.int64], combined: NDArray[np.int64], n_classes: int, unseen: bool
 ) -> EnsembleDiversity:
     assert answers.codes is not None
     found = accurate_and_diverse(answers.codes, target, combined, n_classes)
@@ -164,14 +164,14 @@ def _of_classes(
     )  # fmt: skip
 
 
-def _mean_present(answers: MemberAnswers) -> Floats:
+def _mean_present(answers: MemberPredictions) -> Floats:
     """The weighted mean of the members that answer."""
     assert answers.numbers is not None
     share = np.where(np.isnan(answers.numbers), 0.0, answers.weights[:, np.newaxis])
     return np.sum(share * np.nan_to_num(answers.numbers), axis=0) / share.sum(axis=0)
 
 
-def _of_numbers(answers: MemberAnswers, target: Floats, combined: Floats, unseen: bool) -> EnsembleDiversity:
+def _of_numbers(answers: MemberPredictions, target: Floats, combined: Floats, unseen: bool) -> EnsembleDiversity:
     assert answers.numbers is not None
     split = ambiguity(answers.numbers, target, answers.weights)
     found = accurate_and_diverse_numbers(answers.numbers, target, combined)

@@ -30,7 +30,7 @@ SEES_NONE = 0.02
 """Trees whose leaves hold less than this share of the uncertainty know no noise: they took all of it for signal."""
 
 
-class ForestEvidence(NamedTuple):
+class ForestDiagnostics(NamedTuple):
     """Figures of a forest, judged by trees on rows that they did not see. `str` puts them into words."""
 
     n_trees: int
@@ -62,7 +62,7 @@ class ForestEvidence(NamedTuple):
         return "\n".join(lines)
 
 
-def forest_evidence(forest: BaseForest, X: Any, y: Any, *, max_rows: int = 20_000) -> ForestEvidence:
+def forest_diagnostics(forest: BaseForest, X: Any, y: Any, *, max_rows: int = 20_000) -> ForestDiagnostics:
     """Strength, correlation, bound, variance and uncertainty of a forest by its out-of-bag answers.
 
     Parameters
@@ -74,10 +74,10 @@ def forest_evidence(forest: BaseForest, X: Any, y: Any, *, max_rows: int = 20_00
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> forest = RandomForestClassifier(random_state=0).fit(sonar.X, sonar.y)
-    >>> print(forest_evidence(forest, sonar.X, sonar.y))
+    >>> print(forest_diagnostics(forest, sonar.X, sonar.y))
     100 trees, out-of-bag error 0.1683
     strength 0.393, correlation 0.149, c/s2 0.964
     Breiman (2001): the error is at most 0.816; on these rows it is 0.168
@@ -101,12 +101,12 @@ def forest_evidence(forest: BaseForest, X: Any, y: Any, *, max_rows: int = 20_00
     if not rows.n_classes:
         average = variance_of_average(answers[:, :, 0], target)
         doubt = value_uncertainty(answers[:, :, 0], spread)
-        return ForestEvidence(len(fitted.trees_), error, None, average, doubt, looked_at)
+        return ForestDiagnostics(len(fitted.trees_), error, None, average, doubt, looked_at)
     votes = np.where(np.isnan(answers[:, :, 0]), -1, np.nan_to_num(answers).argmax(axis=2))
     own = answers[:, np.arange(target.size), target]
     average = variance_of_average(own, np.ones(target.size))
     strength = strength_and_correlation(votes, target)
-    return ForestEvidence(len(fitted.trees_), error, strength, average, uncertainty(answers), looked_at)
+    return ForestDiagnostics(len(fitted.trees_), error, strength, average, uncertainty(answers), looked_at)
 
 
 def _unseen_answers(forest: BaseForest, rows: ForestRows, looked_at: NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -112,8 +112,8 @@ def forest_importances(
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> glass = load_sample("glass", as_frame=True)
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass", as_frame=True)
     >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
     >>> found = forest_importances(forest, glass.X, glass.y, kinds=["permutation", "frequency"], random_state=0)
     >>> {name: round(float(v)) for name, v in zip(found.names, found.of("permutation").values)}

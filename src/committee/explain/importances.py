@@ -108,8 +108,8 @@ def tree_importances(estimator: Any, kind: Literal["gain", "frequency"] = "gain"
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone", as_frame=True)
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone", as_frame=True)
     >>> tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(ozone.X, ozone.y)
     >>> found = tree_importances(tree)
     >>> {name: round(float(v), 1) for name, v in zip(found.names, found.values) if v}
@@ -182,8 +182,8 @@ def permutation_importances(
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone", as_frame=True)
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone", as_frame=True)
     >>> tree = DecisionTreeRegressor(max_leaf_nodes=12).fit(ozone.X[::2], ozone.y[::2])
     >>> X, y = ozone.X[1::2], ozone.y[1::2]
     >>> found = permutation_importances(tree, X, y, features=["V8", ["V1", "V12"]], random_state=0)

@@ -33,7 +33,7 @@ SAME_ROWS = 1e-3
 """How far the weights of fit and those of the rows given may differ: rounding over thousands of rounds, no more."""
 
 
-class SuspiciousRows(NamedTuple):
+class LabelIssues(NamedTuple):
     """Rows in order of suspicion, the most suspicious first."""
 
     rows: NDArray[np.int64]  # [n], positions in X
@@ -51,7 +51,7 @@ class SuspiciousRows(NamedTuple):
     to_polars = to_polars
 
 
-def suspicious_rows(
+def find_label_issues(
     estimator: BaseBooster | BaseForestClassifier,
     X: Any,
     y: Any,
@@ -59,7 +59,7 @@ def suspicious_rows(
     *,
     sample_weight: ArrayLike | None = None,
     training: bool = True,
-) -> SuspiciousRows:
+) -> LabelIssues:
     """The rows whose label the booster or the forest finds hardest to believe.
 
     Parameters
@@ -79,17 +79,17 @@ def suspicious_rows(
     Examples
     --------
     >>> from committee import AdaBoostClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> X, y = load_sample("ionosphere")[:2]
+    >>> from committee.datasets import load_dataset
+    >>> X, y = load_dataset("ionosphere")[:2]
     >>> wrong = np.arange(0, 351, 50)  # eight labels are turned round
     >>> y[wrong] = np.where(y[wrong] == "good", "bad", "good")
-    >>> found = suspicious_rows(AdaBoostClassifier(n_estimators=100).fit(X, y), X, y, n=8)
+    >>> found = find_label_issues(AdaBoostClassifier(n_estimators=100).fit(X, y), X, y, n=8)
     >>> found.rows.tolist()
     [350, 300, 250, 87, 144, 89, 200, 143]
     """
     if not isinstance(estimator, BaseBooster | BaseForestClassifier):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"suspicious_rows is for boosted classifiers and forests of classes, not for {type(estimator).__name__}."
+            f"find_label_issues is for boosted classifiers and forests of classes, not for {type(estimator).__name__}."
         )
     is_forest = isinstance(estimator, BaseForestClassifier)
     check_is_fitted(estimator, ("trees_", "outputs_") if is_forest else "members_", all_or_any=any)
@@ -104,7 +104,7 @@ def suspicious_rows(
 
 def _by_booster(
     estimator: BaseBooster, X: Any, y: Any, n: int | None, sample_weight: ArrayLike | None, training: bool
-) -> SuspiciousRows:
+) -> LabelIssues:
     margin = estimator.margins(X, y)
     start = _initial_weights(sample_weight, margin.size)
     weight, score = _judge(estimator, X, y, start, training)
@@ -113,12 +113,12 @@ def _by_booster(
     rows = np.flatnonzero(start > 0.0)
     rows = rows[np.lexsort((margin[rows], -score[rows]))][:n]
     suggested = _best_other(estimator, X, label)
-    return SuspiciousRows(rows, weight[rows], margin[rows], label[rows], suggested[rows], score[rows])
+    return LabelIssues(rows, weight[rows], margin[rows], label[rows], suggested[rows], score[rows])
 
 
 def _by_forest(
     forest: BaseForestClassifier, X: Any, y: Any, n: int | None, sample_weight: ArrayLike | None, training: bool
-) -> SuspiciousRows:
+) -> LabelIssues:
     check_forest(forest)
     if training:
         weight = training_rows(forest, X, y, sample_weight).weight
@@ -141,7 +141,7 @@ def _by_forest(
     rows = rows[np.argsort(margin[rows], kind="stable")][:n]
     suggested = forest.classes_[others[rows].argmax(axis=1)]
     nothing = np.full(rows.size, np.nan)
-    return SuspiciousRows(rows, nothing, margin[rows], label[rows], suggested, (1.0 - margin[rows]) / 2.0)
+    return LabelIssues(rows, nothing, margin[rows], label[rows], suggested, (1.0 - margin[rows]) / 2.0)
 
 
 def _codes(classes: NDArray[Any], label: NDArray[Any]) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ SHARP = 0.9
 """A row is one expert's alone where the gate gives it at least this probability."""
 
 
-class ExpertEvidence(NamedTuple):
+class MixtureDiagnostics(NamedTuple):
     """Figures of a mixture on some rows. `str` puts them into words."""
 
     n_experts: int
@@ -63,7 +63,7 @@ class ExpertEvidence(NamedTuple):
         return "\n".join(lines)
 
 
-def expert_evidence(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> ExpertEvidence:
+def mixture_diagnostics(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> MixtureDiagnostics:
     """Loads, likelihood and gate of a fitted mixture, looked at on the rows X.
 
     Parameters
@@ -78,7 +78,7 @@ def expert_evidence(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> Exper
     >>> from committee.experts.mixture_of_experts import MixtureOfExpertsRegressor
     >>> x = np.linspace(-1, 1, 200)[:, np.newaxis]
     >>> model = MixtureOfExpertsRegressor(2, tol=1e-4, random_state=0).fit(x, np.abs(x[:, 0]))
-    >>> print(expert_evidence(model, x, np.abs(x[:, 0])))
+    >>> print(mixture_diagnostics(model, x, np.abs(x[:, 0])))
     2 experts with loads 0.50, 0.50: as good as 2.00 equal ones
     log-likelihood ... after ... iterations of EM, when it converged; 0 steps halved, 0 experts repaired
     the gate gives ... % of the rows to one expert alone (at least 0.9)
@@ -89,7 +89,7 @@ def expert_evidence(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> Exper
     is_density = isinstance(fitted, MixtureOfExpertsDensity)
     r = fitted.responsibilities(X, y) if is_density or y is not None else None
     rises = np.diff(history.objective)[history.repaired[1:] < 0]
-    return ExpertEvidence(
+    return MixtureDiagnostics(
         fitted.n_experts_, fitted.load_, fitted.effective_experts_, fitted.log_likelihood_, fitted.n_iter_,
         int(np.sum(history.repaired >= 0)), int(history.n_halvings.sum()), float(max(0.0, -rises.min(initial=0.0))),
         fitted.gate_proba(X), r, fitted.converged_,
@@ -151,7 +151,7 @@ def _lines(model: Any, k: int) -> list[tuple[str, Floats, float]]:
     return [(str(c), model.coef_[k, i], model.intercept_[k, i]) for i, c in enumerate(model.classes_)]
 
 
-class RowAnswers(NamedTuple):
+class ExpertPredictions(NamedTuple):
     """Who answers for each of some rows, and how."""
 
     expert: NDArray[np.int64]  # [n], the most probable expert
@@ -172,7 +172,7 @@ class RowAnswers(NamedTuple):
     to_polars = to_polars
 
 
-def row_answers(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> RowAnswers:
+def expert_predictions(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> ExpertPredictions:
     """Which expert answers for each row: by the gate, or by the responsibilities where the targets y are given.
 
     Contributions are for linear experts of numbers and logistic experts of two classes; they add up to the expert's
@@ -184,7 +184,7 @@ def row_answers(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> RowAnswer
     >>> from committee.experts.mixture_of_experts import MixtureOfExpertsRegressor
     >>> x = np.linspace(-1, 1, 200)[:, np.newaxis]
     >>> model = MixtureOfExpertsRegressor(2, random_state=0).fit(x, np.abs(x[:, 0]))
-    >>> found = row_answers(model, [[-0.5], [0.5]])
+    >>> found = expert_predictions(model, [[-0.5], [0.5]])
     >>> found.expert[0] == found.expert[1], found.contributions.round(2).ravel()
     (np.False_, array([0.5, 0.5]))
     """
@@ -200,7 +200,7 @@ def row_answers(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> RowAnswer
         view = fitted.mixture_.view
         names = view.design.names
         contributions = fitted.coef_[expert] * view.design.values(np.asarray(read_table(fitted, X), np.float64))
-    return RowAnswers(expert, weights[rows, expert], answers, contributions, names, fitted.predict(X))
+    return ExpertPredictions(expert, weights[rows, expert], answers, contributions, names, fitted.predict(X))
 
 
 def _check(model: Any) -> Any:

@@ -123,8 +123,8 @@ def partial_dependence(
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone", as_frame=True)
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone", as_frame=True)
     >>> tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(ozone.X, ozone.y)
     >>> found = partial_dependence(tree, ozone.X, "V8", grid={"V8": [50.0, 80.0]})
     >>> found.average.round(2), found.method

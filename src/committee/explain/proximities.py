@@ -66,8 +66,8 @@ def proximities(forest: BaseForest, X: Any, Z: Any = None, *, out_of_bag: bool =
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> glass = load_sample("glass")
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass")
     >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
     >>> near = proximities(forest, glass.X, out_of_bag=True)
     >>> near.shape, round(float(near[0, 62]), 2)
@@ -147,8 +147,8 @@ def neighbours(forest: BaseForest, X_train: Any, X: Any, k: int = 5) -> Neighbou
     Examples
     --------
     >>> from committee import RandomForestRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> forest = RandomForestRegressor(random_state=0).fit(ozone.X[:-1], ozone.y[:-1])
     >>> behind = neighbours(forest, ozone.X[:-1], ozone.X[-1:], k=3)
     >>> behind.rows[0], behind.weight[0].round(2)
@@ -208,8 +208,8 @@ def outlier_measure(forest: BaseForest, X: Any, y: Any, *, out_of_bag: bool = Tr
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> glass = load_sample("glass")
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass")
     >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
     >>> far = outlier_measure(forest, glass.X, glass.y)
     >>> int(far.argmax()), round(float(far.max()), 1)

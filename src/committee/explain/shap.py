@@ -100,8 +100,8 @@ def shap_values(estimator: Any, X: Any, *, n_jobs: int | None = None) -> ShapVal
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(ozone.X, ozone.y)
     >>> found = shap_values(tree, ozone.X[:1])
     >>> {name: round(float(v), 3) for name, v in zip(found.feature_names, found.values[0]) if v}

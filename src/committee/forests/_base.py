@@ -409,7 +409,7 @@ class BaseForest(BaseEstimator):
             total += tree.value[apply_tree(tree, table, self.n_jobs)]
             yield total / t
 
-    def member_answers(self, X: Any) -> Floats:
+    def member_predictions(self, X: Any) -> Floats:
         """What every tree answers: class shares or means, (n_trees, n_samples, k)."""
         self._need_trees()
         table = read_table(self, X)

@@ -294,8 +294,8 @@ class RandomForestClassifier(BaseForestClassifier):
     Examples
     --------
     >>> from committee import RandomForestClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> glass = load_sample("glass")
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass")
     >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
     >>> round(forest.oob_error_, 3)
     0.21
@@ -344,8 +344,8 @@ class RandomForestRegressor(BaseForestRegressor):
     Examples
     --------
     >>> from committee import RandomForestRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> forest = RandomForestRegressor.breiman(random_state=0).fit(ozone.X, ozone.y)
     >>> round(forest.oob_score_, 2)
     0.73
@@ -397,8 +397,8 @@ class ExtraTreesClassifier(BaseForestClassifier):
     Examples
     --------
     >>> from committee import ExtraTreesClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> glass = load_sample("glass")
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass")
     >>> forest = ExtraTreesClassifier(bootstrap=True, random_state=0).fit(glass.X, glass.y)
     >>> round(forest.oob_error_, 3)
     0.21
@@ -446,8 +446,8 @@ class ExtraTreesRegressor(BaseForestRegressor):
     Examples
     --------
     >>> from committee import ExtraTreesRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> forest = ExtraTreesRegressor(bootstrap=True, random_state=0).fit(ozone.X, ozone.y)
     >>> round(forest.oob_score_, 2)
     0.72

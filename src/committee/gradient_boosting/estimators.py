@@ -90,8 +90,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     Examples
     --------
     >>> from committee import GradientBoostingClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = GradientBoostingClassifier(n_estimators=50).fit(sonar.X, sonar.y)
     >>> round(float(model.history_.train_loss[-1]), 3)
     0.177
@@ -297,8 +297,8 @@ class GradientBoostingRegressor(RegressorMixin, PredictionIntervals, BaseGradien
     Examples
     --------
     >>> from committee import GradientBoostingRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> model = GradientBoostingRegressor(n_estimators=50, learning_rate=0.1).fit(ozone.X, ozone.y)
     >>> round(model.score(ozone.X, ozone.y), 2)
     0.93

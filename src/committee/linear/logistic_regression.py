@@ -105,9 +105,9 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee import LogisticRegressionCV, OnNumbersClassifier
-    >>> sonar = load_sample("sonar")
+    >>> sonar = load_dataset("sonar")
     >>> model = OnNumbersClassifier(LogisticRegressionCV(random_state=0)).fit(sonar.X[::2], sonar.y[::2]).estimator_
     >>> round(model.C_, 4), bool(model.gradient_norm_ < 1e-8), bool(model.objective_ < model.start_objective_)
     (0.0464, True, True)

@@ -228,10 +228,10 @@ class OnNumbersClassifier(ClassifierMixin, BaseOnNumbers):
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee.members.numeric_pipeline import OnNumbersClassifier
     >>> from committee.svm.svc import SVC
-    >>> sample = load_sample("ionosphere")
+    >>> sample = load_dataset("ionosphere")
     >>> model = OnNumbersClassifier(SVC(), categorical_features=[0]).fit(sample.X, sample.y)
     >>> round(model.score(sample.X, sample.y), 3)
     0.963
@@ -277,10 +277,10 @@ class OnNumbersRegressor(RegressorMixin, PredictionIntervals, BaseOnNumbers):
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee.members.numeric_pipeline import OnNumbersRegressor
     >>> from committee.svm.svr import SVR
-    >>> ozone = load_sample("ozone")
+    >>> ozone = load_dataset("ozone")
     >>> model = OnNumbersRegressor(SVR(), categorical_features=[0, 2]).fit(ozone.X, ozone.y)
     >>> round(model.score(ozone.X, ozone.y), 3)
     0.887

@@ -73,9 +73,9 @@ class PocketPerceptron(ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee.members.perceptron import PocketPerceptron
-    >>> sonar = load_sample("sonar")
+    >>> sonar = load_dataset("sonar")
     >>> round(PocketPerceptron(random_state=0).fit(sonar.X, sonar.y).score(sonar.X, sonar.y), 3)
     0.923
     """

@@ -95,9 +95,9 @@ class BestOfRestarts(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee.members.restarts import BestOfRestarts
-    >>> sonar = load_sample("sonar")
+    >>> sonar = load_dataset("sonar")
     >>> model = BestOfRestarts(n_restarts=10, random_state=0).fit(sonar.X, sonar.y)
     >>> model.errors_[:4].round(3)
     array([0.101, 0.082, 0.125, 0.091])

@@ -23,7 +23,7 @@ MOST_NAMES = 8
 
 
 def _fitted_members(estimator: Any) -> Any:
-    if not hasattr(type(estimator), "member_answers") or not hasattr(estimator, "time_budget"):
+    if not hasattr(type(estimator), "member_predictions") or not hasattr(estimator, "time_budget"):
         raise TypeError(f"{type(estimator).__name__} is no committee: this is for CommitteeClassifier and -Regressor.")
     if not hasattr(estimator, "weights_"):
         raise NotFittedError(f"There are no members: fit {type(estimator).__name__} first.")

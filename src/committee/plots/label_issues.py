@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from committee.explain.label_issues import SuspiciousRows, suspicious_rows
+from committee.explain.label_issues import LabelIssues, find_label_issues
 from committee.forests.estimators import BaseForestClassifier
 from committee.plots._checks import recorded
 from committee.plots._style import INK, pyplot
@@ -48,7 +48,7 @@ class LabelIssuesDisplay:
     names_: list[Annotation]
 
     def __init__(
-        self, found: SuspiciousRows, n: int = 10, *, by_last_weight: bool = False, by_forest: bool = False
+        self, found: LabelIssues, n: int = 10, *, by_last_weight: bool = False, by_forest: bool = False
     ) -> None:
         self.found, self.n = found, n
         self.margin_name = "out-of-bag margin of the label" if by_forest else AFTER_ROUNDS
@@ -84,7 +84,7 @@ class LabelIssuesDisplay:
         by_forest = isinstance(estimator, BaseForestClassifier)
         what = cls.__name__, "margins of rows", "boosted classifiers and forests of classes"
         by_last_weight = not by_forest and "z" not in recorded(estimator, "edge", *what)
-        found = suspicious_rows(estimator, X, y, None, sample_weight=sample_weight)
+        found = find_label_issues(estimator, X, y, None, sample_weight=sample_weight)
         return cls(found, n, by_last_weight=by_last_weight, by_forest=by_forest).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -132,7 +132,7 @@ class LabelIssuesDisplay:
         return names
 
 
-def _shares_below(found: SuspiciousRows) -> NDArray[np.float64]:
+def _shares_below(found: LabelIssues) -> NDArray[np.float64]:
     """For every row the share of the rows of its label whose margin is not larger."""
     shares = np.empty(found.margin.size)
     for label in np.unique(found.label):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.boosting._classifier_base import BaseBooster
 from committee.experts._base import BaseMixtureOfExperts
-from committee.explain.forest_diagnostics import ForestEvidence, forest_evidence
-from committee.explain.mixture_diagnostics import expert_evidence
+from committee.explain.forest_diagnostics import ForestDiagnostics, forest_diagnostics
+from committee.explain.mixture_diagnostics import mixture_diagnostics
 from committee.records.history import History
 from committee.report import _charts as charts
 from committee.report._context import Evidence
@@ -30,7 +30,7 @@ def diversity(found: Evidence) -> Section | LeftOut:
     figures = () if methods is None else (methods,)
     core = found.core
     if found.is_judged_forest:
-        return _of_forest(found, forest_evidence(core, found.core_table, found.y, max_rows=MOST_ROWS), figures)
+        return _of_forest(found, forest_diagnostics(core, found.core_table, found.y, max_rows=MOST_ROWS), figures)
     if isinstance(core, BaseBooster):
         return _of_votes(found, core, figures)
     if isinstance(core, BaseMixtureOfExperts) and core.n_experts_ > 1:
@@ -47,7 +47,7 @@ def diversity(found: Evidence) -> Section | LeftOut:
 # --- members ---------------------------------------------------------------------------------------------------------
 
 
-def _of_forest(found: Evidence, evidence: ForestEvidence, figures: tuple[Figure, ...]) -> Section:
+def _of_forest(found: Evidence, evidence: ForestDiagnostics, figures: tuple[Figure, ...]) -> Section:
     variance = evidence.variance
     tiles = [Tile(number(variance.correlation, 2), "correlation of the trees' errors")]
     if evidence.strength is not None:
@@ -144,7 +144,7 @@ def pairs_of_members(is_right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
 
 def _of_experts(found: Evidence, mixture: BaseMixtureOfExperts, figures: tuple[Figure, ...]) -> Section:
     rows = found.sample(MOST_ROWS)
-    evidence = expert_evidence(mixture, found.take_core(rows))
+    evidence = mixture_diagnostics(mixture, found.take_core(rows))
     names = [f"expert {k + 1}" for k in range(evidence.n_experts)]
     load = np.asarray(evidence.load, np.float64)
     spec = charts.stacked(names, ["share"], load[:, np.newaxis], ["blue"], "share of the training rows")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.explain.boosting_diagnostics import BoostingEvidence, boosting_evidence
+from committee.explain.boosting_diagnostics import BoostingDiagnostics, boosting_diagnostics
 from committee.records.history import History
 from committee.report import _charts as charts
 from committee.report._charts import Curve
@@ -185,17 +185,17 @@ def _bound_words(curves: list[Curve]) -> list[str]:
 # --- what the theory of boosting promises ----------------------------------------------------------------------------
 
 
-def _theory(found: Evidence) -> BoostingEvidence | None:
+def _theory(found: Evidence) -> BoostingDiagnostics | None:
     """Margins and bounds, for boosted votes of two classes on their training rows, of a moderate size."""
     core = found.core
     if not (found.is_training and hasattr(core, "agreements") and len(found.classes) == 2):
         return None
     if found.n_rows > MOST_PROGRAM_ROWS or len(core.members_) > 500:
         return None
-    return boosting_evidence(core, found.core_table, found.y)
+    return boosting_diagnostics(core, found.core_table, found.y)
 
 
-def _evidence_words(evidence: BoostingEvidence) -> list[str]:
+def _evidence_words(evidence: BoostingDiagnostics) -> list[str]:
     bounds = (("VC bound", evidence.vc), (f"margin bound at theta = {evidence.theta:g}", evidence.margin))
     empty = [f"the {name} is {number(b.value)}" for name, b in bounds if b.value >= 1.0]
     told = [f"the {name} says at most {percent(b.value)}, {b.note}" for name, b in bounds if b.value < 1.0]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.boosting._classifier_base import BaseBooster
-from committee.explain.label_issues import suspicious_rows
+from committee.explain.label_issues import find_label_issues
 from committee.report._context import Evidence, Judged
 from committee.report._section import LeftOut, Section, Table, table
 from committee.report._words import clip, number, percent
@@ -35,7 +35,7 @@ def suspicious(found: Evidence) -> Section | LeftOut:
 
 def _by_weights(found: Evidence) -> Section | LeftOut:
     try:
-        rows = suspicious_rows(found.core, found.core_table, found.y, n=MOST_ROWS, sample_weight=found.weight)
+        rows = find_label_issues(found.core, found.core_table, found.y, n=MOST_ROWS, sample_weight=found.weight)
     except ValueError:  # the weights that fit ended with are not those of these rows
         return LeftOut(TITLE, "the model was fitted with weights of rows that are not known here, or on other rows")
     is_boosted = isinstance(found.core, BaseBooster)

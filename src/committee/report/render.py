@@ -111,8 +111,8 @@ def write_report(
     --------
     >>> import tempfile
     >>> from committee import AdaBoostClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = AdaBoostClassifier(n_estimators=20).fit(sonar.X[:, :10], sonar.y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = write_report(Path(folder) / "report.html", model, sonar.X[:, :10], sonar.y)

@@ -262,9 +262,9 @@ class LinearSVC(BaseLargeClassifier, BaseLinearMachine):
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee import LinearSVC
-    >>> sonar = load_sample("sonar")
+    >>> sonar = load_dataset("sonar")
     >>> model = LinearSVC(loss="hinge", scale=True).fit(sonar.X, sonar.y)
     >>> round(model.score(sonar.X, sonar.y), 3), model.margin_.round(3), bool(model.history_.gap[-1] < 1e-9)
     (0.918, array([0.472]), True)

@@ -85,8 +85,8 @@ class NuSVC(BaseSVC):
     Examples
     --------
     >>> from committee import NuSVC
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = NuSVC(nu=0.3, scale=True).fit(sonar.X, sonar.y)
     >>> model.n_support_.tolist(), round(model.score(sonar.X, sonar.y), 3)
     ([74, 66], 1.0)
@@ -151,9 +151,9 @@ class NuSVR(BaseSVR):
     Examples
     --------
     >>> from committee import NuSVR
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> import numpy as np
-    >>> ozone = load_sample("ozone")
+    >>> ozone = load_dataset("ozone")
     >>> rows = ~np.isnan(ozone.X).any(axis=1)
     >>> X, y = ozone.X[rows], ozone.y[rows]
     >>> model = NuSVR(C=10.0, nu=0.5, scale=True).fit(X, y)

@@ -354,9 +354,9 @@ class LandmarkSVC(BaseLargeClassifier, BaseLandmarkMachine):
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee import LandmarkSVC
-    >>> sonar = load_sample("sonar")
+    >>> sonar = load_dataset("sonar")
     >>> model = LandmarkSVC(50, scale=True, random_state=0).fit(sonar.X[::2], sonar.y[::2])
     >>> round(model.score(sonar.X[1::2], sonar.y[1::2]), 3), round(model.landmark_loss_, 3)
     (0.865, 0.219)

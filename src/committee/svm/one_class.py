@@ -45,8 +45,8 @@ class OneClassSVM(OutlierMixin, BaseKernelMachine):
     Examples
     --------
     >>> from committee import OneClassSVM
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = OneClassSVM(nu=0.1, scale=True).fit(sonar.X)
     >>> float(round((model.predict(sonar.X) < 0).mean(), 3))
     0.014

@@ -306,8 +306,8 @@ class SVC(BaseSVC):
     Examples
     --------
     >>> from committee import SVC
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = SVC(C=4.0, scale=True).fit(sonar.X, sonar.y)
     >>> model.n_support_.tolist(), round(model.score(sonar.X, sonar.y), 3)
     ([74, 66], 1.0)

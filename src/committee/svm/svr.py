@@ -86,9 +86,9 @@ class SVR(BaseSVR):
     Examples
     --------
     >>> from committee import SVR
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> import numpy as np
-    >>> ozone = load_sample("ozone")
+    >>> ozone = load_dataset("ozone")
     >>> rows = ~np.isnan(ozone.X).any(axis=1)
     >>> X, y = ozone.X[rows], ozone.y[rows]
     >>> model = SVR(C=10.0, epsilon=1.0, scale=True).fit(X, y)

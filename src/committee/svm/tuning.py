@@ -121,9 +121,9 @@ def tune_svc(
 
     Examples
     --------
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee.svm.svc import SVC
-    >>> sonar = load_sample("sonar")
+    >>> sonar = load_dataset("sonar")
     >>> found = tune_svc(sonar.X, sonar.y, C=[0.1, 1, 10], gamma=[0.01, 0.03], estimator=SVC(scale=True))
     >>> print(found)
     gamma=0.01, C=10: error 0.1197 ± 0.026, the smallest of 6 on 5 folds
@@ -168,9 +168,9 @@ def tune_svr(
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.datasets.samples import load_sample
+    >>> from committee.datasets import load_dataset
     >>> from committee.svm.svr import SVR
-    >>> ozone = load_sample("ozone")
+    >>> ozone = load_dataset("ozone")
     >>> rows = ~np.isnan(ozone.X).any(axis=1)
     >>> found = tune_svr(ozone.X[rows], ozone.y[rows], C=[1, 10, 100], gamma=[0.01, 0.1], estimator=SVR(scale=True))
     >>> print(found)

@@ -355,8 +355,8 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     Examples
     --------
     >>> from committee import DecisionTreeClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> glass = load_sample("glass")
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass")
     >>> tree = DecisionTreeClassifier(max_leaf_nodes=8).fit(glass.X, glass.y)
     >>> round(tree.score(glass.X, glass.y), 3)
     0.771
@@ -467,8 +467,8 @@ class DecisionTreeRegressor(RegressorMixin, PredictionIntervals, BaseDecisionTre
     Examples
     --------
     >>> from committee import DecisionTreeRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> tree = DecisionTreeRegressor(ccp_alpha="cv", random_state=0).fit(ozone.X, ozone.y)
     >>> tree.get_n_leaves()
     9

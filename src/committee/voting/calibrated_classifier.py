@@ -65,8 +65,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Examples
     --------
     >>> from committee import CalibratedClassifier, RandomForestClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = CalibratedClassifier(RandomForestClassifier(50, random_state=0)).fit(sonar.X, sonar.y)
     >>> model.calibration_.log_loss < model.calibration_.log_loss_before
     True

@@ -348,8 +348,8 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
     Examples
     --------
     >>> from committee import StackingClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> model = StackingClassifier(final_estimator="simplex", cv=10).fit(sonar.X, sonar.y)
     >>> dict(zip(model.history_.member.tolist(), model.history_.weight.round(2).tolist()))
     {'tree': 0.14, 'bayes': 0.17, 'neighbours': 0.69}
@@ -442,8 +442,8 @@ class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
     --------
     >>> import numpy as np
     >>> from committee import StackingRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> X = ozone.X[:, 4:9]
     >>> rows = ~np.isnan(X).any(axis=1)
     >>> model = StackingRegressor(final_estimator="simplex").fit(X[rows], ozone.y[rows])

@@ -148,8 +148,8 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
     --------
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from committee import SVC, RandomForestClassifier, VotingClassifier
-    >>> from committee.datasets.samples import load_sample
-    >>> sonar = load_sample("sonar")
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
     >>> forest, svm = RandomForestClassifier(random_state=0), SVC(C=10.0)
     >>> model = VotingClassifier([("forest", forest), ("near", KNeighborsClassifier(1)), ("svm", svm)], cv=5)
     >>> model.fit(sonar.X, sonar.y).history_.error.round(3)
@@ -276,8 +276,8 @@ class VotingRegressor(RegressorMixin, PredictionIntervals, BaseVoting):
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
     >>> from committee import GradientBoostingRegressor, RandomForestRegressor, VotingRegressor
-    >>> from committee.datasets.samples import load_sample
-    >>> ozone = load_sample("ozone")
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
     >>> X = ozone.X[:, 4:9]
     >>> rows = ~np.isnan(X).any(axis=1)
     >>> forest, boosting = RandomForestRegressor(random_state=0), GradientBoostingRegressor(random_state=0)

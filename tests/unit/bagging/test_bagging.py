@@ -31,7 +31,7 @@ from committee.bagging.estimators import BaggingClassifier, BaggingRegressor
 from committee.base import threads
 from committee.calibration.prediction_intervals import Residuals
 from committee.combine.rules import majority_vote, mean, mean_distribution, weighted_median
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.members.member import Member
 from committee.sampling.row_samples import Places, Sampler
 from committee.tree_engine import memory_guard as memory
@@ -618,7 +618,7 @@ def test_out_of_bag_scores_count_rows_by_weight(how: Any) -> None:
 
 def test_out_of_bag_is_close_to_cross_validation() -> None:
     """C-5: on sonar, 100 trees; both estimates have a standard error of about 0.028."""
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     model = BaggingClassifier(n_estimators=100, random_state=0)
     folds = StratifiedKFold(10, shuffle=True, random_state=0)  # the rows are sorted by class
     by_folds = 1 - cross_val_score(model, sonar.X, sonar.y, cv=folds).mean()

@@ -18,7 +18,7 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.bagging.online_bagging import OnlineBaggingClassifier, OnlineBaggingRegressor, online_bagging
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.ensemble.online import growing_pieces
 from committee.members.online import LINEAR, OnlineMember, poisson_counts, stream_uniforms
 
@@ -242,7 +242,7 @@ def test_too_many_repetitions_are_refused() -> None:
 
 def test_naive_bayes_comes_near_batch_bagging() -> None:
     """Half of pima, 50 members, three seeds: the errors differ by less than a point in the mean."""
-    X, y = load_sample("pima_diabetes")[:2]
+    X, y = load_dataset("pima_diabetes")[:2]
     train, test = np.arange(len(X)) % 2 == 0, np.arange(len(X)) % 2 == 1
     errors = []
     for seed in range(3):
@@ -408,7 +408,7 @@ def test_fit_forgets() -> None:
 
 
 def test_it_learns_spam() -> None:
-    X, y = load_sample("spam")[:2]
+    X, y = load_dataset("spam")[:2]
     model = OnlineBaggingClassifier(random_state=0).fit(scale(X)[::4], y[::4])
     errors = model.history_.member_errors
     assert model.prequential_error_ < 0.15

@@ -37,7 +37,7 @@ class Guess:
         second = (X.iloc[:, 0].to_numpy() > 0).astype(float)
         return np.column_stack([1.0 - second, second])
 
-    def member_answers(self, X: Any) -> dict[str, Any]:
+    def member_predictions(self, X: Any) -> dict[str, Any]:
         return {"never": np.column_stack([np.ones(len(X)), np.zeros(len(X))])}
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from committee import AdaBoostClassifier, DecisionTreeClassifier
 from committee.boosting.anyboost import AnyBoostClassifier, minimum_on_line
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.losses.margin import MARGIN_LOSSES
 
 LOSSES = sorted(MARGIN_LOSSES)
@@ -53,7 +53,7 @@ def weights_for(n: int) -> NDArray[np.float64]:
 
 
 def settings() -> list[Any]:
-    sonar, pima, ionosphere = (load_sample(name) for name in ("sonar", "pima_diabetes", "ionosphere"))
+    sonar, pima, ionosphere = (load_dataset(name) for name in ("sonar", "pima_diabetes", "ionosphere"))
     X, y = noisy_rows()
     return [
         pytest.param(None, sonar.X, sonar.y, None, 100, id="sonar"),
@@ -147,7 +147,7 @@ def test_margins_beyond_the_range_of_exp_still_have_weights():
     ],
 )
 def test_an_own_loss_in_python_is_the_built_in(own, derivative, named, tolerance):
-    pima = load_sample("pima_diabetes")
+    pima = load_dataset("pima_diabetes")
     ours = AnyBoostClassifier(loss=own, loss_derivative=derivative, n_estimators=60).fit(pima.X, pima.y)
     built_in = AnyBoostClassifier(loss=named, n_estimators=60).fit(pima.X, pima.y)
     assert members_of(ours) == members_of(built_in)
@@ -263,7 +263,7 @@ def test_a_loss_with_nothing_left_to_gain_ends_the_run():
 
 
 def test_the_tangent_loss_stops_where_its_clipped_weights_no_longer_point_downhill():
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     model = AnyBoostClassifier(loss="tangent", n_estimators=200).fit(sonar.X, sonar.y)
     assert model.stop_reason_ == "no step along the best hypothesis lowers the loss"
     assert len(model.members_) == model.history_.n_rounds == model.history_.loss.size < 200
@@ -373,7 +373,7 @@ def test_fewer_rounds_than_there_are_cannot_be_asked_of_a_warm_start():
 
 @pytest.mark.parametrize("rule", ["bound", "margin"])
 def test_the_stopping_rules_of_adaboost_hold_for_other_losses(rule):
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     model = AnyBoostClassifier(loss="logistic", n_estimators=500, early_stopping=rule, tol=0.2).fit(sonar.X, sonar.y)
     assert len(model.members_) < 500
     assert model.score(sonar.X, sonar.y) == 1.0 or rule == "margin"

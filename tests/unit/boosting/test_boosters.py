@@ -23,7 +23,7 @@ from committee import (
     DecisionTreeClassifier,
 )
 from committee.boosting.multiplicative_weights import ONLY_MEMBER
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 
 MODELS = {
     "adaboost": AdaBoostClassifier(random_state=0),
@@ -42,7 +42,7 @@ every_model = pytest.mark.parametrize("name", MODELS)
 
 @pytest.fixture(scope="module")
 def pima():
-    sample = load_sample("pima_diabetes")
+    sample = load_dataset("pima_diabetes")
     return np.asarray(sample.X, float), np.asarray(sample.y)
 
 
@@ -141,7 +141,7 @@ def test_validation_without_early_stopping_is_only_recorded(pima):
 
 
 def test_target_error_ends_the_run():
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     model = AdaBoostClassifier(n_estimators=500, target_error=0.05).fit(sonar.X, sonar.y)
     assert model.history_.train_error[-1] <= 0.05 < model.history_.train_error[-2]
     assert "reached the target" in model.stop_reason_
@@ -166,7 +166,7 @@ def _noise(n, seed=0):
 
 def test_resampling_goes_on_after_a_perfect_hypothesis():
     """Breiman's and Freund's trap: boosting an unpruned tree under weights stops after one member."""
-    glass = load_sample("glass")
+    glass = load_dataset("glass")
     X, y = np.asarray(glass.X, float), np.asarray(glass.y)
     tree = DecisionTreeClassifier()
     model = AdaBoostClassifier(tree, n_estimators=30, update="resample", random_state=0).fit(X[::2], y[::2])
@@ -219,7 +219,7 @@ def test_samme_with_two_classes_is_adaboost(pima):
 
 def test_m1_stops_where_samme_goes_on():
     """Glass: six classes and stumps, whose error is soon one half."""
-    glass = load_sample("glass")
+    glass = load_dataset("glass")
     m1 = AdaBoostM1Classifier(n_estimators=50).fit(glass.X, glass.y)
     samme = AdaBoostClassifier(n_estimators=50).fit(glass.X, glass.y)
     assert len(m1.members_) <= 3
@@ -283,7 +283,7 @@ def test_a_warm_start_keeps_the_theta_of_validation(pima):
 
 
 def test_the_margin_family_refuses_more_classes():
-    glass = load_sample("glass")
+    glass = load_dataset("glass")
     for model in (ArcGVClassifier(), AdaBoostStarClassifier(), AdaBoostThetaClassifier()):
         with pytest.raises(ValueError, match="Only binary classification is supported"):
             model.fit(glass.X, glass.y)
@@ -423,7 +423,7 @@ def test_held_out_rows_follow_the_fraction_and_leave_every_class(pima):
 
 
 def test_the_margin_stop_is_for_two_classes():
-    glass = load_sample("glass")
+    glass = load_dataset("glass")
     with pytest.raises(ValueError, match="early_stopping='margin' is for two classes"):
         AdaBoostClassifier(early_stopping="margin").fit(glass.X, glass.y)
 

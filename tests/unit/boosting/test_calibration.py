@@ -23,7 +23,7 @@ from committee.boosting._vote_calibration import (
     vote_size,
 )
 from committee.boosting._votes import vote_probabilities, vote_shares
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 
 
 def two_class(score):
@@ -32,7 +32,7 @@ def two_class(score):
 
 @pytest.fixture(scope="module")
 def pima():
-    sample = load_sample("pima_diabetes")
+    sample = load_dataset("pima_diabetes")
     return np.asarray(sample.X, float), np.asarray(sample.y)
 
 
@@ -66,7 +66,7 @@ def test_data_without_noise_keep_their_sure_probabilities():
 
 
 def test_many_classes_get_probabilities_close_to_the_best_slope():
-    vehicle = load_sample("vehicle")
+    vehicle = load_dataset("vehicle")
     X, y = np.asarray(vehicle.X, float), vehicle.y
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=100).fit(X[::2], y[::2])
     own, one = losses(model, X[1::2], y[1::2], [model.probability_slope_, 1.0])

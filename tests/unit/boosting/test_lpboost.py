@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from committee import AdaBoostClassifier, DecisionTreeClassifier
 from committee.boosting._weak_learners import Task
 from committee.boosting.lpboost import LPBoostClassifier, distinct_rows, lpboost, smallest_nu, solve_master
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.members.member import EstimatorMember, Guess
 from committee.tabular.schema import fit_encode, open_table
 
@@ -27,12 +27,12 @@ Data = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 
 def sonar() -> Data:
-    sample = load_sample("sonar")
+    sample = load_dataset("sonar")
     return sample.X[::3, :20], np.where(sample.y == "M", 1, -1)[::3]
 
 
 def ionosphere() -> Data:
-    sample = load_sample("ionosphere")
+    sample = load_dataset("ionosphere")
     return sample.X[::6], np.where(sample.y == "good", 1, -1)[::6]
 
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.boosting.online_boosting import BoostedMember, OnlineBoostingClassifier, online_boosting
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.members.online import stream_uniforms
 
 Floats = NDArray[np.float64]
@@ -180,7 +180,7 @@ def test_weights_are_rates() -> None:
 
 def test_the_vote_is_better_than_a_member_on_sonar() -> None:
     """Naive Bayes is weak there: sonar has columns that depend on each other."""
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     errors, members = [], []
     for seed in range(3):
         model = OnlineBoostingClassifier(GaussianNB(), random_state=seed).fit(scale(X), y)

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from committee import DecisionStump, DecisionTreeClassifier
 from committee.boosting._weak_learners import Task, make_learner
 from committee.boosting.schapire_1990 import Majority, SchapireBoostClassifier, schapire_boost
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.members.member import EstimatorMember, Guess
 from committee.tabular.schema import fit_encode, open_table
 from committee.theory.bounds import majority_of_three_bound
@@ -87,7 +87,7 @@ def test_the_weakest_three_meet_the_bound() -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_the_bound_holds_at_every_level(name: str, depth: int) -> None:
-    sample = load_sample(name)
+    sample = load_dataset(name)
     model = SchapireBoostClassifier(depth=depth).fit(sample.X, sample.y)
     bound = model.bound_
     assert bound.train_error == pytest.approx(1.0 - model.score(sample.X, sample.y))
@@ -114,14 +114,14 @@ def test_the_bound_holds_with_weights_and_missing_values(seed: int, estimator: A
 
 @pytest.mark.parametrize("name", ["sonar", "ionosphere", "pima_diabetes"])
 def test_recursion_lowers_bound_and_error(name: str) -> None:
-    sample = load_sample(name)
+    sample = load_dataset(name)
     bounds = [SchapireBoostClassifier(depth=depth).fit(sample.X, sample.y).bound_ for depth in (1, 2, 3)]
     assert bounds[0].value > bounds[1].value > bounds[2].value
     assert bounds[0].train_error > bounds[1].train_error > bounds[2].train_error
 
 
 def test_history_is_that_of_the_top_three() -> None:
-    sample = load_sample("sonar")
+    sample = load_dataset("sonar")
     model = SchapireBoostClassifier().fit(sample.X, sample.y, X_val=sample.X, y_val=sample.y)
     h = model.history_
     assert h.round.tolist() == [1, 2, 3]
@@ -189,7 +189,7 @@ def test_weights_mean_repetition(seed: int, depth: int) -> None:
 )
 def test_foreign_weak_learners(learner: Any) -> None:
     """A-7: h3 sees few rows, at times of one class only; the bound is exact all the same."""
-    sample = load_sample("pima_diabetes")
+    sample = load_dataset("pima_diabetes")
     X, y = StandardScaler().fit_transform(sample.X[:200]), sample.y[:200]
     model = SchapireBoostClassifier(learner, depth=2, random_state=0).fit(X, y)
     assert model.bound_.train_error == pytest.approx(1.0 - model.score(X, y))

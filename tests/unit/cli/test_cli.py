@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from committee.cli import main
-from committee.datasets.samples import sample_names
+from committee.datasets import dataset_names
 from committee.evaluation.comparison import pick
 from committee.evaluation.methods import family
 
@@ -74,7 +74,7 @@ def test_unknown_command_is_an_error():
 
 def test_data_lists_every_sample():
     lines = run("data").output.splitlines()
-    for name in sample_names():
+    for name in dataset_names():
         assert any(f" {name} " in line for line in lines)
     assert any("spam" in line and "4601" in line and "57" in line for line in lines)
 

@@ -137,7 +137,7 @@ def test_one_fold_is_a_part_held_out() -> None:
 @each
 def test_the_answer_is_the_weighted_mean_of_the_members(cls: type[Any]) -> None:
     model = fitted(cls)
-    parts = model.member_answers(TABLE)
+    parts = model.member_predictions(TABLE)
     assert parts.keys() == model.weights_.keys()
     assert sum(model.weights_.values()) == pytest.approx(1.0)
     mean = sum(weight * parts[name] for name, weight in model.weights_.items())
@@ -146,11 +146,11 @@ def test_the_answer_is_the_weighted_mean_of_the_members(cls: type[Any]) -> None:
 
 def test_vote_median_mean_and_stack() -> None:
     vote = make(CommitteeClassifier, combine="vote").fit(TABLE, CODES)
-    codes = np.stack([share.argmax(axis=1) for share in vote.member_answers(TABLE).values()])
+    codes = np.stack([share.argmax(axis=1) for share in vote.member_predictions(TABLE).values()])
     counts = np.stack([(codes == k).mean(axis=0) for k in range(3)], axis=1)
     np.testing.assert_allclose(vote.predict_proba(TABLE), counts)
     median = make(CommitteeRegressor, combine="median").fit(TABLE, NUMBERS)
-    parts = np.stack(list(median.member_answers(TABLE).values()))
+    parts = np.stack(list(median.member_predictions(TABLE).values()))
     np.testing.assert_allclose(median.predict(TABLE), np.median(parts, axis=0))
     mean = make(CommitteeRegressor, combine="mean").fit(TABLE, NUMBERS)
     assert list(mean.weights_.values()) == pytest.approx([1 / 3] * 3)
@@ -205,9 +205,9 @@ def test_a_member_that_adds_nothing_is_dropped(cls: type[Any]) -> None:
     constant = Member("constant", "linear model", {"C": 1e-12} if is_classifier(cls()) else {"alpha": 1e12}, "scaled")
     model = make(cls, members=[*FEW, constant]).fit(TABLE, target(cls))
     assert "constant" not in model.weights_
-    assert "constant" not in model.member_answers(TABLE)
+    assert "constant" not in model.member_predictions(TABLE)
     kept = make(cls, members=[*FEW, constant], keep_dropped=True).fit(TABLE, target(cls))
-    assert "constant" in kept.member_answers(TABLE)
+    assert "constant" in kept.member_predictions(TABLE)
     np.testing.assert_array_equal(answers_of(kept), answers_of(model))
 
 
@@ -432,7 +432,7 @@ def test_labels_of_every_kind_come_back(labels: Any) -> None:
 
 @each
 def test_not_fitted(cls: type[Any]) -> None:
-    looks = [lambda m: m.predict(X), lambda m: m.member_answers(X), lambda m: m.members_, len]
+    looks = [lambda m: m.predict(X), lambda m: m.member_predictions(X), lambda m: m.members_, len]
     for look in looks:
         with pytest.raises(NotFittedError, match="Call 'fit'"):
             look(make(cls))

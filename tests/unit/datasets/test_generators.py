@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,23 +11,23 @@ from scipy.integrate import quad
 from scipy.stats import ncx2
 from sklearn.datasets import make_friedman1, make_friedman2, make_friedman3
 
-from committee.datasets.generators import (
-    SIMULATIONS,
+from committee.datasets import (
     Simulation,
-    classes,
     correlated_step,
     curve,
     friedman1,
     friedman2,
     friedman3,
-    numbers,
     ringnorm,
+    simulate_classification,
+    simulate_regression,
     threenorm,
     twonorm,
     waveform,
 )
 
 N = 20_000
+REGRESSIONS = [curve, friedman1, friedman2, friedman3]
 OF_CLASSES = [twonorm, ringnorm, threenorm, waveform, correlated_step]
 
 
@@ -42,14 +44,14 @@ def test_friedmans_functions_are_those_of_scikit_learn(make: object, peer: objec
         assert np.all(np.abs(np.quantile(drawn, quantile, axis=0) - np.quantile(X, quantile, axis=0)) < error)
 
 
-@pytest.mark.parametrize("name", [name for name, make in SIMULATIONS.items() if make().task == "regression"])
-def test_noise_is_what_is_left_of_a_number_without_its_mean(name: str):
-    rows = SIMULATIONS[name]().draw(N, np.random.default_rng(1))
+@pytest.mark.parametrize("make", REGRESSIONS)
+def test_noise_is_the_variance_of_the_residuals(make: Callable[[], Simulation]):
+    rows = make().draw(N, np.random.default_rng(1))
     rest = (rows.y - rows.truth) / np.sqrt(rows.noise)
     # 5 standard errors of a mean and of a variance of N normal numbers
     assert abs(rest.mean()) < 5 / np.sqrt(N)
     assert abs(rest.var() - 1.0) < 5 * np.sqrt(2 / N)
-    assert SIMULATIONS[name]().best_error == pytest.approx(rows.noise.mean())
+    assert make().bayes_error == pytest.approx(rows.noise.mean())
 
 
 @pytest.mark.parametrize("make", OF_CLASSES)
@@ -65,7 +67,7 @@ def test_chances_are_those_of_the_labels(make: object):
             p, n = rows.truth[here, k].mean(), here.sum()
             assert abs(np.mean(rows.y[here] == k) - p) < 5.0 * np.sqrt(max(p * (1.0 - p), 1e-3) / n)
     error = np.mean(rows.y != rows.truth.argmax(axis=1))
-    assert error == pytest.approx(simulation.best_error, abs=5.0 * np.sqrt(simulation.best_error / N))
+    assert error == pytest.approx(simulation.bayes_error, abs=5.0 * np.sqrt(simulation.bayes_error / N))
     np.testing.assert_allclose(rows.noise, 1.0 - rows.truth.max(axis=1))
 
 
@@ -74,16 +76,16 @@ def test_known_errors_of_the_best_rules():
     d, square = 20, 4.0
     radius = 8.0 / 3.0 * (d * np.log(2.0) + square / 6.0)
     errors = ncx2.sf(radius, d, square / 9.0), ncx2.cdf(radius / 4.0, d, 4.0 / 9.0 * square)
-    assert ringnorm().best_error == pytest.approx(np.mean(errors), abs=1e-4)
+    assert ringnorm().bayes_error == pytest.approx(np.mean(errors), abs=1e-4)
     a, b = np.meshgrid(*[np.linspace(-10.0, 10.0, 801)] * 2)
 
     def density(x: float, y: float) -> NDArray[np.float64]:
         return np.exp(-0.5 * ((a - x) ** 2 + (b - y) ** 2)) / (2.0 * np.pi)
 
     both = np.minimum(0.5 * (density(2, 0) + density(-2, 0)), density(0, 2))
-    assert threenorm().best_error == pytest.approx(0.5 * both.sum() * 0.025**2, abs=1e-4)
-    assert np.isnan(ringnorm(4).best_error)
-    assert twonorm(7).best_error == pytest.approx(0.02275, abs=1e-5)  # whatever the number of variables
+    assert threenorm().bayes_error == pytest.approx(0.5 * both.sum() * 0.025**2, abs=1e-4)
+    assert np.isnan(ringnorm(4).bayes_error)
+    assert twonorm(7).bayes_error == pytest.approx(0.02275, abs=1e-5)  # whatever the number of variables
 
 
 def test_waveforms_density_is_the_integral_over_the_mixing_share():
@@ -113,14 +115,16 @@ def test_ones_own_truth():
     def waiting(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
         return rng.exponential(size=n) - 1.0
 
-    made = numbers(lambda n, rng: rng.random((n, 2)), lambda X: X.sum(axis=1), noise=lambda X: X[:, 0], errors=waiting)
+    made = simulate_regression(
+        lambda n, rng: rng.random((n, 2)), lambda X: X.sum(axis=1), noise=lambda X: X[:, 0], sample_errors=waiting
+    )
     rows = made.draw(N, np.random.default_rng(0))
     np.testing.assert_array_equal(rows.noise, rows.X[:, 0] ** 2)
     rest = (rows.y - rows.truth) / rows.X[:, 0]
     assert rest.min() >= -1.0 - 1e-9
     assert abs(rest.mean()) < 5 / np.sqrt(N)
-    assert np.isnan(made.best_error)
-    die = classes(lambda n, rng: np.zeros((n, 1)), lambda X: np.tile([0.5, 0.3, 0.2], (len(X), 1)))
+    assert np.isnan(made.bayes_error)
+    die = simulate_classification(lambda n, rng: np.zeros((n, 1)), lambda X: np.tile([0.5, 0.3, 0.2], (len(X), 1)))
     counts = np.bincount(die.draw(N, np.random.default_rng(0)).y) / N
     np.testing.assert_allclose(counts, [0.5, 0.3, 0.2], atol=5 * np.sqrt(0.25 / N))
 

@@ -15,8 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from committee import BaggingRegressor, DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
-from committee.datasets.generators import classes, correlated_step, curve, friedman1, twonorm
-from committee.datasets.samples import load_sample
+from committee.datasets import correlated_step, curve, friedman1, load_dataset, simulate_classification, twonorm
 from committee.evaluation.bias_variance import bias_variance, seeded
 from committee.evaluation.compare_bias_variance import compare_bias_variance, default_models
 
@@ -61,8 +60,8 @@ class Coin(ClassifierMixin, BaseEstimator):
 
 def test_b2_domingos_parts_of_a_coin():
     """The main prediction is 0. Class 0 is best on half of the rows, with chance 0.9, else 1 with 0.8."""
-    rows = classes(
-        lambda n, rng: rng.random((n, 1)), lambda X: np.where(X < 0.5, [[0.9, 0.1]], [[0.2, 0.8]]), best_error=0.15
+    rows = simulate_classification(
+        lambda n, rng: rng.random((n, 1)), lambda X: np.where(X < 0.5, [[0.9, 0.1]], [[0.2, 0.8]]), bayes_error=0.15
     )
     found = bias_variance(Coin(), rows, n_sets=300, n_train=30, random_state=0)
     wanted = {
@@ -111,7 +110,7 @@ def test_a_table_is_judged_by_the_samples_that_do_not_hold_the_row():
 
 def test_labels_frames_and_samples_of_one_class():
     """Strings; a rare class that some samples lack; the frame's categories reach the tree."""
-    ionosphere = load_sample("ionosphere", as_frame=True)
+    ionosphere = load_dataset("ionosphere", as_frame=True)
     frame = ionosphere.X.iloc[[*range(22), 0, 0, 0]]
     labels = np.array(["common"] * 22 + ["rare"] * 3)
     found = bias_variance(DecisionTreeClassifier(), frame, labels, n_sets=40, random_state=0)
@@ -128,7 +127,7 @@ def test_labels_frames_and_samples_of_one_class():
 
 @pytest.mark.parametrize("source", ["simulation", "table"])
 def test_threads_change_nothing_and_the_seed_decides(source: str):
-    ozone = load_sample("ozone")
+    ozone = load_dataset("ozone")
     data = (friedman1(),) if source == "simulation" else (ozone.X, ozone.y)
     model = RandomForestRegressor(n_estimators=5)
     one, two, other = (
@@ -186,7 +185,7 @@ def test_own_models_are_compared_with_the_first_or_as_told():
 
 
 def test_the_task_is_read_off_the_target():
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     found = compare_bias_variance(sonar.X[::4], sonar.y[::4], n_sets=3, n_estimators=3, random_state=0)
     assert found.models == tuple(default_models("classification"))
     again = compare_bias_variance(

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from committee import RandomForestRegressor
-from committee.datasets.generators import curve
+from committee.datasets import curve
 from committee.evaluation.bootstrap_interval import (
     _least_squares,
     _weighted_fits,

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.evaluation._row_splits import ONLY_LEARNED, split_rows
 from committee.evaluation.comparison import (
     Comparison,
@@ -25,7 +25,7 @@ from committee.evaluation.metrics import Answers, find_metric, loss_of, metric_n
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting.calibrated_classifier import CalibratedClassifier
 
-SONAR = load_sample("sonar")
+SONAR = load_dataset("sonar")
 TREES = {"stump": DecisionTreeClassifier(max_depth=1), "tree": DecisionTreeClassifier(max_leaf_nodes=6)}
 
 
@@ -129,7 +129,7 @@ def test_a_method_without_probabilities_gets_them():
 
 
 def test_weights_count_as_repetition():
-    ozone = load_sample("ozone")
+    ozone = load_dataset("ozone")
     X, y = ozone.X[:120], ozone.y[:120]
     weights = np.random.default_rng(0).integers(1, 4, 120)
     methods = {"tree": DecisionTreeRegressor(max_leaf_nodes=8)}
@@ -227,7 +227,7 @@ def test_time_goes_forward():
 
 
 def test_time_is_compared_without_a_look_ahead():
-    ozone = load_sample("ozone")
+    ozone = load_dataset("ozone")
     methods = {"mean": DecisionTreeRegressor(max_leaf_nodes=2), "tree": DecisionTreeRegressor(max_leaf_nodes=20)}
     comparison, _ = compare(ozone.X, ozone.y, task="regression", methods=methods, times=np.arange(len(ozone.y)), cv=4)
     assert np.isnan(comparison.result("tree").out_of_fold[comparison.fold == ONLY_LEARNED]).all()

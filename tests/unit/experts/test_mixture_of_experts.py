@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.experts.density import MixtureOfExpertsDensity
 from committee.experts.estimator_experts import EPS, EstimatorClassifiers, EstimatorRegressors
 from committee.experts.linear_experts import LinearExperts
@@ -242,7 +242,7 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_glass_with_many_classes() -> None:
-    glass = load_sample("glass")
+    glass = load_dataset("glass")
     model = MixtureOfExpertsClassifier(3, l2=1.0, n_restarts=2, random_state=0).fit(glass.X, glass.y)
     assert model.coef_.shape == (3, 6, 9)
     assert model.score(glass.X, glass.y) > 0.75  # one softmax regression has 0.70

@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.ensemble.online import Rows
 from committee.experts import adam
 from committee.experts._neural_layers import Layer, dispatch, start, views
@@ -240,7 +240,7 @@ def test_it_beats_one_linear_model_where_the_rule_changes_over_the_plane() -> No
 
 
 def test_the_balance_losses_keep_all_experts_at_work() -> None:
-    vehicle = load_sample("vehicle")
+    vehicle = load_dataset("vehicle")
     params: dict[str, Any] = {"max_iter": 15, "random_state": 0}
     free = SparselyGatedMixtureClassifier(importance_loss=0.0, load_loss=0.0, noisy_gating=False, **params)
     balanced = SparselyGatedMixtureClassifier(**params)
@@ -249,7 +249,7 @@ def test_the_balance_losses_keep_all_experts_at_work() -> None:
 
 
 def test_capacity_gates_and_history() -> None:
-    vehicle = load_sample("vehicle")
+    vehicle = load_dataset("vehicle")
     model = SparselyGatedMixtureClassifier(n_experts=5, top_k=2, n_layers=2, max_iter=4, early_stopping=True)
     model.set_params(random_state=0).fit(vehicle.X, vehicle.y)
     gates = [model.gate_proba(vehicle.X, layer) for layer in (0, 1)]
@@ -277,7 +277,7 @@ def test_capacity_gates_and_history() -> None:
 
 
 def test_early_stopping_keeps_the_best_epoch() -> None:
-    vehicle = load_sample("vehicle")
+    vehicle = load_dataset("vehicle")
     model = SparselyGatedMixtureClassifier(max_iter=60, n_iter_no_change=2, learning_rate=0.05, random_state=0)
     model.fit(vehicle.X, vehicle.y)
     assert model.n_iter_ < 60

@@ -27,7 +27,7 @@ from committee import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from committee.explain._member_predictions import member_answers
+from committee.explain._member_predictions import member_predictions
 from committee.explain.diversity import ensemble_diversity
 from committee.theory.diversity import pairwise_diversity
 from committee.voting.stacking import StackingClassifier, StackingRegressor
@@ -79,7 +79,7 @@ def estimators_codes(model: Any, X: Any) -> Any:
 @pytest.mark.parametrize("y", [NAMES, TWO], ids=["three classes", "two"])
 def test_answers_are_those_of_the_members(model: Any, y: Any) -> None:
     model = sklearn.base.clone(model).fit(WINE[TRAIN], y[TRAIN])
-    found = member_answers(model, WINE[TEST])
+    found = member_predictions(model, WINE[TEST])
     np.testing.assert_array_equal(found.codes, estimators_codes(model, WINE[TEST]))
     assert found.n_members == len(found.codes)
     assert found.weights.sum() == pytest.approx(1.0)
@@ -108,7 +108,7 @@ def test_answers_are_those_of_the_members(model: Any, y: Any) -> None:
 )
 def test_numbers_are_those_of_the_members(model: Any) -> None:
     model = sklearn.base.clone(model).fit(WINE[TRAIN], NUMBERS[TRAIN])
-    found = member_answers(model, WINE[TEST])
+    found = member_predictions(model, WINE[TEST])
     assert found.codes is None
     assert found.numbers is not None
     features = getattr(model, "estimators_features_", None)
@@ -125,7 +125,7 @@ def test_numbers_are_those_of_the_members(model: Any) -> None:
 
 def test_training_rows_are_judged_by_members_that_did_not_see_them() -> None:
     bagged = BaggingClassifier(n_estimators=20, random_state=0).fit(WINE, NAMES)
-    found = member_answers(bagged, WINE, unseen=True)
+    found = member_predictions(bagged, WINE, unseen=True)
     assert found.codes is not None
     for t, rows in enumerate(bagged.estimators_samples_):
         np.testing.assert_array_equal(np.unique(rows), np.flatnonzero(found.codes[t] < 0))
@@ -135,7 +135,7 @@ def test_training_rows_are_judged_by_members_that_did_not_see_them() -> None:
     forest = RandomForestClassifier(30, random_state=0).fit(WINE, NAMES)
     report = ensemble_diversity(forest, WINE, NAMES, unseen=True)
     assert report.ensemble_error == pytest.approx(forest.oob_error_)
-    codes = member_answers(forest, WINE, unseen=True).codes
+    codes = member_predictions(forest, WINE, unseen=True).codes
     assert codes is not None
     np.testing.assert_allclose(report.correlation, pairwise_diversity(codes, KINDS).correlation)
     assert report.variance is not None
@@ -163,7 +163,7 @@ class Committee(ClassifierMixin, BaseEstimator):
         self.weights_ = {"a": 0.75, "b": 0.25}
         return self
 
-    def member_answers(self, X: Any) -> dict[str, Any]:
+    def member_predictions(self, X: Any) -> dict[str, Any]:
         sure = np.eye(3)[KINDS[: len(X)]]
         return {"a": sure, "b": sure[:, ::-1], "dropped": sure}
 
@@ -191,9 +191,9 @@ def test_frames_and_few_rows() -> None:
 def test_what_is_refused() -> None:
     boosting = GradientBoostingClassifier(n_estimators=5).fit(WINE, TWO)
     with pytest.raises(TypeError, match=r"no predictors of their own|answer numbers"):
-        member_answers(boosting, WINE)
+        member_predictions(boosting, WINE)
     with pytest.raises(TypeError, match=r"no predictors of their own|answer numbers"):
-        member_answers(sklearn.ensemble.GradientBoostingClassifier(n_estimators=3).fit(WINE, TWO), WINE)
+        member_predictions(sklearn.ensemble.GradientBoostingClassifier(n_estimators=3).fit(WINE, TWO), WINE)
     voting = VotingClassifier(MEMBERS).fit(WINE, NAMES)
     with pytest.raises(TypeError, match="keeps no rows out of its members' sight: pass new rows"):
         ensemble_diversity(voting, WINE, NAMES, unseen=True)

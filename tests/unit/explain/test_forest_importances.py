@@ -17,7 +17,7 @@ from committee import (
     RandomForestRegressor,
 )
 from committee.base.rng import member_seeds
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.explain._node_permutation import node_permutation
 from committee.explain._oob_forest import JudgedForest, depth_of, mean_of, standard_error
 from committee.explain._oob_permutation import Ring, in_order, make_ring, make_rings, oob_permutation
@@ -333,14 +333,14 @@ def test_what_matters_comes_first_and_noise_gets_about_nothing():
 
 def test_two_classes_fall_twice_in_margin_as_in_accuracy():
     # with two classes a lost vote costs the margin two votes; the forms differ by the weights of rows with many judges
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     forest = RandomForestClassifier(200, random_state=0).fit(X, y)
     found = forest_importances(forest, X, y, kinds=["permutation", "tree_permutation"], random_state=0)
     np.testing.assert_allclose(found.of("permutation").raw, 2 * found.of("tree_permutation").raw, atol=0.003)
 
 
 def test_jackknife_errors_agree_with_forests_of_other_seeds():
-    X, y = load_sample("ionosphere")[:2]
+    X, y = load_dataset("ionosphere")[:2]
     found = [
         forest_importances(
             RandomForestClassifier(40, random_state=seed).fit(X, y), X, y, kinds=["permutation"], random_state=seed
@@ -380,7 +380,7 @@ def test_threads_blocks_and_seeds(case: Case, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
 def test_a_frame_has_every_kind(backend: Any):
     pytest.importorskip(backend)
-    glass = load_sample("glass", as_frame=True) if backend == "pandas" else load_sample("glass")
+    glass = load_dataset("glass", as_frame=True) if backend == "pandas" else load_dataset("glass")
     forest = RandomForestClassifier(20, random_state=0).fit(glass.X, glass.y)
     found = forest_importances(forest, glass.X, glass.y, kinds=["impurity", "permutation"], random_state=0)
     frame = getattr(found, f"to_{backend}")()
@@ -392,7 +392,7 @@ def test_a_frame_has_every_kind(backend: Any):
 
 
 def test_impurity_is_that_of_tree_importances_up_to_scale():
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     forest = ExtraTreesClassifier(10, random_state=0).fit(X, y)
     found = forest_importances(forest, X, y, kinds=["impurity", "frequency"])
     if hasattr(forest, "tree_sum_"):
@@ -402,7 +402,7 @@ def test_impurity_is_that_of_tree_importances_up_to_scale():
 
 
 def test_a_forest_of_one_tree_has_no_standard_errors():
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(1, random_state=0).fit(X, y)
     found = forest_importances(forest, X, y, random_state=0)
     for one in found.kinds:
@@ -435,7 +435,7 @@ def test_constant_target_and_useless_trees():
 
 
 def test_bad_arguments_are_refused():
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
     with pytest.raises(TypeError, match="not for GradientBoostingRegressor"):
         forest_importances(GradientBoostingRegressor(), X, y)  # type: ignore[arg-type]

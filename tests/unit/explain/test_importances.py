@@ -21,7 +21,7 @@ from committee import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.explain import permutation_importances, tree_importances
 from committee.explain.importances import draw_donors, scaled_to_100
 from committee.records.ensemble import TreeSum
@@ -31,7 +31,7 @@ from committee.tabular.schema import Columns
 @pytest.fixture(scope="module")
 def ozone() -> Any:
     pytest.importorskip("pandas")
-    return load_sample("ozone", as_frame=True)
+    return load_dataset("ozone", as_frame=True)
 
 
 # ---- By splits ------------------------------------------------------------------------------------------------------
@@ -84,14 +84,14 @@ def test_falls_are_summed_per_tree_and_averaged_g7(model, ozone):
     "model", [DecisionTreeClassifier(max_depth=5), GradientBoostingClassifier(n_estimators=5)], ids=str
 )
 def test_shares_of_one_are_those_of_the_estimator(model):
-    data = load_sample("glass")
+    data = load_dataset("glass")
     model.fit(data.X, data.y)
     raw = tree_importances(model).raw
     np.testing.assert_allclose(raw / raw.sum(), model.feature_importances_, rtol=1e-9)
 
 
 def test_a_vote_counts_its_trees_by_their_coefficients():
-    data = load_sample("sonar")
+    data = load_dataset("sonar")
     model = AdaBoostClassifier(n_estimators=12).fit(data.X, data.y)
     trees, weight = [member.tree for member in model.members_], np.asarray(model.coefficients_)
     falls, counts = by_hand(trees, weight, data.X.shape[1])
@@ -172,7 +172,7 @@ def test_a_linear_model_falls_by_what_theory_says():
 
 
 def test_agrees_with_scikit_learn_within_the_error():
-    data = load_sample("ozone")
+    data = load_dataset("ozone")
     X = np.nan_to_num(data.X)
     model = RandomForestRegressor(10, random_state=0).fit(X[::2], data.y[::2])
     ours = permutation_importances(model, X[1::2], data.y[1::2], n_repeats=30, random_state=0)
@@ -243,7 +243,7 @@ def test_two_copies_of_a_feature_matter_only_together():
 
 
 def test_the_number_of_threads_changes_nothing():
-    data = load_sample("sonar")
+    data = load_dataset("sonar")
     model = DecisionTreeClassifier(max_depth=4).fit(data.X, data.y)
     one, two = (permutation_importances(model, data.X, data.y, random_state=3, n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one.falls, two.falls)
@@ -251,7 +251,7 @@ def test_the_number_of_threads_changes_nothing():
 
 
 def test_scores_of_all_kinds():
-    data = load_sample("ozone")
+    data = load_dataset("ozone")
     model = DecisionTreeRegressor(max_depth=4).fit(data.X, data.y)
     by_name = permutation_importances(model, data.X, data.y, scoring="neg_mean_absolute_error", random_state=0)
     by_hand = permutation_importances(

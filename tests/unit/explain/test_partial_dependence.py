@@ -24,7 +24,7 @@ from committee import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.explain import partial_dependence
 from committee.explain.partial_dependence import expected_at
 from committee.explain.shap import tree_sum
@@ -35,7 +35,7 @@ CLOSE = {"rtol": 0, "atol": 1e-9}
 
 @pytest.fixture(scope="module")
 def numbers() -> Any:
-    data = load_sample("ozone")
+    data = load_dataset("ozone")
     return np.nan_to_num(data.X), data.y
 
 
@@ -83,7 +83,7 @@ def test_individual_curves_agree_with_scikit_learn(numbers):
 
 
 def test_probabilities_of_two_and_more_classes():
-    glass, sonar = load_sample("glass"), load_sample("sonar")
+    glass, sonar = load_dataset("glass"), load_dataset("sonar")
     for data in (glass, sonar):
         model = RandomForestClassifier(5, random_state=0).fit(data.X, data.y)
         theirs = inspection.partial_dependence(model, data.X, [1], method="brute", grid_resolution=6)
@@ -220,7 +220,7 @@ def test_scores_are_the_sum_of_the_trees(mixed):
 
 
 def test_many_classes_by_recursion():
-    data = load_sample("glass")
+    data = load_dataset("glass")
     model = GradientBoostingClassifier(n_estimators=4).fit(data.X, data.y)
     found = partial_dependence(model, data.X, 2, grid=11)
     assert (found.method, found.average.shape) == ("recursion", (11, 6))

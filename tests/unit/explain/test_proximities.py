@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from committee import ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.explain.proximities import (
     BLOCK,
     neighbours,
@@ -68,7 +68,7 @@ def test_blocks_make_up_the_whole(small):
     ids=str,
 )
 def test_a_prediction_is_the_mean_of_the_rows_behind_it(forest):
-    X, y = load_sample("ozone")[:2]
+    X, y = load_dataset("ozone")[:2]
     weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 2.0], len(y))
     for w in (None, weight):
         forest.fit(X, y, sample_weight=w)
@@ -78,14 +78,14 @@ def test_a_prediction_is_the_mean_of_the_rows_behind_it(forest):
 
 
 def test_class_shares_are_the_weights_of_the_rows_behind_them():
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(10, random_state=0, min_samples_leaf=3).fit(X, y)
     parts = next(weight_blocks(forest, X, X)).toarray()
     np.testing.assert_allclose(parts @ (y[:, np.newaxis] == forest.classes_), forest.predict_proba(X), atol=1e-12)
 
 
 def test_neighbours_are_the_largest_parts():
-    X, y = load_sample("ozone")[:2]
+    X, y = load_dataset("ozone")[:2]
     forest = RandomForestRegressor(10, random_state=0).fit(X, y)
     parts = np.concatenate([part.toarray() for part in weight_blocks(forest, X, X[:9])])
     found = neighbours(forest, X, X[:9], k=4)
@@ -124,7 +124,7 @@ def test_a_planted_outlier_is_found():
 
 
 def test_numbers_have_one_class_and_equal_rows_lie_alike():
-    X, y = load_sample("ozone")[:2]
+    X, y = load_dataset("ozone")[:2]
     forest = RandomForestRegressor(10, random_state=0, min_samples_leaf=5).fit(X, y)
     assert np.median(outlier_measure(forest, X, y, out_of_bag=False)) == 0.0
     constant = RandomForestRegressor(3, random_state=0).fit(np.zeros((9, 1)), np.arange(9.0))

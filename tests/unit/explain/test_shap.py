@@ -22,7 +22,7 @@ from committee import (
     LPBoostClassifier,
     StagewiseRegressor,
 )
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.explain import shap as explain
 from committee.explain import shap_interaction_values, shap_values
 from committee.records.ensemble import TreeSum
@@ -56,7 +56,7 @@ def added_up(estimator: Any, X: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("parameters", [{}, {"max_depth": 3}, {"max_leaf_nodes": 2}, {"splitter": "binned"}])
 def test_regression_trees_add_up(parameters):
-    data = load_sample("ozone", as_frame=True)  # categories and missing values
+    data = load_dataset("ozone", as_frame=True)  # categories and missing values
     tree = DecisionTreeRegressor(**parameters).fit(data.X, data.y)
     found = shap_values(tree, data.X)
     assert found.values.shape == data.X.shape
@@ -71,7 +71,7 @@ def test_regression_trees_add_up(parameters):
 
 @pytest.mark.parametrize("name", ["glass", "pima_diabetes"])
 def test_class_shares_add_up(name):
-    data = load_sample(name)
+    data = load_dataset(name)
     tree = DecisionTreeClassifier(max_depth=6).fit(data.X, data.y)
     found = shap_values(tree, data.X.astype(np.float32).astype(float))
     assert found.values.shape == (*data.X.shape, len(tree.classes_))
@@ -102,7 +102,7 @@ def test_a_constant_tree_gives_nothing_to_anybody():
 
 
 def test_a_stump_gives_everything_to_its_feature():
-    data = load_sample("sonar")
+    data = load_dataset("sonar")
     stump = DecisionStump().fit(data.X, data.y)
     found = shap_values(stump, data.X)
     np.testing.assert_allclose(added_up(stump, data.X), stump.predict_proba(data.X), **CLOSE)
@@ -131,7 +131,7 @@ def test_equal_parts_for_equal_features():
 
 
 def two_classes() -> tuple[Any, Any]:
-    data = load_sample("sonar")
+    data = load_dataset("sonar")
     return data.X[:, ::6], data.y
 
 
@@ -156,7 +156,7 @@ def test_boosters_add_up_to_the_decision_function(model):
 
 
 def test_boosted_votes_for_many_classes():
-    data = load_sample("glass")
+    data = load_dataset("glass")
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=15).fit(data.X, data.y)
     np.testing.assert_allclose(added_up(model, data.X), model.decision_function(data.X), **CLOSE)
 
@@ -165,7 +165,7 @@ def test_boosted_votes_for_many_classes():
     "model", [StagewiseRegressor(n_estimators=20), AdaBoostRegressor(n_estimators=10, combine="mean")]
 )
 def test_regression_boosters_add_up_to_the_prediction(model):
-    data = load_sample("ozone", as_frame=True)
+    data = load_dataset("ozone", as_frame=True)
     model.fit(data.X, data.y)
     np.testing.assert_allclose(added_up(model, data.X), model.predict(data.X), **CLOSE)
 
@@ -200,7 +200,7 @@ def test_the_model_is_left_as_it_was():
 
 
 def test_interactions_sum_to_the_values_and_are_symmetric():
-    data = load_sample("glass")
+    data = load_dataset("glass")
     tree = DecisionTreeClassifier(max_depth=5).fit(data.X, data.y)
     pairs = shap_interaction_values(tree, data.X[:40])
     np.testing.assert_array_equal(pairs, pairs.swapaxes(1, 2))
@@ -259,7 +259,7 @@ def test_what_is_no_sum_of_trees_is_refused():
     linear = AdaBoostClassifier(LogisticRegression(), n_estimators=3).fit(X, y)
     with pytest.raises(TypeError, match="members that are not trees"):
         shap_values(linear, X)
-    ozone = load_sample("ozone")
+    ozone = load_dataset("ozone")
     with pytest.raises(TypeError, match="combine='mean'"):
         shap_values(AdaBoostRegressor(n_estimators=2).fit(ozone.X, ozone.y), ozone.X)
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.explain.svm_geometry import KINDS, machine_values, svm_geometry
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.nu_svm import NuSVC
@@ -29,7 +29,7 @@ MODELS: dict[str, Any] = {
 
 
 def sonar() -> tuple[Any, Any, Any]:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     return X, y, np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
 
 
@@ -76,7 +76,7 @@ def test_norm_and_dual_against_the_gram_matrix() -> None:
 
 
 def test_the_linear_machine_and_the_kernel_machine_have_the_same_rows() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     linear = svm_geometry(LinearSVC(loss="hinge", C=0.5).fit(X, y), X, y)
     kernel = svm_geometry(SVC(kernel="linear", C=0.5).fit(X, y), X, y)
     assert linear.margin == pytest.approx(kernel.margin, rel=1e-6)
@@ -86,7 +86,7 @@ def test_the_linear_machine_and_the_kernel_machine_have_the_same_rows() -> None:
 
 @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
 def test_machines_of_several_classes(multi_class: Any) -> None:
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     model = SVC(C=5.0, scale=True, multi_class=multi_class).fit(X, y)
     classes, values = model.classes_, machine_values(model, X)
     assert values.shape == (len(y), 15 if multi_class == "ovo" else 6)
@@ -106,7 +106,7 @@ def test_machines_of_several_classes(multi_class: Any) -> None:
 
 
 def test_linear_machines_of_several_classes() -> None:
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     model = LinearSVC(scale=True).fit(X, y)
     found = svm_geometry(model, X, y, machine=2)
     assert found.positive == model.classes_[2]
@@ -116,7 +116,7 @@ def test_linear_machines_of_several_classes() -> None:
 
 def test_the_offset_has_the_units_of_the_distances() -> None:
     """That of LinearSVC was for the columns as they come."""
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     linear = svm_geometry(LinearSVC(loss="hinge", scale=True).fit(X, y), X, y)
     assert linear.offset == pytest.approx(
         svm_geometry(SVC(kernel="linear", scale=True).fit(X, y), X, y).offset, abs=1e-5
@@ -124,7 +124,7 @@ def test_the_offset_has_the_units_of_the_distances() -> None:
 
 
 def test_frames_and_words() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     frame = pd.DataFrame(X, columns=[f"band {f}" for f in range(X.shape[1])])
     found = svm_geometry(SVC().fit(frame, y), frame, pd.Series(y))
     table = found.to_pandas()
@@ -134,7 +134,7 @@ def test_frames_and_words() -> None:
 
 
 def test_other_rows_are_refused() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     model = SVC().fit(X, y)
     with pytest.raises(ValueError, match="not the rows that the model was fitted on"):
         svm_geometry(model, X + 1.0, y)
@@ -153,7 +153,7 @@ def test_other_rows_are_refused() -> None:
 
 
 def test_other_weights_or_another_penalty_are_refused() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     weight = np.linspace(0.5, 2.0, len(y))
     with pytest.raises(ValueError, match="pass the same X, y and sample_weight, and leave its parameters as they were"):
         svm_geometry(SVC().fit(X, y, sample_weight=weight), X, y)
@@ -162,7 +162,7 @@ def test_other_weights_or_another_penalty_are_refused() -> None:
 
 
 def test_a_sparse_table_is_refused() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     table = sparse.csr_matrix(X)
     with pytest.raises(TypeError, match=r"pass X.toarray\(\)"):
         svm_geometry(LinearSVC().fit(table, y), table, y)

@@ -52,7 +52,7 @@ CLASSIFIERS: list[type[Any]] = [RandomForestClassifier, ExtraTreesClassifier]
 REGRESSORS: list[type[Any]] = [RandomForestRegressor, ExtraTreesRegressor]
 FORESTS = CLASSIFIERS + REGRESSORS
 METHODS = [
-    "predict", "predict_proba", "predict_log_proba", "apply", "decision_path", "member_answers", "predict_interval",
+    "predict", "predict_proba", "predict_log_proba", "apply", "decision_path", "member_predictions", "predict_interval",
     "predict_quantiles",
 ]  # fmt: skip
 STAGED = ["staged_predict", "staged_predict_proba"]

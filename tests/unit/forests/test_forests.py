@@ -392,7 +392,7 @@ def test_the_last_stage_is_the_forest(tmp_path: Path, form: str, calibration: An
     np.testing.assert_array_equal(stages[-1], forest.predict_proba(new))
     np.testing.assert_array_equal(labels[-1], forest.predict(new))
     for t in (0, 4):
-        means = forest.member_answers(new)[: t + 1].mean(axis=0)
+        means = forest.member_predictions(new)[: t + 1].mean(axis=0)
         expected = means if calibration is None else forest.calibration_.apply(means)
         np.testing.assert_allclose(stages[t], expected, atol=1e-12)
         np.testing.assert_array_equal(labels[t], forest.classes_[stages[t].argmax(axis=1)])
@@ -461,4 +461,4 @@ def test_paths_and_leaves():
         assert at.all()
     assert len(list(forest)) == len(forest) == 4
     assert forest.feature_importances_.sum() == pytest.approx(1.0)
-    assert forest.member_answers(X).shape == (4, 60, 2)
+    assert forest.member_predictions(X).shape == (4, 60, 2)

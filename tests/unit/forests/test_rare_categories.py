@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from committee import RandomForestClassifier, RandomForestRegressor
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.forests.random_forest import RARE_CATEGORY
 
 Floats = NDArray[np.float64]
@@ -76,7 +76,7 @@ def test_whole_weights_are_repetition_with_rare_categories_too():
 
 
 def test_a_column_of_many_categories_does_not_drown_the_others():
-    ozone = load_sample("ozone", as_frame=True)
+    ozone = load_dataset("ozone", as_frame=True)
     settings = {"n_estimators": 100, "random_state": 0}
     with_days = RandomForestRegressor(**settings).fit(ozone.X, ozone.y).oob_error_
     without = RandomForestRegressor(**settings).fit(ozone.X.drop(columns="V2"), ozone.y).oob_error_

@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 from committee import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.datasets.generators import correlated_step, curve, friedman1
+from committee.datasets import correlated_step, curve, friedman1
 from committee.evaluation.bias_variance import bias_variance
 from committee.evaluation.compare_bias_variance import compare_bias_variance
 from committee.plots.bias_variance import BiasVarianceDisplay, TrainingSetsDisplay

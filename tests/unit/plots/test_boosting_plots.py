@@ -21,8 +21,8 @@ from committee import (
     DecisionStump,
     DecisionTreeClassifier,
 )
-from committee.datasets.samples import load_sample
-from committee.explain.label_issues import suspicious_rows
+from committee.datasets import load_dataset
+from committee.explain.label_issues import find_label_issues
 from committee.plots import (
     DecisionRoundsDisplay,
     EdgeDisplay,
@@ -52,7 +52,7 @@ def _close_figures() -> Iterator[None]:
 
 def sonar() -> tuple[Floats, NDArray[Any], Floats, NDArray[Any]]:
     """Every other row to learn from, the rest to test on."""
-    data = load_sample("sonar")
+    data = load_dataset("sonar")
     return data.X[::2], data.y[::2], data.X[1::2], data.y[1::2]
 
 
@@ -413,7 +413,7 @@ def test_suspicious_rows_are_marked_with_numbers_that_do_not_overlap():
     X, y, _, _ = sonar()
     model = boosted()
     display = LabelIssuesDisplay.from_estimator(model, X, y, n=15)
-    found = suspicious_rows(model, X, y, 15)
+    found = find_label_issues(model, X, y, 15)
     names = [int(name.get_text()) for name in display.names_]
     assert len(names) >= 8
     assert set(names) <= set(found.rows.tolist())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from committee.datasets.generators import curve
+from committee.datasets import curve
 from committee.evaluation.bootstrap import bootstrap
 from committee.evaluation.bootstrap_interval import bootstrap_interval, normal_interval, polynomial_regression
 from committee.plots.bootstrap import BootstrapDisplay, PredictionIntervalDisplay

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from committee import DecisionTreeClassifier
 from committee.committees._plan import Member
 from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.plots.committee import CommitteeMembersDisplay, EnsembleSelectionDisplay
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -35,7 +35,7 @@ def _close_figures() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     return CommitteeClassifier(members=FEW, n_folds=3, random_state=0).fit(sonar.X, sonar.y)
 
 
@@ -64,7 +64,7 @@ def test_the_curve_is_the_history(model: Any) -> None:
 def test_axes_of_ones_own_and_a_committee_of_one() -> None:
     import matplotlib.pyplot as plt
 
-    ozone = load_sample("ozone")
+    ozone = load_dataset("ozone")
     alone = CommitteeRegressor(members=FEW[1:2], n_folds=3, random_state=0).fit(ozone.X, ozone.y)
     three, ax = plt.subplots(1, 3)[1], plt.subplots()[1]
     assert CommitteeMembersDisplay.from_estimator(alone, axes=three).axes_[0] is three[0]

@@ -17,7 +17,7 @@ from committee import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.explain import PermutationImportances, partial_dependence, permutation_importances, tree_importances
 from committee.plots import ImportancesDisplay, LossCurveDisplay, PartialDependenceDisplay
 from committee.plots._style import BLUE
@@ -190,7 +190,7 @@ def test_pairs_of_features(mixed):
 
 
 def test_the_class_shown_is_named():
-    glass = load_sample("glass")
+    glass = load_dataset("glass")
     model = DecisionTreeClassifier(max_depth=4).fit(glass.X, glass.y)
     display = PartialDependenceDisplay.from_estimator(model, glass.X, [1], output=2, kind="average")
     found = partial_dependence(model, glass.X, 1)
@@ -198,7 +198,7 @@ def test_the_class_shown_is_named():
     assert display.axes_[0].get_ylabel() == f"mean probability of class {model.classes_[2]}"
     with pytest.raises(ValueError, match="6 outputs: say which one"):
         PartialDependenceDisplay.from_estimator(model, glass.X, 1)
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     two = DecisionTreeClassifier(max_depth=2).fit(sonar.X, sonar.y)
     label = PartialDependenceDisplay.from_estimator(two, sonar.X, 10, kind="average").axes_[0].get_ylabel()
     assert label == f"mean probability of class {two.classes_[1]}"
@@ -224,7 +224,7 @@ def test_bad_panels_are_refused(mixed):
 
 
 def test_training_and_validation_loss_with_the_chosen_round():
-    data = load_sample("pima_diabetes")
+    data = load_dataset("pima_diabetes")
     model = GradientBoostingClassifier(n_estimators=60, early_stopping=True, random_state=0).fit(data.X, data.y)
     display = LossCurveDisplay.from_estimator(model)
     np.testing.assert_array_equal(display.lines_["train"].get_ydata(), model.history_.train_loss)
@@ -239,7 +239,7 @@ def test_training_and_validation_loss_with_the_chosen_round():
 
 
 def test_the_cross_validated_curve_is_longer_than_the_model():
-    data = load_sample("ozone")
+    data = load_dataset("ozone")
     model = GradientBoostingRegressor(learning_rate=0.3, early_stopping="cv", n_estimators=100, cv=3).fit(
         data.X, data.y
     )
@@ -252,7 +252,7 @@ def test_the_cross_validated_curve_is_longer_than_the_model():
 
 
 def test_what_has_no_losses_is_refused():
-    data = load_sample("sonar")
+    data = load_dataset("sonar")
     with pytest.raises(NotFittedError):
         LossCurveDisplay.from_estimator(GradientBoostingRegressor())
     with pytest.raises(TypeError, match=r"AdaBoostClassifier records no losses: .* Take ErrorCurveDisplay"):

@@ -9,9 +9,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from committee import AdaBoostClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.explain.forest_importances import KINDS, forest_importances
-from committee.explain.label_issues import suspicious_rows
+from committee.explain.label_issues import find_label_issues
 from committee.plots.forests import OutOfBagErrorDisplay
 from committee.plots.importances import FOREST_MEANING, ImportancesDisplay
 from committee.plots.label_issues import LabelIssuesDisplay
@@ -29,7 +29,7 @@ def _close_figures() -> Iterator[None]:
 
 
 def test_the_out_of_bag_curve_is_that_of_the_history():
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     forest = RandomForestClassifier(30, random_state=0).fit(X[::2], y[::2])
     display = OutOfBagErrorDisplay.from_estimator(forest, X[1::2], y[1::2])
     np.testing.assert_array_equal(display.lines_["oob"].get_ydata(), forest.history_["oob_error"])
@@ -45,7 +45,7 @@ def test_the_out_of_bag_curve_is_that_of_the_history():
 def test_numbers_one_tree_and_axes_of_ones_own():
     import matplotlib.pyplot as plt
 
-    X, y = load_sample("ozone")[:2]
+    X, y = load_dataset("ozone")[:2]
     ax = plt.subplots()[1]
     forest = RandomForestRegressor(1, random_state=0).fit(X, y)
     display = OutOfBagErrorDisplay.from_estimator(forest, X, y, xscale="log", ax=ax)
@@ -57,7 +57,7 @@ def test_numbers_one_tree_and_axes_of_ones_own():
 
 
 def test_what_has_no_out_of_bag_error_is_refused():
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     with pytest.raises(ValueError, match="bootstrap=True"):
         OutOfBagErrorDisplay.from_estimator(ExtraTreesClassifier(3).fit(X, y))
     with pytest.raises(TypeError, match="AdaBoostClassifier records no out-of-bag error"):
@@ -67,7 +67,7 @@ def test_what_has_no_out_of_bag_error_is_refused():
 
 
 def test_importances_of_a_forest_are_bars_with_errors_over_trees():
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(20, random_state=0).fit(X, y)
     found = forest_importances(forest, X, y, random_state=0)
     for kind in KINDS:
@@ -83,7 +83,7 @@ def test_importances_of_a_forest_are_bars_with_errors_over_trees():
 
 
 def test_a_forest_of_one_tree_has_bars_without_errors():
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(1, random_state=0).fit(X, y)
     found = forest_importances(forest, X, y, kinds=["impurity"], random_state=0)
     display = ImportancesDisplay(found.of("impurity")).plot()
@@ -95,10 +95,10 @@ def test_a_forest_of_one_tree_has_bars_without_errors():
 
 
 def test_suspicious_rows_of_a_forest_are_drawn_by_margin_and_share():
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(60, random_state=0).fit(X, y)
     display = LabelIssuesDisplay.from_estimator(forest, X, y, n=8)
-    found = suspicious_rows(forest, X, y, None)
+    found = find_label_issues(forest, X, y, None)
     shown = np.concatenate([points.get_offsets() for points in display.points_])
     assert np.isfinite(shown).all()
     np.testing.assert_allclose(np.sort(shown[:, 0]), np.sort(found.margin))
@@ -113,7 +113,7 @@ def test_suspicious_rows_of_a_forest_are_drawn_by_margin_and_share():
 
 
 def test_suspicious_rows_need_a_forest_with_out_of_bag_votes():
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     with pytest.raises(ValueError, match="no out-of-bag votes"):
         LabelIssuesDisplay.from_estimator(ExtraTreesClassifier(3).fit(X, y), X, y)
     with pytest.raises(NotFittedError):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from committee import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.explain import ShapValues, shap_values
 from committee.plots import ShapSummaryDisplay, ShapWaterfallDisplay
 from committee.plots.shap import NO_ORDER
@@ -31,13 +31,13 @@ def _close_figures() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def ozone() -> tuple[Any, Any]:
-    data = load_sample("ozone", as_frame=True)
+    data = load_dataset("ozone", as_frame=True)
     return DecisionTreeRegressor(max_depth=5).fit(data.X, data.y), data.X
 
 
 @pytest.fixture(scope="module")
 def glass() -> tuple[Any, Any]:
-    data = load_sample("glass")
+    data = load_dataset("glass")
     return DecisionTreeClassifier(max_depth=4).fit(data.X, data.y), data.X
 
 
@@ -158,7 +158,7 @@ def test_one_of_several_outputs_must_be_named(display, glass):
 
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_of_two_classes_the_second_is_shown(display):
-    data = load_sample("sonar")
+    data = load_dataset("sonar")
     model = DecisionTreeClassifier(max_depth=2).fit(data.X, data.y)
     ax = display.from_estimator(model, data.X).ax_
     assert f"class {model.classes_[1]}" in ax.get_xlabel() + ax.get_title(loc="left")

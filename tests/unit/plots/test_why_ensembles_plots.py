@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 
 from committee import BaggingClassifier, BaggingRegressor, DecisionTreeClassifier
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.explain.diversity import ensemble_diversity
 from committee.plots.diversity import KappaErrorDisplay
 from committee.plots.majority_vote import MajorityVoteDisplay
@@ -28,7 +28,7 @@ from committee_reproductions.why_combine import (
 )
 
 matplotlib = pytest.importorskip("matplotlib")
-SONAR = load_sample("sonar")
+SONAR = load_dataset("sonar")
 
 
 @pytest.fixture(autouse=True)

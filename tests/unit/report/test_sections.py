@@ -21,7 +21,7 @@ from committee import (
 from committee.calibration.prediction_intervals import Residuals
 from committee.evaluation.comparison import MethodResult
 from committee.explain.forest_importances import KINDS, forest_importances
-from committee.explain.label_issues import suspicious_rows
+from committee.explain.label_issues import find_label_issues
 from committee.members.numeric_pipeline import OnNumbersClassifier
 from committee.report import _charts as charts
 from committee.report._context import Evidence, TableNotes
@@ -586,7 +586,7 @@ def test_odd_things_in_a_table_are_told() -> None:
 
 def test_suspicious_rows_are_those_of_explain() -> None:
     found = made(suspicious(of_booster()))
-    truth = suspicious_rows(booster(), sample("sonar").X, sample("sonar").y, n=15)
+    truth = find_label_issues(booster(), sample("sonar").X, sample("sonar").y, n=15)
     assert [row[0] for row in found.tables[0].rows] == [str(row) for row in truth.rows]
     evidence = of_forest(comparison=glass_comparison())
     by_answer = made(suspicious(evidence))

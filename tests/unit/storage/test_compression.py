@@ -211,7 +211,7 @@ def test_a_compact_model_says_what_it_lost(tmp_path: Path) -> None:
         _ = other.trees_[0].impurity
     with pytest.raises(PredictionOnlyError, match="cannot be fitted further"):
         other.set_params(warm_start=True, n_estimators=5).fit(X, y)
-    evidence = [committee.forest_evidence(each, X, y).uncertainty for each in (model, other)]
+    evidence = [committee.forest_diagnostics(each, X, y).uncertainty for each in (model, other)]
     np.testing.assert_allclose(evidence[1].aleatoric, evidence[0].aleatoric, rtol=1e-8, atol=1e-12)  # sums reordered
     with pytest.raises(ValueError, match="pass one of them"):
         save_model(model, tmp_path / "m", compact=True, prediction_only=True)

@@ -17,7 +17,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.svm import _landmarks as choosing
 from committee.svm import _nystroem_map as nystroem
 from committee.svm import nystroem_svm as module
@@ -313,7 +313,7 @@ def test_numbers_by_kernel_ridge_regression() -> None:
 
 
 def test_several_classes_are_several_machines() -> None:
-    vehicle = load_sample("vehicle")
+    vehicle = load_dataset("vehicle")
     model = LandmarkSVC(scale=True, C=10.0, random_state=0).fit(vehicle.X, vehicle.y)
     assert model.landmark_coef_.shape[0] == 4
     for k, name in enumerate(model.classes_):

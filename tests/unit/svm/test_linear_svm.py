@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.kernels.svm.dual_descent import descend
 from committee.kernels.svm.linear_rows import measure_rows
 from committee.svm import primal_newton as newton
@@ -340,7 +340,7 @@ def test_the_method_follows_loss_and_columns() -> None:
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_the_classes_of_liblinear(loss: Any) -> None:
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     settings = {"loss": loss, "tol": 1e-8, "max_iter": 1_000_000, "random_state": 0, "intercept_scaling": 2.0}
     peer = sklearn.svm.LinearSVC(**settings, dual=True).fit(sonar.X, sonar.y)
     model = LinearSVC(**settings, penalize_intercept=True).fit(sonar.X, sonar.y)
@@ -359,7 +359,7 @@ def test_the_numbers_of_liblinear(loss: Any) -> None:
 
 
 def test_three_classes_are_three_machines() -> None:
-    vehicle = load_sample("vehicle")
+    vehicle = load_dataset("vehicle")
     model = LinearSVC(loss="hinge", scale=True).fit(vehicle.X, vehicle.y)
     assert model.coef_.shape == (4, vehicle.X.shape[1])
     for k, name in enumerate(model.classes_):

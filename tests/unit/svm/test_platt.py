@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import check_estimator
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.svm import platt
 from committee.svm._kernel_rows import KernelRows
 from committee.svm.kernel_functions import Gaussian
@@ -55,7 +55,7 @@ def test_the_largest_probability_is_that_of_the_answer(settings: dict[str, Any])
 
 
 def test_it_is_one_half_where_f_is_zero_and_symmetric_around_it() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     model = SVC(scale=True, probability=True).fit(X, y)
     f = model.decision_function(X)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], expit(model.platt_.slope[0] * f))
@@ -66,7 +66,7 @@ def test_it_is_one_half_where_f_is_zero_and_symmetric_around_it() -> None:
 
 
 def test_probabilities_are_there_only_on_demand() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     model = SVC().fit(X, y)
     assert not hasattr(model, "predict_proba")
     assert not hasattr(model, "predict_log_proba")
@@ -87,7 +87,7 @@ def test_check_estimator_with_probabilities() -> None:
 
 @pytest.mark.parametrize("settings", SETTINGS[:2], ids=str)
 def test_weights_mean_repetition_and_order_means_nothing(settings: dict[str, Any]) -> None:
-    X, y = load_sample("glass")[:2]
+    X, y = load_dataset("glass")[:2]
     weight = np.random.default_rng(0).integers(0, 3, len(y))
     asked = X[::5]
     model = SVC(C=3.0, scale=True, probability=True, **settings)
@@ -98,7 +98,7 @@ def test_weights_mean_repetition_and_order_means_nothing(settings: dict[str, Any
 
 def test_probabilities_are_about_as_good_as_those_of_two_parameters() -> None:
     """Against Platt's own sigmoid on the same held-out values: one number less costs little on balanced classes."""
-    X, y = load_sample("pima_diabetes")[:2]
+    X, y = load_dataset("pima_diabetes")[:2]
     codes = np.unique(y, return_inverse=True)[1]
     train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
     X = np.nan_to_num(X)
@@ -203,7 +203,7 @@ def test_rows_held_out_are_judged_by_machines_that_did_not_see_them(n: int) -> N
 
 
 def test_hard_margins_have_probabilities() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     model = SVC(C=np.inf, scale=True, probability=True).fit(X, y)
     assert np.isfinite(model.platt_.slope).all()
     np.testing.assert_array_equal(model.classes_[model.predict_proba(X).argmax(axis=1)], model.predict(X))
@@ -247,7 +247,7 @@ def test_shares_are_moved_as_little_as_the_choice_demands() -> None:
 
 def test_shared_rows_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The five more fits ask for no kernel row that the first fit has computed, and the cache holds all."""
-    X, y = load_sample("spam")[:2]
+    X, y = load_dataset("spam")[:2]
     X, y = X[::2], y[::2]
     seen: list[KernelRows] = []
     made = KernelRows.__init__

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.svm._kernel_base import BaseKernelMachine
 from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
 from committee.svm.nu_svm import NuSVC, NuSVR
@@ -323,7 +323,7 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_real_data() -> None:
-    glass = load_sample("glass")
+    glass = load_dataset("glass")
     model = SVC(C=10.0, scale=True).fit(glass.X, glass.y)
     theirs = reference.SVC(C=10.0, tol=1e-8).fit((glass.X - glass.X.mean(axis=0)) / glass.X.std(axis=0), glass.y)
     np.testing.assert_array_equal(model.support_, theirs.support_)

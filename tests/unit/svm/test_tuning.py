@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
 
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.svm import _cross_validation as cross_validation
 from committee.svm._kernel_rows import KernelRows
 from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomial, Precomputed
@@ -24,12 +24,12 @@ PENALTIES_TRIED = [0.1, 1.0, 10.0]
 
 
 def glass() -> tuple[Any, Any]:
-    sample = load_sample("glass")
+    sample = load_dataset("glass")
     return np.nan_to_num(sample.X), sample.y
 
 
 def ozone() -> tuple[Any, Any]:
-    X, y = load_sample("ozone")[:2]
+    X, y = load_dataset("ozone")[:2]
     rows = ~np.isnan(X).any(axis=1)
     return X[rows], y[rows]
 
@@ -49,7 +49,7 @@ def ozone() -> tuple[Any, Any]:
 @pytest.mark.parametrize("name", ["sonar", "glass"])
 @pytest.mark.filterwarnings("ignore:The columns of X differ")
 def test_every_cell_is_an_independent_cross_validation(estimator: SVC, name: str) -> None:
-    X, y = glass() if name == "glass" else load_sample(name)[:2]
+    X, y = glass() if name == "glass" else load_dataset(name)[:2]
     y = np.unique(y, return_inverse=True)[1]
     gammas: list[Any] = [0.02, "scale", 0.5]
     found = tune_svc(X, y, C=PENALTIES_TRIED, gamma=gammas, estimator=estimator, cv=CV)
@@ -94,7 +94,7 @@ def test_large_tables_agree_to_the_tolerance_of_the_solver() -> None:
 
 
 def test_kernels_are_a_line_of_the_grid_each() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     kernels: list[Any] = ["linear", "rbf", Polynomial(2, 1.0), 2.0 * Gaussian(width=3.0) + Linear(), Laplacian()]
     found = tune_svc(X, y, C=[1.0], gamma=[0.1, 1.0], kernel=kernels, cv=CV)
     assert found.grid.line.tolist() == list(range(6))
@@ -106,7 +106,7 @@ def test_kernels_are_a_line_of_the_grid_each() -> None:
 
 
 def test_a_gram_matrix_that_is_given() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     gram = Gaussian(gamma=0.5)(X)
     found = tune_svc(gram, y, C=PENALTIES_TRIED, kernel=["precomputed", Precomputed()], cv=CV)
     expected = tune_svc(X, y, C=PENALTIES_TRIED, gamma=[0.5], cv=CV)
@@ -128,7 +128,7 @@ def count_rows(monkeypatch: pytest.MonkeyPatch) -> list[KernelRows]:
 
 @pytest.mark.parametrize(("gamma", "scale", "n_tables"), [(0.5, False, 1), ("scale", False, 3), (0.5, True, 3)])
 def test_kernel_rows_are_computed_once(monkeypatch: pytest.MonkeyPatch, gamma: Any, scale: bool, n_tables: int) -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     made = count_rows(monkeypatch)
     tune_svc(X, y, C=PENALTIES_TRIED, gamma=[gamma, gamma], estimator=SVC(scale=scale), cv=CV)
     assert len(made) == 2 * n_tables + 1  # and one for the fit on all rows
@@ -136,7 +136,7 @@ def test_kernel_rows_are_computed_once(monkeypatch: pytest.MonkeyPatch, gamma: A
 
 
 def test_larger_penalties_start_from_feasible_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     starts: list[Any] = []
     solve = cross_validation.solve
 
@@ -155,7 +155,7 @@ def test_larger_penalties_start_from_feasible_variables(monkeypatch: pytest.Monk
 
 
 def test_defaults_cover_the_usual_gamma() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     found = tune_svc(X, y, cv=2)
     assert found.fold_errors.shape == (len(PENALTIES) * len(FACTORS), 2)
     usual = 1.0 / (X.shape[1] * X.var())
@@ -167,7 +167,7 @@ def test_defaults_cover_the_usual_gamma() -> None:
 
 
 def test_weights_count_rows_in_fits_and_errors() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     weight = np.random.default_rng(0).integers(0, 3, len(y))
     rows = np.repeat(np.arange(len(y)), weight)
     folds = [(train, test) for train, test in CV.split(X, y)]
@@ -179,7 +179,7 @@ def test_weights_count_rows_in_fits_and_errors() -> None:
 
 
 def test_frames_keep_their_names_and_splitters_are_scikit_learns() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     frame = pd.DataFrame(X, columns=[f"band {f}" for f in range(X.shape[1])])
     groups = np.arange(len(y)) // 4
     splits = list(GroupKFold(3).split(X, y, groups))
@@ -189,7 +189,7 @@ def test_frames_keep_their_names_and_splitters_are_scikit_learns() -> None:
 
 
 def test_what_is_refused() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     for wrong in ([], [0.0, 1.0], [-1.0], [np.inf], [np.nan]):
         with pytest.raises(ValueError, match="positive finite penalties"):
             tune_svc(X, y, C=wrong)
@@ -210,7 +210,7 @@ def test_what_is_refused() -> None:
 
 
 def test_cells_that_do_not_converge_are_reported() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     with pytest.warns(ConvergenceWarning) as caught:
         found = tune_svc(X, y, C=[1.0, 100.0], gamma=[0.5], estimator=SVC(max_iter=3), cv=CV)
     assert "In 2 of 2 cells of the grid the solver did not reach tol" in str(caught[0].message)
@@ -218,7 +218,7 @@ def test_cells_that_do_not_converge_are_reported() -> None:
 
 
 def test_ctrl_c_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     solve, calls = cross_validation.solve, []
 
     def interrupted(*args: Any, **settings: Any) -> Any:
@@ -265,7 +265,7 @@ def test_a_single_tube_is_that_of_the_fitted_machine() -> None:
 
 
 def test_one_value_needs_no_list() -> None:
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     one = tune_svc(X, y, C=1, gamma=0.1, kernel="rbf", cv=3)
     several = tune_svc(X, y, C=[1.0], gamma=[0.1], kernel=["rbf"], cv=3)
     assert one.params == several.params

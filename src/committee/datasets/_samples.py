@@ -1,4 +1,4 @@
-"""The built-in sample data: small public tables that examples, tests and the demo use."""
+"""Built-in data sets: small public tables used by the examples, the tests and the demo."""
 
 from __future__ import annotations
 
@@ -20,20 +20,40 @@ Task = Literal["classification", "regression"]
 MISSING = ("", "NA")
 
 
-class Sample(NamedTuple, Generic[Table]):
-    """One data set: a table, its target and what is known of them.
+class Dataset(NamedTuple, Generic[Table]):
+    """A built-in data set, as returned by `load_dataset`.
 
-    A cell of ``X`` that the source leaves empty is nan. ``y`` holds class labels as the source names them (strings,
-    or integers where all of them are integers), or floats for regression.
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features), or a pandas or polars DataFrame
+        The features. Cells that are empty in the source are NaN (null in polars).
+    y : ndarray of shape (n_samples,)
+        Class labels as the source names them (strings, or integers if all labels are integers), floats for regression.
+    feature_names : tuple of str
+        Names of the columns of `X`.
+    target_name : str
+        Name of the target in the source.
+    description : str
+        What the rows and columns are.
+    task : {"classification", "regression"}
+        Whether `y` holds classes or numbers.
+    categories : tuple of int
+        Positions of the categorical columns.
+
+    Examples
+    --------
+    >>> from committee.datasets import load_dataset
+    >>> load_dataset("sonar").description
+    'Sonar echoes of mines (M) and rocks (R) in 60 frequency bands.'
     """
 
-    X: Table  # [n, d] array of floats, or a pandas or polars frame
-    y: NDArray[Any]  # [n]
-    feature_names: tuple[str, ...]  # [d]
+    X: Table
+    y: NDArray[Any]
+    feature_names: tuple[str, ...]
     target_name: str
     description: str
     task: Task
-    categories: tuple[int, ...]  # positions of the categorical columns
+    categories: tuple[int, ...]
 
 
 class _Source(NamedTuple):
@@ -72,33 +92,61 @@ _SOURCES = {
 }
 
 
-def sample_names() -> tuple[str, ...]:
-    """Names that :func:`load_sample` takes.
+def dataset_names() -> tuple[str, ...]:
+    """List the names that `load_dataset` accepts.
 
-    >>> sample_names()
+    Returns
+    -------
+    tuple of str
+        Names in alphabetical order.
+
+    Examples
+    --------
+    >>> from committee.datasets import dataset_names
+    >>> dataset_names()
     ('glass', 'ionosphere', 'ozone', 'pima_diabetes', 'sonar', 'spam', 'vehicle')
     """
     return tuple(_SOURCES)
 
 
 @overload
-def load_sample(name: str, *, as_frame: Literal[False] = False) -> Sample[NDArray[np.float64]]: ...
+def load_dataset(name: str, *, as_frame: Literal[False] = False) -> Dataset[NDArray[np.float64]]: ...
 @overload
-def load_sample(name: str, *, as_frame: Literal[True, "pandas"]) -> Sample[pd.DataFrame]: ...
+def load_dataset(name: str, *, as_frame: Literal[True, "pandas"]) -> Dataset[pd.DataFrame]: ...
 @overload
-def load_sample(name: str, *, as_frame: Literal["polars"]) -> Sample[pl.DataFrame]: ...
-def load_sample(name: str, *, as_frame: bool | Literal["pandas", "polars"] = False) -> Sample[Any]:
-    """Load a built-in data set by its name.
+def load_dataset(name: str, *, as_frame: Literal["polars"]) -> Dataset[pl.DataFrame]: ...
+def load_dataset(name: str, *, as_frame: bool | Literal["pandas", "polars"] = False) -> Dataset[Any]:
+    """Load a built-in data set by name.
 
-    With ``as_frame="pandas"`` (or True) or ``as_frame="polars"``, ``X`` is a frame of that library whose categorical
-    columns have its categorical dtype.
+    Parameters
+    ----------
+    name : str
+        One of `dataset_names()`.
+    as_frame : bool or {"pandas", "polars"}, default=False
+        Return `X` as a NumPy array (False), a pandas DataFrame (True or "pandas") or a polars DataFrame ("polars").
+        Categorical columns of a frame have its categorical dtype.
 
-    >>> pima = load_sample("pima_diabetes")
+    Returns
+    -------
+    Dataset
+        The table `X`, the target `y`, their names and a description.
+
+    Raises
+    ------
+    ValueError
+        If no built-in data set has this name, or `as_frame` is another value.
+    ImportError
+        If the library of the frame is not installed.
+
+    Examples
+    --------
+    >>> from committee.datasets import load_dataset
+    >>> pima = load_dataset("pima_diabetes")
     >>> pima.X.shape, pima.feature_names[:3], pima.y[:2].tolist()
     ((768, 8), ('pregnant', 'glucose', 'pressure'), ['pos', 'neg'])
     """
     if name not in _SOURCES:
-        raise ValueError(f"no built-in data set {name!r}; there are: {', '.join(_SOURCES)}")
+        raise ValueError(f"name must be one of {', '.join(_SOURCES)}; got {name!r}.")
     if as_frame not in (False, True, "pandas", "polars"):
         raise ValueError(f"as_frame must be False, True, 'pandas' or 'polars'; got {as_frame!r}.")
     source = _SOURCES[name]
@@ -108,7 +156,7 @@ def load_sample(name: str, *, as_frame: bool | Literal["pandas", "polars"] = Fal
     labels = [row.pop(target) for row in rows]
     names = tuple(column for column in header if column != source.target_name)
     X = np.array([[_number(cell) for cell in row] for row in rows], dtype=np.float64)
-    return Sample(
+    return Dataset(
         X=_frame_maker(as_frame)(X, names, source.category_names) if as_frame else X,
         y=np.array(labels, dtype=np.float64) if source.task == "regression" else _class_labels(labels),
         feature_names=names,

@@ -9,12 +9,12 @@ import pytest
 from sklearn.datasets import make_classification
 
 from committee import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from committee.datasets.samples import load_sample
-from committee.explain.forest_diagnostics import forest_evidence
+from committee.datasets import load_dataset
+from committee.explain.forest_diagnostics import forest_diagnostics
 
 
 def unseen_answers(forest: Any, X: Any) -> np.ndarray:
-    answers = forest.member_answers(X).copy()
+    answers = forest.member_predictions(X).copy()
     for t in range(len(forest)):
         seen = np.setdiff1d(np.arange(len(X)), forest.out_of_bag_(t))
         answers[t, seen] = np.nan
@@ -23,9 +23,9 @@ def unseen_answers(forest: Any, X: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("min_samples_leaf", [1, 5])
 def test_figures_of_a_classifier_by_hand(min_samples_leaf: int):
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     forest = RandomForestClassifier(40, random_state=0, min_samples_leaf=min_samples_leaf).fit(X, y)
-    found = forest_evidence(forest, X, y)
+    found = forest_diagnostics(forest, X, y)
     answers, codes = unseen_answers(forest, X), np.searchsorted(forest.classes_, y)
     is_right = np.where(np.isnan(answers[:, :, 0]), np.nan, np.nan_to_num(answers).argmax(axis=2) == codes)
     margin = 2.0 * np.nanmean(is_right, axis=0) - 1.0
@@ -48,9 +48,9 @@ def test_figures_of_a_classifier_by_hand(min_samples_leaf: int):
 
 
 def test_figures_of_a_regressor_by_hand():
-    X, y = load_sample("ozone")[:2]
+    X, y = load_dataset("ozone")[:2]
     forest = RandomForestRegressor(60, random_state=0, min_samples_leaf=4).fit(X, y)
-    found = forest_evidence(forest, X, y)
+    found = forest_diagnostics(forest, X, y)
     answers = unseen_answers(forest, X)[:, :, 0]
     assert found.strength is None
     np.testing.assert_allclose(found.uncertainty.epistemic, np.nanvar(answers, axis=0), rtol=1e-9)
@@ -65,9 +65,9 @@ def test_figures_of_a_regressor_by_hand():
 
 
 def test_more_trees_help_a_small_forest_and_not_a_large_one():
-    X, y = load_sample("ozone")[:2]
-    few = forest_evidence(RandomForestRegressor(10, random_state=0).fit(X, y), X, y)
-    many = forest_evidence(RandomForestRegressor(400, random_state=0).fit(X, y), X, y)
+    X, y = load_dataset("ozone")[:2]
+    few = forest_diagnostics(RandomForestRegressor(10, random_state=0).fit(X, y), X, y)
+    many = forest_diagnostics(RandomForestRegressor(400, random_state=0).fit(X, y), X, y)
     assert few.more_trees_help
     assert "more trees would help:" in str(few)
     assert not many.more_trees_help
@@ -78,35 +78,35 @@ def test_more_trees_help_a_small_forest_and_not_a_large_one():
 
 def test_the_bound_of_breiman_says_when_it_is_vacuous():
     X, y = make_classification(200, 10, n_informative=2, flip_y=0.5, random_state=0)
-    weak = forest_evidence(RandomForestClassifier(50, random_state=0).fit(X, y), X, y)
+    weak = forest_diagnostics(RandomForestClassifier(50, random_state=0).fit(X, y), X, y)
     assert weak.strength is not None
     assert weak.strength.is_vacuous
     assert "says nothing of an error" in str(weak)
     X, y = make_classification(300, 10, n_informative=5, class_sep=3.0, flip_y=0.0, random_state=0)
-    strong = forest_evidence(RandomForestClassifier(50, random_state=0).fit(X, y), X, y)
+    strong = forest_diagnostics(RandomForestClassifier(50, random_state=0).fit(X, y), X, y)
     assert strong.strength is not None
     assert not strong.strength.is_vacuous
     assert strong.oob_error <= strong.strength.bound
 
 
 def test_some_rows_stand_for_many_and_those_without_weight_do_not_count():
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     weight = np.ones(len(y))
     weight[:50] = 0.0
     forest = RandomForestClassifier(20, random_state=0).fit(X, y, sample_weight=weight)
-    found = forest_evidence(forest, X, y)
+    found = forest_diagnostics(forest, X, y)
     assert found.rows.tolist() == list(range(50, 208))
-    some = forest_evidence(forest, X, y, max_rows=40)
+    some = forest_diagnostics(forest, X, y, max_rows=40)
     assert some.rows.size == 40
     np.testing.assert_allclose(some.uncertainty.total, found.uncertainty.total[np.isin(found.rows, some.rows)])
 
 
 def test_bad_arguments_are_refused():
-    X, y = load_sample("sonar")[:2]
+    X, y = load_dataset("sonar")[:2]
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="not the 208 rows"):
-        forest_evidence(forest, X[:100], y[:100])
+        forest_diagnostics(forest, X[:100], y[:100])
     with pytest.raises(ValueError, match="max_rows must be at least 1"):
-        forest_evidence(forest, X, y, max_rows=0)
+        forest_diagnostics(forest, X, y, max_rows=0)
     with pytest.raises(ValueError, match="bootstrap=True"):
-        forest_evidence(ExtraTreesClassifier(5).fit(X, y), X, y)
+        forest_diagnostics(ExtraTreesClassifier(5).fit(X, y), X, y)

@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 
 from committee import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
-from committee.explain import label_issues as suspicious_rows
+from committee.explain import find_label_issues
 
 FLIPPED = 0.05
 
@@ -34,7 +34,7 @@ def test_flipped_labels_come_first(seed: int, n_classes: int):
     X, y, clean, is_wrong = noisy(seed, n_classes)
     forest = RandomForestClassifier(60, random_state=0).fit(X, y)
     assert np.mean(forest.predict(X) == y) == 1.0  # learnt by heart: only the trees that did not see a row can tell
-    found = suspicious_rows(forest, X, y, n=int(is_wrong.sum()))
+    found = find_label_issues(forest, X, y, n=int(is_wrong.sum()))
     hit = is_wrong[found.rows]
     assert hit.mean() >= 8 * FLIPPED
     assert np.mean(found.suggested_label[hit] == clean[found.rows][hit]) >= 0.75
@@ -45,7 +45,7 @@ def test_flipped_labels_come_first(seed: int, n_classes: int):
 def test_margins_are_those_of_the_out_of_bag_shares():
     X, y, _, _ = noisy(0, 3)
     forest = RandomForestClassifier(60, random_state=0).fit(X, y)
-    found = suspicious_rows(forest, X, y, None)
+    found = find_label_issues(forest, X, y, None)
     shares = forest.oob_decision_function_[found.rows]
     own = shares[np.arange(500), np.searchsorted(forest.classes_, found.label)]
     others = np.where(forest.classes_ == found.label[:, np.newaxis], -1.0, shares)
@@ -59,7 +59,7 @@ def test_new_rows_are_judged_by_all_trees():
     X, y, clean, is_wrong = noisy(1, 2)
     half = np.arange(500) < 250
     forest = ExtraTreesClassifier(60, random_state=0).fit(X[half], clean[half])
-    found = suspicious_rows(forest, X[~half], y[~half], n=12, training=False)
+    found = find_label_issues(forest, X[~half], y[~half], n=12, training=False)
     assert is_wrong[~half][found.rows].mean() >= 8 * FLIPPED
     share = forest.predict_proba(X[~half])[found.rows, np.searchsorted(forest.classes_, found.label)]
     np.testing.assert_allclose(found.score, 1.0 - share)
@@ -69,7 +69,7 @@ def test_rows_without_weight_and_rows_in_every_bag_are_left_out():
     X, y, _, _ = noisy(0, 2)
     weight = np.where(np.arange(500) < 100, 0.0, 1.0)
     forest = RandomForestClassifier(3, random_state=0).fit(X, y, sample_weight=weight)
-    found = suspicious_rows(forest, X, y, None)
+    found = find_label_issues(forest, X, y, None)
     judged = np.unique(np.concatenate([forest.out_of_bag_(t) for t in range(3)]))
     np.testing.assert_array_equal(np.sort(found.rows), judged)
     assert found.rows.size < 400
@@ -80,16 +80,16 @@ def test_bad_arguments_are_refused():
     X, y, _, _ = noisy(0, 2)
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="not the 500 rows"):
-        suspicious_rows(forest, X[::-1], y[::-1])
+        find_label_issues(forest, X[::-1], y[::-1])
     with pytest.raises(ValueError, match="n must be at least 1"):
-        suspicious_rows(forest, X, y, 0)
+        find_label_issues(forest, X, y, 0)
     with pytest.raises(ValueError, match="labels that were not there in fit"):
-        suspicious_rows(forest, X, np.where(y == "ash", "yew", y), training=False)
+        find_label_issues(forest, X, np.where(y == "ash", "yew", y), training=False)
     with pytest.raises(ValueError, match="no out-of-bag votes"):
-        suspicious_rows(ExtraTreesClassifier(5).fit(X, y), X, y)
+        find_label_issues(ExtraTreesClassifier(5).fit(X, y), X, y)
     with pytest.raises(ValueError, match="single class"):
-        suspicious_rows(RandomForestClassifier(5).fit(X, np.ones(500)), X, np.ones(500))
+        find_label_issues(RandomForestClassifier(5).fit(X, np.ones(500)), X, np.ones(500))
     with pytest.raises(NotFittedError):
-        suspicious_rows(RandomForestClassifier(), X, y)
+        find_label_issues(RandomForestClassifier(), X, y)
     with pytest.raises(TypeError, match="not for RandomForestRegressor"):
-        suspicious_rows(RandomForestRegressor(), X, y)  # type: ignore[arg-type]
+        find_label_issues(RandomForestRegressor(), X, y)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The figures of `boosting_evidence` against the functions they come from, and their words."""
+"""The figures of `boosting_diagnostics` against the functions they come from, and their words."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from committee import (
     ArcGVClassifier,
     DecisionTreeClassifier,
     LPBoostClassifier,
-    boosting_evidence,
+    boosting_diagnostics,
 )
-from committee.datasets.samples import load_sample
+from committee.datasets import load_dataset
 from committee.theory.bounds import rounds_to_zero_error, tree_vc_dimension
 from committee.theory.minmax import minmax_over_stumps
 
 
 def test_figures_are_those_of_the_fit():
-    sonar = load_sample("sonar")
+    sonar = load_dataset("sonar")
     model = AdaBoostClassifier(n_estimators=60).fit(sonar.X, sonar.y)
-    found = boosting_evidence(model, sonar.X, sonar.y)
+    found = boosting_diagnostics(model, sonar.X, sonar.y)
     margins = model.margins(sonar.X, sonar.y)
     signs = np.where(np.asarray(sonar.y) == model.classes_[1], 1, -1)
     assert found.n_members == 60
@@ -44,7 +44,7 @@ def test_many_rows_make_the_bounds_mean_something():
     y = (X[:, 0] > 0.3).astype(int)
     y[:200] = 1 - y[:200]
     model = AdaBoostClassifier(n_estimators=3).fit(X, y)
-    found = boosting_evidence(model, X, y)
+    found = boosting_diagnostics(model, X, y)
     assert not found.vc.is_vacuous
     assert found.vc.value < 0.2
     assert np.isnan(found.best_of_stumps)  # too many for the linear program
@@ -52,12 +52,12 @@ def test_many_rows_make_the_bounds_mean_something():
 
 
 def test_other_boosters_and_refusals():
-    sonar, glass = load_sample("sonar"), load_sample("glass")
+    sonar, glass = load_dataset("sonar"), load_dataset("glass")
     model = LPBoostClassifier(nu=0.3, n_estimators=40).fit(sonar.X, sonar.y)
-    assert str(boosting_evidence(model, sonar.X, sonar.y)).startswith(f"{len(model)} members")
+    assert str(boosting_diagnostics(model, sonar.X, sonar.y)).startswith(f"{len(model)} members")
     many = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=5).fit(glass.X, glass.y)
     with pytest.raises(ValueError, match="theory is that of two classes"):
-        boosting_evidence(many, glass.X, glass.y)
+        boosting_diagnostics(many, glass.X, glass.y)
 
 
 def test_early_stopping_reads_the_round_that_was_kept():
@@ -67,7 +67,7 @@ def test_early_stopping_reads_the_round_that_was_kept():
     model = AdaBoostClassifier(n_estimators=200, early_stopping="validation", random_state=0).fit(X, y)
     n = len(model)
     assert n < model.history_.n_rounds
-    found = boosting_evidence(model, X, y)
+    found = boosting_diagnostics(model, X, y)
     assert found.exponential_risk == model.history_.exponential_risk[n - 1]
     assert found.train_error == model.history_.train_error[n - 1] <= found.exponential_risk
 
@@ -79,7 +79,7 @@ def test_weights_of_the_fit_weigh_the_error_as_they_weigh_its_bound():
     y[:60] = rng.integers(0, 2, 60)
     weight = np.where(np.arange(200) < 60, 1e-3, 1.0)
     model = AdaBoostClassifier(n_estimators=20).fit(X, y, sample_weight=weight)
-    found = boosting_evidence(model, X, y)
+    found = boosting_diagnostics(model, X, y)
     wrong = model.predict(X) != y
     assert found.train_error == pytest.approx(np.average(wrong, weights=weight), abs=1e-12)
     assert found.train_error <= found.exponential_risk < np.mean(wrong)
@@ -91,8 +91,8 @@ def test_weights_of_the_fit_weigh_the_error_as_they_weigh_its_bound():
     "model", [AdaBoostClassifier(n_estimators=30, learning_rate=0.01), ArcGVClassifier(n_estimators=30)]
 )
 def test_no_promise_where_the_theorem_does_not_apply(model: Any):
-    sonar = load_sample("sonar")
-    found = boosting_evidence(model.fit(sonar.X, sonar.y), sonar.X, sonar.y)
+    sonar = load_dataset("sonar")
+    found = boosting_diagnostics(model.fit(sonar.X, sonar.y), sonar.X, sonar.y)
     assert np.isnan(found.rounds_to_zero) == (not np.all(np.isfinite(model.history_.edge_bound)))
     assert ("error is zero after" in str(found)) == np.isfinite(found.rounds_to_zero)
 
@@ -101,14 +101,14 @@ def test_the_dimension_is_that_of_the_members():
     rng = np.random.default_rng(0)
     X = rng.random((20_000, 2))
     y = ((X[:, 0] > 0.3) ^ (X[:, 1] > 0.6)).astype(int) ^ (rng.random(20_000) < 0.05)
-    stumps = boosting_evidence(AdaBoostClassifier(n_estimators=3).fit(X, y), X, y)
+    stumps = boosting_diagnostics(AdaBoostClassifier(n_estimators=3).fit(X, y), X, y)
     trees = AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=8), n_estimators=3).fit(X, y)
-    found = boosting_evidence(trees, X, y)
+    found = boosting_diagnostics(trees, X, y)
     assert found.vc.penalty > stumps.vc.penalty
-    again = boosting_evidence(trees, X, y, base_dimension=tree_vc_dimension(2, 8))
+    again = boosting_diagnostics(trees, X, y, base_dimension=tree_vc_dimension(2, 8))
     assert found.vc == again.vc
     few, sign = X[:200], y[:200] ^ (X[:200, 0] > 0.5)
     foreign = AdaBoostClassifier(LogisticRegression(), n_estimators=3).fit(few, sign)
-    unknown = boosting_evidence(foreign, few, sign)
+    unknown = boosting_diagnostics(foreign, few, sign)
     assert np.isnan(unknown.vc.value)
     assert str(unknown).count("pass base_dimension") == 2

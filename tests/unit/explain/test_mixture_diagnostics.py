@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 
 from committee.experts.density import MixtureOfExpertsDensity
 from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
-from committee.explain.mixture_diagnostics import expert_coefficients, expert_evidence, row_answers
+from committee.explain.mixture_diagnostics import expert_coefficients, expert_predictions, mixture_diagnostics
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -23,7 +23,7 @@ MODEL = MixtureOfExpertsRegressor(2, n_restarts=2, tol=1e-3, random_state=0).fit
 
 
 def test_evidence() -> None:
-    found = expert_evidence(MODEL, X, Y)
+    found = mixture_diagnostics(MODEL, X, Y)
     assert found.n_experts == 2
     np.testing.assert_array_equal(found.load, MODEL.load_)
     np.testing.assert_array_equal(found.gate, MODEL.gate_proba(X))
@@ -33,7 +33,7 @@ def test_evidence() -> None:
     assert found.largest_fall <= 1e-9
     assert "2 experts with loads" in str(found)
     assert "once the target is known" in str(found)
-    without = expert_evidence(MODEL, X)
+    without = mixture_diagnostics(MODEL, X)
     assert without.responsibilities is None
     assert np.isnan(without.agreement)
     assert "once the target is known" not in str(without)
@@ -41,14 +41,14 @@ def test_evidence() -> None:
 
 def test_a_density_needs_no_target() -> None:
     model = MixtureOfExpertsDensity(2, n_restarts=1, max_iter=20, random_state=0).fit(X)
-    found = expert_evidence(model, X)
+    found = mixture_diagnostics(model, X)
     np.testing.assert_array_equal(found.responsibilities, model.responsibilities(X))
     table = expert_coefficients(model)
     means = table.value[(table.part == "expert") & (table.label == "mean")].reshape(2, 2)
     np.testing.assert_array_equal(means, model.means_)
     assert set(table.label[table.part == "expert"]) == {"mean", "deviation"}
     with pytest.raises(TypeError, match="A density has no answers"):
-        row_answers(model, X)
+        expert_predictions(model, X)
 
 
 def test_coefficients_as_a_table() -> None:
@@ -71,14 +71,14 @@ def test_classes_have_lines_of_their_own(n_classes: int) -> None:
     table = expert_coefficients(model)
     labels = set(table.label[table.part == "expert"].tolist())
     assert labels == ({"yes"} if n_classes == 2 else {"never", "no", "yes"})
-    found = row_answers(model, X)
+    found = expert_predictions(model, X)
     assert found.answers.shape == (200, 2, n_classes)
     assert (found.contributions is None) == (n_classes == 3)
     assert found.mixture.tolist() == model.predict(X).tolist()
 
 
 def test_who_answers_for_a_row_and_how() -> None:
-    found = row_answers(MODEL, X)
+    found = expert_predictions(MODEL, X)
     gate = MODEL.gate_proba(X)
     np.testing.assert_array_equal(found.expert, gate.argmax(axis=1))
     np.testing.assert_array_equal(found.share, gate.max(axis=1))
@@ -86,7 +86,7 @@ def test_who_answers_for_a_row_and_how() -> None:
     own = found.answers[rows, found.expert]
     assert found.contributions is not None
     np.testing.assert_allclose(found.contributions.sum(axis=1) + MODEL.intercept_[found.expert], own, rtol=1e-9)
-    known = row_answers(MODEL, X, Y)
+    known = expert_predictions(MODEL, X, Y)
     np.testing.assert_array_equal(known.expert, MODEL.responsibilities(X, Y).argmax(axis=1))
     frame = found.to_pandas()
     assert list(frame.columns) == ["expert", "share", "mixture", "by x[0]", "by x[1]"]
@@ -97,7 +97,7 @@ def test_categories_contribute_where_a_row_has_them() -> None:
     town = RNG.choice(["Ulm", "Hof"], 200)
     frame = pd.DataFrame({"town": pd.Categorical(town), "x": X[:, 0]})
     model = MixtureOfExpertsRegressor(1, random_state=0).fit(frame, np.where(town == "Ulm", 2.0, 0.0))
-    found = row_answers(model, frame)
+    found = expert_predictions(model, frame)
     assert found.names == ("town=Hof", "town=Ulm", "x")
     assert found.contributions is not None
     np.testing.assert_array_equal(found.contributions[town == "Ulm", 0], 0.0)
@@ -110,11 +110,13 @@ def test_experts_of_the_user_have_no_coefficients_but_a_gate() -> None:
     model = MixtureOfExpertsRegressor(2, expert=Ridge(), n_restarts=1, max_iter=5, random_state=0).fit(X, Y)
     table = expert_coefficients(model)
     assert set(table.column[table.part == "expert"].tolist()) == {"noise"}
-    assert row_answers(model, X).contributions is None
-    assert list(row_answers(model, X).to_pandas().columns) == ["expert", "share", "mixture"]
+    assert expert_predictions(model, X).contributions is None
+    assert list(expert_predictions(model, X).to_pandas().columns) == ["expert", "share", "mixture"]
 
 
-@pytest.mark.parametrize("look", [lambda m: expert_evidence(m, X), expert_coefficients, lambda m: row_answers(m, X)])
+@pytest.mark.parametrize(
+    "look", [lambda m: mixture_diagnostics(m, X), expert_coefficients, lambda m: expert_predictions(m, X)]
+)
 def test_other_models_are_refused(look: Any) -> None:
     with pytest.raises(TypeError, match="mixtures of experts learned by EM, not for Ridge"):
         look(Ridge())

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 
 from committee import AdaBoostClassifier, AdaBoostM1Classifier, AdaBoostThetaClassifier, DecisionTreeClassifier
-from committee.explain import label_issues as suspicious_rows
+from committee.explain import find_label_issues
 from committee.forests.estimators import RandomForestRegressor
 
 FLIPPED = 0.05
@@ -44,7 +44,7 @@ def noisy(seed: int, n_classes: int = 2, n: int = 600) -> Noisy:
 def test_flipped_labels_come_first(seed: int, n_classes: int, n_estimators: int):
     data = noisy(seed, n_classes)
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=n_estimators).fit(data.X, data.y)
-    found = suspicious_rows(model, data.X, data.y, n=int(data.is_wrong.sum()))
+    found = find_label_issues(model, data.X, data.y, n=int(data.is_wrong.sum()))
     assert data.is_wrong[found.rows].mean() >= 8 * FLIPPED
     hit = data.is_wrong[found.rows]
     # the right one of two others by chance is 1/2 with three classes
@@ -56,7 +56,7 @@ def test_flipped_labels_of_new_rows_come_first():
     data = noisy(3)
     half = np.arange(600) < 300
     model = AdaBoostClassifier(n_estimators=100).fit(data.X[half], data.clean[half])
-    found = suspicious_rows(model, data.X[~half], data.y[~half], n=15, training=False)
+    found = find_label_issues(model, data.X[~half], data.y[~half], n=15, training=False)
     assert data.is_wrong[~half][found.rows].mean() >= 8 * FLIPPED
     assert np.isnan(found.weight).all()
     np.testing.assert_allclose(found.score, (1 - found.margin) / 2)
@@ -76,7 +76,7 @@ def test_weights_are_those_of_fit_over_the_initial_ones(model: Any):
     data = noisy(0)
     start = np.random.default_rng(0).integers(0, 4, 600).astype(float)
     model.fit(data.X, data.y, sample_weight=start)
-    found = suspicious_rows(model, data.X, data.y, None, sample_weight=start)
+    found = find_label_issues(model, data.X, data.y, None, sample_weight=start)
     kept = np.flatnonzero(start > 0)
     np.testing.assert_array_equal(np.sort(found.rows), kept)
     initial = start[kept] / start.sum()
@@ -89,7 +89,7 @@ def test_weights_of_many_classes_are_those_of_fit(booster: Any):
     X, y = load_iris(return_X_y=True)
     model = booster(DecisionTreeClassifier(max_depth=1 if booster is AdaBoostClassifier else 2), n_estimators=6)
     model.fit(X, y)
-    found = suspicious_rows(model, X, y, None)
+    found = find_label_issues(model, X, y, None)
     np.testing.assert_allclose(in_row_order(found.weight, found.rows), 150 * model.weights_, rtol=1e-7)
 
 
@@ -99,7 +99,7 @@ def test_score_is_the_mean_weight_over_the_rounds():
         AdaBoostClassifier(n_estimators=t).fit(data.X, data.y).weights_ * 600 for t in range(1, 6)
     ]  # the run is the same up to round t
     model = AdaBoostClassifier(n_estimators=5).fit(data.X, data.y)
-    found = suspicious_rows(model, data.X, data.y, None)
+    found = find_label_issues(model, data.X, data.y, None)
     np.testing.assert_allclose(in_row_order(found.score, found.rows), np.mean(weights, axis=0), rtol=1e-9)
 
 
@@ -107,7 +107,7 @@ def test_rows_held_out_for_validation_are_judged_too():
     data = noisy(2)
     model = AdaBoostClassifier(n_estimators=100, early_stopping="validation", random_state=0).fit(data.X, data.y)
     assert model.weights_.size < 600
-    found = suspicious_rows(model, data.X, data.y, n=30)
+    found = find_label_issues(model, data.X, data.y, n=30)
     assert data.is_wrong[found.rows].mean() >= 5 * FLIPPED
     assert np.isfinite(found.weight).all()
 
@@ -118,7 +118,7 @@ def test_a_vote_cut_by_validation_rows_is_judged():
     model = AdaBoostClassifier(n_estimators=200, early_stopping="validation", n_iter_no_change=5)
     model.fit(data.X[first], data.y[first], X_val=data.X[~first], y_val=data.y[~first])
     assert len(model.members_) < model.history_.n_rounds
-    found = suspicious_rows(model, data.X[first], data.y[first], None)
+    found = find_label_issues(model, data.X[first], data.y[first], None)
     expected = np.exp(-found.margin * model.coefficients_.sum())
     np.testing.assert_allclose(found.weight, expected / expected.mean(), rtol=1e-9)
 
@@ -138,7 +138,7 @@ class OtherWeights(AdaBoostClassifier):
 def test_other_boosters_are_judged_by_margin_with_their_own_weights():
     data = noisy(0)
     model = OtherWeights(n_estimators=30).fit(data.X, data.y)
-    found = suspicious_rows(model, data.X, data.y, n=40)
+    found = find_label_issues(model, data.X, data.y, n=40)
     np.testing.assert_allclose(found.weight, found.rows / 10.0 * 600)
     np.testing.assert_array_equal(found.margin, np.sort(model.margins(data.X, data.y))[:40])
 
@@ -148,7 +148,7 @@ def test_frame(backend: Any):
     pytest.importorskip(backend)
     data = noisy(0)
     model = AdaBoostClassifier(n_estimators=10).fit(data.X, data.y)
-    found = suspicious_rows(model, data.X, data.y, n=7)
+    found = find_label_issues(model, data.X, data.y, n=7)
     frame = getattr(found, f"to_{backend}")()
     assert type(frame).__module__.startswith(backend)
     assert list(frame.columns) == ["rows", "weight", "margin", "label", "suggested_label", "score"]
@@ -160,9 +160,9 @@ def test_frames_and_lists_are_read():
     pd = pytest.importorskip("pandas")
     data = noisy(0)
     model = AdaBoostClassifier(n_estimators=10).fit(data.X, data.y)
-    plain = suspicious_rows(model, data.X, data.y)
+    plain = find_label_issues(model, data.X, data.y)
     for y in (list(data.y), pd.Series(data.y), pd.Series(data.y, dtype="category")):
-        np.testing.assert_array_equal(suspicious_rows(model, data.X, y).rows, plain.rows)
+        np.testing.assert_array_equal(find_label_issues(model, data.X, y).rows, plain.rows)
 
 
 def fitted() -> tuple[AdaBoostClassifier, Noisy]:
@@ -173,24 +173,24 @@ def fitted() -> tuple[AdaBoostClassifier, Noisy]:
 def test_rows_that_were_not_fitted_are_refused():
     model, data = fitted()
     with pytest.raises(ValueError, match=r"fitted on 600 rows of positive weight, X has 100.*training=False"):
-        suspicious_rows(model, data.X[:100], data.y[:100])
+        find_label_issues(model, data.X[:100], data.y[:100])
     with pytest.raises(ValueError, match="not those that fit ended with"):
-        suspicious_rows(model, data.X[::-1], data.y[::-1])
+        find_label_issues(model, data.X[::-1], data.y[::-1])
     with pytest.raises(ValueError, match="not those that fit ended with"):
-        suspicious_rows(model, data.X, data.y, sample_weight=np.arange(1, 601))
+        find_label_issues(model, data.X, data.y, sample_weight=np.arange(1, 601))
 
 
 def test_bad_arguments_are_refused():
     model, data = fitted()
     with pytest.raises(ValueError, match="n must be at least 1"):
-        suspicious_rows(model, data.X, data.y, 0)
+        find_label_issues(model, data.X, data.y, 0)
     with pytest.raises(ValueError, match="labels that were not there in fit"):
-        suspicious_rows(model, data.X, np.where(data.y == "ash", "yew", data.y))
+        find_label_issues(model, data.X, np.where(data.y == "ash", "yew", data.y))
     with pytest.raises(NotFittedError):
-        suspicious_rows(AdaBoostClassifier(), data.X, data.y)
+        find_label_issues(AdaBoostClassifier(), data.X, data.y)
 
 
 def test_forests_of_numbers_are_told_what_it_is_for():
     forest: Any = RandomForestRegressor(n_estimators=2).fit(np.eye(8), np.arange(8.0))
     with pytest.raises(TypeError, match="and forests of classes, not for RandomForestRegressor"):
-        suspicious_rows(forest, np.eye(8), np.arange(8.0))
+        find_label_issues(forest, np.eye(8), np.arange(8.0))

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from committee.datasets.samples import load_sample, sample_names
+from committee.datasets import dataset_names, load_dataset
 
 # name: rows, features, missing cells, classes (None for regression), categorical columns
 FACTS = {
@@ -21,14 +21,14 @@ FACTS = {
 }
 
 
-def test_every_sample_has_its_facts_here():
-    assert set(sample_names()) == set(FACTS)
+def test_every_data_set_is_tested():
+    assert set(dataset_names()) == set(FACTS)
 
 
 @pytest.mark.parametrize("name", FACTS)
-def test_sample_is_what_its_source_says(name: str):
+def test_data_set_is_that_of_its_source(name: str):
     rows, features, missing, classes, categories = FACTS[name]
-    sample = load_sample(name)
+    sample = load_dataset(name)
     assert sample.X.shape == (rows, features)
     assert sample.X.dtype == np.float64
     assert np.isnan(sample.X).sum() == missing
@@ -45,14 +45,14 @@ def test_sample_is_what_its_source_says(name: str):
 
 
 def test_values_are_the_files_values():
-    sample = load_sample("pima_diabetes")
+    sample = load_dataset("pima_diabetes")
     assert sample.X[0].tolist() == [6, 148, 72, 35, 0, 33.6, 0.627, 50]
     assert sample.y[0] == "pos"
     assert (sample.y == "pos").sum() == 268
 
 
 def test_missing_cells_stand_where_the_file_has_them():
-    ozone = load_sample("ozone")
+    ozone = load_dataset("ozone")
     first = dict(zip(ozone.feature_names, ozone.X[0], strict=True))
     assert ozone.y[0] == 3
     assert first["V5"] == 5480
@@ -63,7 +63,7 @@ def test_missing_cells_stand_where_the_file_has_them():
 @pytest.mark.parametrize("name", FACTS)
 def test_frame_equals_arrays(name: str):
     pytest.importorskip("pandas")
-    arrays, frame = load_sample(name), load_sample(name, as_frame=True)
+    arrays, frame = load_dataset(name), load_dataset(name, as_frame=True)
     assert list(frame.X.columns) == list(arrays.feature_names)
     np.testing.assert_array_equal(frame.X.astype("float64").to_numpy(), arrays.X)
     np.testing.assert_array_equal(frame.y, arrays.y)
@@ -72,16 +72,16 @@ def test_frame_equals_arrays(name: str):
 
 
 def test_unknown_name_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"no built-in data set 'irises'; there are: glass, ionosphere"):
-        load_sample("irises")
+    with pytest.raises(ValueError, match=r"glass, ionosphere.*irises"):
+        load_dataset("irises")
 
 
 def test_frame_without_pandas_says_what_to_do(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="needs pandas"):
-        load_sample("glass", as_frame=True)
+        load_dataset("glass", as_frame=True)
 
 
 def test_arrays_need_no_pandas(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    assert load_sample("glass").X.shape == (214, 9)
+    assert load_dataset("glass").X.shape == (214, 9)
