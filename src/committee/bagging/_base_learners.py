@@ -32,8 +32,9 @@ from committee.tabular.class_weight import reweighed
 from committee.tabular.schema import Columns
 from committee.tree_engine.memory_guard import refuse_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree
-from committee.trees.decision_tree import BaseDecisionTree, Training
+from committee.trees.decision_tree import BaseDecisionTree
 from committee.trees.pruning import cross_validate, deal_folds, prune, pruning_path
+from committee.trees.training import Training
 
 
 class Task(NamedTuple):

@@ -27,7 +27,8 @@ from committee.tree_engine.memory_guard import refuse_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree
 from committee.tree_engine.stumps import StumpSearch
 from committee.trees.decision_stump import DecisionStump
-from committee.trees.decision_tree import DecisionTreeClassifier, Training
+from committee.trees.decision_tree import DecisionTreeClassifier
+from committee.trees.training import Training
 
 AnswerKind = Literal["votes", "confidence", "log_odds"]
 

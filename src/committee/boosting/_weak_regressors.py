@@ -21,7 +21,8 @@ from committee.sampling.resampling import are_whole, content_order, draw, number
 from committee.tabular.schema import Columns
 from committee.tree_engine.memory_guard import refuse_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree
-from committee.trees.decision_tree import DecisionTreeRegressor, Training
+from committee.trees.decision_tree import DecisionTreeRegressor
+from committee.trees.training import Training
 
 Update = Literal["resample", "reweight", "fixed"]
 """Learn from a sample drawn by the weights, under the weights, or under weights that never change."""

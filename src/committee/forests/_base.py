@@ -31,7 +31,8 @@ from committee.tabular.validation import read_table, read_training_table, read_w
 from committee.tree_engine.memory_guard import refuse_too_many_trees
 from committee.tree_engine.predict.apply import apply_tree
 from committee.tree_engine.predict.forest import add_answers, pack_forest
-from committee.trees.decision_tree import EXACT_ROWS, TREE_CONSTRAINTS, BaseDecisionTree
+from committee.trees.decision_tree import TREE_CONSTRAINTS, BaseDecisionTree
+from committee.trees.training import EXACT_ROWS
 
 if TYPE_CHECKING:
     from committee.ensemble.oob import OutOfBag

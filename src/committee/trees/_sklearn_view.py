@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.records.tree import Tree
+from committee.tree_engine.predict.apply import apply_tree, decision_path, pack
 
 
 class TreeView:
@@ -80,8 +81,6 @@ class TreeView:
     @cached_property
     def packed(self) -> NDArray[np.void] | None:
         """The form for prediction; None where categorical splits need the arrays themselves."""
-        from committee.tree_engine.predict.apply import pack
-
         return None if len(self.arrays.categories) else pack(self.arrays)
 
     @cached_property
@@ -93,16 +92,12 @@ class TreeView:
         return {name: value for name, value in vars(self).items() if name not in ("packed", "answers", "max_depth")}
 
     def apply(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int64]:
-        from committee.tree_engine.predict.apply import apply_tree
-
         return apply_tree(self.arrays, X, n_jobs, self.packed)
 
     def predict(self, X: NDArray[np.floating]) -> NDArray[np.float64]:
         return self.arrays.value[self.apply(X)]
 
     def decision_path(self, X: NDArray[np.floating]) -> Any:
-        from committee.tree_engine.predict.apply import decision_path
-
         return decision_path(self.arrays, X)
 
     def compute_feature_importances(self, normalize: bool = True) -> NDArray[np.float64]:

@@ -15,11 +15,11 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from committee.base.rng import RandomState, member_seeds
+from committee.base.rng import RandomState
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
-from committee.records.binned import BinnedMatrix
 from committee.records.tree import Tree
+from committee.tabular.class_weight import class_weights
 from committee.tabular.schema import Columns
 from committee.tabular.validation import (
     read_one_target,
@@ -28,87 +28,17 @@ from committee.tabular.validation import (
     read_training_table,
     read_weights,
 )
+from committee.tree_engine.limits import resolve_max_features
+from committee.tree_engine.predict.apply import decision_path
+from committee.tree_engine.response import WEIGHT_BITS, Response, class_response, value_response
 from committee.trees._sklearn_view import TreeView
-
-if TYPE_CHECKING:
-    from committee.tree_engine.histogram_trees import TreeSeries
-    from committee.tree_engine.response import Response
-    from committee.trees.pruning import PruningCurve
-
-EXACT_ROWS = 100_000
-"""splitter="auto" grows exact trees up to this many rows and binned ones beyond."""
+from committee.trees.pruning import PruningCurve, cross_validate, deal_folds, prune, pruning_path
+from committee.trees.training import Training
 
 CategoricalFeatures = Sequence[int] | Sequence[str] | Sequence[bool] | Literal["from_dtype"] | None
 InteractionConstraints = Sequence[Iterable[int | str]] | Literal["pairwise", "no_interactions"] | None
 MonotonicConstraints = ArrayLike | Mapping[str, int] | None
 MaxFeatures = int | float | Literal["sqrt", "log2"] | None
-
-
-class Training:
-    """A coded training table and what is grown on it; `grow` may be called on subsets of its rows."""
-
-    def __init__(self, estimator: BaseDecisionTree, columns: Columns, X: NDArray[np.floating], target: Any,
-                 weight: NDArray[np.float64]) -> None:  # fmt: skip
-        from committee.tree_engine.limits import tree_constraints
-
-        params = estimator.tree_params()
-        self.estimator, self.columns, self.X, self.target, self.weight = estimator, columns, X, target, weight
-        self.params = params
-        self.constraints = tree_constraints(params["monotonic_cst"], params["interaction_cst"], columns)
-        self.seed = int(member_seeds(params["random_state"], 1)[0])
-        self.matrix = self._code()
-        self.weight_bits: int | None = None
-        self.series: TreeSeries | None = None
-
-    def expect_many(self) -> None:
-        """Make ready for tree after tree under changing weights: tiles kept, weights that pack into half a word."""
-        from committee.tree_engine.histograms import make_tiles
-        from committee.tree_engine.response import PACKED_WEIGHT_BITS
-
-        if not self.matrix.is_exact:
-            self.matrix = self.matrix._replace(tiles=make_tiles(self.matrix.codes))
-            self.weight_bits = PACKED_WEIGHT_BITS
-            self._make_series()
-
-    def _make_series(self) -> None:
-        """Small trees of two classes have a quicker way to grow."""
-        from committee.tree_engine.histogram_trees import TreeSeries
-        from committee.tree_engine.limits import tree_limits
-
-        response = self.estimator.make_response(self.target, self.weight, self.weight_bits)
-        limits = tree_limits(self.params, response, self.columns.n_features, self.constraints)
-        if TreeSeries.suits(response, limits, self.matrix):
-            share = float(self.params["min_weight_fraction_leaf"])
-            self.series = TreeSeries(self.matrix, response, limits, self.constraints, share, self.params["n_jobs"])
-
-    def _code(self) -> BinnedMatrix:
-        from committee.tree_engine.binning import BinMapper
-
-        splitter, max_bins = self.params["splitter"], self.params["max_bins"]
-        binned = splitter == "binned" or (splitter == "auto" and len(self.X) > EXACT_ROWS)
-        has_weights = bool(np.any(self.weight != self.weight[0]))
-        return BinMapper(max_bins if binned else None).fit_transform(
-            self.X, self.weight if has_weights else None, self.columns.is_categorical, self.params["n_jobs"]
-        )
-
-    def grow(self, weight: NDArray[np.float64]) -> Tree:
-        return self.grow_placed(weight, self.seed)[0]
-
-    def grow_placed(self, weight: NDArray[np.float64], seed: int) -> tuple[Tree, NDArray[np.int64]]:
-        """The tree under these weights, and the leaf of every row; -1 for rows of weight zero."""
-        from committee.tree_engine.growing import grow_placed
-        from committee.tree_engine.limits import tree_limits
-
-        if self.series is not None:
-            return self.series.grow(weight, seed)
-        response = self.estimator.make_response(self.target, weight, self.weight_bits)
-        limits = tree_limits(self.params, response, self.columns.n_features, self.constraints)
-        return grow_placed(self.matrix, response, limits, self.constraints, seed=seed, n_jobs=self.params["n_jobs"])
-
-    def grow_on(self, rows: NDArray[np.int64]) -> Tree:
-        weight = np.zeros_like(self.weight)
-        weight[rows] = self.weight[rows]
-        return self.grow(weight)
 
 
 TREE_CONSTRAINTS: dict[str, list[Any]] = {
@@ -219,15 +149,11 @@ class BaseDecisionTree(BaseEstimator):
             if self.ccp_alpha == "cv":
                 tree, curve = self._prune_by_cv(tree, training)
             elif self.ccp_alpha > 0.0:
-                from committee.trees.pruning import prune
-
                 tree = prune(tree, float(self.ccp_alpha))
             self._store(tree, curve, training, described)
         return self
 
     def _prune_by_cv(self, tree: Tree, training: Training) -> tuple[Tree, PruningCurve]:
-        from committee.trees.pruning import cross_validate, prune, pruning_path
-
         if np.count_nonzero(training.weight) < 2:
             raise ValueError("ccp_alpha='cv' needs at least two rows of positive weight; got n_samples = 1.")
         path = pruning_path(tree)
@@ -251,8 +177,6 @@ class BaseDecisionTree(BaseEstimator):
         if not isinstance(self.cv, Integral):
             yield from self._given_folds(training)
             return
-        from committee.trees.pruning import deal_folds
-
         yield from deal_folds(np.flatnonzero(training.weight > 0), training.target, int(self.cv), training.seed)
 
     def _given_folds(self, training: Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -282,8 +206,6 @@ class BaseDecisionTree(BaseEstimator):
 
     def adopt(self, tree: Tree, columns: Columns, described: dict[str, Any]) -> Self:
         """Become the estimator of a tree that was grown elsewhere; `described` holds the attributes of its target."""
-        from committee.tree_engine.limits import resolve_max_features
-
         for name, value in described.items():
             setattr(self, name, value)
         self.columns_ = columns
@@ -304,8 +226,6 @@ class BaseDecisionTree(BaseEstimator):
 
     def decision_path(self, X: Any) -> sparse.csr_matrix:
         """Indicator matrix (n_samples, n_nodes) of the nodes each row passes through."""
-        from committee.tree_engine.predict.apply import decision_path
-
         check_is_fitted(self, "tree_")
         return decision_path(self.tree_.arrays, read_table(self, X), self.n_jobs)
 
@@ -327,8 +247,6 @@ class BaseDecisionTree(BaseEstimator):
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Bunch:
         """Alphas at which minimal cost-complexity pruning removes a split, and the impurity of the tree then."""
-        from committee.trees.pruning import pruning_path
-
         self._validate_params()
         training, _ = copy(self)._read(X, y, sample_weight)  # a fitted tree stays as it is
         path = pruning_path(training.grow(training.weight))
@@ -425,8 +343,6 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     def make_response(
         self, target: NDArray[Any], weight: NDArray[np.float64], weight_bits: int | None = None
     ) -> Response:
-        from committee.tree_engine.response import WEIGHT_BITS, class_response
-
         return class_response(target, int(target.max()) + 1, weight, self.criterion, weight_bits or WEIGHT_BITS)
 
     def _class_weight(
@@ -434,8 +350,6 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     ) -> NDArray[np.float64] | None:
         if self.class_weight is None:
             return None
-        from committee.tabular.class_weight import class_weights
-
         return class_weights(self.class_weight, target, described["classes_"], weight)[target]
 
     def _prediction(self, tree: Tree) -> NDArray[np.float64]:
@@ -532,8 +446,6 @@ class DecisionTreeRegressor(RegressorMixin, PredictionIntervals, BaseDecisionTre
     def make_response(
         self, target: NDArray[Any], weight: NDArray[np.float64], weight_bits: int | None = None
     ) -> Response:
-        from committee.tree_engine.response import value_response
-
         criterion = "squared_error" if self.criterion == "friedman_mse" else self.criterion
         return value_response(target, weight, criterion)
 

@@ -15,7 +15,7 @@ from sklearn.utils import compute_sample_weight
 
 from committee import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.records.tree import LEAF, Tree
-from committee.trees import decision_tree
+from committee.trees import training
 
 Floats = NDArray[np.float64]
 Tabled = tuple[Floats, NDArray[Any]]
@@ -181,9 +181,9 @@ def test_auto_is_exact_for_few_rows_and_binned_for_many(monkeypatch: pytest.Monk
     X, y = make_data(n=600)
     exact, binned = (DecisionTreeRegressor(splitter=name).fit(X, y) for name in ("best", "binned"))
     assert not are_equal(exact, binned)
-    monkeypatch.setattr(decision_tree, "EXACT_ROWS", 600)
+    monkeypatch.setattr(training, "EXACT_ROWS", 600)
     assert_same_tree(DecisionTreeRegressor().fit(X, y), exact)
-    monkeypatch.setattr(decision_tree, "EXACT_ROWS", 599)
+    monkeypatch.setattr(training, "EXACT_ROWS", 599)
     assert_same_tree(DecisionTreeRegressor().fit(X, y), binned)
 
 

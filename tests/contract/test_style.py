@@ -1,0 +1,175 @@
+"""Rules of style that a linter does not know: short parameter lists, short bodies, plain names.
+
+Each list of exceptions may only shrink: an entry that is no longer needed fails the test too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import committee
+
+SOURCE = Path(committee.__file__).parent
+
+MAX_PARAMETERS = 8
+MAX_LINES = 60
+MAX_KERNEL_LINES = 120
+
+LONG_SIGNATURES: dict[str, str] = {
+    "boosting/adaboost_r2:adaboost_r2": "not shortened yet",
+    "cli/main:predict": "one parameter for each option of the command",
+    "evaluation/bias_variance:bias_variance": "public: keyword parameters with defaults",
+    "evaluation/bootstrap:bootstrap": "public: keyword parameters with defaults",
+    "evaluation/bootstrap_interval:bootstrap_interval": "public: keyword parameters with defaults",
+    "evaluation/compare_bias_variance:compare_bias_variance": "public: keyword parameters with defaults",
+    "evaluation/comparison:compare": "public: keyword parameters with defaults",
+    "evaluation/comparison:_read": "not shortened yet",
+    "explain/forest_importances:forest_importances": "public: keyword parameters with defaults",
+    "explain/importances:permutation_importances": "public: keyword parameters with defaults",
+    "explain/partial_dependence:partial_dependence": "public: keyword parameters with defaults",
+    "gradient_boosting/gradient_boosting:_grow": "not shortened yet",
+    "ingest/table:read_training_table": "public: keyword parameters with defaults",
+    "kernels/boosting/derivatives:differentiate": "kernel: arrays not grouped yet",
+    "kernels/boosting/derivatives:softmax_derivatives": "kernel: arrays not grouped yet",
+    "kernels/boosting/leaves:newton_leaves": "kernel: arrays not grouped yet",
+    "kernels/predict/leaf_masks:strike_out": "kernel: arrays not grouped yet",
+    "kernels/predict/leaf_masks:add_masked_scores": "kernel: arrays not grouped yet",
+    "kernels/predict/permuted_walk:look_aside": "kernel: arrays not grouped yet",
+    "kernels/predict/permuted_walk:find_detours": "kernel: arrays not grouped yet",
+    "kernels/predict/permuted_walk:divide": "kernel: arrays not grouped yet",
+    "kernels/predict/permuted_walk:find_node_detours": "kernel: arrays not grouped yet",
+    "kernels/shap/tree_shap:enter_edge": "kernel: arrays not grouped yet",
+    "kernels/shap/tree_shap:leave_edge": "kernel: arrays not grouped yet",
+    "kernels/shap/tree_shap:add_shap_values": "kernel: arrays not grouped yet",
+    "kernels/shap/tree_shap:leave_edge_in_pairs": "kernel: arrays not grouped yet",
+    "kernels/shap/tree_shap:add_shap_interactions": "kernel: arrays not grouped yet",
+    "kernels/svm/dual_descent:descend": "kernel: arrays not grouped yet",
+    "kernels/svm/linear_rows:measure_rows": "kernel: arrays not grouped yet",
+    "kernels/svm/smo:solve_block": "kernel: arrays not grouped yet",
+    "kernels/svm/smo:judge": "kernel: arrays not grouped yet",
+    "kernels/trees/histogram:search_histogram": "kernel: arrays not grouped yet",
+    "kernels/trees/histogram_tree:sum_together": "kernel: arrays not grouped yet",
+    "kernels/trees/histogram_tree:search_node": "kernel: arrays not grouped yet",
+    "kernels/trees/histogram_tree:grow_on_histograms": "kernel: arrays not grouped yet",
+    "kernels/trees/pruning:prune_weakest_links": "kernel: arrays not grouped yet",
+    "kernels/trees/pruning:pruned_losses": "kernel: arrays not grouped yet",
+    "kernels/trees/split:search_feature": "kernel: arrays not grouped yet",
+    "kernels/trees/split:search_cuts": "kernel: arrays not grouped yet",
+    "kernels/trees/split:order_categories": "kernel: arrays not grouped yet",
+    "kernels/trees/split_mae:rank_targets": "kernel: arrays not grouped yet",
+    "kernels/trees/split_mae:search_absolute": "kernel: arrays not grouped yet",
+    "kernels/trees/split_multiclass:search_many_classes": "kernel: arrays not grouped yet",
+    "kernels/trees/split_random:draw_threshold": "kernel: arrays not grouped yet",
+    "kernels/trees/split_random:draw_among_rows": "kernel: arrays not grouped yet",
+    "kernels/trees/split_random:search_drawn_cut": "kernel: arrays not grouped yet",
+    "kernels/trees/split_random:draw_cut": "kernel: arrays not grouped yet",
+    "kernels/trees/split_small_node:search_small_node": "kernel: arrays not grouped yet",
+    "kernels/trees/statistics:read_splits": "kernel: arrays not grouped yet",
+    "kernels/trees/statistics:medians": "kernel: arrays not grouped yet",
+    "kernels/trees/stump:divide_rows": "kernel: arrays not grouped yet",
+    "kernels/trees/subtree:copy_column": "kernel: arrays not grouped yet",
+    "kernels/trees/subtree:search_few_rows": "kernel: arrays not grouped yet",
+    "kernels/trees/subtree:search_packed": "kernel: arrays not grouped yet",
+    "kernels/trees/subtree:search_any": "kernel: arrays not grouped yet",
+    "kernels/trees/subtree:find_split": "kernel: arrays not grouped yet",
+    "kernels/trees/subtree:split_in_subtree": "kernel: arrays not grouped yet",
+    "report/render:write_report": "public: keyword parameters with defaults",
+    "svm/interior_point:_newton_step": "not shortened yet",
+    "svm/tuning:tune_svc": "public: keyword parameters with defaults",
+    "svm/tuning:tune_svr": "public: keyword parameters with defaults",
+    "trees/export:export_graphviz": "public: keyword parameters with defaults",
+}
+"""Functions with more parameters than MAX_PARAMETERS, and why."""
+
+LONG_BODIES: dict[str, str] = {}
+"""Functions with longer bodies, and why."""
+
+VAGUE = {"utils", "helpers", "common", "misc", "core", "parts", "stuff"}
+"""Names of modules and packages that do not say what they hold."""
+
+NOT_AN_ID = {"f1", "r2"}
+"""Parts of names that look like an id of a source document: the F1 score, AdaBoost.R2."""
+
+COVERAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
+
+
+class Function(NamedTuple):
+    """One function or method of the package."""
+
+    name: str  # module:Class.function
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    is_method: bool
+
+    @property
+    def n_parameters(self) -> int:
+        """How many parameters a caller has to think of."""
+        a = self.node.args
+        named = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+        is_static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in self.node.decorator_list)
+        return len(named) - (self.is_method and not is_static)
+
+    @property
+    def n_lines(self) -> int:
+        """Lines of the body without its docstring."""
+        body = self.node.body[1:] if ast.get_docstring(self.node) else self.node.body
+        return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """The syntax tree of every module, by its path in the package without the suffix."""
+    return {
+        path.relative_to(SOURCE).with_suffix("").as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(SOURCE.rglob("*.py"))
+    }
+
+
+@cache
+def functions() -> tuple[Function, ...]:
+    return tuple(function for name, tree in modules().items() for function in inside(tree, f"{name}:", False))
+
+
+def inside(node: ast.AST, prefix: str, is_class: bool) -> Iterator[Function]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield from inside(child, f"{prefix}{child.name}.", True)
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield Function(prefix + child.name, child, is_class)
+            yield from inside(child, f"{prefix}{child.name}.", False)
+        else:
+            yield from inside(child, prefix, is_class)
+
+
+def assert_only(found: dict[str, int], allowed: dict[str, str]) -> None:
+    """Nothing but the exceptions was found, and all of them."""
+    new = {name: n for name, n in found.items() if name not in allowed}
+    assert not new, f"shorten these: {new}"
+    assert not allowed.keys() - found.keys(), f"take these off the list: {sorted(allowed.keys() - found.keys())}"
+
+
+def test_functions_have_few_parameters() -> None:
+    found = {f.name: f.n_parameters for f in functions() if f.node.name != "__init__"}
+    assert_only({name: n for name, n in found.items() if n > MAX_PARAMETERS}, LONG_SIGNATURES)
+
+
+def test_function_bodies_are_short() -> None:
+    limits = {f.name: MAX_KERNEL_LINES if f.name.startswith("kernels/") else MAX_LINES for f in functions()}
+    assert_only({f.name: f.n_lines for f in functions() if f.n_lines > limits[f.name]}, LONG_BODIES)
+
+
+def test_module_names_say_what_they_hold() -> None:
+    assert not [name for name in modules() if VAGUE & {part.strip("_") for part in name.split("/")}]
+
+
+def test_names_hold_no_ids_of_source_documents() -> None:
+    ids = {
+        match.lower().replace("-", "") for match in re.findall(r"^\| ([A-J]-\d+) ", COVERAGE.read_text(), re.MULTILINE)
+    }
+    assert len(ids) > 50
+    names = {*modules(), *(f.name for f in functions())}
+    assert not [name for name in names if (ids - NOT_AN_ID) & set(re.split(r"[/:._]", name.lower()))]
