@@ -80,6 +80,7 @@ def one_of(*names: str) -> StrOptions:
 
 
 positive = between(0.0, None, "neither")
+positive_or_infinite = between(0.0, None, "right")
 non_negative = between(0.0, None, "left")
 fraction = between(0.0, 1.0, "right")
 inner_fraction = between(0.0, 1.0, "neither")

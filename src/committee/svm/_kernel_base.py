@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
+from committee.base.parameters import (
+    N_JOBS,
+    Estimator,
+    at_least,
+    between,
+    fitted,
+    fixed,
+    non_negative,
+    one_of,
+    param,
+    positive,
+)
 from committee.base.progress import progress
 from committee.base.stacklevel import level_of_caller
 from committee.records.history import History
-from committee.svm._binary_svm import Machine, make_machine
+from committee.svm._binary_svm import Machine, Offset, make_machine
 from committee.svm._decision import Expansion, precision
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._scaling import fit_scaling, refuse_values, warn_of_scales
@@ -62,36 +71,24 @@ class Task(NamedTuple):
     kernel: Kernel  # settled on them
 
 
-class BaseKernelMachine(BaseEstimator):
+class BaseKernelMachine(Estimator):
     """Estimators over the dual problem of `smo.py`."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions(set(NAMES)), callable],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "shrinking": ["boolean"],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "cache_size": [Interval(Real, 0.0, None, closed="neither")],
-        "max_iter": [Interval(Integral, -1, None, closed="left")],
-        "scale": ["boolean"],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
+    kernel: Any = param(one_of(*NAMES), callable, default="rbf")
+    degree: int = param(at_least(0), default=3)
+    gamma: Gamma = param(one_of("scale", "auto"), non_negative, default="scale")
+    coef0: float = param(between(None, None, "neither"), default=0.0)
+    shrinking: bool = param("boolean", default=True)
+    tol: float = param(positive, default=1e-3)
+    cache_size: float = param(positive, default=200.0)
+    max_iter: int = param(at_least(-1), default=-1)
+    scale: bool = param("boolean", default=False)
+    n_jobs: int | None = param(*N_JOBS, default=None)
+    verbose: int = param("verbose", default=0)
+    C: float = fixed(1.0)
+    offset: Offset = fixed("free")
 
-    if TYPE_CHECKING:
-        kernel: Any
-        degree: int
-        gamma: Gamma
-        coef0: float
-        shrinking: bool
-        tol: float
-        cache_size: float
-        max_iter: int
-        scale: bool
-        n_jobs: int | None
-        verbose: int
-        columns_: Columns
+    columns_: Columns = fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -162,7 +159,7 @@ class BaseKernelMachine(BaseEstimator):
         """One machine without classes: solve, and keep all there is to know."""
         rows = self._rows(task)
         found = self._solve(problem, rows)
-        machine = make_machine(problem, found, getattr(self, "offset", "free"), rows.n)
+        machine = make_machine(problem, found, self.offset, rows.n)
         self._keep([machine], [found])
         self.n_support_ = np.array([len(machine.support)], np.int32)
         self.dual_coef_ = machine.coef[np.newaxis]
@@ -193,7 +190,7 @@ class BaseKernelMachine(BaseEstimator):
 
     def _advice(self) -> str:
         """What may help a solver that does not get there."""
-        if np.isinf(getattr(self, "C", 1.0)):
+        if np.isinf(self.C):
             return "C is infinite, and the constraints may be impossible to meet: set a finite C."
         if self.scale or self.__sklearn_tags__().input_tags.pairwise:
             return "Use a larger max_iter or tol, or a smaller C (more penalty)."

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
+from committee.base.parameters import CLASS_WEIGHT, Estimator, fitted, param, positive_or_infinite
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.svm._scaling import Scaling, fit_scaling, refuse_values, warn_of_scales
@@ -30,14 +29,6 @@ from committee.tabular.validation import (
 )
 
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
-
-LARGE_CONSTRAINTS: dict[str, list[Any]] = {
-    "C": [Interval(Real, 0, None, closed="right")],  # infinity is refused with better words
-    "tol": [Interval(Real, 0, None, closed="neither")],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "scale": ["boolean"],
-    "verbose": ["verbose"],
-}
 
 
 class Rows(NamedTuple):
@@ -56,15 +47,15 @@ class Costs(NamedTuple):
     down: Floats  # [n], cost of an answer too high
 
 
-class BaseLargeMachine(BaseEstimator):
+class BaseLargeMachine(Estimator):
     """A machine for many rows; a subclass says how it learns from costs and scores rows."""
 
-    columns_: Columns
-    scaling_: Scaling | None
+    C: float = param(positive_or_infinite, default=1.0)  # infinity is refused with a better message
+    scale: bool = param("boolean", default=False)
+    verbose: int = param("verbose", default=0)
 
-    if TYPE_CHECKING:
-        C: float
-        scale: bool
+    columns_: Columns = fitted()
+    scaling_: Scaling | None = fitted()
 
     def _learn(self, rows: Rows, costs: Sequence[Costs]) -> None:
         """Learn one machine for each of the costs and keep what was found."""
@@ -115,10 +106,9 @@ class BaseLargeMachine(BaseEstimator):
 class BaseLargeClassifier(ClassifierMixin, BaseLargeMachine):
     """Classes by machines of two, one against the rest."""
 
-    if TYPE_CHECKING:
-        class_weight: ClassWeight
+    class_weight: ClassWeight = param(*CLASS_WEIGHT, default=None)
 
-    classes_: NDArray[Any]
+    classes_: NDArray[Any] = fitted()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from X [n, d] and labels y; a weight counts as so many rows."""

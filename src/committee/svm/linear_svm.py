@@ -18,24 +18,21 @@ dual=True takes `dual_coordinate_descent`, dual=False one of the others.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from committee.base.array_types import Floats
+from committee.base.parameters import RANDOM_STATE, at_least, fitted, fixed, non_negative, one_of, param, positive
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.records.history import History
 from committee.svm._linear_base import (
-    LARGE_CONSTRAINTS,
     BaseLargeClassifier,
     BaseLargeMachine,
     BaseLargeRegressor,
-    ClassWeight,
     Costs,
     Rows,
     warn_of_no_convergence,
@@ -98,26 +95,18 @@ def linear_svm(
 class BaseLinearMachine(BaseLargeMachine):
     """Learning and answering of a plane."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LARGE_CONSTRAINTS,
-        "dual": ["boolean", StrOptions({"auto"})],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
-        "penalize_intercept": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
-    }
+    penalty: Literal["l2"] = fixed("l2")
+    loss: Any = fixed(None)
+    dual: bool | Literal["auto"] = param("boolean", one_of("auto"), default="auto")
+    tol: float = param(positive, default=1e-4)
+    fit_intercept: bool = param("boolean", default=True)
+    intercept_scaling: float = param(positive, default=1.0)
+    penalize_intercept: bool = param("boolean", default=False)
+    max_iter: int = param(at_least(1), default=1000)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
 
-    loss: str
-    dual: bool | Literal["auto"]
-    tol: float
-    fit_intercept: bool
-    intercept_scaling: float
-    penalize_intercept: bool
-    max_iter: int
-    random_state: RandomState
-    verbose: int
-    coef_: Floats
-    intercept_: Floats
+    coef_: Floats = fitted()
+    intercept_: Floats = fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -270,46 +259,11 @@ class LinearSVC(BaseLargeClassifier, BaseLinearMachine):
     (0.918, array([0.472]), True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseLinearMachine._parameter_constraints,
-        "penalty": [StrOptions({"l2"})],
-        "loss": [StrOptions({"squared_hinge", "hinge"})],
-        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-
-    def __init__(
-        self,
-        penalty: Literal["l2"] = "l2",
-        loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
-        *,
-        dual: bool | Literal["auto"] = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: Literal["ovr"] = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        penalize_intercept: bool = False,
-        class_weight: ClassWeight = None,
-        scale: bool = False,
-        verbose: int = 0,
-        random_state: RandomState = None,
-        max_iter: int = 1000,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.penalize_intercept = penalize_intercept
-        self.class_weight = class_weight
-        self.scale = scale
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
+    penalty: Literal["l2"] = param(one_of("l2"), default="l2", kw_only=False)
+    loss: Literal["squared_hinge", "hinge"] = param(
+        one_of("squared_hinge", "hinge"), default="squared_hinge", kw_only=False
+    )
+    multi_class: Literal["ovr"] = param(one_of("ovr", "crammer_singer"), default="ovr")
 
     def _learn(self, rows: Rows, costs: Sequence[Costs]) -> None:
         if self.multi_class != "ovr":
@@ -345,40 +299,10 @@ class LinearSVR(BaseLargeRegressor, BaseLinearMachine):
     (2.0, 1.0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseLinearMachine._parameter_constraints,
-        "epsilon": [Interval(Real, 0, None, closed="left")],
-        "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
-    }
-
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        penalize_intercept: bool = False,
-        dual: bool | Literal["auto"] = "auto",
-        scale: bool = False,
-        verbose: int = 0,
-        random_state: RandomState = None,
-        max_iter: int = 1000,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.penalize_intercept = penalize_intercept
-        self.dual = dual
-        self.scale = scale
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
+    epsilon: float = param(non_negative, default=0.0)
+    loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = param(
+        one_of("epsilon_insensitive", "squared_epsilon_insensitive"), default="epsilon_insensitive"
+    )
 
     def _epsilon(self) -> float:
         return self.epsilon

@@ -14,20 +14,14 @@ classifiers, 2001.)
 from __future__ import annotations
 
 import warnings
-from numbers import Real
-from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from committee.base.array_types import Floats
-from committee.base.rng import RandomState
+from committee.base.parameters import fraction, param, positive
 from committee.base.stacklevel import level_of_caller
 from committee.svm._binary_svm import Machine, make_machine
-from committee.svm._kernel_base import BaseKernelMachine
 from committee.svm._kernel_rows import KernelRows
-from committee.svm._multiclass import MultiClass
-from committee.svm.kernel_functions import Gamma
 from committee.svm.smo import Problem, Solution
 from committee.svm.svc import BaseSVC
 from committee.svm.svr import BaseSVR
@@ -92,49 +86,7 @@ class NuSVC(BaseSVC):
     ([74, 66], 1.0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSVC._parameter_constraints,
-        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-    }
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Gamma = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: float = 200.0,
-        scale: bool = False,
-        multi_class: MultiClass = "ovo",
-        decision_function_shape: Literal["ovo", "ovr"] = "ovr",
-        break_ties: bool = True,
-        random_state: RandomState = None,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma: Gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.probability = probability
-        self.scale = scale
-        self.multi_class: MultiClass = multi_class
-        self.decision_function_shape: Literal["ovo", "ovr"] = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    nu: float = param(fraction, default=0.5)
 
     def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[Machine, Solution]:
         problem = nu_svc_problem(y, weight, self.nu)
@@ -161,42 +113,8 @@ class NuSVR(BaseSVR):
     (1.058, 0.892)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseKernelMachine._parameter_constraints,
-        "C": [Interval(Real, 0.0, None, closed="neither")],
-        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-    }
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Gamma = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200.0,
-        scale: bool = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma: Gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.scale = scale
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    nu: float = param(fraction, default=0.5)
+    C: float = param(positive, default=1.0)
 
     def _problem(self, target: Floats, weight: Floats) -> Problem:
         return nu_svr_problem(target, self.C * weight, self.nu)

@@ -19,26 +19,23 @@ decrement g B g, about the distance to the minimum, is below tol times P.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.array_types import Floats
+from committee.base.parameters import N_JOBS, RANDOM_STATE, at_least, between, non_negative, one_of, param, positive
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.records.history import History
 from committee.svm._decision import Expansion
 from committee.svm._landmarks import Choice, candidates, choose_landmarks
 from committee.svm._linear_base import (
-    LARGE_CONSTRAINTS,
     BaseLargeClassifier,
     BaseLargeMachine,
     BaseLargeRegressor,
-    ClassWeight,
     Costs,
     Rows,
     warn_of_no_convergence,
@@ -228,29 +225,16 @@ def begin(features: Floats, costs: Costs, factor: float, epsilon: float, is_all:
 class BaseLandmarkMachine(BaseLargeMachine):
     """Learning and answering over landmarks."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LARGE_CONSTRAINTS,
-        "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "landmarks": [StrOptions({"uniform", "kmeans", "leverage"})],
-        "kernel": [StrOptions(set(NAMES) - {"precomputed"}), callable],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    n_landmarks: int | Literal["auto"]
-    landmarks: Choice
-    kernel: Any
-    degree: int
-    gamma: Gamma
-    coef0: float
-    tol: float
-    max_iter: int
-    n_jobs: int | None
-    random_state: RandomState
-    verbose: int
+    n_landmarks: int | Literal["auto"] = param(one_of("auto"), at_least(1), default="auto", kw_only=False)
+    landmarks: Choice = param(one_of("uniform", "kmeans", "leverage"), default="kmeans")
+    kernel: Any = param(one_of(*set(NAMES) - {"precomputed"}), callable, default="rbf")
+    degree: int = param(at_least(0), default=3)
+    gamma: Gamma = param(one_of("scale", "auto"), non_negative, default="scale")
+    coef0: float = param(between(None, None, "neither"), default=0.0)
+    tol: float = param(positive, default=1e-3)
+    max_iter: int = param(at_least(1), default=30)
+    n_jobs: int | None = param(*N_JOBS, default=None)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
 
     def _epsilon(self) -> float:
         return 0.0
@@ -362,44 +346,6 @@ class LandmarkSVC(BaseLargeClassifier, BaseLandmarkMachine):
     (0.865, 0.219)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseLandmarkMachine._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-
-    def __init__(
-        self,
-        n_landmarks: int | Literal["auto"] = "auto",
-        *,
-        landmarks: Choice = "kmeans",
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Gamma = "scale",
-        coef0: float = 0.0,
-        C: float = 1.0,
-        tol: float = 1e-3,
-        class_weight: ClassWeight = None,
-        scale: bool = False,
-        max_iter: int = 30,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.C = C
-        self.tol = tol
-        self.class_weight = class_weight
-        self.scale = scale
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
 
 class LandmarkSVR(BaseLargeRegressor, BaseLandmarkMachine):
     """Kernel regression over landmarks for many rows (I-3, I-6, I-8); squared epsilon-insensitive loss.
@@ -418,43 +364,7 @@ class LandmarkSVR(BaseLargeRegressor, BaseLandmarkMachine):
     0.009
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseLandmarkMachine._parameter_constraints,
-        "epsilon": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_landmarks: int | Literal["auto"] = "auto",
-        *,
-        landmarks: Choice = "kmeans",
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Gamma = "scale",
-        coef0: float = 0.0,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        tol: float = 1e-3,
-        scale: bool = False,
-        max_iter: int = 30,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.C = C
-        self.epsilon = epsilon
-        self.tol = tol
-        self.scale = scale
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    epsilon: float = param(non_negative, default=0.1)
 
     def _epsilon(self) -> float:
         return self.epsilon

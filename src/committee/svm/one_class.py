@@ -9,18 +9,16 @@ support vectors. A row counts as an outlier where f < 0.
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
-from sklearn.utils._param_validation import Interval
 
 from committee.base.array_types import Floats
+from committee.base.parameters import fraction, param
 from committee.base.transaction import all_or_nothing
 from committee.svm._kernel_base import BaseKernelMachine
-from committee.svm.kernel_functions import Gamma
 from committee.svm.nu_svm import fill_up
 from committee.svm.smo import Problem
 
@@ -52,39 +50,7 @@ class OneClassSVM(OutlierMixin, BaseKernelMachine):
     0.014
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseKernelMachine._parameter_constraints,
-        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
-    }
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Gamma = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float = 200.0,
-        scale: bool = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma: Gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.scale = scale
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    nu: float = param(fraction, default=0.5)
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn where the rows of X lie; y is not looked at."""

@@ -17,18 +17,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
+from committee.base.parameters import CLASS_WEIGHT, RANDOM_STATE, fixed, one_of, param, positive_or_infinite
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
@@ -37,7 +36,6 @@ from committee.svm._kernel_base import BaseKernelMachine, Task
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._linear_base import ClassWeight
 from committee.svm._multiclass import MultiClass, TwoSides, join, machine_plan, vote
-from committee.svm.kernel_functions import Gamma
 from committee.svm.platt import Folds, PlattScaling, deal_folds, fit_platt, held_out_values
 from committee.svm.smo import Problem, Progress, Solution, Step, solve
 from committee.tabular.class_weight import class_weights
@@ -85,20 +83,12 @@ def _has_probabilities(model: BaseSVC) -> bool:
 class BaseSVC(ClassifierMixin, BaseKernelMachine):
     """Machines for two classes, and the votes of several for more."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseKernelMachine._parameter_constraints,
-        "multi_class": [StrOptions({"ovo", "ovr"})],
-        "decision_function_shape": [StrOptions({"ovo", "ovr"})],
-        "break_ties": ["boolean"],
-        "probability": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
-    }
-    class_weight: ClassWeight = None
-    probability: bool
-    random_state: RandomState
-    multi_class: MultiClass
-    decision_function_shape: Literal["ovo", "ovr"]
-    break_ties: bool
+    multi_class: MultiClass = param(one_of("ovo", "ovr"), default="ovo")
+    decision_function_shape: Literal["ovo", "ovr"] = param(one_of("ovo", "ovr"), default="ovr")
+    break_ties: bool = param("boolean", default=True)
+    probability: bool = param("boolean", default=False)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    class_weight: ClassWeight = fixed(None)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from X [n, d] (the Gram matrix [n, n] where kernel="precomputed") and labels y.
@@ -313,55 +303,9 @@ class SVC(BaseSVC):
     ([74, 66], 1.0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSVC._parameter_constraints,
-        "C": [Interval(Real, 0.0, None, closed="right")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "offset": [StrOptions({"free", "both"})],
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Gamma = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: float = 200.0,
-        class_weight: ClassWeight = None,
-        scale: bool = False,
-        offset: Offset = "free",
-        multi_class: MultiClass = "ovo",
-        decision_function_shape: Literal["ovo", "ovr"] = "ovr",
-        break_ties: bool = True,
-        random_state: RandomState = None,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma: Gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight: ClassWeight = class_weight
-        self.scale = scale
-        self.offset: Offset = offset
-        self.probability = probability
-        self.multi_class: MultiClass = multi_class
-        self.decision_function_shape: Literal["ovo", "ovr"] = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    C: float = param(positive_or_infinite, default=1.0)
+    class_weight: ClassWeight = param(*CLASS_WEIGHT, default=None)
+    offset: Offset = param(one_of("free", "both"), default="free")
 
     def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[Machine, Solution]:
         upper = np.multiply(self.C, weight, out=np.zeros(y.size), where=weight > 0.0)  # an infinite C, a row held out

@@ -12,20 +12,18 @@ for a and -1 for a*, both sharing a kernel row.
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.array_types import Floats
+from committee.base.parameters import non_negative, one_of, param, positive_or_infinite
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.svm._binary_svm import Machine, Offset
 from committee.svm._kernel_base import BaseKernelMachine, Task
-from committee.svm.kernel_functions import Gamma
 from committee.svm.smo import Problem
 from committee.tabular.validation import read_one_target
 
@@ -44,8 +42,6 @@ def svr_problem(target: Floats, upper: Floats, epsilon: float, start: Floats | N
 
 class BaseSVR(RegressorMixin, PredictionIntervals, BaseKernelMachine):
     """A machine whose answer is a number."""
-
-    C: float
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from X [n, d] (the Gram matrix [n, n] where kernel="precomputed") and numbers y.
@@ -96,45 +92,9 @@ class SVR(BaseSVR):
     (151, 0.892)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseKernelMachine._parameter_constraints,
-        "C": [Interval(Real, 0.0, None, closed="right")],
-        "epsilon": [Interval(Real, 0.0, None, closed="left")],
-        "offset": [StrOptions({"free", "both"})],
-    }
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: Gamma = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: float = 200.0,
-        scale: bool = False,
-        offset: Offset = "free",
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma: Gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.scale = scale
-        self.offset: Offset = offset
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    C: float = param(positive_or_infinite, default=1.0)
+    epsilon: float = param(non_negative, default=0.1)
+    offset: Offset = param(one_of("free", "both"), default="free")
 
     def _problem(self, target: Floats, weight: Floats) -> Problem:
         return svr_problem(target, self.C * weight, self.epsilon)
