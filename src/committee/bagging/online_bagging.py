@@ -13,19 +13,18 @@ The members vote, or their mean answers. A row of weight w counts as w rows: k ~
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.linear_model import SGDRegressor
-from sklearn.utils._param_validation import StrOptions
 
 from committee.base.array_types import Floats
-from committee.base.rng import RandomState
+from committee.base.parameters import one_of, param
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.combine.rules import class_votes, mean
-from committee.ensemble.online import BaseOnlineClassifier, BaseOnlineEnsemble, BaseOnlineRegressor, Rows
+from committee.ensemble.online import BaseOnlineClassifier, BaseOnlineRegressor, Rows
 from committee.members.online import OnlineMember, default_classifier
 
 
@@ -69,25 +68,7 @@ class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
     0.277
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseOnlineEnsemble._parameter_constraints,
-        "vote": [StrOptions({"majority", "mean"})],
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 10,
-        vote: Literal["majority", "mean"] = "majority",
-        batch_size: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.vote: Literal["majority", "mean"] = vote
-        self.batch_size = batch_size
-        self.random_state = random_state
+    vote: Literal["majority", "mean"] = param(one_of("majority", "mean"), default="majority")
 
     def _default_estimator(self) -> Any:
         return default_classifier()
@@ -137,19 +118,6 @@ class OnlineBaggingRegressor(RegressorMixin, PredictionIntervals, BaseOnlineRegr
     >>> model.history_.error[[0, -1]].round(1)  # mean squared error on the first 100 rows, on the last 100
     array([5818.1,  147.6])
     """
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 10,
-        batch_size: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.batch_size = batch_size
-        self.random_state = random_state
 
     def _default_estimator(self) -> Any:
         return SGDRegressor(shuffle=False)

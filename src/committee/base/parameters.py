@@ -91,6 +91,7 @@ count_fraction = Interval(RealNotInt, 0.0, 1.0, closed="right")
 RANDOM_STATE = ("random_state", np.random.Generator)
 N_JOBS = (at_least(1), Interval(Integral, None, -1, closed="right"), None)
 CLASS_WEIGHT = (dict, one_of("balanced"), None)
+CATEGORICAL_FEATURES = ("array-like", one_of("from_dtype"), None)
 
 
 # --- the base class --------------------------------------------------------------------------------------------------

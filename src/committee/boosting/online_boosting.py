@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from committee.base.array_types import Floats
-from committee.base.rng import RandomState
 from committee.combine.rules import class_votes
 from committee.ensemble import prequential
 from committee.ensemble.online import BaseOnlineClassifier, Rows
@@ -123,19 +122,6 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
     >>> round(model.prequential_error_, 3), model.estimator_errors_[:3].round(3)
     (0.303, array([0.154, 0.211, 0.177]))
     """
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 10,
-        batch_size: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.batch_size = batch_size
-        self.random_state = random_state
 
     def _default_estimator(self) -> Any:
         return default_classifier()

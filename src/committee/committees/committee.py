@@ -15,17 +15,28 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
+from committee.base.parameters import (
+    CATEGORICAL_FEATURES,
+    CLASS_WEIGHT,
+    N_JOBS,
+    RANDOM_STATE,
+    Estimator,
+    at_least,
+    fitted,
+    fixed,
+    one_of,
+    param,
+    positive,
+)
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
@@ -105,7 +116,7 @@ class Candidate(NamedTuple):
     note: str
 
 
-class BaseCommittee(BaseEstimator):
+class BaseCommittee(Estimator):
     """Members, their weights and the evidence; a subclass reads the target and turns means into answers.
 
     Fitted attributes: ``plan_`` (what was run; with ``seed_`` it gives the same committee again), ``members_`` (a row
@@ -116,30 +127,19 @@ class BaseCommittee(BaseEstimator):
     shares of the votes where the committee votes), errors shares of wrong classes or root mean squared errors.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "time_budget": [Interval(Real, 0.0, None, closed="neither"), None],
-        "members": [StrOptions({"auto"}), Plan, list, tuple],
-        "n_folds": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "keep_dropped": ["boolean"],
-        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
+    time_budget: float | None = param(positive, None, default=None, kw_only=False)
+    members: Literal["auto"] | Plan | Sequence[Member | str] = param(one_of("auto"), Plan, list, tuple, default="auto")
+    n_folds: int | Literal["auto"] = param(at_least(1), one_of("auto"), default="auto")
+    keep_dropped: bool = param("boolean", default=False)
+    categorical_features: Any = param(*CATEGORICAL_FEATURES, default="from_dtype")
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    n_jobs: int | None = param(*N_JOBS, default=None)
+    verbose: int = param("verbose", default=0)
+    combine: Any = fixed("greedy")
 
-    if TYPE_CHECKING:
-        time_budget: float | None
-        members: Literal["auto"] | Plan | Sequence[Member | str]
-        combine: Combine
-        n_folds: int | Literal["auto"]
-        keep_dropped: bool
-        categorical_features: Any
-        random_state: RandomState
-        n_jobs: int | None
-        verbose: int
-        columns_: Columns
-        fitted_members_: dict[str, Fitted]
-        weights_: dict[str, float]
+    columns_: Columns = fitted()
+    fitted_members_: dict[str, Fitted] = fitted()
+    weights_: dict[str, float] = fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -467,38 +467,13 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
     0.21
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseCommittee._parameter_constraints,
-        "combine": [StrOptions({"greedy", "stack", "mean", "vote"})],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-    classes_: NDArray[Any]
-    n_classes_: int
+    combine: Literal["greedy", "stack", "mean", "vote"] = param(
+        one_of("greedy", "stack", "mean", "vote"), default="greedy"
+    )
+    class_weight: ClassWeight | None = param(*CLASS_WEIGHT, default=None)
 
-    def __init__(
-        self,
-        time_budget: float | None = None,
-        *,
-        members: Literal["auto"] | Plan | Sequence[Member | str] = "auto",
-        combine: Literal["greedy", "stack", "mean", "vote"] = "greedy",
-        n_folds: int | Literal["auto"] = "auto",
-        keep_dropped: bool = False,
-        categorical_features: Any = "from_dtype",
-        class_weight: ClassWeight | None = None,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.class_weight = class_weight
-        self.time_budget = time_budget
-        self.members = members
-        self.combine = combine
-        self.n_folds = n_folds
-        self.keep_dropped = keep_dropped
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    classes_: NDArray[Any] = fitted()
+    n_classes_: int = fitted()
 
     def _read_target(self, y: Any, weight: Floats) -> tuple[NDArray[Any], int]:
         classes, codes = read_targets_classification(y, weight.size)
@@ -548,33 +523,9 @@ class CommitteeRegressor(RegressorMixin, PredictionIntervals, BaseCommittee):
     3.7
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseCommittee._parameter_constraints,
-        "combine": [StrOptions({"greedy", "stack", "mean", "median"})],
-    }
-
-    def __init__(
-        self,
-        time_budget: float | None = None,
-        *,
-        members: Literal["auto"] | Plan | Sequence[Member | str] = "auto",
-        combine: Literal["greedy", "stack", "mean", "median"] = "greedy",
-        n_folds: int | Literal["auto"] = "auto",
-        keep_dropped: bool = False,
-        categorical_features: Any = "from_dtype",
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.time_budget = time_budget
-        self.members = members
-        self.combine = combine
-        self.n_folds = n_folds
-        self.keep_dropped = keep_dropped
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    combine: Literal["greedy", "stack", "mean", "median"] = param(
+        one_of("greedy", "stack", "mean", "median"), default="greedy"
+    )
 
     def _read_target(self, y: Any, weight: Floats) -> tuple[NDArray[Any], int]:
         return read_one_target(y, weight.size, type(self).__name__), 0

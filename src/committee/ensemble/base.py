@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.parameters import N_JOBS, Estimator, fitted, param
 from committee.members.member import Member, TreeMember
 from committee.tabular.schema import Columns
 from committee.tabular.validation import read_table, refuse_missing_cells
@@ -27,18 +29,18 @@ def takes_missing(estimator: Any) -> bool:
     return bool(tags is not None and tags.input_tags.allow_nan)
 
 
-class BaseEnsemble(BaseEstimator):
+class BaseEnsemble(Estimator):
     """Members learned by `estimator`, or by a default of the class; a subclass sets ``members_``.
 
     ``estimator_`` is the learner the members come from, ``columns_`` what the columns of the table are.
     """
 
-    if TYPE_CHECKING:
-        estimator: Any
-        n_jobs: int | None
-        members_: list[Member]
-        estimator_: Any
-        columns_: Columns
+    estimator: Any = param(HasMethods(["fit", "predict"]), None, default=None, kw_only=False)
+    n_jobs: int | None = param(*N_JOBS, default=None)
+
+    members_: list[Member] = fitted()
+    estimator_: Any = fitted()
+    columns_: Columns = fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

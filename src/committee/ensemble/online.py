@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods
 
 from committee.base.array_types import Floats
+from committee.base.parameters import RANDOM_STATE, at_least, fitted, fixed, param
 from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
 from committee.ensemble.base import BaseEnsemble
@@ -88,17 +88,11 @@ class BaseOnlineEnsemble(BaseEnsemble):
     stream: that error, on these rows and on all so far, and the error of every member).
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["partial_fit", "predict"]), None],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    if TYPE_CHECKING:
-        n_estimators: int
-        batch_size: int | None
-        random_state: RandomState
+    estimator: Any = param(HasMethods(["partial_fit", "predict"]), None, default=None, kw_only=False)
+    n_estimators: int = param(at_least(1), default=10)
+    n_jobs: int | None = fixed(None)
+    batch_size: int | None = param(at_least(1), None, default=None)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
 
     # --- what an algorithm chooses ------------------------------------------------------------------------------------
 
@@ -207,9 +201,8 @@ def _read_classes(classes: ArrayLike) -> NDArray[Any]:
 class BaseOnlineClassifier(BaseOnlineEnsemble):
     """An online ensemble that answers with classes; all of them must be known from the first row on."""
 
-    if TYPE_CHECKING:
-        classes_: NDArray[Any]
-        n_classes_: int
+    classes_: NDArray[Any] = fitted()
+    n_classes_: int = fitted()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then learn a table once through, in an order that depends on the rows alone.

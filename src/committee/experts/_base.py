@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from numbers import Integral
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
+from committee.base.parameters import (
+    N_JOBS,
+    RANDOM_STATE,
+    Estimator,
+    at_least,
+    fitted,
+    inner_fraction,
+    non_negative,
+    one_of,
+    param,
+)
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
@@ -122,41 +131,24 @@ class Candidate(NamedTuple):
     held_out: float  # mean log-likelihood of rows held out, larger is better
 
 
-class BaseMixtureOfExperts(BaseEstimator):
+class BaseMixtureOfExperts(Estimator):
     """A gate and experts, learned by EM; a subclass gives the plan and answers."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_experts": [Interval(Integral, 1, None, closed="left"), "array-like", range],
-        "l2": [Interval(Real, 0.0, None, closed="left")],
-        "gate_l2": [Interval(Real, 0.0, None, closed="left")],
-        "variance_prior": [Interval(Real, 0.0, None, closed="left")],
-        "gate": [StrOptions({"softmax", "constant"})],
-        "gate_features": ["array-like", None],
-        "expert_features": ["array-like", None],
-        "criterion": [StrOptions({"bic", "held_out"})],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "init": [StrOptions({"mixed", *STARTS})],
-        "n_restarts": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
+    n_experts: int | Iterable[int] = param(at_least(1), "array-like", range, default=3, kw_only=False)
+    gate_features: Any = param("array-like", None, default=None)
+    gate_l2: float = param(non_negative, default=1e-3)
+    criterion: Criterion = param(one_of("bic", "held_out"), default="bic")
+    validation_fraction: float = param(inner_fraction, default=0.2)
+    init: Init = param(one_of("mixed", *STARTS), default="mixed")
+    n_restarts: int = param(at_least(1), default=6)
+    max_iter: int = param(at_least(1), default=1000)
+    tol: float = param(non_negative, default=1e-5)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    n_jobs: int | None = param(*N_JOBS, default=None)
+    verbose: int = param("verbose", default=0)
 
-    if TYPE_CHECKING:
-        n_experts: int | Iterable[int]
-        criterion: Criterion
-        validation_fraction: float
-        init: Init
-        n_restarts: int
-        max_iter: int
-        tol: float
-        random_state: RandomState
-        n_jobs: int | None
-        verbose: int
-        columns_: Columns
-        mixture_: Fitted
+    columns_: Columns = fitted()
+    mixture_: Fitted = fitted()
 
     # --- what a kind of mixture chooses -------------------------------------------------------------------------------
 

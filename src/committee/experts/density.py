@@ -7,19 +7,18 @@ A gate on the columns x themselves would not do: the mixture would not integrate
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import DensityMixin
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
+from committee.base.parameters import non_negative, one_of, param
 from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
-from committee.experts._base import BaseMixtureOfExperts, Criterion, Init, Plan, Task, View, make_gate
+from committee.experts._base import BaseMixtureOfExperts, Plan, Task, View, make_gate
 from committee.experts._design_matrix import choose_features, make_design
 from committee.experts.em import Mixture
 from committee.experts.gaussian_experts import GaussianExperts, Shape
@@ -60,43 +59,8 @@ class MixtureOfExpertsDensity(DensityMixin, BaseMixtureOfExperts):
     (array([0.36, 0.47, 0.17]), 8.93)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseMixtureOfExperts._parameter_constraints,
-        "covariance_type": [StrOptions({"full", "diag"})],
-    }
-
-    def __init__(
-        self,
-        n_experts: int | Iterable[int] = 3,
-        *,
-        covariance_type: Shape = "full",
-        gate_features: Any = None,
-        gate_l2: float = 1e-3,
-        variance_prior: float = 1.0,
-        criterion: Criterion = "bic",
-        validation_fraction: float = 0.2,
-        init: Init = "mixed",
-        n_restarts: int = 6,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_experts = n_experts
-        self.covariance_type: Shape = covariance_type
-        self.gate_features = gate_features
-        self.gate_l2 = gate_l2
-        self.variance_prior = variance_prior
-        self.criterion: Criterion = criterion
-        self.validation_fraction = validation_fraction
-        self.init: Init = init
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    covariance_type: Shape = param(one_of("full", "diag"), default="full")
+    variance_prior: float = param(non_negative, default=1.0)
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn gate and densities.

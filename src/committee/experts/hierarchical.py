@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.rng import RandomState
-from committee.experts._base import BaseMixtureOfExperts, GateKind, Init, Plan, Task
+from committee.base.parameters import at_least, fixed, param
+from committee.experts._base import BaseMixtureOfExperts, Criterion, GateKind, Plan, Task
 from committee.experts._initialization import (
     MOST_POINTS,
     SHORT_RUN,
@@ -76,16 +76,17 @@ def _nearest(points: Floats, weight: Floats, n_centres: int, rng: np.random.Gene
 class _Hierarchy(BaseMixtureOfExperts):
     """What a tree of gates changes of a mixture of experts."""
 
+    depth: int = param(at_least(1), default=2, kw_only=False)
+    branching: int = param(at_least(2), default=2, kw_only=False)
+    n_experts: Any = fixed(1)
+    gate: GateKind = fixed("softmax")
+    criterion: Criterion = fixed("bic")
+    validation_fraction: float = fixed(0.2)
+
     _own_constraints: ClassVar[dict[str, list[Any]]] = {
         "depth": [Interval(Integral, 1, None, closed="left")],
         "branching": [Interval(Integral, 2, None, closed="left")],
     }
-    gate: GateKind = "softmax"
-
-    if TYPE_CHECKING:
-        depth: int
-        branching: int
-        gate_l2: float
 
     def _tree(self) -> GateTree:
         return GateTree(int(self.depth), int(self.branching), float(self.gate_l2))
@@ -220,48 +221,6 @@ class HierarchicalMixtureOfExpertsRegressor(_Hierarchy, MixtureOfExpertsRegresso
     array([-1., -1.,  1.,  1.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MixtureOfExpertsRegressor._parameter_constraints,
-        **_Hierarchy._own_constraints,
-    }
-
-    def __init__(
-        self,
-        depth: int = 2,
-        branching: int = 2,
-        *,
-        expert: Any = None,
-        gate_features: Any = None,
-        expert_features: Any = None,
-        l2: float = 1e-2,
-        gate_l2: float = 1e-3,
-        variance_prior: float = 1.0,
-        init: Init = "mixed",
-        n_restarts: int = 6,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        categorical_features: Any = "from_dtype",
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.depth = depth
-        self.branching = branching
-        self.expert = expert
-        self.gate_features = gate_features
-        self.expert_features = expert_features
-        self.l2 = l2
-        self.gate_l2 = gate_l2
-        self.variance_prior = variance_prior
-        self.init: Init = init
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
 
 class HierarchicalMixtureOfExpertsClassifier(_Hierarchy, MixtureOfExpertsClassifier):
     """Logistic experts, multinomial for more than two classes, at the leaves of a tree of softmax gates (H-4).
@@ -287,43 +246,3 @@ class HierarchicalMixtureOfExpertsClassifier(_Hierarchy, MixtureOfExpertsClassif
     >>> round(model.score(X[1::2], y[1::2]), 1)
     1.0
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MixtureOfExpertsClassifier._parameter_constraints,
-        **_Hierarchy._own_constraints,
-    }
-
-    def __init__(
-        self,
-        depth: int = 2,
-        branching: int = 2,
-        *,
-        expert: Any = None,
-        gate_features: Any = None,
-        expert_features: Any = None,
-        l2: float = 1e-2,
-        gate_l2: float = 1e-3,
-        init: Init = "mixed",
-        n_restarts: int = 6,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        categorical_features: Any = "from_dtype",
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.depth = depth
-        self.branching = branching
-        self.expert = expert
-        self.gate_features = gate_features
-        self.expert_features = expert_features
-        self.l2 = l2
-        self.gate_l2 = gate_l2
-        self.init: Init = init
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose

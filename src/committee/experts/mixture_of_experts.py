@@ -8,8 +8,7 @@ classes. Learned by EM (em.py): each expert regresses on the rows it answers for
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +17,10 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.array_types import Floats
-from committee.base.rng import RandomState
+from committee.base.parameters import non_negative, one_of, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
-from committee.experts._base import BaseMixtureOfExperts, Criterion, GateKind, Init, Plan, Task, View, make_gate
+from committee.experts._base import BaseMixtureOfExperts, GateKind, Plan, Task, View, make_gate
 from committee.experts._design_matrix import choose_features, make_design
 from committee.experts.em import Mixture
 from committee.experts.estimator_experts import EstimatorClassifiers, EstimatorRegressors
@@ -34,11 +33,11 @@ from committee.tabular.validation import read_one_target, read_targets_classific
 class _BaseSupervised(BaseMixtureOfExperts):
     """A mixture that answers for a target."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseMixtureOfExperts._parameter_constraints,
-        "expert": [HasMethods(["fit", "predict"]), None],
-        "categorical_features": ["array-like", str, None],
-    }
+    expert: Any = param(HasMethods(["fit", "predict"]), None, default=None)
+    gate: GateKind = param(one_of("softmax", "constant"), default="softmax")
+    expert_features: Any = param("array-like", None, default=None)
+    l2: float = param(non_negative, default=1e-2)
+    categorical_features: Any = param("array-like", str, None, default="from_dtype")
 
     def _check_expert(self, expert: Any, kind: Literal["classifier", "regressor"]) -> None:
         if expert is None:
@@ -111,46 +110,7 @@ class MixtureOfExpertsRegressor(RegressorMixin, PredictionIntervals, _BaseSuperv
     array([-1.,  1.])
     """
 
-    def __init__(
-        self,
-        n_experts: int | Iterable[int] = 3,
-        *,
-        expert: Any = None,
-        gate: GateKind = "softmax",
-        gate_features: Any = None,
-        expert_features: Any = None,
-        l2: float = 1e-2,
-        gate_l2: float = 1e-3,
-        variance_prior: float = 1.0,
-        criterion: Criterion = "bic",
-        validation_fraction: float = 0.2,
-        init: Init = "mixed",
-        n_restarts: int = 6,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        categorical_features: Any = "from_dtype",
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_experts = n_experts
-        self.expert = expert
-        self.gate: GateKind = gate
-        self.gate_features = gate_features
-        self.expert_features = expert_features
-        self.l2 = l2
-        self.gate_l2 = gate_l2
-        self.variance_prior = variance_prior
-        self.criterion: Criterion = criterion
-        self.validation_fraction = validation_fraction
-        self.init: Init = init
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    variance_prior: float = param(non_negative, default=1.0)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn gate and experts.
@@ -251,45 +211,6 @@ class MixtureOfExpertsClassifier(ClassifierMixin, _BaseSupervised):
     >>> round(model.score(glass.X, glass.y), 3), model.load_.round(2)
     (0.794, array([0.41, 0.59]))
     """
-
-    def __init__(
-        self,
-        n_experts: int | Iterable[int] = 3,
-        *,
-        expert: Any = None,
-        gate: GateKind = "softmax",
-        gate_features: Any = None,
-        expert_features: Any = None,
-        l2: float = 1e-2,
-        gate_l2: float = 1e-3,
-        criterion: Criterion = "bic",
-        validation_fraction: float = 0.2,
-        init: Init = "mixed",
-        n_restarts: int = 6,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        categorical_features: Any = "from_dtype",
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_experts = n_experts
-        self.expert = expert
-        self.gate: GateKind = gate
-        self.gate_features = gate_features
-        self.expert_features = expert_features
-        self.l2 = l2
-        self.gate_l2 = gate_l2
-        self.criterion: Criterion = criterion
-        self.validation_fraction = validation_fraction
-        self.init: Init = init
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn gate and experts.

@@ -19,18 +19,29 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
+from committee.base.parameters import (
+    CATEGORICAL_FEATURES,
+    CLASS_WEIGHT,
+    RANDOM_STATE,
+    Estimator,
+    at_least,
+    fitted,
+    inner_fraction,
+    non_negative,
+    one_of,
+    param,
+    positive,
+)
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
@@ -166,7 +177,7 @@ def hold_out(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows] | None:
     return (rows.take(~is_held_out), rows.take(is_held_out)) if is_held_out.any() else None
 
 
-class BaseSparselyGatedMixture(BaseEstimator):
+class BaseSparselyGatedMixture(Estimator):
     """The deep, sparsely gated mixture; a subclass says what y is and turns scores into answers.
 
     Fitted attributes: ``history_`` (one row per epoch), ``n_iter_`` (epochs run), ``best_epoch_`` (whose parameters
@@ -175,49 +186,27 @@ class BaseSparselyGatedMixture(BaseEstimator):
     their coefficients of variation), ``expert_load_`` [layers, experts], ``layers_`` (the parameters).
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_experts": [Interval(Integral, 1, None, closed="left")],
-        "top_k": [Interval(Integral, 1, None, closed="left"), None],
-        "n_layers": [Interval(Integral, 1, None, closed="left")],
-        "hidden_units": [Interval(Integral, 1, None, closed="left")],
-        "layer_width": [Interval(Integral, 1, None, closed="left")],
-        "noisy_gating": ["boolean"],
-        "importance_loss": [Interval(Real, 0.0, None, closed="left")],
-        "load_loss": [Interval(Real, 0.0, None, closed="left")],
-        "alpha": [Interval(Real, 0.0, None, closed="left")],
-        "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "early_stopping": ["boolean", StrOptions({"auto"})],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
-    }
+    n_experts: int = param(at_least(1), default=8)
+    top_k: int | None = param(at_least(1), None, default=2)
+    n_layers: int = param(at_least(1), default=1)
+    hidden_units: int = param(at_least(1), default=16)
+    layer_width: int = param(at_least(1), default=16)
+    noisy_gating: bool = param("boolean", default=True)
+    importance_loss: float = param(non_negative, default=0.1)
+    load_loss: float = param(non_negative, default=0.1)
+    alpha: float = param(non_negative, default=1e-4)
+    learning_rate: float = param(positive, default=0.01)
+    batch_size: int | Literal["auto"] = param(at_least(1), one_of("auto"), default="auto")
+    max_iter: int = param(at_least(1), default=100)
+    early_stopping: bool | Literal["auto"] = param("boolean", one_of("auto"), default="auto")
+    validation_fraction: float = param(inner_fraction, default=0.1)
+    n_iter_no_change: int = param(at_least(1), default=20)
+    tol: float = param(non_negative, default=1e-4)
+    categorical_features: Any = param(*CATEGORICAL_FEATURES, default="from_dtype")
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    verbose: int = param("verbose", default=0)
 
-    if TYPE_CHECKING:
-        n_experts: int
-        top_k: int | None
-        n_layers: int
-        hidden_units: int
-        layer_width: int
-        noisy_gating: bool
-        importance_loss: float
-        load_loss: float
-        alpha: float
-        learning_rate: float
-        batch_size: int | Literal["auto"]
-        max_iter: int
-        early_stopping: bool | Literal["auto"]
-        validation_fraction: float
-        n_iter_no_change: int
-        tol: float
-        categorical_features: Any
-        random_state: RandomState
-        verbose: int
-        columns_: Columns
+    columns_: Columns = fitted()
 
     # --- what a subclass chooses --------------------------------------------------------------------------------------
 
@@ -430,55 +419,7 @@ class SparselyGatedMixtureClassifier(ClassifierMixin, BaseSparselyGatedMixture):
     ((1, 8), 2.0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSparselyGatedMixture._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-
-    def __init__(
-        self,
-        *,
-        n_experts: int = 8,
-        top_k: int | None = 2,
-        n_layers: int = 1,
-        hidden_units: int = 16,
-        layer_width: int = 16,
-        noisy_gating: bool = True,
-        importance_loss: float = 0.1,
-        load_loss: float = 0.1,
-        alpha: float = 1e-4,
-        learning_rate: float = 0.01,
-        batch_size: int | Literal["auto"] = "auto",
-        max_iter: int = 100,
-        early_stopping: bool | Literal["auto"] = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 20,
-        tol: float = 1e-4,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        categorical_features: Any = "from_dtype",
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_experts = n_experts
-        self.top_k = top_k
-        self.n_layers = n_layers
-        self.hidden_units = hidden_units
-        self.layer_width = layer_width
-        self.noisy_gating = noisy_gating
-        self.importance_loss = importance_loss
-        self.load_loss = load_loss
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.batch_size: int | Literal["auto"] = batch_size
-        self.max_iter = max_iter
-        self.early_stopping: bool | Literal["auto"] = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.class_weight: Mapping[Any, float] | Literal["balanced"] | None = class_weight
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.verbose = verbose
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = param(*CLASS_WEIGHT, default=None)
 
     def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
         self.classes_, codes = read_targets_classification(y, len(X))
@@ -538,49 +479,6 @@ class SparselyGatedMixtureRegressor(RegressorMixin, PredictionIntervals, BaseSpa
     >>> round(model.score(X[1::2], y[1::2]), 1)
     0.9
     """
-
-    def __init__(
-        self,
-        *,
-        n_experts: int = 8,
-        top_k: int | None = 2,
-        n_layers: int = 1,
-        hidden_units: int = 16,
-        layer_width: int = 16,
-        noisy_gating: bool = True,
-        importance_loss: float = 0.1,
-        load_loss: float = 0.1,
-        alpha: float = 1e-4,
-        learning_rate: float = 0.01,
-        batch_size: int | Literal["auto"] = "auto",
-        max_iter: int = 100,
-        early_stopping: bool | Literal["auto"] = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 20,
-        tol: float = 1e-4,
-        categorical_features: Any = "from_dtype",
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_experts = n_experts
-        self.top_k = top_k
-        self.n_layers = n_layers
-        self.hidden_units = hidden_units
-        self.layer_width = layer_width
-        self.noisy_gating = noisy_gating
-        self.importance_loss = importance_loss
-        self.load_loss = load_loss
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.batch_size: int | Literal["auto"] = batch_size
-        self.max_iter = max_iter
-        self.early_stopping: bool | Literal["auto"] = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.categorical_features = categorical_features
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
         target = read_one_target(y, len(X), type(self).__name__)

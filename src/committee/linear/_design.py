@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from committee.base.array_types import Floats
+from committee.base.parameters import Estimator, fitted
 from committee.tabular.schema import Columns
 from committee.tabular.validation import read_table, read_training_table, read_weights, refuse_missing_cells
 
@@ -20,15 +20,15 @@ LARGEST = 1e100
 """Limit of |x|: sums of weighted squares stay far from the end of float64."""
 
 
-class BaseLinearModel(BaseEstimator):
+class BaseLinearModel(Estimator):
     """Read tables and score rows: f(x) = x coef + intercept."""
 
     _reads_sparse_numbers = True
     """`OnNumbersClassifier` and `OnNumbersRegressor` pass a sparse table if most columns come from categories."""
 
-    columns_: Columns
-    coef_: Floats
-    intercept_: Any
+    columns_: Columns = fitted()
+    coef_: Floats = fitted()
+    intercept_: Any = fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from numbers import Integral
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
+from committee.base.parameters import CLASS_WEIGHT, RANDOM_STATE, at_least, param, positive
 from committee.base.rng import RandomState
 from committee.base.stacklevel import level_of_caller
 from committee.base.threads import n_threads
@@ -113,40 +113,15 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
     (0.0464, True, True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
-        "fit_intercept": ["boolean"],
-        "cv": ["cv_object"],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "one_standard_error": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    def __init__(
-        self,
-        Cs: int | ArrayLike = 10,
-        *,
-        fit_intercept: bool = True,
-        cv: Any = 5,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        tol: float = 1e-8,
-        max_iter: int = 100,
-        one_standard_error: bool = False,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.Cs = Cs
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.one_standard_error = one_standard_error
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    Cs: int | ArrayLike = param(at_least(1), "array-like", default=10, kw_only=False)
+    fit_intercept: bool = param("boolean", default=True)
+    cv: Any = param("cv_object", default=5)
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = param(*CLASS_WEIGHT, default=None)
+    tol: float = param(positive, default=1e-8)
+    max_iter: int = param(at_least(1), default=100)
+    one_standard_error: bool = param("boolean", default=False)
+    n_jobs: int | None = param(Integral, None, default=None)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from X [n, p] and labels y; a weight counts as so many rows."""

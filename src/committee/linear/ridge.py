@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,10 +24,10 @@ from scipy import linalg, sparse
 from scipy.sparse import linalg as sparse_linalg
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
+from committee.base.parameters import RANDOM_STATE, at_least, param, positive
 from committee.base.rng import RandomState
 from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
@@ -227,34 +226,13 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
     (-0.297, True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alphas": ["array-like", Interval(Real, 0, None, closed="neither"), None],
-        "fit_intercept": ["boolean"],
-        "cv": ["cv_object"],
-        "alpha_per_target": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        fit_intercept: bool = True,
-        cv: Any = None,
-        alpha_per_target: bool = False,
-        tol: float = 1e-8,
-        max_iter: int = 1000,
-        random_state: RandomState = None,
-    ) -> None:
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.cv = cv
-        self.alpha_per_target = alpha_per_target
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    alphas: ArrayLike | None = param("array-like", positive, None, default=None, kw_only=False)
+    fit_intercept: bool = param("boolean", default=True)
+    cv: Any = param("cv_object", default=None)
+    alpha_per_target: bool = param("boolean", default=False)
+    tol: float = param(positive, default=1e-8)
+    max_iter: int = param(at_least(1), default=1000)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()

@@ -13,17 +13,18 @@ the same for every table.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
+from committee.base.parameters import Estimator, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals
 from committee.tabular.schema import Columns
@@ -151,17 +152,11 @@ def _has(name: str) -> Any:
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator) or self._usual_estimator(), name)
 
 
-class BaseOnNumbers(MetaEstimatorMixin, BaseEstimator):
+class BaseOnNumbers(MetaEstimatorMixin, Estimator):
     """An estimator that reads numbers, on a table of any columns."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "categorical_features": ["array-like", str, None],
-    }
-
-    def __init__(self, estimator: Any = None, *, categorical_features: Any = "from_dtype") -> None:
-        self.estimator = estimator
-        self.categorical_features = categorical_features
+    estimator: Any = param(HasMethods(["fit", "predict"]), None, default=None, kw_only=False)
+    categorical_features: Any = param("array-like", str, None, default="from_dtype")
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()  # pyright: ignore[reportUnknownMemberType]

@@ -11,15 +11,14 @@ added at once, so weights mean repetition; the start is random, and several star
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils._param_validation import Interval
+from sklearn.base import ClassifierMixin
 
 from committee.base.array_types import Floats
+from committee.base.parameters import RANDOM_STATE, Estimator, at_least, param
 from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
 from committee.tabular.validation import (
@@ -58,7 +57,7 @@ def pocket_perceptron(
     raise AssertionError("the loop returns")
 
 
-class PocketPerceptron(ClassifierMixin, BaseEstimator):
+class PocketPerceptron(ClassifierMixin, Estimator):
     """Linear threshold unit of small weighted error (A-5); more than two classes one against the rest.
 
     Parameters
@@ -80,16 +79,9 @@ class PocketPerceptron(ClassifierMixin, BaseEstimator):
     0.923
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_restarts": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    def __init__(self, *, max_iter: int = 100, n_restarts: int = 4, random_state: RandomState = None) -> None:
-        self.max_iter = max_iter
-        self.n_restarts = n_restarts
-        self.random_state = random_state
+    max_iter: int = param(at_least(1), default=100)
+    n_restarts: int = param(at_least(1), default=4)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from X [n, d] and labels y, rows counted by `sample_weight`."""

@@ -7,19 +7,19 @@ learning, 2000: the computational reason for ensembles).
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
+from committee.base.parameters import RANDOM_STATE, Estimator, at_least, one_of, param
 from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
 from committee.members.member import check_learner, predicted_codes
@@ -81,7 +81,7 @@ def _has_probabilities(self: BestOfRestarts) -> bool:
     return self.combine == "vote" or hasattr(self.base(), "predict_proba")
 
 
-class BestOfRestarts(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class BestOfRestarts(MetaEstimatorMixin, ClassifierMixin, Estimator):
     """A classifier fitted from many starts: the best under the sample weights, or the vote of all (B-7).
 
     Parameters
@@ -103,25 +103,10 @@ class BestOfRestarts(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     array([0.101, 0.082, 0.125, 0.091])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "n_restarts": [Interval(Integral, 1, None, closed="left")],
-        "combine": [StrOptions({"best", "vote"})],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_restarts: int = 10,
-        combine: Literal["best", "vote"] = "best",
-        random_state: RandomState = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_restarts = n_restarts
-        self.combine = combine
-        self.random_state = random_state
+    estimator: Any = param(HasMethods(["fit", "predict"]), None, default=None, kw_only=False)
+    n_restarts: int = param(at_least(1), default=10)
+    combine: Literal["best", "vote"] = param(one_of("best", "vote"), default="best")
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
+from committee.base.parameters import fixed, one_of, param
+from committee.base.rng import RandomState
 from committee.records.tree import Tree
 from committee.tabular.schema import Columns
-from committee.trees.decision_tree import CategoricalFeatures, DecisionTreeClassifier
+from committee.trees.decision_tree import (
+    DecisionTreeClassifier,
+    InteractionConstraints,
+    MaxFeatures,
+    MonotonicConstraints,
+)
 
 
 class DecisionStump(DecisionTreeClassifier):
@@ -34,44 +39,18 @@ class DecisionStump(DecisionTreeClassifier):
     (2.5, -1, 0.167)
     """
 
-    criterion = "edge"
-    max_features = None
-    monotonic_cst = None
-    ccp_alpha = 0.0
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: DecisionTreeClassifier._parameter_constraints[name]
-            for name in (
-                "min_samples_leaf",
-                "min_weight_fraction_leaf",
-                "class_weight",
-                "categorical_features",
-                "max_bins",
-                "n_jobs",
-            )
-        },
-        "splitter": [StrOptions({"auto", "best", "binned"})],
-    }
-
-    def __init__(
-        self,
-        *,
-        splitter: Literal["auto", "best", "binned"] = "auto",
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        categorical_features: CategoricalFeatures = "from_dtype",
-        max_bins: int = 255,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.splitter = splitter
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.class_weight = class_weight
-        self.categorical_features = categorical_features
-        self.max_bins = max_bins
-        self.n_jobs = n_jobs
+    splitter: Any = param(one_of("auto", "best", "binned"), default="auto")
+    criterion: Any = fixed("edge")
+    max_depth: int | None = fixed(1)
+    min_samples_split: int | float = fixed(2)
+    max_features: MaxFeatures = fixed(None)
+    random_state: RandomState = fixed(None)
+    max_leaf_nodes: int | None = fixed(None)
+    min_impurity_decrease: float = fixed(0.0)
+    ccp_alpha: float | Literal["cv"] = fixed(0.0)
+    monotonic_cst: MonotonicConstraints = fixed(None)
+    interaction_cst: InteractionConstraints = fixed(None)
+    cv: Any = fixed(10)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

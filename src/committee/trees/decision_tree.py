@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.parameters import (
+    CATEGORICAL_FEATURES,
+    CLASS_WEIGHT,
+    N_JOBS,
+    RANDOM_STATE,
+    Estimator,
+    at_least,
+    between,
+    count_fraction,
+    fitted,
+    non_negative,
+    one_of,
+    param,
+)
 from committee.base.rng import RandomState
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
@@ -38,56 +52,34 @@ from committee.trees.training import Training
 CategoricalFeatures = Sequence[int] | Sequence[str] | Sequence[bool] | Literal["from_dtype"] | None
 InteractionConstraints = Sequence[Iterable[int | str]] | Literal["pairwise", "no_interactions"] | None
 MonotonicConstraints = ArrayLike | Mapping[str, int] | None
+Splitter = Literal["auto", "best", "random", "binned"]
 MaxFeatures = int | float | Literal["sqrt", "log2"] | None
 
 
-TREE_CONSTRAINTS: dict[str, list[Any]] = {
-    "splitter": [StrOptions({"auto", "best", "random", "binned"})],
-    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-    "min_samples_split": [
-        Interval(Integral, 2, None, closed="left"),
-        Interval(RealNotInt, 0.0, 1.0, closed="right"),
-    ],
-    "min_samples_leaf": [
-        Interval(Integral, 1, None, closed="left"),
-        Interval(RealNotInt, 0.0, 1.0, closed="neither"),
-    ],
-    "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
-    "max_features": [
-        Interval(Integral, 1, None, closed="left"),
-        Interval(RealNotInt, 0.0, 1.0, closed="right"),
-        StrOptions({"sqrt", "log2"}),
-        None,
-    ],
-    "random_state": ["random_state", np.random.Generator],
-    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
-    "min_impurity_decrease": [Interval(Real, 0.0, None, closed="left")],
-    "ccp_alpha": [Interval(Real, 0.0, None, closed="left"), StrOptions({"cv"})],
-    "monotonic_cst": ["array-like", dict, None],
-    "interaction_cst": [list, tuple, StrOptions({"pairwise", "no_interactions"}), None],
-    "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-    "max_bins": [Interval(Integral, 2, 255, closed="both")],
-    "cv": ["cv_object"],
-    "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-}
-"""What the parameters of all trees may be."""
-
-
-class BaseDecisionTree(BaseEstimator):
+class BaseDecisionTree(Estimator):
     """What classification and regression trees share."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TREE_CONSTRAINTS
-    _loss: str  # by which cross-validation judges pruned trees
+    _loss: ClassVar[str]  # by which cross-validation evaluates pruned trees
 
-    if TYPE_CHECKING:
-        criterion: str
-        splitter: str
-        random_state: RandomState
-        ccp_alpha: float | Literal["cv"]
-        cv: Any
-        n_jobs: int | None
-        max_features: MaxFeatures
-        categorical_features: CategoricalFeatures
+    criterion: Any = fitted()
+    splitter: Splitter = param(one_of("auto", "best", "random", "binned"), default="auto")
+    max_depth: int | None = param(at_least(1), None, default=None)
+    min_samples_split: int | float = param(at_least(2), count_fraction, default=2)
+    min_samples_leaf: int | float = param(at_least(1), Interval(RealNotInt, 0.0, 1.0, closed="neither"), default=1)
+    min_weight_fraction_leaf: float = param(between(0.0, 0.5), default=0.0)
+    max_features: MaxFeatures = param(at_least(1), count_fraction, one_of("sqrt", "log2"), None, default=None)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    max_leaf_nodes: int | None = param(at_least(2), None, default=None)
+    min_impurity_decrease: float = param(non_negative, default=0.0)
+    ccp_alpha: float | Literal["cv"] = param(non_negative, one_of("cv"), default=0.0)
+    monotonic_cst: MonotonicConstraints = param("array-like", dict, None, default=None)
+    interaction_cst: InteractionConstraints = param(
+        list, tuple, one_of("pairwise", "no_interactions"), None, default=None
+    )
+    categorical_features: CategoricalFeatures = param(*CATEGORICAL_FEATURES, default="from_dtype")
+    max_bins: int = param(Interval(Integral, 2, 255, closed="both"), default=255)
+    cv: Any = param("cv_object", default=10)
+    n_jobs: int | None = param(*N_JOBS, default=None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -253,6 +245,9 @@ class BaseDecisionTree(BaseEstimator):
         return Bunch(ccp_alphas=path.alpha, impurities=path.impurity)
 
 
+TREE_CONSTRAINTS = BaseDecisionTree._parameter_constraints  # pyright: ignore[reportPrivateUsage]
+
+
 class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     """Classification tree: CART with missing values, categories, constraints, pruning by cross-validation (A-3, A-4).
 
@@ -280,54 +275,14 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     0.771
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseDecisionTree._parameter_constraints,
-        "criterion": [StrOptions({"gini", "entropy", "log_loss", "z"})],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-    _loss = "zero_one"
-    classes_: NDArray[Any]
+    criterion: Literal["gini", "entropy", "log_loss", "z"] = param(
+        one_of("gini", "entropy", "log_loss", "z"), default="gini"
+    )
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = param(*CLASS_WEIGHT, default=None)
 
-    def __init__(
-        self,
-        *,
-        criterion: Literal["gini", "entropy", "log_loss", "z"] = "gini",
-        splitter: Literal["auto", "best", "random", "binned"] = "auto",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: MaxFeatures = None,
-        random_state: RandomState = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        ccp_alpha: float | Literal["cv"] = 0.0,
-        monotonic_cst: MonotonicConstraints = None,
-        interaction_cst: InteractionConstraints = None,
-        categorical_features: CategoricalFeatures = "from_dtype",
-        max_bins: int = 255,
-        cv: Any = 10,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.categorical_features = categorical_features
-        self.max_bins = max_bins
-        self.cv = cv
-        self.n_jobs = n_jobs
+    classes_: NDArray[Any] = fitted()
+
+    _loss: ClassVar[str] = "zero_one"
 
     def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
         classes, codes = read_targets_classification(y, n_rows)
@@ -388,49 +343,9 @@ class DecisionTreeRegressor(RegressorMixin, PredictionIntervals, BaseDecisionTre
     9
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseDecisionTree._parameter_constraints,
-        "criterion": [StrOptions({"squared_error", "friedman_mse", "absolute_error", "poisson"})],
-    }
-
-    def __init__(
-        self,
-        *,
-        criterion: Literal["squared_error", "friedman_mse", "absolute_error", "poisson"] = "squared_error",
-        splitter: Literal["auto", "best", "random", "binned"] = "auto",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: MaxFeatures = None,
-        random_state: RandomState = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float | Literal["cv"] = 0.0,
-        monotonic_cst: MonotonicConstraints = None,
-        interaction_cst: InteractionConstraints = None,
-        categorical_features: CategoricalFeatures = "from_dtype",
-        max_bins: int = 255,
-        cv: Any = 10,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.categorical_features = categorical_features
-        self.max_bins = max_bins
-        self.cv = cv
-        self.n_jobs = n_jobs
+    criterion: Literal["squared_error", "friedman_mse", "absolute_error", "poisson"] = param(
+        one_of("squared_error", "friedman_mse", "absolute_error", "poisson"), default="squared_error"
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

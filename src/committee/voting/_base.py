@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, is_classifier, is_regressor
+from sklearn.base import MetaEstimatorMixin, TransformerMixin, is_classifier, is_regressor
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, get_tags
-from sklearn.utils._param_validation import Integral, Interval
+from sklearn.utils._param_validation import Integral
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from committee.base.array_types import Floats
+from committee.base.parameters import N_JOBS, RANDOM_STATE, Estimator, fitted, param
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
@@ -29,26 +30,20 @@ Call = tuple[Any, ...]
 Result = TypeVar("Result")
 
 
-class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
+class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
     """Members given as a list of (name, estimator), where "drop" stands for a member that is left out."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimators": [list, None],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
-    }
-    _kind: ClassVar[Literal["classifier", "regressor"]]
+    estimators: Members | None = param(list, None, default=None, kw_only=False)
+    n_jobs: int | None = param(*N_JOBS, default=None)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    verbose: int = param("verbose", default=0)
 
-    if TYPE_CHECKING:
-        estimators: Members | None
-        n_jobs: int | None
-        random_state: RandomState
-        verbose: int
-        classes_: NDArray[Any]
-        estimators_: list[Any]
-        named_estimators_: Bunch
-        n_features_in_: int
+    classes_: NDArray[Any] = fitted()
+    estimators_: list[Any] = fitted()
+    named_estimators_: Bunch = fitted()
+    n_features_in_: int = fitted()
+
+    _kind: ClassVar[Literal["classifier", "regressor"]]
 
     # --- parameters ---------------------------------------------------------------------------------------------------
 

@@ -10,16 +10,17 @@ Where the classifier has no probabilities, those to calibrate are made of its sc
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from committee.base.array_types import Floats
+from committee.base.parameters import Estimator, at_least, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.power import Calibration, calibrate
 from committee.tabular.validation import read_targets_classification, read_weights
@@ -42,7 +43,7 @@ def raw_probabilities(model: Any, X: Any) -> Floats:
     return np.eye(len(model.classes_))[chosen]
 
 
-class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     """A classifier whose probabilities are calibrated by cross-validation; its predictions stay the same.
 
     The classifier is fitted without each of `cv` folds in turn; the two parameters of the calibration are fitted to the
@@ -72,14 +73,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
-    }
-
-    def __init__(self, estimator: Any = None, *, cv: Any = 5) -> None:
-        self.estimator = estimator
-        self.cv = cv
+    estimator: Any = param(HasMethods(["fit", "predict"]), None, default=None, kw_only=False)
+    cv: Any = param(at_least(2), "cv_object", default=5)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags

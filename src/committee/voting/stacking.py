@@ -24,12 +24,12 @@ from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
-from committee.base.rng import RandomState
+from committee.base.parameters import fitted, one_of, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.records.history import History
@@ -90,20 +90,15 @@ class BaseStacking(BaseNamedMembers):
     "simplex" also ``weights_``.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseNamedMembers._parameter_constraints,
-        "final_estimator": [StrOptions({"simplex"}), HasMethods("fit"), None],
-        "cv": ["cv_object", StrOptions({"prefit"})],
-        "passthrough": ["boolean"],
-    }
-    final_estimator: Any
-    cv: Any
-    passthrough: bool
-    final_estimator_: Any
-    stack_method_: list[Method]
-    out_of_fold_: Floats
-    weights_: Floats
-    history_: History
+    final_estimator: Any = param(one_of("simplex"), HasMethods("fit"), None, default=None, kw_only=False)
+    cv: Any = param("cv_object", one_of("prefit"), default=None)
+    passthrough: bool = param("boolean", default=False)
+
+    final_estimator_: Any = fitted()
+    stack_method_: list[Method] = fitted()
+    out_of_fold_: Floats = fitted()
+    weights_: Floats = fitted()
+    history_: History = fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -355,32 +350,11 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
     {'tree': 0.14, 'bayes': 0.17, 'neighbours': 0.69}
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseStacking._parameter_constraints,
-        "stack_method": [StrOptions({"auto", "predict_proba", "decision_function", "predict"})],
-    }
-    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    stack_method: Literal["auto", "predict_proba", "decision_function", "predict"] = param(
+        one_of("auto", "predict_proba", "decision_function", "predict"), default="auto"
+    )
 
-    def __init__(
-        self,
-        estimators: Members | None = None,
-        final_estimator: Any = None,
-        *,
-        cv: Any = None,
-        stack_method: Literal["auto", "predict_proba", "decision_function", "predict"] = "auto",
-        n_jobs: int | None = None,
-        passthrough: bool = False,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimators = estimators
-        self.final_estimator = final_estimator
-        self.cv = cv
-        self.stack_method: Literal["auto", "predict_proba", "decision_function", "predict"] = stack_method
-        self.n_jobs = n_jobs
-        self.passthrough = passthrough
-        self.random_state = random_state
-        self.verbose = verbose
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
 
     def _default_members(self) -> Members:
         return [
@@ -452,25 +426,6 @@ class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
     """
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
-
-    def __init__(
-        self,
-        estimators: Members | None = None,
-        final_estimator: Any = None,
-        *,
-        cv: Any = None,
-        n_jobs: int | None = None,
-        passthrough: bool = False,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimators = estimators
-        self.final_estimator = final_estimator
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.passthrough = passthrough
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _default_members(self) -> Members:
         return [

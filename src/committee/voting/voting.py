@@ -19,12 +19,11 @@ from sklearn.linear_model import Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import LabelEncoder
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
-from committee.base.rng import RandomState
+from committee.base.parameters import fitted, one_of, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.combine.rules import class_votes, mean, mean_distribution, weighted_median
@@ -47,17 +46,13 @@ class BaseVoting(BaseNamedMembers):
     ``out_of_fold_scores_`` of the combination.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseNamedMembers._parameter_constraints,
-        "weights": ["array-like", None],
-        "cv": ["cv_object"],
-    }
-    weights: ArrayLike | None
-    cv: Any
-    weights_: Floats
-    history_: History
-    out_of_fold_scores_: dict[str, float]
-    _rule: Rule
+    weights: ArrayLike | None = param("array-like", None, default=None)
+    cv: Any = param("cv_object", default=None)
+
+    weights_: Floats = fitted()
+    history_: History = fitted()
+    out_of_fold_scores_: dict[str, float] = fitted()
+    _rule: Rule = fitted()
 
     def _check_answers(self, members: list[NamedMember]) -> None:
         """Refuse members that cannot give what is combined."""
@@ -158,33 +153,10 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
     0.111
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseVoting._parameter_constraints,
-        "voting": [StrOptions({"hard", "soft"})],
-        "flatten_transform": ["boolean"],
-    }
-    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
+    voting: Literal["hard", "soft"] = param(one_of("hard", "soft"), default="hard")
+    flatten_transform: bool = param("boolean", default=True)
 
-    def __init__(
-        self,
-        estimators: Members | None = None,
-        *,
-        voting: Literal["hard", "soft"] = "hard",
-        weights: ArrayLike | None = None,
-        n_jobs: int | None = None,
-        flatten_transform: bool = True,
-        cv: Any = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimators = estimators
-        self.voting: Literal["hard", "soft"] = voting
-        self.weights = weights
-        self.n_jobs = n_jobs
-        self.flatten_transform = flatten_transform
-        self.cv = cv
-        self.random_state = random_state
-        self.verbose = verbose
+    _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
 
     def _default_members(self) -> Members:
         return [
@@ -288,31 +260,10 @@ class VotingRegressor(RegressorMixin, PredictionIntervals, BaseVoting):
     4.49
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseVoting._parameter_constraints,
-        "combine": [StrOptions({"mean", "median"})],
-    }
+    combine: Literal["mean", "median"] = param(one_of("mean", "median"), default="mean")
+
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     _interval_hint: ClassVar[str] = "cv=5"
-
-    def __init__(
-        self,
-        estimators: Members | None = None,
-        *,
-        combine: Literal["mean", "median"] = "mean",
-        weights: ArrayLike | None = None,
-        n_jobs: int | None = None,
-        cv: Any = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimators = estimators
-        self.combine: Literal["mean", "median"] = combine
-        self.weights = weights
-        self.n_jobs = n_jobs
-        self.cv = cv
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _default_members(self) -> Members:
         return [

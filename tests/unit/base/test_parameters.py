@@ -195,8 +195,6 @@ def test_constraints_allow_and_refuse(constraint: tuple[Any, ...], good: list[An
 WRITTEN_BY_HAND = {
     "AdaBoost", "AnyBoost", "ArcGV", "Bagging", "ConfidenceRated", "ExtraTrees", "GradientBoosting", "LPBoost",
     "RandomForest", "SchapireBoost", "Stagewise",
-    "BestOf", "Calibrated", "Committee", "Decision", "Hierarchical", "Landmark", "Linear", "Logistic", "Mixture", "Nu",
-    "OnNumbers", "OneClass", "Online", "Pocket", "Ridge", "SVC", "SVR", "Sparsely", "Stacking", "Voting",
 }  # fmt: skip
 """Families whose parameters are not fields yet; this list only becomes shorter."""
 
