@@ -43,7 +43,7 @@ from committee.linear._design import (
     weighted_gram,
 )
 from committee.linear._folds import Fold, make_folds
-from committee.tabular.validation import LARGEST_TARGET, read_targets_regression
+from committee.tabular.validation import check_target_size, read_targets_regression
 
 LinearOperator: Any = sparse_linalg.LinearOperator  # its stubs know no matvec
 
@@ -246,7 +246,7 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         with all_or_nothing(self), one_blas_thread():
             table, weight = self._read_fit(X, sample_weight)
             target = read_targets_regression(y, table.shape[0])
-            _refuse_target(target)
+            check_target_size(target)
             columns = target.reshape(len(target), -1)
             rows = centre(table, columns, weight, self.fit_intercept)
             found = spectrum(rows) if is_exact(table) else None
@@ -379,12 +379,3 @@ def read_grid(alphas: Any, largest: float, grid: Floats) -> Floats:
     if values.size == 0 or not (np.isfinite(values).all() and (values > 0.0).all()):
         raise ValueError(f"alphas must be positive and finite; got {alphas!r:.80}.")
     return values
-
-
-def _refuse_target(target: Floats) -> None:
-    largest = float(np.abs(target).max())
-    if largest > LARGEST_TARGET:
-        raise ValueError(
-            f"The largest |y| is {largest:.3g}, too large for sums of squares in float64: divide y by a number of that "
-            "size."
-        )

@@ -93,7 +93,7 @@ class PocketPerceptron(ClassifierMixin, Estimator):
             self.classes_, codes = read_targets_classification(y, len(table))
             weight = read_weights(sample_weight, len(table))
             weight = np.ones(len(table)) if weight is None else weight
-            self._learn(np.asarray(table, np.float64), codes, weight / weight.sum())
+            self._learn(np.ascontiguousarray(table, np.float64), codes, weight / weight.sum())
         return self
 
     def _learn(self, table: Floats, codes: NDArray[np.int64], w: Floats) -> None:
@@ -125,7 +125,7 @@ class PocketPerceptron(ClassifierMixin, Estimator):
         """Distance from the plane [n], positive on the side of ``classes_[1]``; [n, K] for more than two classes."""
         table = read_table(self, X)
         refuse_missing_cells(table, self.columns_, type(self).__name__)
-        scores = np.asarray(table, np.float64) @ self.coef_.T + self.intercept_
+        scores = np.ascontiguousarray(table, np.float64) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:

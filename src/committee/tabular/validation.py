@@ -116,13 +116,18 @@ def read_one_target(y: Any, n: int, taker: str) -> NDArray[np.float64]:
         raise ValueError(
             f"y has {target.shape[1]} outputs, {taker} takes one; wrap it in sklearn.multioutput.MultiOutputRegressor."
         )
+    check_target_size(target)
+    return target
+
+
+def check_target_size(target: NDArray[np.float64]) -> None:
+    """Raise ValueError where float64 cannot add up the squares of a regression target."""
     largest = float(np.abs(target).max())
     if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
         raise ValueError(
             f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
             "float64: divide y by a number of that size."
         )
-    return target
 
 
 def read_targets_classification(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -93,7 +93,8 @@ def _column_bits(column: Any) -> Keys:
     if is_series and (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         column, is_series = column.cast(nw.Float64).to_numpy(), False
     if not is_series and column.dtype.kind in "fiub":
-        return _bits(np.asarray(column, np.float64))
+        with np.errstate(over="ignore"):  # beyond float64: the estimator says so
+            return _bits(np.asarray(column, np.float64))
     values = column.to_list() if is_series else column.tolist()
     if not is_series and all(isinstance(value, Real) for value in values):
         return _bits(np.array(values, np.float64))

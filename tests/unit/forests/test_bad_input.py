@@ -7,10 +7,8 @@ out-of-bag evidence.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from copy import deepcopy
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,21 +16,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier
-from sklearn.exceptions import NotFittedError
 
 from committee import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from committee.explain import partial_dependence, shap_values, tree_importances
 from tests.bad_input import (
-    BAD_LABELS,
-    BAD_TABLES,
-    BAD_TARGETS,
-    BAD_VALUES,
-    BAD_WEIGHTS,
-    LABEL_KINDS,
     LABELS,
     MAX,
-    OTHER_TABLES,
-    SAME_TABLES,
     VALUES,
     WEIGHTS,
     N,
@@ -73,53 +62,6 @@ def fitted(cls: type[Any]) -> Any:
 # --- refused ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
-@each(FORESTS)
-def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
-    n_rows = len(bad) if isinstance(bad, list) and bad else N
-    y = np.resize(target_of(cls), n_rows)
-    assert_refused(cls(), error, text, bad, y)
-    assert_refused(cls(), error, text, bad, np.column_stack([y, y]))
-    model = fitted(cls)
-    for method in METHODS:
-        if hasattr(model, method):
-            with pytest.raises(error, match=text):
-                getattr(model, method)(bad)
-    for method in STAGED:
-        if hasattr(model, method):
-            with pytest.raises(error, match=text):
-                next(getattr(model, method)(bad))
-
-
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
-@each(FORESTS)
-def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: str) -> None:
-    y = target_of(cls)
-    for target in (y, np.column_stack([y, y])):
-        model = make(cls, n_estimators=2).fit(FRAME, target)
-        with pytest.raises(ValueError, match=text):
-            model.predict(other)
-
-
-@pytest.mark.parametrize(("y", "text"), [case for case in BAD_TARGETS if case.id != "two columns"])
-@each(FORESTS)
-def test_a_bad_target_is_refused(cls: type[Any], y: Any, text: str) -> None:
-    assert_refused(cls(), (ValueError, TypeError), text, X, y)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_LABELS)
-@each(CLASSIFIERS)
-def test_bad_labels_are_refused(cls: type[Any], y: Any, text: str) -> None:
-    assert_refused(cls(), ValueError, text, X, y)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_VALUES)
-@each(REGRESSORS)
-def test_bad_values_are_refused(cls: type[Any], y: Any, text: str) -> None:
-    assert_refused(cls(), ValueError, text, X, y)
-
-
 BAD_OUTPUTS = table(
     ("ragged", [[0, 1]] * (N - 1) + [[1]], "y holds lists of different lengths"),
     ("too short", np.ones((N - 1, 2)), f"X has {N} rows, y has {N - 1}: pass one"),
@@ -134,31 +76,6 @@ BAD_OUTPUTS = table(
 @each(FORESTS)
 def test_bad_outputs_are_refused(cls: type[Any], y: Any, text: str) -> None:
     assert_refused(make(cls), ValueError, text, X, y)
-
-
-@pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
-@each(FORESTS)
-def test_bad_weights_are_refused(cls: type[Any], weight: Any, text: str) -> None:
-    assert_refused(cls(), ValueError, text, X, target_of(cls), sample_weight=weight)
-
-
-@each(FORESTS)
-def test_not_fitted(cls: type[Any]) -> None:
-    for method in METHODS:
-        if hasattr(cls(), method):
-            with pytest.raises(NotFittedError, match="Call 'fit'"):
-                getattr(cls(), method)(X)
-    for method in STAGED:
-        if hasattr(cls(), method):
-            with pytest.raises(NotFittedError):
-                next(getattr(cls(), method)(X))
-    looks: list[Callable[[Any], Any]] = [
-        len, lambda m: m[0], lambda m: m.estimators_, lambda m: m.estimators_samples_, lambda m: m.feature_importances_,
-        lambda m: m.out_of_bag_(0), lambda m: m.tree_sum_(), list, shap_of,
-    ]  # fmt: skip
-    for look in looks:
-        with pytest.raises(NotFittedError, match="Call 'fit'"):
-            look(cls())
 
 
 def shap_of(model: Any) -> Any:
@@ -182,57 +99,25 @@ def test_monotone_constraints_are_for_two_classes(cls: type[Any]) -> None:
 # --- parameters ------------------------------------------------------------------------------------------------------
 
 BAD_PARAMETERS = table(
-    ("no trees", {"n_estimators": 0}, r"'n_estimators' .* \[1, inf\).*Got 0"),
-    ("half a tree", {"n_estimators": 1.5}, "'n_estimators' parameter of .* Got 1.5"),
-    ("trees by word", {"n_estimators": "many"}, "'n_estimators' parameter of .*'auto'"),
-    ("criterion", {"criterion": "mse"}, "'criterion' parameter of .* a str among"),
-    ("max_depth", {"max_depth": 0}, r"'max_depth' .* \[1, inf\)"),
-    ("min_samples_split", {"min_samples_split": 1}, r"'min_samples_split' .* \[2, inf\)"),
-    ("min_samples_leaf", {"min_samples_leaf": 0}, r"'min_samples_leaf' .* \[1, inf\)"),
-    ("min_samples_leaf nan", {"min_samples_leaf": nan}, "'min_samples_leaf' .* Got nan"),
-    ("min_weight_fraction_leaf", {"min_weight_fraction_leaf": 0.6}, "'min_weight_fraction_leaf' .* Got 0.6"),
-    ("max_features 0", {"max_features": 0}, r"'max_features' .* \[1, inf\)"),
-    ("max_features 0.0", {"max_features": 0.0}, r"'max_features' .* \(0.0, 1.0\]"),
     ("max_features word", {"max_features": "auto"}, "'max_features' .* a str among"),
-    ("max_leaf_nodes", {"max_leaf_nodes": 1}, r"'max_leaf_nodes' .* \[2, inf\)"),
-    ("min_impurity_decrease", {"min_impurity_decrease": -1.0}, "'min_impurity_decrease' .* Got -1.0"),
-    ("bootstrap", {"bootstrap": "all"}, "'bootstrap' parameter of"),
-    ("oob_score", {"oob_score": 3.0}, "'oob_score' parameter of"),
     ("oob_score word", {"oob_score": "acuracy", "bootstrap": True}, "'acuracy' is not a valid scoring value"),
     ("oob_score without bags", {"oob_score": True, "bootstrap": False}, "only available if bootstrap=True"),
     ("auto without bags", {"n_estimators": "auto", "bootstrap": False}, "needs bootstrap=True, or max_samples below 1"),
-    ("calibration", {"calibration": "sigmoid"}, "'calibration' parameter of"),
     ("calibration without bags", {"calibration": "oob", "bootstrap": False}, "needs rows out of bag: bootstrap=True"),
-    ("tune", {"tune": "cv"}, "'tune' parameter of"),
     ("tune without bags", {"tune": "oob", "bootstrap": False}, "needs rows out of bag: bootstrap=True"),
     ("n_jobs 0", {"n_jobs": 0}, r"'n_jobs' .* Got 0"),
-    ("random_state", {"random_state": -1}, "'random_state' parameter"),
-    ("verbose", {"verbose": -1}, "'verbose' parameter"),
-    ("warm_start", {"warm_start": "yes"}, "'warm_start' parameter of"),
-    ("class_weight", {"class_weight": "even"}, "'class_weight' parameter of"),
     ("class_weight negative", {"class_weight": {0: -1.0, 1: 1.0}}, "Negative values in class_weight"),
     ("class_weight zero", {"class_weight": {0: 0, 1: 0}}, "all weights are zero, .*; pass class_weight=None"),
     ("class_weight nan", {"class_weight": {0: nan, 1: 1.0}}, "class_weight contains NaN"),
     ("class_weight stranger", {"class_weight": {7: 1.0}}, r"The classes, \[0, 1\], are not in class_weight"),
-    ("ccp_alpha", {"ccp_alpha": -1.0}, "'ccp_alpha' .* Got -1.0"),
     ("ccp_alpha cv", {"ccp_alpha": "cv"}, "'ccp_alpha' parameter of"),
-    ("max_samples 0", {"max_samples": 0}, r"'max_samples' .* \[1, inf\)"),
-    ("max_samples 0.0", {"max_samples": 0.0}, r"'max_samples' .* \(0.0, 1.0\]"),
-    ("max_samples 1.5", {"max_samples": 1.5}, r"'max_samples' .* Got 1.5"),
-    ("max_samples nan", {"max_samples": nan}, r"'max_samples' .* Got nan"),
     ("more draws than rows", {"max_samples": N + 1, "bootstrap": True}, "max_samples=41 is more than the 40 rows"),
     ("more than all rows", {"max_samples": N + 1, "bootstrap": False}, "max_samples=41 is more than the 40 rows"),
-    ("monotonic_cst word", {"monotonic_cst": "up"}, "'monotonic_cst' parameter of"),
     ("monotonic_cst short", {"monotonic_cst": [1]}, r"monotonic_cst has shape \(1,\) but the input data X has 3"),
     ("monotonic_cst 2", {"monotonic_cst": [2, 0, 0]}, "monotonic_cst must contain only -1, 0 or 1; got 2"),
     ("interaction_cst index", {"interaction_cst": [[5]]}, "interaction_cst names feature 5, but the table has 3"),
     ("categorical_features", {"categorical_features": [7]}, "categorical_features"),
     ("splitter", {"splitter": "random"}, "'splitter' parameter of .* a str among"),
-    ("max_bins 1", {"max_bins": 1}, "'max_bins' parameter of"),
-    ("max_bins 256", {"max_bins": 256}, "'max_bins' parameter of"),
-    ("tol", {"tol": -1.0}, "'tol' .* Got -1.0"),
-    ("tol nan", {"tol": nan}, "'tol' .* Got nan"),
-    ("keep_leaf_samples", {"keep_leaf_samples": "yes"}, "'keep_leaf_samples' parameter of"),
 )
 
 
@@ -242,12 +127,6 @@ def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text
     if not has_params(cls, **params):
         pytest.skip("has no such parameter")
     assert_refused(cls(**{"n_estimators": 3, **params}), ValueError, text, X, target_of(cls))
-
-
-@each(FORESTS)
-def test_every_parameter_is_in_the_table(cls: type[Any]) -> None:
-    tried = {name for case in BAD_PARAMETERS for name in case.values[0]}
-    assert set(cls().get_params()) <= tried
 
 
 @pytest.mark.parametrize("quantiles", [0.0, 1.0, [0.5, nan], -1.0, [[0.1, 0.9]]])
@@ -354,45 +233,6 @@ def test_one_class_or_one_value(cls: type[Any], value: int) -> None:
         calibrated = make(cls, calibration="oob").fit(X, np.full(N, value))
         np.testing.assert_allclose(calibrated.predict_proba(X), np.ones((N, 1)))
     np.testing.assert_array_equal(shap_of(model).values, 0.0)
-
-
-@pytest.mark.parametrize("names", LABEL_KINDS)
-@pytest.mark.parametrize("as_input", [np.asarray, list, pd.Series, pd.Categorical], ids=lambda f: f.__name__)
-@each(CLASSIFIERS)
-def test_labels_come_back_as_they_were(cls: type[Any], as_input: Callable[..., Any], names: Any) -> None:
-    if names.dtype.kind == "M" and as_input is not np.asarray:
-        pytest.skip("frames have dates of their own")
-    model = make(cls).fit(X, as_input(names[LABELS]))
-    np.testing.assert_array_equal(model.classes_, names)
-    np.testing.assert_array_equal(model.predict(X), names[fitted(cls).predict(X)])
-    assert model.oob_score_ == fitted(cls).oob_score_
-
-
-@pytest.mark.parametrize(("fitted_on", "asked_on"), SAME_TABLES)
-@each(FORESTS)
-def test_the_same_numbers_give_the_same_model(cls: type[Any], fitted_on: Any, asked_on: Any) -> None:
-    model = make(cls).fit(fitted_on, target_of(cls))
-    np.testing.assert_array_equal(answers_of(model, asked_on), answers_of(fitted(cls)))
-
-
-@pytest.mark.parametrize("dtype", ["i1", "u1", ">i4", "u8", "f2", "f4", ">f4", "?"])
-@each(FORESTS)
-def test_other_dtypes_are_read_by_value(cls: type[Any], dtype: str) -> None:
-    y, whole = target_of(cls), (10 * X + 60).astype(dtype)
-    model, expected = make(cls).fit(whole, y), make(cls).fit(whole.astype(np.float64), y)
-    np.testing.assert_array_equal(answers_of(model, whole), answers_of(expected, whole.astype(np.float64)))
-
-
-@each(FORESTS)
-def test_read_only_and_memory_mapped_input_is_taken_and_left_alone(cls: type[Any], tmp_path: Path) -> None:
-    arrays = [X.copy(), target_of(cls).copy(), 1.0 + np.arange(N) % 3]
-    for array in arrays:
-        array.flags.writeable = False
-    expected = answers_of(make(cls).fit(*arrays), arrays[0])
-    np.testing.assert_array_equal(arrays[0], X)
-    np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    np.testing.assert_array_equal(answers_of(make(cls).fit(mapped, *arrays[1:]), mapped), expected)
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
@@ -600,18 +440,6 @@ def test_what_a_forest_of_several_outputs_cannot_answer(cls: type[Any]) -> None:
 
 
 # --- one fit after another -------------------------------------------------------------------------------------------
-
-
-@each(FORESTS)
-def test_a_refused_fit_leaves_a_fitted_model_as_it_was(cls: type[Any]) -> None:
-    y = target_of(cls)
-    model = make(cls).fit(FRAME, y)
-    answers = answers_of(model, FRAME)
-    assert_refused(model, ValueError, "pass one", X[:, :2], y[1:])
-    assert_refused(model, ValueError, "Negative values", X[:, :2], y, -np.ones(N))
-    assert_refused(model, ValueError, "infinity", changed(inf), y)
-    assert_refused(model, ValueError, "NaN", X, np.column_stack([y, np.full(N, nan)]))
-    np.testing.assert_array_equal(answers_of(model, FRAME), answers)
 
 
 @each(FORESTS)

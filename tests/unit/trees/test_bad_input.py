@@ -11,7 +11,6 @@ import pickle
 from collections.abc import Callable
 from copy import deepcopy
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -19,7 +18,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import is_classifier
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.tree import DecisionTreeRegressor as SklearnRegressor
 
@@ -31,16 +29,8 @@ from committee.records.tree import InvalidTreeError, check_tree
 from committee.tree_engine.binning import BinMapper
 from committee.trees.export import export_graphviz, export_text
 from tests.bad_input import (
-    BAD_LABELS,
-    BAD_TABLES,
-    BAD_TARGETS,
-    BAD_VALUES,
-    BAD_WEIGHTS,
-    LABEL_KINDS,
     LABELS,
     MAX,
-    OTHER_TABLES,
-    SAME_TABLES,
     VALUES,
     WEIGHTS,
     N,
@@ -68,61 +58,7 @@ every_splitter = pytest.mark.parametrize("splitter", SPLITTERS)
 # --- tables that are refused -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
-@every_estimator
-def test_a_bad_table_is_refused_by_fit(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
-    model = cls()
-    with pytest.raises(error, match=text):
-        model.fit(bad, target_of(cls))
-    assert vars(model) == vars(cls())  # nothing half fitted
-
-
-@pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
-@every_estimator
-@pytest.mark.parametrize("method", ["predict", "predict_proba", "apply", "decision_path"])
-def test_a_bad_table_is_refused_by_a_fitted_tree(
-    cls: type[Any], method: str, bad: Any, error: type[Exception], text: str
-) -> None:
-    if not hasattr(cls, method):
-        pytest.skip("a regressor has no probabilities")
-    model = cls().fit(X, target_of(cls))
-    with pytest.raises(error, match=text):
-        getattr(model, method)(bad)
-
-
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
-@every_estimator
-def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: str) -> None:
-    model = cls().fit(pd.DataFrame(X, columns=list("abc")), target_of(cls))
-    with pytest.raises(ValueError, match=text):
-        model.predict(other)
-
-
 # --- targets, weights and parameters that are refused ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_TARGETS)
-@every_estimator
-@pytest.mark.parametrize("method", ["fit", "cost_complexity_pruning_path"])
-def test_a_bad_target_is_refused(cls: type[Any], method: str, y: Any, text: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=text):
-        getattr(cls(), method)(X, y)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_LABELS)
-@pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_bad_labels_are_refused(cls: type[Any], y: Any, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        cls().fit(X, y)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_VALUES)
-@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
-@pytest.mark.parametrize("cls", REGRESSORS)
-def test_bad_values_are_refused(cls: type[Any], criterion: str, y: Any, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        with_params(cls, criterion=criterion).fit(X, np.abs(y) if np.asarray(y).dtype.kind == "f" else y)
 
 
 @pytest.mark.parametrize("y", [-LABELS, np.zeros(N)], ids=["negative", "all zero"])
@@ -131,38 +67,9 @@ def test_poisson_refuses(y: Any) -> None:
         DecisionTreeRegressor(criterion="poisson").fit(X, y)
 
 
-@pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
-@every_estimator
-def test_bad_weights_are_refused(cls: type[Any], weight: Any, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        cls().fit(X, target_of(cls), sample_weight=weight)
-
-
 BAD_PARAMETERS = table(
-    ("criterion", {"criterion": "mse"}, "'criterion' parameter of .* must be a str among"),
-    ("splitter", {"splitter": "hist"}, "'splitter' parameter of .* must be a str among"),
-    ("max_depth 0", {"max_depth": 0}, r"must be an int in the range \[1, inf\) or None. Got 0"),
-    ("max_depth float", {"max_depth": 1.5}, r"must be an int in the range \[1, inf\)"),
-    ("max_depth string", {"max_depth": "3"}, r"must be an int in the range \[1, inf\)"),
-    ("min_samples_split 1", {"min_samples_split": 1}, r"an int in the range \[2, inf\) or a float in the range \(0.0"),
-    ("min_samples_split 1.5", {"min_samples_split": 1.5}, r"a float in the range \(0.0, 1.0\]. Got 1.5"),
-    ("min_samples_split nan", {"min_samples_split": nan}, r"a float in the range \(0.0, 1.0\]. Got nan"),
-    ("min_samples_leaf 0", {"min_samples_leaf": 0}, r"an int in the range \[1, inf\)"),
-    ("min_samples_leaf 1.0", {"min_samples_leaf": 1.0}, r"a float in the range \(0.0, 1.0\). Got 1.0"),
-    ("min_weight_fraction_leaf", {"min_weight_fraction_leaf": 0.6}, r"in the range \[0.0, 0.5\]"),
-    ("max_features 0", {"max_features": 0}, r"'max_features' .* \[1, inf\)"),
-    ("max_features 0.0", {"max_features": 0.0}, r"'max_features' .* \(0.0, 1.0\]"),
     ("max_features auto", {"max_features": "auto"}, "'max_features' .*'sqrt'"),
-    ("random_state", {"random_state": -1}, "'random_state' parameter"),
-    ("max_leaf_nodes", {"max_leaf_nodes": 1}, r"an int in the range \[2, inf\)"),
-    ("min_impurity_decrease", {"min_impurity_decrease": -1.0}, r"in the range \[0.0, inf\)"),
-    ("ccp_alpha negative", {"ccp_alpha": -1.0}, r"in the range \[0.0, inf\) or a str among {'cv'}"),
-    ("ccp_alpha name", {"ccp_alpha": "auto"}, r"a str among {'cv'}. Got 'auto'"),
-    ("max_bins 1", {"max_bins": 1}, r"in the range \[2, 255\]"),
-    ("max_bins 256", {"max_bins": 256}, r"in the range \[2, 255\]"),
     ("n_jobs 0", {"n_jobs": 0}, r"\[1, inf\), an int in the range \(-inf, -1\] or None. Got 0"),
-    ("n_jobs float", {"n_jobs": 1.5}, "'n_jobs' parameter"),
-    ("cv 1", {"ccp_alpha": "cv", "cv": 1}, r"'cv' .* an int in the range \[2, inf\)"),
     ("cv without splits", {"ccp_alpha": "cv", "cv": []}, "cv tests no rows of positive weight"),
     ("cv without training", {"ccp_alpha": "cv", "cv": [([], [0, 1])]}, "no training rows of positive weight"),
     ("cv of groups", {"ccp_alpha": "cv", "cv": GroupKFold(3)}, "'groups' parameter should not be None"),
@@ -177,7 +84,6 @@ BAD_PARAMETERS = table(
     ("monotonic_cst float index", {"monotonic_cst": {1.5: 1}}, "by index or by name; got 1.5"),
     ("monotonic_cst name", {"monotonic_cst": {"a": 1}}, "names .*'a', but the columns of X have no names: use indices"),
     ("monotonic_cst on codes", {"monotonic_cst": [1, 0, 0], "categorical_features": [0]}, "categorical and has no"),
-    ("interaction_cst word", {"interaction_cst": "all"}, "'interaction_cst' .*'pairwise'"),
     ("interaction_cst flat", {"interaction_cst": [0, 1]}, r"must hold groups of features, such as .*; got 0"),
     ("interaction_cst word as group", {"interaction_cst": ["ab"]}, "must hold groups of features, .*; got 'ab'"),
     ("interaction_cst index", {"interaction_cst": [[0, 3]]}, "names feature 3, but the table has 3 features"),
@@ -187,7 +93,6 @@ BAD_PARAMETERS = table(
     ("categorical_features name", {"categorical_features": ["a"]}, "have none: pass indices or a mask"),
     ("categorical_features mask", {"categorical_features": [True]}, "must have one entry per column: 3, not 1"),
     ("categorical_features mixed", {"categorical_features": [0, "a"]}, "only names, only indices or only bools"),
-    ("class_weight word", {"class_weight": "heavy"}, "'class_weight' .* {'balanced'}"),
     ("class_weight list", {"class_weight": [1, 2]}, "'class_weight' .* an instance of 'dict'"),
     ("class_weight unknown", {"class_weight": {7: 1.0}}, r"The classes, \[0, 1\], are not in class_weight"),
     ("class_weight negative", {"class_weight": {0: 1, 1: -1}}, "Negative values in class_weight: weights must be >= 0"),
@@ -273,39 +178,6 @@ def test_one_class_or_one_value_gives_one_leaf(cls: type[Any]) -> None:
         assert model.tree_.impurity.tolist() == [0.0]
 
 
-@pytest.mark.parametrize(("fitted_on", "asked_on"), SAME_TABLES)
-@every_estimator
-def test_the_same_numbers_give_the_same_tree(cls: type[Any], fitted_on: Any, asked_on: Any) -> None:
-    y = target_of(cls)
-    expected = cls().fit(X, y)
-    model = cls().fit(fitted_on, y)
-    np.testing.assert_array_equal(model.predict(asked_on), expected.predict(X))
-    np.testing.assert_array_equal(model.apply(asked_on), expected.apply(X))
-    np.testing.assert_array_equal(model.tree_.threshold, expected.tree_.threshold)
-
-
-@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", ">i4", "i8", "u8", "f2", ">f4", "?"])
-@every_estimator
-def test_other_dtypes_are_read_by_value(cls: type[Any], dtype: str) -> None:
-    y, whole = target_of(cls), (10 * X + 60).astype(dtype)
-    model, expected = cls().fit(whole, y), cls().fit(whole.astype(np.float64), y)
-    np.testing.assert_array_equal(model.tree_.threshold, expected.tree_.threshold)
-    np.testing.assert_array_equal(model.predict(whole), expected.predict(whole.astype(np.float64)))
-
-
-@every_estimator
-def test_read_only_input_is_taken_and_left_alone(cls: type[Any], tmp_path: Path) -> None:
-    written = np.memmap(tmp_path / "x", np.float64, "w+", shape=X.shape)
-    written[:] = X
-    written.flush()
-    mapped = np.memmap(tmp_path / "x", np.float64, "r", shape=X.shape)
-    y, weight = target_of(cls).copy(), np.ones(N)
-    y.flags.writeable = weight.flags.writeable = False
-    model = cls().fit(mapped, y, sample_weight=weight)
-    np.testing.assert_array_equal(model.predict(mapped), cls().fit(X, y).predict(X))
-    np.testing.assert_array_equal(mapped, X)
-
-
 NEIGHBOURS = table(
     ("-max and max", [-MAX, MAX]),
     ("huge steps", [-MAX, -1e300, -1.0, 0.0, 1.0, 1e300, MAX]),
@@ -339,18 +211,6 @@ def test_drawn_thresholds_lie_between_the_values(values: Any) -> None:
     for seed in range(20):
         model = DecisionTreeClassifier(splitter="random", random_state=seed).fit(column, labels)
         np.testing.assert_array_equal(model.predict(column), labels)
-
-
-@pytest.mark.parametrize("names", LABEL_KINDS)
-@pytest.mark.parametrize("as_input", [np.asarray, list, pd.Series, pd.Categorical], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("cls", CLASSIFIERS)
-def test_labels_come_back_as_they_were(cls: type[Any], as_input: Callable[..., Any], names: Any) -> None:
-    y = names[LABELS]
-    if names.dtype.kind == "M" and as_input is not np.asarray:
-        pytest.skip("frames have dates of their own")
-    model = cls().fit(X, as_input(y))
-    np.testing.assert_array_equal(model.classes_, names)
-    np.testing.assert_array_equal(model.predict(X), names[cls().fit(X, LABELS).predict(X)])
 
 
 @every_estimator
@@ -571,30 +431,6 @@ def test_a_tree_as_deep_as_it_has_rows(cls: type[Any]) -> None:
 
 
 # --- one estimator after another -------------------------------------------------------------------------------------
-
-
-@every_estimator
-def test_not_fitted(cls: type[Any]) -> None:
-    for method in ("predict", "apply", "decision_path"):
-        with pytest.raises(NotFittedError, match="Call 'fit'"):
-            getattr(cls(), method)(X)
-    for method in ("get_depth", "get_n_leaves"):
-        with pytest.raises(NotFittedError, match="Call 'fit'"):
-            getattr(cls(), method)()
-    for export in (export_text, export_graphviz, plot_tree):
-        with pytest.raises(NotFittedError, match="is not fitted yet, call fit first"):
-            export(cls())
-        with pytest.raises(TypeError, match=f"expected a fitted estimator, got the class {cls.__name__}"):
-            export(cls)
-
-
-@every_estimator
-def test_fitting_again_forgets_the_first_fit(cls: type[Any]) -> None:
-    frame, y = pd.DataFrame(X, columns=list("abc")), target_of(cls)
-    model = cls().fit(frame, y).fit(X[:, :2], y)
-    assert model.n_features_in_ == 2
-    assert not hasattr(model, "feature_names_in_")
-    np.testing.assert_array_equal(model.predict(X[:, :2]), cls().fit(X[:, :2], y).predict(X[:, :2]))
 
 
 @every_estimator
