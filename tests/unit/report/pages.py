@@ -13,7 +13,7 @@ from committee import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from committee.datasets import Sample, load_dataset
+from committee.datasets import Dataset, load_dataset
 from committee.evaluation.comparison import Comparison, MethodResult
 from committee.report._context import Evidence
 
@@ -21,7 +21,7 @@ N_FOLDS = 4
 
 
 @cache
-def sample(name: str) -> Sample:
+def sample(name: str) -> Dataset:
     found = load_dataset(name, as_frame=True)
     return found._replace(X=found.X.iloc[:, :16])  # enough columns to see, few enough to be quick
 
