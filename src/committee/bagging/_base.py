@@ -32,7 +32,7 @@ from committee.bagging._prediction import all_answers, pack_members, sum_of_answ
 from committee.bagging.bagging import Sampling, Turn, bagging, replay
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
-from committee.base.prediction_only import kept_from_fit
+from committee.base.prediction_only_error import kept_from_fit
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller

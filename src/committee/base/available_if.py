@@ -1,6 +1,7 @@
-"""Methods that an estimator has under some settings only, with an error that says under which.
+"""Methods that an estimator has under some settings only, with an error that gives the reason.
 
-scikit-learn's `available_if` does the same, but keeps the reason from the user: its error names the method alone.
+scikit-learn's `available_if` does the same, but its message names the method alone: the reason is in the cause of the
+error, which `str(error)` and the command do not show.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ R = TypeVar("R")
 
 
 class Available(Generic[P, R]):
-    """A method that is there while `check` of its object is true; `hasattr` tells."""
+    """A method that exists while `check` of its object is true, also for `hasattr`."""
 
     def __init__(self, method: Callable[Concatenate[Any, P], R], check: Callable[[Any], bool]) -> None:
         self.method, self.check = method, check
         own: Any = self
-        update_wrapper(own, method)  # its name and what it says of itself
+        update_wrapper(own, method)  # name and docstring
 
     @overload
     def __get__(self, instance: None, owner: type) -> Callable[Concatenate[Any, P], R]: ...
@@ -39,17 +40,17 @@ class Available(Generic[P, R]):
         return unbound
 
     def _require(self, instance: Any) -> None:
-        lacking = f"This {type(instance).__name__!r} has no attribute {self.method.__name__!r}"
+        missing = f"This {type(instance).__name__!r} has no attribute {self.method.__name__!r}"
         try:
-            is_there = self.check(instance)
+            is_available = self.check(instance)
         except Exception as error:
-            raise AttributeError(f"{lacking}: {error}") from error
-        if not is_there:
-            raise AttributeError(lacking)
+            raise AttributeError(f"{missing}: {error}") from error
+        if not is_available:
+            raise AttributeError(missing)
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Callable[Concatenate[Any, P], R]], Available[P, R]]:
-    """A method for objects whose `check` is true. The check may raise an AttributeError that says what is missing.
+    """Decorate a method that exists only where `check` is true; the check may raise an error that says what is missing.
 
     >>> def is_open(shop):
     ...     if not shop.hours:

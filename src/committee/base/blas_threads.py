@@ -1,7 +1,7 @@
-"""One BLAS thread while our own threads share the work.
+"""Limit BLAS to one thread while our own threads share the work.
 
-BLAS cuts a product by the number of its threads, and sums in another order then: pinned to one, and given tiles whose
-size never changes, it returns the same bits for any n_jobs.
+BLAS divides a product by the number of its threads, which changes the order of the sums: limited to one thread, and
+given tiles of a fixed size, it returns the same bits for any n_jobs.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _lock = Lock()
-_open: list[Any] = []  # the limit in force, once for every block that is inside
+_open: list[Any] = []  # the limit in force, once for every open block
 
 
 @cache
 def _controller() -> Any:
-    importlib.import_module("scipy.linalg")  # it brings a BLAS of its own, which must be there to be found
+    importlib.import_module("scipy.linalg")  # it brings its own BLAS, which must be loaded to be found
     return ThreadpoolController()
 
 
-def _let_any_thread_decide() -> None:
-    """From version 3.8 on threadpoolctl obeys the thread that set a limit first, and no other as long as it lives."""
+def _release_controlling_thread() -> None:
+    """Let any thread set the next limit: since version 3.8 threadpoolctl obeys only the thread that set the first."""
     for library in _controller().lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)
 
 
 class one_blas_thread:  # noqa: N801 - used like a function
-    """BLAS works on one thread inside; blocks may overlap, the last one to leave gives the threads back."""
+    """BLAS uses one thread inside the block; blocks may overlap, the last one to end restores the limit."""
 
     def __enter__(self) -> None:
         with _lock:
             if not _open:
-                _let_any_thread_decide()
+                _release_controlling_thread()
             _open.append(_open[0] if _open else _controller().limit(limits=1, user_api="blas"))
 
     def __exit__(self, *error: object) -> None:
         with _lock:
             limit = _open.pop()
             if not _open:
-                _let_any_thread_decide()
+                _release_controlling_thread()
                 limit.restore_original_limits()
-                _let_any_thread_decide()
+                _release_controlling_thread()

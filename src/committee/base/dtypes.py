@@ -11,10 +11,10 @@ CODE_EXACT = np.uint32
 """Exact columns hold dense ranks; a column may have more than 65,536 distinct values."""
 
 CODE_LOCAL = np.uint16
-"""Ranks inside a subtree of at most 4,096 rows; half the cache footprint of uint32."""
+"""Ranks inside a subtree, which has at most 16,384 rows; half the cache footprint of uint32."""
 
 ROW = np.uint32
-"""Positions of rows; the engine refuses 2**31 rows or more."""
+"""Positions of rows; tables have less than 2**31 rows."""
 
 SUM = np.int64
 """Sums of targets and of weights are fixed-point integers: they do not depend on the order of the additions, so a
@@ -24,4 +24,4 @@ MAX_BINS = 255
 """Value bins per feature; the code n_bins[f] (at most 255) means missing."""
 
 MAX_CATEGORIES = 254
-"""Categories kept apart; rarer ones share one more code, so codes and the missing code fit a byte."""
+"""Categories with their own code; rarer ones share one more code, so codes and the missing code fit a byte."""

@@ -1,4 +1,4 @@
-"""Signals that wait: work that an exception must not cut in two hears Ctrl-C when it is through."""
+"""Delay signals: work that an exception must not interrupt handles Ctrl-C when it is done."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name)]
-"""The signals whose handlers end work by an exception."""
-
+HANDLED = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name)]
+"""Signals whose handlers may raise an exception."""
 
 STDERR = 2
 
 
 @contextmanager
 def signals_held(work: str) -> Generator[None]:
-    """Signals that arrive in the block are handled at its end; who presses Ctrl-C reads for which work that waits.
+    """Handle signals that arrive in the block at its end; Ctrl-C prints at once which `work` it waits for.
 
-    Python hands signals to the main thread alone: in any other the block is safe as it is.
+    Python delivers signals to the main thread alone: in any other thread there is nothing to delay.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -28,11 +27,11 @@ def signals_held(work: str) -> Generator[None]:
     arrived: list[int] = []
 
     def hold(number: int, _: FrameType | None) -> None:
-        if number == signal.SIGINT and number not in arrived:  # by the system's call: a stream may be in use
+        if number == signal.SIGINT and number not in arrived:  # os.write: a stream may be in use
             os.write(STDERR, f"Stopping after {work}.\n".encode())
         arrived.append(number)
 
-    found = {number: signal.getsignal(number) for number in ENDING}
+    found = {number: signal.getsignal(number) for number in HANDLED}
     handlers = {number: handler for number, handler in found.items() if callable(handler)}
     try:
         for number in handlers:

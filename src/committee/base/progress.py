@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress(label: str, total: int, verbose: int) -> Generator[Callable[[str], None]]:
-    """A function to call once per step with a few words on where things stand; silent where verbose is 0."""
+    """Yield a function to call after every step with a short status; it does nothing where verbose is 0."""
     if verbose <= 0:
         yield lambda _: None
         return
@@ -19,8 +19,8 @@ def progress(label: str, total: int, verbose: int) -> Generator[Callable[[str], 
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[word]}"),
+        TextColumn("{task.fields[status]}"),
     )
     with Progress(*columns) as bar:
-        task = bar.add_task(label, total=total, word="")
-        yield lambda word: bar.update(task, advance=1, word=word)
+        task = bar.add_task(label, total=total, status="")
+        yield lambda status: bar.update(task, advance=1, status=status)

@@ -1,4 +1,4 @@
-"""Where the library was called from: a warning is about the user's line, not about one of ours."""
+"""The `stacklevel` of warnings: they point at the line of the user, not at one of ours."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def level_of_caller() -> int:
-    """The `stacklevel` of a warning given where this is called, for it to point at the first line outside the library.
+    """Return the `stacklevel` with which a warning, issued by the caller, points at the first line outside the library.
 
-    At the last line there is where all of them are ours, as in the command.
+    Where all lines are the library's, as in the command, it is that of the outermost one.
     """
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None:

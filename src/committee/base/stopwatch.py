@@ -1,4 +1,4 @@
-"""How long something was under way, in any number of threads."""
+"""Time during which at least one thread was inside a block."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class Stopwatch:
     """Seconds in which at least one block `with watch:` was open."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a signal's handler may ask while the same thread is counting
-        self._n_open, self._since, self._past = 0, 0.0, 0.0
+        self._lock = threading.RLock()  # a signal handler may read it while the same thread is in a block
+        self._n_open, self._since, self._closed = 0, 0.0, 0.0
 
     def __enter__(self) -> Self:
         with self._lock:
@@ -24,10 +24,10 @@ class Stopwatch:
         with self._lock:
             self._n_open -= 1
             if self._n_open == 0:
-                self._past += time.perf_counter() - self._since
+                self._closed += time.perf_counter() - self._since
 
     @property
     def seconds(self) -> float:
-        """So far, with what is still under way."""
+        """Seconds so far, open blocks included."""
         with self._lock:
-            return self._past + (time.perf_counter() - self._since if self._n_open else 0.0)
+            return self._closed + (time.perf_counter() - self._since if self._n_open else 0.0)

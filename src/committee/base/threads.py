@@ -1,7 +1,7 @@
 """Our own thread pool over kernels that release the GIL.
 
-Handing a piece of work to another thread costs 50 to 100 microseconds, so the thread count follows the amount of
-work: small data never pay for threads. Kernels sum integers or in fixed order, so the count changes no result.
+Passing work to another thread costs 50 to 100 microseconds, so the number of threads follows the amount of work: small
+data never pay for threads. Kernels sum integers or in fixed order, so the number changes no result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from joblib import effective_n_jobs
 
 WORK_PER_THREAD = 400_000
-"""Cells (rows times features) below which a second thread costs more than it brings; about one millisecond."""
+"""Cells (rows times features) below which a second thread costs more than it saves; about one millisecond."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 os.register_at_fork(after_in_child=_pools.clear)
@@ -23,16 +23,16 @@ Result = TypeVar("Result")
 
 
 def n_threads(n_jobs: int | None, work: int) -> int:
-    """How many threads `work` cells deserve, at most what `n_jobs` allows."""
+    """Return how many threads to use for `work` cells, at most what `n_jobs` allows."""
     allowed = 1 if n_jobs is None else int(cast(int, effective_n_jobs(n_jobs)))
     return max(1, min(allowed, work // WORK_PER_THREAD))
 
 
 def run(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]], threads: int) -> list[Result]:
-    """`function(*call)` for every call, in order of the calls; Ctrl-C drops the calls that have not started.
+    """Run `function(*call)` for every call; return the results in order. Ctrl-C drops calls that have not started.
 
-    The caller works too and takes one call after the other beside its helpers: it waits for no thread that has not
-    begun, so a busy pool costs time and cannot block.
+    The calling thread takes calls too, and waits for no thread that has not started: a busy pool costs time, but cannot
+    block.
     """
     listed = list(calls)
     threads = min(threads, len(listed))
@@ -46,7 +46,7 @@ def run(function: Callable[..., Result], calls: Iterable[tuple[Any, ...]], threa
             for i in todo:
                 results[i] = function(*listed[i])
         except BaseException:
-            list(todo)  # nobody begins another call
+            list(todo)  # no thread begins another call
             raise
 
     futures: list[Future[None]] = [_pool(threads).submit(work) for _ in range(threads - 1)]
@@ -66,7 +66,7 @@ def run_assisted(
     calls: list[tuple[Any, ...]],
     dismiss: Callable[[], object],
 ) -> Result:
-    """`function(*call)` here, with `assistant(*c)` for every c of `calls` beside it; `dismiss` makes assistants end."""
+    """Run `function(*call)` here and `assistant(*c)` for every c of `calls` on other threads; `dismiss` ends those."""
     futures = [_pool(len(calls) + 1).submit(assistant, *each) for each in calls]
     try:
         return function(*call)

@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Generator[None]:
-    """Give the estimator its attributes back if the block raises, Ctrl-C included."""
+    """Restore the attributes of the estimator if the block raises, Ctrl-C included."""
     before = dict(vars(estimator))
     try:
         yield

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from committee.base.prediction_only import kept_from_fit
+from committee.base.prediction_only_error import kept_from_fit
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller

@@ -35,7 +35,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.array_types import Floats
-from committee.base.prediction_only import kept_from_fit
+from committee.base.prediction_only_error import kept_from_fit
 from committee.base.progress import progress
 from committee.base.rng import RandomState
 from committee.base.stacklevel import level_of_caller

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.dtypes import ROW
-from committee.base.jit import NOTICE_GIVEN, remove_stale_caches
+from committee.base.kernel_cache import NOTICE_GIVEN, remove_stale_caches
 from committee.explain._node_permutation import node_permutation
 from committee.explain._oob_forest import JudgedForest
 from committee.explain._oob_permutation import oob_permutation

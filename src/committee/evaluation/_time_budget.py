@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from committee.base.jit import COMPILING
+from committee.base.kernel_cache import COMPILING
 
 FLATTEST, STEEPEST = 0.4, 2.0
 """Smallest and largest power of the number of rows that a fit is taken to cost, where two fits were measured."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.prediction_only import kept_from_fit
+from committee.base.prediction_only_error import kept_from_fit
 from committee.explain._oob_forest import Answers, JudgedForest
 from committee.forests._base import BaseForest
 from committee.sampling.resampling import content_order

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.base.prediction_only import PredictionOnlyError, kept_from_fit
+from committee.base.prediction_only_error import PredictionOnlyError, kept_from_fit
 from committee.explain._oob_rows import ForestRows, check_forest, training_rows
 from committee.forests._base import BaseForest
 from committee.records.tree import Tree

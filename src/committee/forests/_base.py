@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.prediction_only import kept_from_fit
+from committee.base.prediction_only_error import kept_from_fit
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils._param_validation import StrOptions
 
 from committee.base.array_types import Floats
-from committee.base.prediction_only import kept_from_fit
+from committee.base.prediction_only_error import kept_from_fit
 from committee.base.rng import RandomState
 from committee.calibration.power import calibrate
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals, read_quantiles

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee import __version__
-from committee.base.jit import cache_directory
-from committee.base.prediction_only import PredictionOnlyError
+from committee.base.kernel_cache import cache_directory
+from committee.base.prediction_only_error import PredictionOnlyError
 from committee.evaluation.comparison import Comparison
 from committee.report._context import Evidence, TableNotes
 from committee.report._section import LeftOut, Section

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from committee.bagging._base_learners import SubspaceTree
 from committee.bagging._prediction import pack_members
-from committee.base.prediction_only import PredictionOnlyError
+from committee.base.prediction_only_error import PredictionOnlyError
 from committee.members.member import Member, TreeMember
 from committee.records.ensemble import BoostedTrees, PackedTrees
 from committee.records.forest import PackedForest

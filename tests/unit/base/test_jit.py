@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from committee.base import jit
+from committee.base import jit, kernel_cache
 
 RUN = """
 import numpy as np
@@ -59,17 +59,19 @@ def test_a_damaged_cache_is_repaired_in_silence(tmp_path, suffix, damage):
     assert run_kernel(tmp_path) == (expected, 1, 0)
 
 
-@pytest.mark.parametrize("source", ["kernels/a.py", "kernels/trees/a.py", "records/growth.py", "base/jit.py"])
+@pytest.mark.parametrize(
+    "source", ["kernels/a.py", "kernels/trees/a.py", "records/growth.py", "base/_kernel_compiler.py"]
+)
 def test_the_cache_is_named_by_the_sources_that_kernels_compile_in(source, monkeypatch, tmp_path):
     path = tmp_path / source
     path.parent.mkdir(parents=True)
-    monkeypatch.setattr(jit, "PACKAGE", tmp_path)
+    monkeypatch.setattr(kernel_cache, "PACKAGE", tmp_path)
     names = set()
     for text in ("x = 1", "x = 2"):
         path.write_text(text)
-        jit.source_hash.cache_clear()
-        names.add(jit.source_hash())
-    jit.source_hash.cache_clear()
+        kernel_cache.source_hash.cache_clear()
+        names.add(kernel_cache.source_hash())
+    kernel_cache.source_hash.cache_clear()
     assert len(names) == 2
 
 
@@ -77,17 +79,17 @@ def test_a_read_only_install_falls_back_to_other_places(monkeypatch, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")  # no directory can be made below a file, even by root
     monkeypatch.delenv("COMMITTEE_CACHE_DIR", raising=False)
-    monkeypatch.setattr(jit, "PACKAGE", blocked)
-    monkeypatch.setattr(jit, "source_hash", lambda: "hash")
+    monkeypatch.setattr(kernel_cache, "PACKAGE", blocked)
+    monkeypatch.setattr(kernel_cache, "source_hash", lambda: "hash")
     for home, parent in ((tmp_path / "home", tmp_path / "home" / "committee"), (blocked, None)):
         monkeypatch.setenv("XDG_CACHE_HOME", str(home))
-        jit.cache_directory.cache_clear()
-        directory = jit.cache_directory()
+        kernel_cache.cache_directory.cache_clear()
+        directory = kernel_cache.cache_directory()
         assert directory.is_dir()
         if parent is not None:
             assert directory.parent == parent
         assert directory.stat().st_mode & 0o077 == 0
-    jit.cache_directory.cache_clear()
+    kernel_cache.cache_directory.cache_clear()
 
 
 def run_with_cache(cache: Path, temporary: Path) -> str:
@@ -129,8 +131,8 @@ def test_caches_of_older_sources_are_removed_after_a_day(tmp_path, monkeypatch):
     two_days_ago = time.time() - 2 * 86_400
     for directory in (old, used):
         os.utime(directory, (two_days_ago, two_days_ago))
-    monkeypatch.setattr(jit, "cache_directory", lambda: used)
-    assert jit.remove_stale_caches() == 1
+    monkeypatch.setattr(kernel_cache, "cache_directory", lambda: used)
+    assert kernel_cache.remove_stale_caches() == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kernels-new", "kernels-used"]
 
 
@@ -150,3 +152,35 @@ def test_the_collector_rests_while_a_kernel_is_compiled_and_is_then_as_before(is
         assert gc.isenabled() == is_on
     finally:
         (gc.enable if was_on else gc.disable)()
+
+
+WITHOUT = """
+import numpy as np
+import {module}
+del {module}.{name}
+from committee.base import jit
+from committee.kernels.trees.binning import bin_columns
+from committee.kernels.trees.sampling import draw_order
+order, codes = np.empty(5, np.int64), np.empty((1, 3), np.uint8)
+draw_order(np.uint64(7), order)
+edges = np.full((1, 256), np.inf)
+edges[0, :2] = 1.0, 2.0
+bin_columns(np.array([[0.5, 1.5, np.nan]]), edges, np.array([3]), 0, codes)
+print(jit.own_compiler is None, *order, *codes[0])
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["numba.core.codegen JITCodeLibrary", "numba.core.caching _CacheLocator", "numba.core.typed_passes NativeLowering"],
+)
+def test_kernels_are_compiled_the_plain_way_where_numba_lacks_a_private_name(name, tmp_path):
+    module, _, attribute = name.rpartition(" ")
+    code = WITHOUT.format(module=module, name=attribute)
+    environment = {**os.environ, "COMMITTEE_CACHE_DIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    is_plain, *values = run.stdout.split()
+    assert is_plain == "True"
+    assert values[:5] == run_kernel(tmp_path / "own")[0]
+    assert values[5:] == ["0", "1", "3"]
+    assert any(tmp_path.rglob("*.nbi"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from committee.base.jit import COMPILING
+from committee.base.kernel_cache import COMPILING
 from committee.base.stopwatch import Stopwatch
 from committee.evaluation._time_budget import work_seconds
 

@@ -1,4 +1,4 @@
-"""Models that were saved for prediction only, asked for what they have no more."""
+"""The error of models that were saved for prediction only and are asked for more."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 
 class PredictionOnlyError(ValueError, AttributeError):
-    """The model was read from a prediction-only file, which has no answer to this.
+    """The model was read from a prediction-only file, which does not hold what was asked for.
 
-    An AttributeError too, for properties raise it: `hasattr` and `dir` take it for one that is not there.
+    It is an AttributeError too because properties raise it: `hasattr` and `dir` then treat the attribute as missing.
     """
 
 
 def kept_from_fit(model: Any, name: str) -> Any:
-    """What the fit left under this private name."""
+    """Return the private attribute `name` that `fit` set on the model."""
     if name not in vars(model):
         raise PredictionOnlyError(
             f"The {type(model).__name__} was saved for prediction only or in its compact form, without what its fit "
