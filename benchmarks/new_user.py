@@ -399,8 +399,8 @@ def measure(case: Case, budget: float, hindsight: bool) -> Outcome:
             losses |= _hindsight(outcome, apply_recipe(known.facts.recipe, frame), case, budget)
         found = outcome.found
         return Outcome(
-            case, chosen, found.held_out_scores[found.metric], found.held_out_error_se, losses, seconds, fit_seconds,
-            budget, saved.stat().st_size, str(found.plan["folds"]),
+            case, chosen, found.held_out_losses[found.metric], found.held_out_loss_se, losses, seconds, fit_seconds,
+            budget, saved.stat().st_size, str(found.settings["folds"]),
         )  # fmt: skip
 
 
@@ -420,7 +420,7 @@ def _hindsight(outcome: Compared, X: Any, case: Case, budget: float) -> dict[str
     for result in found.results:
         if result.name == found.winner or result.status not in ("done", "partial"):
             continue
-        model = seeded(methods[result.name].full, found.seed).fit(table.X, table.y)
+        model = seeded(methods[result.name].full, found.random_state).fit(table.X, table.y)
         if found.task == "classification" and result.calibration is not None:
             model = CalibratedClassifier.from_fitted(model, result.calibration)
         losses[result.name] = _losses(model, X, case, outcome)

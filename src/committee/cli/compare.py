@@ -125,9 +125,9 @@ def run(request: Request, out: Console) -> Outcome:
     with LiveComparison(out, metric, n_methods=len(chosen)) as watch:
         found, model = compare(
             table.X, table.y, task=table.recipe.task, methods=chosen, metric=metric, cv=request.cv,
-            held_out=request.held_out, budget=request.budget, weights=table.weights, groups=table.groups,
-            times=table.times if table.order is None else table.order, seed=request.seed, n_jobs=request.n_jobs,
-            progress=watch, clock=clock,
+            test_size=request.held_out, time_budget=request.budget, sample_weight=table.weights, groups=table.groups,
+            time=table.times if table.order is None else table.order, random_state=request.seed, n_jobs=request.n_jobs,
+            callback=watch, clock=clock,
         )  # fmt: skip
     return Outcome(table, found, model, _facts(table, found))
 
@@ -144,17 +144,17 @@ def _facts(table: TableReading, found: Comparison) -> ModelFacts:
     result = found.result(found.winner)
     residuals = np.empty(0)
     if found.task == "regression":
-        residuals = table.y[found.rows] - result.out_of_fold
+        residuals = table.y[found.rows] - result.oof_predictions
     return ModelFacts(
         recipe=table.recipe,
         method=found.winner,
         metric=found.metric,
-        scores=found.held_out_scores,
-        score_stderr=found.held_out_error_se,
+        scores=found.held_out_losses,
+        score_stderr=found.held_out_loss_se,
         residuals=thinned(residuals),
         n_rows=table.X.height,
         digest=table_digest(table.X, table.y),
-        seed=found.seed,
+        seed=found.random_state,
         training_rows=packed(row_hashes(table.X, table.y)),
     )
 
@@ -206,7 +206,7 @@ def write_page(outcome: Outcome, request: Request, path: Path, out: Console) -> 
     with out.status("writing the page"):
         write_report(
             path, outcome.model, outcome.table.X, outcome.table.y, comparison=outcome.found, table=notes,
-            bias_variance=parts, sample_weight=outcome.table.weights, seed=request.seed,
+            bias_variance=parts, sample_weight=outcome.table.weights, random_state=request.seed,
         )  # fmt: skip
     _say_time(out, "the page was written", start)
 
@@ -255,16 +255,16 @@ def results(outcome: Outcome, request: Request) -> dict[str, Any]:
         "winner": {
             "method": found.winner, "setting": found.result(found.winner).setting,
             "beats_constant": found.result(found.winner).beats_constant, "model_note": found.model_note,
-            "held_out": found.held_out_scores, "held_out_rows": found.held_out.size,
-            "held_out_stderr": found.held_out_error_se, "held_out_no_model": beside_no_model(outcome)[0],
-            "nested": found.nested_error, "nested_stderr": found.nested_se,
+            "held_out": found.held_out_losses, "held_out_rows": found.held_out_rows.size,
+            "held_out_stderr": found.held_out_loss_se, "held_out_no_model": beside_no_model(outcome)[0],
+            "nested": found.nested_loss, "nested_stderr": found.nested_loss_se,
         },
         "methods": [_method_line(result) for result in found.results],
-        "held_out_rows": table.rows[found.held_out],
-        "seed": found.seed,
+        "held_out_rows": table.rows[found.held_out_rows],
+        "seed": found.random_state,
         "seconds": round(found.seconds, 2),
         "compile_seconds": round(found.compile_seconds, 2),
-        "plan": found.plan,
+        "plan": found.settings,
     })  # fmt: skip
 
 
@@ -273,10 +273,11 @@ def _method_line(result: Any) -> dict[str, Any]:
     calibration = None if result.calibration is None else result.calibration._asdict()
     return {
         "name": result.name, "estimator": result.estimator, "parameters": result.parameters, "status": result.status,
-        "setting": result.setting, "note": result.note, "loss": result.mean, "stderr": error, "losses": result.errors,
-        "folds_evaluated": result.n_evaluated, "beats_constant": result.beats_constant, "calibration": calibration,
-        "error": result.mean, "errors": result.errors,  # the names that loss and losses had before
-        "scores": result.scores, "fit_seconds": result.fit_seconds, "predict_seconds": result.predict_seconds,
+        "setting": result.setting, "note": result.note, "loss": result.mean_loss, "stderr": error,
+        "losses": result.losses, "folds_evaluated": result.n_evaluated, "beats_constant": result.beats_constant,
+        "calibration": calibration,
+        "error": result.mean_loss, "errors": result.losses,  # the names that loss and losses had before
+        "scores": result.metric_losses, "fit_seconds": result.fit_seconds, "predict_seconds": result.predict_seconds,
     }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from committee.cli.console import console as console
 from committee.cli.console import print_warnings as print_warnings
 from committee.evaluation._choice import FOR_DEPENDENT_ROWS
 from committee.evaluation._folds import stderr
-from committee.evaluation.comparison import Comparison, MethodResult, Step
+from committee.evaluation.comparison import Comparison, ComparisonStep, MethodResult
 
 MOST_TIES = 3
 """Methods named that err as much as the winner."""
@@ -77,8 +77,8 @@ class LiveComparison:
 
     def __init__(self, out: Console, metric: str, n_methods: int = 0) -> None:
         self.out, self.metric, self.n_methods = out, metric, n_methods
-        self.steps: dict[str, Step] = {}
-        self.last: Step | None = None
+        self.steps: dict[str, ComparisonStep] = {}
+        self.last: ComparisonStep | None = None
         self.since = time.monotonic()
         self.told = set[str]()
         self.live = (
@@ -96,7 +96,7 @@ class LiveComparison:
         if self.live is not None:
             self.live.stop()
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: ComparisonStep) -> None:
         """One step further."""
         if self.last is None or (step.method, step.state) != (self.last.method, self.last.state):
             self.since = time.monotonic()
@@ -108,17 +108,17 @@ class LiveComparison:
             if line:
                 self.out.print(line, markup=False)
 
-    def _line(self, step: Step) -> str:
+    def _line(self, step: ComparisonStep) -> str:
         """What a log is told of this step, if anything: no line twice."""
         key, line = f"{step.method} {step.state}", ""
         note = f" ({step.note})" if step.note else ""
-        loss = f"{self.metric} {loss_text(self.metric, step.error)}"
+        loss = f"{self.metric} {loss_text(self.metric, step.loss)}"
         head = f"{step.number}/{step.n_methods} {step.method}"
         if step.state == "refitting":
             key, line = f"{key} {step.note.partition(',')[0]}", _refit_words(step)
         elif step.state in ("failed", "out of time"):
             line = f"{head}: {step.state}{note}"
-        elif step.state == "judged":
+        elif step.state == "evaluated":
             key = f"{key} {step.fold}"
             if step.fold == 1 or step.n_methods == 1:
                 line = f"{head}: fold {step.fold} of {step.n_folds}, {loss}{note}, {seconds_text(step.seconds)}"
@@ -134,10 +134,10 @@ class LiveComparison:
         for title in ("method", "folds", self.metric, "since the start", ""):
             table.add_column(title, justify="left" if title in ("method", "") else "right", no_wrap=True)
         for step in self.steps.values():
-            state = {"judged": step.note, "starting": "running", "done": step.note, "partial": step.note}
+            state = {"evaluated": step.note, "starting": "running", "done": step.note, "partial": step.note}
             is_known = step.state not in ("failed", "out of time")
             table.add_row(
-                step.method, f"{step.fold}/{step.n_folds}", loss_text(self.metric, step.error) if is_known else "-",
+                step.method, f"{step.fold}/{step.n_folds}", loss_text(self.metric, step.loss) if is_known else "-",
                 seconds_text(step.seconds), state.get(step.state, step.state),
             )  # fmt: skip
         return Group(table, Text(self._now()))
@@ -153,8 +153,12 @@ class LiveComparison:
         return f"{counted(to_come, 'method')} to come" if to_come else "refining the best methods"
 
 
-def _refit_words(step: Step) -> str:
-    about = f" (about {seconds_text(step.forecast)})" if step.forecast >= 1.0 and "round" not in step.note else ""
+def _refit_words(step: ComparisonStep) -> str:
+    about = (
+        f" (about {seconds_text(step.forecast_seconds)})"
+        if step.forecast_seconds >= 1.0 and "round" not in step.note
+        else ""
+    )
     return f"fitting {step.method} {step.note or 'on all rows'}{about}"
 
 
@@ -163,8 +167,8 @@ def _refit_words(step: Step) -> str:
 
 def mean_and_stderr(result: MethodResult) -> tuple[float, float]:
     """Mean of the chosen loss over the folds and its standard error; nan where there is one fold."""
-    known = result.errors[np.isfinite(result.errors)]
-    return result.mean, float(stderr(known[np.newaxis, :])) if known.size > 1 else np.nan
+    known = result.losses[np.isfinite(result.losses)]
+    return result.mean_loss, float(stderr(known[np.newaxis, :])) if known.size > 1 else np.nan
 
 
 def results_table(found: Comparison, width: int = WIDE) -> Table:
@@ -172,7 +176,9 @@ def results_table(found: Comparison, width: int = WIDE) -> Table:
 
     No figure is ever cut: a narrow console gets fewer columns, and remarks over several lines.
     """
-    others = [name for name in next(iter(found.results)).scores if name != found.metric][: 2 if width >= WIDE else 1]
+    others = [name for name in next(iter(found.results)).metric_losses if name != found.metric][
+        : 2 if width >= WIDE else 1
+    ]
     times = ("fit", "predict") if width >= WIDE else ("fit",)
     titles = ("method", found.metric, "± se", *others, *times)
     rows = [_cells(found, result, others, times) for result in found.ranking()]
@@ -197,7 +203,7 @@ def _cells(found: Comparison, result: MethodResult, others: Sequence[str], times
 
 
 def _mean_score(result: MethodResult, metric: str) -> float:
-    known = result.scores[metric][np.isfinite(result.scores[metric])]
+    known = result.metric_losses[metric][np.isfinite(result.metric_losses[metric])]
     return float(known.mean()) if known.size else np.nan
 
 
@@ -207,7 +213,7 @@ def remarks(found: Comparison, result: MethodResult) -> str:
     if result.beats_constant is False and result.name != "constant":
         words.append("no better than the constant")
     if result.status == "partial":
-        words.append(f"{result.n_evaluated} of {counted(result.errors.size, 'fold')}")
+        words.append(f"{result.n_evaluated} of {counted(result.losses.size, 'fold')}")
     if result.setting:
         words.append(result.setting)
     if result.calibration is not None:
@@ -252,16 +258,16 @@ def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better
     else:
         shown = f"{loss_text(metric, mean[0])} (± {loss_text(metric, mean[1], 2)})"
         words += f"{found.winner} has the {metric} {shown} over {n_folds}."
-    if found.held_out_scores:
-        error, se = found.held_out_scores[metric], found.held_out_error_se
+    if found.held_out_losses:
+        error, se = found.held_out_losses[metric], found.held_out_loss_se
         what = "rows that chose nothing" if is_choice(found) else "rows that it was not fitted on"
-        n_rows = counted(found.held_out.size, "held-out row")
+        n_rows = counted(found.held_out_rows.size, "held-out row")
         words += f" On {n_rows} ({what}) its {metric} is {loss_text(metric, error)} (± {loss_text(metric, se, 2)})"
         words += _against_nothing(found, no_model, standing) + _also(found) + _few_rows(found)
-    if np.isfinite(found.nested_error) and is_choice(found):
+    if np.isfinite(found.nested_loss) and is_choice(found):
         words += (
-            f" Choosing again without each fold gives {loss_text(metric, found.nested_error)} "
-            f"(± {loss_text(metric, found.nested_se, 2)})."
+            f" Choosing again without each fold gives {loss_text(metric, found.nested_loss)} "
+            f"(± {loss_text(metric, found.nested_loss_se, 2)})."
         )
     return words + _how(found, winner)
 
@@ -277,9 +283,9 @@ def _warning(found: Comparison, winner: MethodResult) -> str:
 
 def _also(found: Comparison) -> str:
     """The share of wrong predictions, where probabilities were compared."""
-    if found.task != "classification" or found.metric == "error" or "error" not in found.held_out_scores:
+    if found.task != "classification" or found.metric == "error" or "error" not in found.held_out_losses:
         return ""
-    return f" {loss_text('error', found.held_out_scores['error'])} of these rows are misclassified."
+    return f" {loss_text('error', found.held_out_losses['error'])} of these rows are misclassified."
 
 
 def _how(found: Comparison, winner: MethodResult) -> str:
@@ -292,10 +298,10 @@ def _how(found: Comparison, winner: MethodResult) -> str:
 def _choice(found: Comparison, n_folds: str) -> str:
     """Why the winner won (`evaluation/_choice.py`)."""
     winner, metric = found.result(found.winner), found.metric
-    smaller = [result for result in found.ranking() if result.mean < winner.mean]
+    smaller = [result for result in found.ranking() if result.mean_loss < winner.mean_loss]
     if not smaller:
         return f"{winner.name} has the smallest {metric} over {n_folds}{_ties(found)}."
-    best = min(smaller, key=lambda result: result.mean)
+    best = min(smaller, key=lambda result: result.mean_loss)
     if found.model_note:  # it says what there was no time for
         return f"{winner.name} is chosen; {best.name} has a smaller {metric} over {n_folds}."
     why = "a combination of models varies less than one of them"
@@ -310,18 +316,17 @@ def _choice(found: Comparison, n_folds: str) -> str:
 def _ties(found: Comparison) -> str:
     """Which methods have exactly the loss of the winner, if any."""
     winner = found.result(found.winner)
-    same = [r.name for r in found.ranking() if r.name != winner.name and r.mean == winner.mean]
+    same = [r.name for r in found.ranking() if r.name != winner.name and r.mean_loss == winner.mean_loss]
     if not same:
         return ""
     return f", and so {'has' if len(same) == 1 else 'have'} {listed(same, MOST_TIES)}"
 
 
 def _few_rows(found: Comparison) -> str:
-    if found.held_out.size >= FEW_ROWS:
+    if found.held_out_rows.size >= FEW_ROWS:
         return ""
-    return (
-        f" {counted(found.held_out.size, 'row')} {'is' if found.held_out.size == 1 else 'are'} very few to evaluate on."
-    )
+    n = found.held_out_rows.size
+    return f" {counted(n, 'row')} {'is' if n == 1 else 'are'} very few to evaluate on."
 
 
 def _against_nothing(found: Comparison, no_model: float, standing: str) -> str:

@@ -45,8 +45,8 @@ def write_model_page(model: str, source: str, path: Path, out: Console) -> None:
         name, recipe.target, _kept_warnings(recipe), command_line(), rows=numbers[judged.rows], of_rows=judged.words
     )
     write_report(
-        path, known.model, X[judged.rows], y[judged.rows], table=notes, is_training=judged.is_training,
-        training_places=judged.places, seed=known.facts.seed,
+        path, known.model, X[judged.rows], y[judged.rows], table=notes, on_training_data=judged.is_training,
+        training_index=judged.places, random_state=known.facts.seed,
     )  # fmt: skip
     if recipe.task == "regression":
         print_warnings(out, _doubts(known, X[judged.rows], y[judged.rows], judged))

@@ -51,8 +51,8 @@ def smallest_loss(results: Sequence[MethodResult], found: Mapping[str, float]) -
     """The method of the smallest estimate; of equal ones that of the smaller second metric."""
 
     def merit(result: MethodResult) -> tuple[float, float]:
-        names = list(result.scores)
-        second = result.scores[names[1]] if len(names) > 1 else np.zeros(1)
+        names = list(result.metric_losses)
+        second = result.metric_losses[names[1]] if len(names) > 1 else np.zeros(1)
         tie = float(np.nanmean(second)) if np.isfinite(second).any() else np.inf
         return found[result.name], tie
 

@@ -38,33 +38,63 @@ CLEARLY = 1.645
 
 
 class MethodResult(NamedTuple):
-    """One method on all folds. Folds that were not evaluated are nan."""
+    """Result of one method of a comparison. Values of folds that were not evaluated are NaN.
 
-    name: str  # such as "random forest"
-    estimator: str  # the name of its class
+    Attributes
+    ----------
+    name : str
+        Name of the method, such as "random forest".
+    estimator : str
+        Class of the estimator.
+    parameters : dict
+        Parameters that differ from the defaults of the class.
+    losses : ndarray of shape (n_folds,)
+        The chosen metric, as a loss.
+    metric_losses : dict of str to ndarray of shape (n_folds,)
+        Every metric, as a loss.
+    fit_seconds, predict_seconds : ndarray of shape (n_folds,)
+        Times of the fits and of the predictions.
+    oof_predictions : ndarray of shape (n_samples, n_classes) or (n_samples,)
+        Out-of-fold class probabilities (calibrated if that lowers the log-loss), or predictions of a regression.
+    status : {"done", "partial", "failed", "out of time"}
+        "partial" if some folds were not evaluated.
+    note : str
+        Warnings and errors.
+    setting : str
+        How the estimator differs from that of the method: "quick settings", "25 % of the rows".
+    estimated_loss : float
+        Mean loss over all folds. Where folds are missing, from the differences from the best method on common folds.
+    calibration : Calibration or None
+        Calibration of the probabilities; None if they are the estimator's own.
+    beats_constant : bool or None
+        Whether the loss is below that of a constant prediction by a paired test; None if that could not be tested.
+    """
+
+    name: str
+    estimator: str
     parameters: dict[str, Any]
-    errors: Floats  # [n_folds], the chosen metric as a loss
-    scores: dict[str, Floats]  # every metric as a loss, [n_folds]
-    fit_seconds: Floats  # [n_folds]
-    predict_seconds: Floats  # [n_folds]
-    out_of_fold: Floats  # [n, K] class probabilities (calibrated, where that helps) or [n] numbers
+    losses: Floats
+    metric_losses: dict[str, Floats]
+    fit_seconds: Floats
+    predict_seconds: Floats
+    oof_predictions: Floats
     status: Status
     note: str
-    setting: str = ""  # how it differs from the method: "quick settings", "a quarter of the rows"
-    estimate: float = np.nan  # mean loss over all folds; of some folds, by the differences from the best method on them
-    calibration: Calibration | None = None  # of its probabilities; None where they are its own
-    beats_constant: bool | None = None  # by a paired test; None where it could not be tested
+    setting: str = ""
+    estimated_loss: float = np.nan
+    calibration: Calibration | None = None
+    beats_constant: bool | None = None
 
     @property
-    def mean(self) -> float:
-        """The mean loss over the folds, estimated where some are missing."""
-        if np.isfinite(self.estimate) or not np.isfinite(self.errors).any():
-            return self.estimate
-        return float(np.nanmean(self.errors))
+    def mean_loss(self) -> float:
+        """Mean loss over the folds, estimated where some are missing."""
+        if np.isfinite(self.estimated_loss) or not np.isfinite(self.losses).any():
+            return self.estimated_loss
+        return float(np.nanmean(self.losses))
 
     @property
     def n_evaluated(self) -> int:
-        """Folds that were evaluated."""
+        """Number of folds evaluated."""
         return int(np.isfinite(self.predict_seconds).sum())
 
 
@@ -298,11 +328,11 @@ def as_result(trial: Trial, evaluation: Evaluation | None, full: Any, problem: P
         name=trial.name,
         estimator=_class_name(full),
         parameters=_set_parameters(trial.setting.estimator),
-        errors=nothing.copy(),
-        scores={metric: nothing.copy() for metric in problem.metrics},
+        losses=nothing.copy(),
+        metric_losses={metric: nothing.copy() for metric in problem.metrics},
         fit_seconds=np.array([np.nan if fold is None else fold.fit_seconds for fold in trial.folds]),
         predict_seconds=np.array([np.nan if fold is None else fold.predict_seconds for fold in trial.folds]),
-        out_of_fold=np.full((n, K) if K else n, np.nan),
+        oof_predictions=np.full((n, K) if K else n, np.nan),
         status=_status(trial),
         note=trial.failure or trial.note,
         setting=trial.setting.words,
@@ -317,12 +347,12 @@ def _with_scores(result: MethodResult, trial: Trial, evaluation: Evaluation, pro
     said, calibration = evaluation
     place = np.empty(problem.truth.size, np.intp)
     place[problem.split.rows] = np.arange(problem.split.rows.size)
-    result.out_of_fold[place[said.rows]] = said.answers.values
+    result.oof_predictions[place[said.rows]] = said.answers.values
     for metric in problem.metrics:
         for k in trial.evaluated:
-            result.scores[metric][k] = _loss(metric, said, k, problem)
-    result.errors[:] = result.scores[problem.metric]
-    if not np.all(np.isfinite(result.errors[trial.evaluated])):
+            result.metric_losses[metric][k] = _loss(metric, said, k, problem)
+    result.losses[:] = result.metric_losses[problem.metric]
+    if not np.all(np.isfinite(result.losses[trial.evaluated])):
         return result._replace(status="failed", note=f"gives no {problem.metric}")
     return result._replace(calibration=calibration, beats_constant=_beats_constant(result, said, problem))
 
@@ -352,8 +382,8 @@ def _beats_constant(result: MethodResult, said: Said, problem: Problem) -> bool 
         mean, error = grouped_mean(lead, weight, dependent_rows(problem.folding, said.rows))
     else:
         other = said._replace(answers=constant)
-        done = np.flatnonzero(np.isfinite(result.errors))
-        leads = np.array([_loss(problem.metric, other, int(k), problem) for k in done]) - result.errors[done]
+        done = np.flatnonzero(np.isfinite(result.losses))
+        leads = np.array([_loss(problem.metric, other, int(k), problem) for k in done]) - result.losses[done]
         if done.size < 2 or not np.all(np.isfinite(leads)):
             return None
         mean, error = float(leads.mean()), float(leads.std(ddof=1) * np.sqrt(1.0 / done.size + 1.0 / (done.size - 1)))

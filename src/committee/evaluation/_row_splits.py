@@ -48,9 +48,9 @@ def split_rows(
     ([3, 5], [2, 2, 2, 2])
     """
     if groups is not None and times is not None:
-        raise ValueError("groups and times ask for different folds: pass one of them.")
+        raise ValueError("groups and time ask for different folds: pass one of them.")
     if times is not None:
-        return _forward(_ranks(times, n, "times"), cv, held_out)
+        return _forward(_ranks(times, n, "time"), cv, held_out)
     if groups is not None:
         return _by_group(codes, _ranks(groups, n, "groups"), cv, held_out, seed)
     return _by_class(np.zeros(n, np.int64) if codes is None else codes, cv, held_out, seed)

@@ -39,7 +39,7 @@ from committee.evaluation._fold_evaluation import (
 from committee.evaluation._time_budget import Clock, Measured, OutOfTime, forecast
 from committee.evaluation.methods import Variants
 
-State = Literal["starting", "judged", "done", "partial", "failed", "out of time", "refitting"]
+State = Literal["starting", "evaluated", "done", "partial", "failed", "out of time", "refitting"]
 
 FIRST_SHARE = 0.5
 """Part of the budget for the first look at all methods."""
@@ -79,22 +79,42 @@ SHORT_FIT = 0.7
 LEADERS = 3
 
 
-class Step(NamedTuple):
-    """Where a comparison stands, for whoever watches it."""
+class ComparisonStep(NamedTuple):
+    """Progress of `compare`, as passed to its callback.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    number, n_methods : int
+        Number of the method, from 1, and number of methods.
+    fold, n_folds : int
+        Folds evaluated so far, and number of folds.
+    state : {"starting", "evaluated", "done", "partial", "failed", "out of time", "refitting"}
+        What happened.
+    loss : float
+        Mean loss over the folds so far.
+    seconds : float
+        Time since the start of the comparison.
+    note : str
+        Settings of the method, or why it failed.
+    forecast_seconds : float
+        Forecast of the duration of a final fit that begins.
+    """
 
     method: str
-    number: int  # of the method, from 1
+    number: int
     n_methods: int
-    fold: int  # folds evaluated
+    fold: int
     n_folds: int
     state: State
-    error: float  # mean over the folds so far
-    seconds: float  # since the beginning
+    loss: float
+    seconds: float
     note: str = ""
-    forecast: float = np.nan  # seconds of the fit that begins
+    forecast_seconds: float = np.nan
 
 
-Progress = Callable[[Step], object]
+Callback = Callable[[ComparisonStep], object]
 
 
 class Candidate(NamedTuple):
@@ -112,9 +132,9 @@ class Scheduler:
     """Evaluates methods in the order above; `candidates` says how far each of them is."""
 
     def __init__(
-        self, methods: Mapping[str, Variants], problem: Problem, clock: Clock, progress: Progress | None = None
+        self, methods: Mapping[str, Variants], problem: Problem, clock: Clock, callback: Callback | None = None
     ) -> None:
-        self.problem, self.clock, self.progress = problem, clock, progress
+        self.problem, self.clock, self.callback = problem, clock, callback
         self.fits: dict[tuple[str, bool], list[Measured]] = {}
         nothing = np.full(problem.split.n_folds, np.nan)
         self.candidates = {
@@ -296,7 +316,7 @@ class Scheduler:
             Measured(n_rows, fold.fit_seconds + fold.predict_seconds)
         )
         self.candidates[name] = candidate._replace(trial=trial, losses=losses, evaluation=evaluation)
-        self._tell(name, "judged")
+        self._tell(name, "evaluated")
         return True
 
     def _probe(self, name: str, setting: Setting, allowed: float) -> None:
@@ -397,13 +417,13 @@ class Scheduler:
         self._tell(name, state, trial.failure)
 
     def _tell(self, name: str, state: State, note: str = "") -> None:
-        if self.progress is None:
+        if self.callback is None:
             return
         candidate = self.candidates[name]
         trial = candidate.trial
         known = candidate.losses[np.isfinite(candidate.losses)]
         mean = float(known.mean()) if known.size else np.nan
-        self.progress(Step(
+        self.callback(ComparisonStep(
             name, candidate.number, len(self.candidates), len(trial.evaluated), self.problem.split.n_folds, state, mean,
             self.clock.seconds, note or trial.setting.words,
         ))  # fmt: skip

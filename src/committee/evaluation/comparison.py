@@ -13,7 +13,7 @@ are given:
 is fitted on all rows, held-out ones included; where its probabilities were calibrated, the model is a
 `CalibratedClassifier`.
 
-With `groups` the folds keep groups together, with `times` every method learns from the past and is evaluated on what
+With `groups` the folds keep groups together, with `time` every method learns from the past and is evaluated on what
 came after (`evaluation/_row_splits.py`); the nested choice for a stretch of time then looks at earlier stretches only.
 What a budget of time does is described in `evaluation/_scheduler.py`.
 """
@@ -34,7 +34,7 @@ from committee.calibration.power import Calibration
 from committee.evaluation._choice import choose
 from committee.evaluation._fold_evaluation import MethodResult, Problem, as_result, fitted, some_rows
 from committee.evaluation._folds import rows_of, stderr
-from committee.evaluation._scheduler import Progress, Scheduler, Step, estimates
+from committee.evaluation._scheduler import Callback, ComparisonStep, Scheduler, estimates
 from committee.evaluation._time_budget import Clock, OutOfTime
 from committee.evaluation.methods import Variants, family_variants
 from committee.evaluation.metrics import Answers, answers_of, find_metric, loss_of, metric_names, standard_error
@@ -45,9 +45,8 @@ from committee.voting.calibrated_classifier import CalibratedClassifier
 
 __all__ = [
     "Comparison",
+    "ComparisonStep",
     "MethodResult",
-    "Progress",
-    "Step",
     "compare",
     "find_name",
     "guess_task",
@@ -65,35 +64,73 @@ FEWER_ROWS = (1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0)
 
 
 class Comparison(NamedTuple):
-    """Methods on the same folds, the winner, and its error on rows that did not choose it."""
+    """Result of `compare`: methods evaluated on the same folds, the best of them, and its loss on held-out rows.
+
+    Attributes
+    ----------
+    task : {"classification", "regression"}
+        The task.
+    metric : str
+        Metric that the methods are ranked by, as a loss.
+    classes : tuple
+        Class labels; empty for regression.
+    rows : ndarray of shape (n_compared,)
+        Positions of the rows that the methods are cross-validated on.
+    fold : ndarray of shape (n_compared,)
+        Fold of each of these rows; -1 for rows that are only used for training.
+    held_out_rows : ndarray of shape (n_held_out,)
+        Positions of the rows held out before the comparison.
+    results : tuple of MethodResult
+        One result for each method.
+    winner : str
+        Name of the method chosen.
+    held_out_losses : dict of str to float
+        Every metric of the winner on the held-out rows, as a loss, after a fit on all other rows.
+    held_out_loss_se : float
+        Standard error of the chosen metric on the held-out rows.
+    nested_loss, nested_loss_se : float
+        Mean over the folds of the loss of the method that is best on the other folds, and its standard error.
+    random_state : int
+        Seed of the folds and of the methods.
+    seconds : float
+        Total time.
+    settings : dict
+        How the methods were compared.
+    compile_seconds : float
+        Part of `seconds` in which kernels were compiled; it does not count towards the time budget.
+    model_note : str
+        Why the model was not fitted on all rows, if it was not.
+    held_out_predictions : ndarray of shape (n_held_out,) or None
+        Predictions of the winner for the held-out rows; None for classification.
+    """
 
     task: Task
     metric: str
     classes: tuple[Any, ...]
-    rows: Rows  # [n] the rows compared
-    fold: Rows  # [n] the fold of each of them
-    held_out: Rows  # rows kept apart, that chose nothing
+    rows: Rows
+    fold: Rows
+    held_out_rows: Rows
     results: tuple[MethodResult, ...]
     winner: str
-    held_out_scores: dict[str, float]  # of the winner, fitted on all rows compared, on those held out
-    held_out_error_se: float
-    nested_error: float
-    nested_se: float
-    seed: int
+    held_out_losses: dict[str, float]
+    held_out_loss_se: float
+    nested_loss: float
+    nested_loss_se: float
+    random_state: int
     seconds: float
-    plan: dict[str, Any]  # what was run
-    compile_seconds: float = 0.0  # of `seconds`: the budget is not charged with them
-    model_note: str = ""  # where the model was not fitted on all rows
-    held_out_predictions: Floats | None = None  # of the winner for the held-out rows; None for classes
+    settings: dict[str, Any]
+    compile_seconds: float = 0.0
+    model_note: str = ""
+    held_out_predictions: Floats | None = None
 
     @property
     def is_forward(self) -> bool:
-        """Whether the folds are stretches of time, each judged by what learned from those before it."""
-        return self.plan.get("folds") == "forward in time"
+        """Whether the folds are consecutive periods, each evaluated after a fit on the earlier ones."""
+        return self.settings.get("folds") == "forward in time"
 
     @property
     def n_folds(self) -> int:
-        """The folds that methods were judged on; in time, the first stretch is only learned from."""
+        """Number of folds that methods are evaluated on."""
         return int(self.fold.max()) + 1
 
     def result(self, name: str) -> MethodResult:
@@ -101,12 +138,9 @@ class Comparison(NamedTuple):
         return next(result for result in self.results if result.name == name)
 
     def ranking(self) -> list[MethodResult]:
-        """The methods that were evaluated, the winner first, then by their estimated losses.
-
-        Those of status "partial" were evaluated on some folds; their `estimate` comes from differences on these.
-        """
+        """Results of the methods that were evaluated: the winner, then the others by their mean losses."""
         known = [result for result in self.results if result.status in ("done", "partial")]
-        return sorted(known, key=lambda result: (result.name != self.winner, result.mean))
+        return sorted(known, key=lambda result: (result.name != self.winner, result.mean_loss))
 
 
 def compare(
@@ -117,60 +151,87 @@ def compare(
     methods: str | Iterable[str] | Mapping[str, Any] = "all",
     metric: str = "auto",
     cv: int = 5,
-    held_out: float = 0.2,
-    budget: float | None = None,
-    weights: Any = None,
+    test_size: float = 0.2,
+    time_budget: float | None = None,
+    sample_weight: Any = None,
     groups: Any = "auto",
-    times: Any = "auto",
-    seed: int = 0,
+    time: Any = "auto",
+    random_state: int = 0,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
+    callback: Callback | None = None,
     clock: Clock | None = None,
 ) -> tuple[Comparison, Any]:
-    """Evaluate methods on one table, and fit the best of them on all rows.
+    """Evaluate methods on one table by cross-validation, and fit the best one on all rows.
 
     Parameters
     ----------
-    X, y : a table (NumPy, pandas, polars, Arrow) and its target
-    task : {"auto", "classification", "regression"}
-        "auto" takes strings, bools and integers of at most 20 values for classes.
-    methods : "all", names of methods of `evaluation/methods.py`, or a mapping name -> estimator
-        A mapping may hold `Variants` (full and quick settings) too.
-    metric : what chooses the winner; "auto" takes the log-loss, or the root mean squared error
-        Usual names are known: "accuracy", "balanced_accuracy", "roc_auc" (every class against the rest for more than
-        two), "average_precision", "f1", "f1_macro", "mcc", "brier", "log_loss"; "rmse", "mae", "r2". All are taken as
-        losses, of which the smallest wins: accuracy as "error", roc_auc as "1 - auc".
-    cv : number of folds
-    held_out : fraction of the rows kept apart for the winner's loss; 0 for none
-    budget : seconds for everything, the last fits included; None for no limit
-        Methods that would take too long are evaluated on fewer folds, with quick settings or on fewer rows, and the
-        best get the time first (`evaluation/_scheduler.py`). The compilation of kernels is not counted.
-    weights : one weight per row, in fits and in losses
-    groups : one label per row: rows of one group stay together; None for no groups
-    times : one time per row, or "row order": methods are fitted on earlier rows and evaluated on later ones; None
-        shuffles the rows. "auto", the default of both, looks for time order and for repeated entities
-        (`evaluation/row_order.py`), says what it found in a warning and in `plan`, and validates accordingly.
-    seed : of the folds and of the methods
-    n_jobs : as in scikit-learn
-    progress : called with a `Step` whenever something happens
-    clock : one that was started earlier, so that what was done since counts; it has the budget then
+    X : array or DataFrame of shape (n_samples, n_features)
+        NumPy array, pandas or polars DataFrame, or Arrow table.
+    y : array of shape (n_samples,)
+        Target.
+    task : {"auto", "classification", "regression"}, default="auto"
+        "auto" treats strings, booleans and integers of at most 20 distinct values as classes.
+    methods : "all", str, list of str, or dict of str to estimator, default="all"
+        Names of built-in methods, or estimators by name. A dict may also hold `Variants` (full and quick settings).
+    metric : str, default="auto"
+        Metric that the methods are ranked by; "auto" is the log-loss, or the root mean squared error. Others are
+        "accuracy", "balanced_accuracy", "roc_auc" (one against the rest for more than two classes),
+        "average_precision", "f1", "f1_macro", "mcc", "brier", "rmse", "mae" and "r2". Scores are turned into losses:
+        accuracy into "error", roc_auc into "1 - auc".
+    cv : int, default=5
+        Number of folds.
+    test_size : float, default=0.2
+        Fraction of the rows held out to evaluate the winner; 0 holds out none.
+    time_budget : float, default=None
+        Seconds for everything, the final fits included. Methods that take too long are evaluated on fewer folds, with
+        quick settings or on fewer rows, and the best ones get time first. The compilation of kernels is not counted.
+    sample_weight : array of shape (n_samples,), default=None
+        Weights of the rows, in fits and in losses.
+    groups : "auto", None, or array of shape (n_samples,), default="auto"
+        Group of each row; rows of one group stay together. "auto" looks for repeated entities, warns if there are any
+        and keeps the rows of each together.
+    time : "auto", "row order", None, or array of shape (n_samples,), default="auto"
+        Time of each row; methods are fitted on earlier rows and evaluated on later ones. "row order" takes the order
+        of the rows; "auto" looks for time order, and warns and uses it if there is one; None shuffles the rows.
+    random_state : int, default=0
+        Seed of the folds and of the methods.
+    n_jobs : int, default=None
+        Number of threads, as in scikit-learn.
+    callback : callable, default=None
+        Called with a `ComparisonStep` whenever a method makes progress.
+    clock : Clock, default=None
+        A clock started earlier, whose budget is used; for programs that count the time before the call.
+
+    Returns
+    -------
+    comparison : Comparison
+        Losses of all methods, the winner, and its loss on the held-out rows.
+    model : estimator
+        The winner, fitted on all rows.
+
+    Raises
+    ------
+    ValueError
+        If a method or metric is unknown, or the rows are too few for the folds.
+    RuntimeError
+        If no method could be evaluated.
 
     Examples
     --------
+    >>> from committee import compare
     >>> from committee.datasets import load_dataset
-    >>> from committee.evaluation.comparison import compare
     >>> sonar = load_dataset("sonar")
-    >>> found, model = compare(sonar.X, sonar.y, methods=["constant", "pruned tree", "random forest"])
-    >>> found.winner, found.metric, round(found.held_out_scores["error"], 3), model.n_features_in_
+    >>> comparison, model = compare(sonar.X, sonar.y, methods=["constant", "pruned tree", "random forest"])
+    >>> comparison.winner, comparison.metric, round(comparison.held_out_losses["error"], 3), model.n_features_in_
     ('random forest', 'log loss', 0.143, 60)
     """
-    clock = Clock(budget) if clock is None else clock
-    problem, chosen_task = _read(X, y, task, metric, cv, held_out, weights, groups, times, seed, n_jobs)
+    clock = Clock(time_budget) if clock is None else clock
+    problem, chosen_task = _read(X, y, task, metric, cv, test_size, sample_weight, groups, time, random_state, n_jobs)
     variants = _choose_methods(methods, chosen_task, problem)
-    schedule = Scheduler(variants, problem, clock, progress)
+    schedule = Scheduler(variants, problem, clock, callback)
     schedule.run()
     results, winner = _results(schedule)
-    return _concluded(chosen_task, schedule, results, winner, _plan(problem, variants, cv, held_out, budget))
+    return _concluded(chosen_task, schedule, results, winner, _settings(problem, variants, cv, test_size, time_budget))
 
 
 def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
@@ -179,29 +240,29 @@ def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
         as_result(each.trial, each.evaluation, each.variants.full, schedule.problem)
         for each in schedule.candidates.values()
     ]
-    known = {result.name: result.errors for result in found if result.status in ("done", "partial")}
+    known = {result.name: result.losses for result in found if result.status in ("done", "partial")}
     if not known:
         notes = "; ".join(f"{result.name}: {result.status}, {result.note}" for result in found)
         raise RuntimeError(f"No method could be evaluated. {notes}")
     estimate = estimates(known)
-    results = tuple(result._replace(estimate=estimate.get(result.name, np.nan)) for result in found)
+    results = tuple(result._replace(estimated_loss=estimate.get(result.name, np.nan)) for result in found)
     affordable = {name: value for name, value in estimate.items() if schedule.can_be_refitted(name)}
     evaluations = {name: each.evaluation for name, each in schedule.candidates.items()}
     return results, choose(results, affordable or estimate, evaluations, schedule.problem)
 
 
 def _concluded(
-    task: Task, schedule: Scheduler, results: tuple[MethodResult, ...], winner: str, plan: dict[str, Any]
+    task: Task, schedule: Scheduler, results: tuple[MethodResult, ...], winner: str, settings: dict[str, Any]
 ) -> tuple[Comparison, Any]:
     """The unbiased losses of the winner, and the winner fitted on all rows."""
     problem, clock = schedule.problem, schedule.clock
     chosen = next(result for result in results if result.name == winner)
     last = _LastFits(schedule, winner, chosen.calibration)
-    scores, score_stderr = last.held_out_scores()
+    scores, score_stderr = last.held_out_losses()
     model = last.on_all_rows()
     if problem.split.forward:  # the next stretch of time differs from the held-out one as those before it did
-        score_stderr = float(np.hypot(score_stderr, _deviation(chosen.errors)))
-    nested = _nested_errors(results, winner, problem.split.forward)
+        score_stderr = float(np.hypot(score_stderr, _deviation(chosen.losses)))
+    nested = _nested_losses(results, winner, problem.split.forward)
     known = nested[np.isfinite(nested)]
     found = Comparison(
         task=task,
@@ -209,16 +270,16 @@ def _concluded(
         classes=() if problem.classes is None else tuple(problem.classes.tolist()),
         rows=problem.split.rows,
         fold=problem.split.fold,
-        held_out=problem.split.held_out,
+        held_out_rows=problem.split.held_out,
         results=results,
         winner=winner,
-        held_out_scores=scores,
-        held_out_error_se=score_stderr,
-        nested_error=float(known.mean()) if known.size > 1 else np.nan,
-        nested_se=float(stderr(known[np.newaxis])) if known.size > 1 else np.nan,
-        seed=problem.seed,
+        held_out_losses=scores,
+        held_out_loss_se=score_stderr,
+        nested_loss=float(known.mean()) if known.size > 1 else np.nan,
+        nested_loss_se=float(stderr(known[np.newaxis])) if known.size > 1 else np.nan,
+        random_state=problem.seed,
         seconds=clock.seconds,
-        plan={**plan, "model_rows": last.n_rows},
+        settings={**settings, "model_rows": last.n_rows},
         compile_seconds=max(clock.seconds - clock.worked, 0.0),
         model_note=last.note,
         held_out_predictions=last.held_out_predictions,
@@ -230,13 +291,13 @@ def _concluded(
 
 
 def _read(
-    X: Any, y: Any, task: str, metric: str, cv: int, held_out: float, weights: Any, groups: Any, times: Any,
-    seed: int, n_jobs: int | None,
+    X: Any, y: Any, task: str, metric: str, cv: int, test_size: float, sample_weight: Any, groups: Any, time: Any,
+    random_state: int, n_jobs: int | None,
 ) -> tuple[Problem, Task]:  # fmt: skip
     if cv < 2:
         raise ValueError(f"cv must be at least 2; got {cv}.")
-    if not 0.0 <= held_out < 1.0:
-        raise ValueError(f"held_out must be a share of the rows, 0 <= held_out < 1; got {held_out}.")
+    if not 0.0 <= test_size < 1.0:
+        raise ValueError(f"test_size must be a fraction of the rows, 0 <= test_size < 1; got {test_size}.")
     n = open_table(X).shape[0]
     if task not in ("auto", "classification", "regression"):
         raise ValueError(f"task must be 'auto', 'classification' or 'regression'; got {task!r}.")
@@ -245,12 +306,13 @@ def _read(
     first = find_metric(metric, chosen)
     names = tuple(dict.fromkeys((first, *metric_names(chosen))))
     folding = fold_rows(
-        X, truth, is_classes=classes is not None, cv=cv, held_out=held_out, groups=groups, times=times, seed=seed
-    )
-    if folding.order is not None and folding.order is not times and (words := explain_order(folding.order)):
+        X, truth, is_classes=classes is not None, cv=cv, held_out=test_size, groups=groups, times=time,
+        seed=random_state,
+    )  # fmt: skip
+    if folding.order is not None and folding.order is not time and (words := explain_order(folding.order)):
         warnings.warn(words, UserWarning, stacklevel=level_of_caller())
-    weight = read_weights(weights, n, "weights")
-    return Problem(X, labels, truth, classes, weight, folding, first, names, seed, n_jobs), chosen
+    weight = read_weights(sample_weight, n, "sample_weight")
+    return Problem(X, labels, truth, classes, weight, folding, first, names, random_state, n_jobs), chosen
 
 
 def guess_task(y: Any) -> Task:
@@ -339,7 +401,7 @@ class _LastFits:
         if better and not schedule.can_be_refitted(better[0]):
             self.note = f"{better[0]} had a smaller loss, but there was no time left to fit it once more."
 
-    def held_out_scores(self) -> tuple[dict[str, float], float]:
+    def held_out_losses(self) -> tuple[dict[str, float], float]:
         """Every metric of the winner on the rows held out, and the standard error of the chosen one."""
         problem, apart = self.problem, self.problem.split.held_out
         if apart.size == 0:
@@ -414,10 +476,14 @@ class _LastFits:
         return fitted(self.setting.estimator, self.problem, rows, self.problem.seed, watch)
 
     def _tell(self, note: str, seconds: float) -> None:
-        tell = self.schedule.progress
+        tell = self.schedule.callback
         if tell is not None:
             n, n_folds = len(self.schedule.candidates), self.problem.split.n_folds
-            tell(Step(self.winner, n, n, n_folds, n_folds, "refitting", np.nan, self.clock.seconds, note, seconds))
+            tell(
+                ComparisonStep(
+                    self.winner, n, n, n_folds, n_folds, "refitting", np.nan, self.clock.seconds, note, seconds
+                )
+            )
 
 
 def _deviation(losses: Floats) -> float:
@@ -426,27 +492,27 @@ def _deviation(losses: Floats) -> float:
     return float(known.std(ddof=1)) if known.size > 1 else 0.0
 
 
-def _nested_errors(results: Sequence[MethodResult], winner: str, forward: bool) -> Floats:
+def _nested_losses(results: Sequence[MethodResult], winner: str, forward: bool) -> Floats:
     """For each fold the loss of the method that is best on the other folds (in time: on the earlier ones).
 
     Among the methods that have all folds of the winner. Where there is one only, nothing is chosen: its losses are
     those of all folds.
     """
-    own = next(result.errors for result in results if result.name == winner)
+    own = next(result.losses for result in results if result.name == winner)
     is_known = np.isfinite(own)
-    errors = np.array([result.errors for result in results if np.all(np.isfinite(result.errors[is_known]))])
-    if len(errors) == 1:
+    losses = np.array([result.losses for result in results if np.all(np.isfinite(result.losses[is_known]))])
+    if len(losses) == 1:
         return own
     nested = np.full(own.size, np.nan)
     for k in np.flatnonzero(is_known):
         others = np.flatnonzero(is_known & (np.arange(own.size) < k if forward else np.arange(own.size) != k))
         if others.size:
-            nested[k] = errors[errors[:, others].mean(axis=1).argmin(), k]
+            nested[k] = losses[losses[:, others].mean(axis=1).argmin(), k]
     return nested
 
 
-def _plan(
-    problem: Problem, estimators: Mapping[str, Any], cv: int, held_out: float, budget: float | None
+def _settings(
+    problem: Problem, estimators: Mapping[str, Any], cv: int, test_size: float, time_budget: float | None
 ) -> dict[str, Any]:
     n, d = open_table(problem.X).shape
     folding = problem.folding
@@ -459,10 +525,10 @@ def _plan(
         "n_folds": cv,
         "folds": folds,
         "row_order": None if folding.order is None else folding.order.as_plan(),
-        "held_out": held_out,
+        "test_size": test_size,
         "n_held_out": int(problem.split.held_out.size),
-        "budget": budget,
-        "weights": problem.weight is not None,
+        "time_budget": time_budget,
+        "sample_weight": problem.weight is not None,
         "methods": list(estimators),
         "n_jobs": problem.n_jobs,
     }

@@ -91,14 +91,14 @@ def fold_rows(
 ) -> Folding:
     """`split_rows` by the groups or times given, or by those that are found where both or one are "auto".
 
-    times="row order" takes the rows as they stand; a `RowOrder` is taken as it was found. Where too few rows or classes
+    time="row order" takes the rows as they stand; a `RowOrder` is taken as it was found. Where too few rows or classes
     come before the first validation rows for a split forward in time, the rows are shuffled.
     """
     codes = y.astype(np.int64) if is_classes else None
     if isinstance(times, str) and times == "row order":
         times = np.arange(y.size)
     known = times if isinstance(times, RowOrder) else None
-    is_auto = known is not None or _is_auto(times, "times"), known is not None or _is_auto(groups, "groups")
+    is_auto = known is not None or _is_auto(times, "time"), known is not None or _is_auto(groups, "groups")
     times, groups = None if is_auto[0] else times, None if is_auto[1] else groups
 
     def split(of_groups: Any, of_times: Any) -> RowSplit:
@@ -132,7 +132,7 @@ def _is_auto(given: Any, what: str) -> bool:
     if not isinstance(given, str):
         return False
     if given != "auto":
-        also = ' or "row order"' if what == "times" else ""
+        also = ' or "row order"' if what == "time" else ""
         raise ValueError(f'{what} must be "auto"{also}, None, or hold one value per row; got {given!r}.')
     return True
 
@@ -174,8 +174,8 @@ def _plain(value: float) -> float | None:
 class Switches(NamedTuple):
     """What a user does for another validation."""
 
-    shuffle: str = "pass times=None and groups=None"
-    by_time: str = 'pass times="row order"'
+    shuffle: str = "pass time=None and groups=None"
+    by_time: str = 'pass time="row order"'
     by_group: str = "pass its values as groups"
 
 

@@ -164,7 +164,7 @@ class Evidence:
             try:
                 training_rows(self.core, self.core_table, self.y)
             except ValueError as error:
-                raise ValueError(f"{error} For a page about other rows pass is_training=False.") from None
+                raise ValueError(f"{error} For a report about other rows pass on_training_data=False.") from None
 
     # --- the rows -----------------------------------------------------------------------------------------------------
 
@@ -260,7 +260,7 @@ class Evidence:
     def judged(self) -> Judged:
         """The most honest answers that can be had without fitting anything."""
         if self.comparison is not None and self.winner is not None:
-            answers = _columns_as_in_model(self.winner.out_of_fold, self.comparison.classes, self.classes)
+            answers = _columns_as_in_model(self.winner.oof_predictions, self.comparison.classes, self.classes)
             source: Source = "forward in time" if self.comparison.is_forward else "out of fold"
             found = _judge(self, self.comparison.rows, answers, self.comparison.fold, source)
             if found.rows.size:

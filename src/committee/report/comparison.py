@@ -102,11 +102,11 @@ def _within_sight(done: list[MethodResult]) -> list[MethodResult]:
 
 
 def _mean(result: MethodResult) -> float:
-    return result.mean
+    return result.mean_loss
 
 
 def _error(result: MethodResult) -> float:
-    errors = result.errors[np.isfinite(result.errors)]
+    errors = result.losses[np.isfinite(result.losses)]
     return float(stderr(errors[np.newaxis])) if errors.size > 1 else 0.0
 
 
@@ -117,13 +117,13 @@ def _order_in_words(what: Comparison, done: list[MethodResult]) -> str:
 
 def _results(what: Comparison, done: list[MethodResult]) -> Table:
     winner = next((r for r in what.results if r.name == what.winner), None)
-    metrics = [m for m in next(iter(done)).scores] if done else []
+    metrics = [m for m in next(iter(done)).metric_losses] if done else []
     rows = list[tuple[str, ...]]()
     for result in done:
         lead, lead_error = (np.nan, np.nan) if winner is None else paired_difference(result, winner)
         own = "—" if result.name == what.winner else shown_with_error(what.metric, lead, lead_error)
         rows.append((
-            _name(result), _estimated(result) + shown_with_error(what.metric, result.mean, _error(result)), own,
+            _name(result), _estimated(result) + shown_with_error(what.metric, result.mean_loss, _error(result)), own,
             *(_mean_score(result, m) for m in metrics),
         ))  # fmt: skip
     header = f"method|#{what.metric} ± standard error|#above the winner, fold by fold"
@@ -132,7 +132,8 @@ def _results(what: Comparison, done: list[MethodResult]) -> Table:
 
 def _mean_score(result: MethodResult, metric: str) -> str:
     """The mean over folds; a dash for a method that has no such score (a class machine without probabilities)."""
-    known = result.scores[metric][~np.isnan(result.scores[metric])] if metric in result.scores else np.empty(0)
+    losses = result.metric_losses.get(metric, np.empty(0))
+    known = losses[~np.isnan(losses)]
     return shown(metric, float(known.mean())) if known.size else "—"
 
 
@@ -142,7 +143,7 @@ def _times(what: Comparison) -> Table:
     rows = [
         (
             r.name + (" (chosen)" if r.name == what.winner else f" ({r.status})" if r.status in lost else ""),
-            "—" if r.status in lost else _estimated(r) + shown(what.metric, r.mean),
+            "—" if r.status in lost else _estimated(r) + shown(what.metric, r.mean_loss),
             seconds(_middle(r.fit_seconds)), seconds(_middle(r.predict_seconds)),
         )
         for r in judged

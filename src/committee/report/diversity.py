@@ -197,8 +197,8 @@ def _methods(found: Evidence) -> Figure | None:
     truth = found.codes[comparison.rows] if found.is_classifier else found.y[comparison.rows].astype(np.float64)
     names, losses = list[str](), list[Floats]()
     for result in comparison.results:
-        loss = _losses(result.out_of_fold, truth)
-        says_nothing = np.ptp(result.out_of_fold, axis=0).max() < 0.2 * np.ptp(loss)  # no model: it only tells folds
+        loss = _losses(result.oof_predictions, truth)
+        says_nothing = np.ptp(result.oof_predictions, axis=0).max() < 0.2 * np.ptp(loss)
         if np.isfinite(loss).all() and loss.std() > 0.0 and not says_nothing:
             names.append(result.name)
             losses.append(loss)

@@ -180,7 +180,7 @@ def held_out_coverages(found: Evidence) -> list[Coverage]:
     prediction = None if comparison is None else getattr(comparison, "held_out_predictions", None)
     if comparison is None or prediction is None or len(prediction) < MIN_NEW or found.is_classifier:
         return []
-    judged, truth = found.judged, found.y[comparison.held_out].astype(np.float64)
+    judged, truth = found.judged, found.y[comparison.held_out_rows].astype(np.float64)
     known = Residuals.of(judged.truth - judged.answer, np.ones(judged.rows.size))
     n = float(known.value.size)
     ends = {level: prediction[:, np.newaxis] + known.ends(level) for level in LEVELS}

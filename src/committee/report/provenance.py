@@ -20,8 +20,8 @@ def provenance(found: Evidence) -> Section:
     size = f"{count(found.n_rows, 'row')} and {count(len(found.names), 'column')}"
     lead = f"{found.method} on {size}, with the seed {found.seed}."
     folded = [_parameters(found.core), _versions()]
-    if found.comparison is not None and found.comparison.plan:
-        plan = [(clip(str(k)), clip(str(v), 160)) for k, v in found.comparison.plan.items()]
+    if found.comparison is not None and found.comparison.settings:
+        plan = [(clip(str(k)), clip(str(v), 160)) for k, v in found.comparison.settings.items()]
         folded.insert(0, table("The plan of the comparison", "what|value", plan))
     notes = (
         "The same seed, rows and versions give the same model bit for bit, with any number of threads.",
@@ -63,7 +63,7 @@ def _again(found: Evidence) -> str:
     if found.notes is not None and found.notes.command:
         return found.notes.command
     if found.comparison is not None:
-        call = f"comparison, model = compare(X, y, seed={found.comparison.seed})"
+        call = f"comparison, model = compare(X, y, random_state={found.comparison.random_state})"
         return f"from committee.evaluation.comparison import compare\n\n{call}"
     module = type(found.core).__module__
     home = "committee" if module.startswith("committee.") else module

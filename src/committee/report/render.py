@@ -82,12 +82,12 @@ def write_report(
     comparison: Comparison | None = None,
     table: TableNotes | None = None,
     bias_variance: Mapping[str, Decomposition] | None = None,
-    is_training: bool | None = True,
-    training_places: NDArray[np.int64] | None = None,
+    on_training_data: bool | None = True,
+    training_index: NDArray[np.int64] | None = None,
     sample_weight: ArrayLike | None = None,
     title: str | None = None,
-    seed: int = 0,
-    progress: Callable[[str], None] | None = None,
+    random_state: int = 0,
+    callback: Callable[[str], None] | None = None,
 ) -> Path:
     """Write the page about a fitted model to `path`, whole or not at all.
 
@@ -95,17 +95,17 @@ def write_report(
     ----------
     path : the HTML file
     model : a fitted classifier or regressor
-    X, y : the rows it was fitted on, or others with `is_training=False`
-    comparison : what `committee.evaluation.comparison.compare` found, whose winner the model is
+    X, y : the rows it was fitted on, or others with `on_training_data=False`
+    comparison : what `committee.compare` returned, whose winner the model is
     table : name and target of the file the rows came from, what was noticed in it, the command to repeat
     bias_variance : decompositions of the errors of some methods by name, optional
-    is_training : False for rows that the model was not fitted on, None where nobody knows
-    training_places : for rows that are a part of the training rows, the place of each among them
+    on_training_data : False for rows that the model was not fitted on, None if that is not known
+    training_index : for rows that are a part of the training rows, the position of each among them
     sample_weight : the weights that were given to fit, if any; those of a comparison count in the verdict, the other
         sections count every row once
     title : headline of the page
-    seed : of everything that is drawn at random for the page
-    progress : called with the name of each section before it is made
+    random_state : seed of everything that is drawn at random for the report
+    callback : called with the name of each section before it is made
 
     Examples
     --------
@@ -120,14 +120,14 @@ def write_report(
     (True, 14)
     """
     found = Evidence(
-        model, X, y, comparison, table, is_training=is_training, training_places=training_places, weight=sample_weight,
-        bias_variance=bias_variance, seed=seed,
+        model, X, y, comparison, table, is_training=on_training_data, training_places=training_index,
+        weight=sample_weight, bias_variance=bias_variance, seed=random_state,
     )  # fmt: skip
     found.check_rows()
     made = list[Section | LeftOut]()
     for make in SECTIONS:
-        if progress is not None:
-            progress(make.__name__.replace("_", " "))
+        if callback is not None:
+            callback(make.__name__.replace("_", " "))
         made.append(_made(make, found))
     html = render(found, made, title or _title(found))
     target = Path(path)

@@ -62,7 +62,7 @@ def _of_comparison(found: Evidence, comparison: Comparison) -> Section:
     tiles = [
         Tile(
             _with_error(comparison.metric, held_out.value, held_out.error),
-            f"{name} on {count(comparison.held_out.size, 'row')} held out, which took no part in the choice",
+            f"{name} on {count(comparison.held_out_rows.size, 'row')} held out, which took no part in the choice",
         ),
         Tile(_with_error(comparison.metric, nested.value, nested.error), _nested_words(comparison, name)),
         _baseline(comparison.metric, name, first.blind),
@@ -76,10 +76,11 @@ def _of_comparison(found: Evidence, comparison: Comparison) -> Section:
 
 def _misclassified(comparison: Comparison) -> list[Tile]:
     """The error beside the log-loss, which few people read."""
-    error = comparison.held_out_scores.get("error", np.nan)
+    error = comparison.held_out_losses.get("error", np.nan)
     if comparison.metric == "error" or np.isnan(error):
         return []
-    return [Tile(shown("error", error), f"of the {count(comparison.held_out.size, 'row')} held out are misclassified")]
+    n_rows = count(comparison.held_out_rows.size, "row")
+    return [Tile(shown("error", error), f"of the {n_rows} held out are misclassified")]
 
 
 def _nested_words(comparison: Comparison, name: str) -> str:
@@ -132,16 +133,16 @@ def beside_no_model(found: Evidence, comparison: Comparison) -> tuple[float, Sta
 def _sentence(found: Evidence, comparison: Comparison, first: Figures) -> str:
     metric, name = comparison.metric, _metric_name(found, comparison.metric)
     size = _with_error(metric, first.value, first.error)
-    if np.isnan(comparison.held_out_scores.get(metric, np.nan)):
+    if np.isnan(comparison.held_out_losses.get(metric, np.nan)):
         return f"its nested {name} is {size}"
-    where = f"on {count(comparison.held_out.size, 'row')} that took no part in the choice"
+    where = f"on {count(comparison.held_out_rows.size, 'row')} that took no part in the choice"
     return f"{where} it is wrong in {size} of cases" if name == "error" else f"{where} its {name} is {size}"
 
 
 def _beside(found: Evidence, comparison: Comparison, first: Figures) -> str:
     metric = comparison.metric
-    where = f"on {count(comparison.held_out.size, 'row')} that took no part in the choice"
-    if np.isnan(comparison.held_out_scores.get(metric, np.nan)):
+    where = f"on {count(comparison.held_out_rows.size, 'row')} that took no part in the choice"
+    if np.isnan(comparison.held_out_losses.get(metric, np.nan)):
         where = "over the folds (nested)"
     size = _with_error(metric, first.value, first.error)
     return f"{_article(_metric_name(found, metric))} of {size} {where}, against {shown(metric, first.blind)}"
@@ -170,11 +171,11 @@ def _leak_words(found: Evidence) -> list[str]:
 
 
 def _held_out(found: Evidence, comparison: Comparison) -> Figures:
-    value = comparison.held_out_scores.get(comparison.metric, np.nan)
+    value = comparison.held_out_losses.get(comparison.metric, np.nan)
     blind = np.nan
-    if comparison.held_out.size:
-        blind = _blind_loss(found, comparison.metric, comparison.rows, comparison.held_out)
-    return Figures(value, comparison.held_out_error_se, blind)
+    if comparison.held_out_rows.size:
+        blind = _blind_loss(found, comparison.metric, comparison.rows, comparison.held_out_rows)
+    return Figures(value, comparison.held_out_loss_se, blind)
 
 
 def _nested(found: Evidence, comparison: Comparison) -> Figures:
@@ -186,7 +187,7 @@ def _nested(found: Evidence, comparison: Comparison) -> Figures:
         losses.append(_blind_loss(found, comparison.metric, train, test) if train.size and test.size else np.nan)
     is_short = comparison.is_forward and len(comparison.ranking()) > 1  # then nothing chooses for the first stretch
     blind = float(np.mean(losses[1:] if is_short else losses))
-    return Figures(comparison.nested_error, comparison.nested_se, blind)
+    return Figures(comparison.nested_loss, comparison.nested_loss_se, blind)
 
 
 def _blind_loss(found: Evidence, metric: str, train: Any, test: Any) -> float:
@@ -233,7 +234,7 @@ def _with_error(metric: str, value: float, error: float) -> str:
 
 def paired_difference(one: MethodResult, other: MethodResult) -> tuple[float, float]:
     """Mean over folds of the loss of `one` less that of `other`, and its standard error."""
-    difference = one.errors - other.errors
+    difference = one.losses - other.losses
     difference = difference[np.isfinite(difference)]
     if difference.size < 2:
         return (float(difference.mean()) if difference.size else np.nan), np.nan
@@ -268,12 +269,12 @@ def _doubts(found: Evidence, comparison: Comparison) -> list[str]:
         advice = " More time (--budget) would evaluate them." if is_short else ""
         notes.append(f"Not evaluated: {', '.join(failed)}. The winner is the best of the others.{advice}")
     notes += _of_winner(comparison)
-    if 0 < comparison.held_out.size < 200:
+    if 0 < comparison.held_out_rows.size < 200:
         notes.append(
-            f"{count(comparison.held_out.size, 'row')} held out are few: read the error with its standard error, "
+            f"{count(comparison.held_out_rows.size, 'row')} held out are few: read the error with its standard error, "
             "and look at the figure over the folds beside it."
         )
-    if comparison.held_out.size:
+    if comparison.held_out_rows.size:
         if not comparison.model_note:
             notes.append(f"The model beside this page was fitted once more, on all {count(found.n_rows, 'row')}.")
     else:

@@ -21,7 +21,7 @@ from committee.cli.console import console
 from committee.cli.console_results import LiveComparison, loss_text, verdict
 from committee.cli.main import helpful_errors, print_table
 from committee.cli.predict import NO_NUMBERS, odd_cell_words, odd_cells
-from committee.evaluation.comparison import Step, compare
+from committee.evaluation.comparison import ComparisonStep, compare
 from committee.evaluation.methods import METHODS, family
 from committee.ingest.column_types import recipe_for
 from committee.ingest.files import TableError
@@ -340,7 +340,7 @@ def test_methods_with_the_same_loss_are_named():
     x = np.arange(80.0)
     methods = {name: family("classification", 80)[name] for name in ("constant", "pruned tree", "AdaBoost stumps")}
     found = compare(x[:, None], np.where(x < 40, "a", "b"), methods=methods, metric="error", cv=4)[0]
-    same = {r.name for r in found.ranking() if r.errors.mean() == found.result(found.winner).errors.mean()}
+    same = {r.name for r in found.ranking() if r.losses.mean() == found.result(found.winner).losses.mean()}
     words = verdict(found).partition(".")[0]
     assert len(same) > 1
     assert all(name in words for name in same)
@@ -348,8 +348,8 @@ def test_methods_with_the_same_loss_are_named():
 
 def test_some_folds_are_not_put_beside_all(capsys: pytest.CaptureFixture[str]):
     watch = LiveComparison(console(), "error")
-    watch(Step("a", 1, 2, 1, 5, "out of time", 0.01, 1.0, "would need more"))
-    watch(Step("b", 2, 2, 5, 5, "done", 0.2, 1.0))
+    watch(ComparisonStep("a", 1, 2, 1, 5, "out of time", 0.01, 1.0, "would need more"))
+    watch(ComparisonStep("b", 2, 2, 5, 5, "done", 0.2, 1.0))
     assert capsys.readouterr().err.splitlines() == ["1/2 a: out of time (would need more)", "2/2 b: done error 20.0 %"]
 
 
@@ -402,10 +402,10 @@ def test_metrics_by_their_usual_names_on_the_command_line(tmp_path: Path):
 
 def test_a_log_tells_each_fold_of_one_method_and_the_last_fits(capsys: pytest.CaptureFixture[str]):
     watch = LiveComparison(console(), "log loss", n_methods=1)
-    watch(Step("a", 1, 1, 1, 2, "judged", 0.5, 1.0))
-    watch(Step("a", 1, 1, 2, 2, "judged", 0.4, 2.0, "quick settings"))
+    watch(ComparisonStep("a", 1, 1, 1, 2, "evaluated", 0.5, 1.0))
+    watch(ComparisonStep("a", 1, 1, 2, 2, "evaluated", 0.4, 2.0, "quick settings"))
     for seconds in (0.0, 1.0):
-        watch(Step("a", 1, 1, 2, 2, "refitting", np.nan, 3.0, "on all rows", 65.0 + seconds))
+        watch(ComparisonStep("a", 1, 1, 2, 2, "refitting", np.nan, 3.0, "on all rows", 65.0 + seconds))
     assert capsys.readouterr().err.splitlines() == [
         "1/1 a: fold 1 of 2, log loss 0.5, 1.0 s",
         "1/1 a: fold 2 of 2, log loss 0.4 (quick settings), 2.0 s",

@@ -14,7 +14,7 @@ from committee.datasets import load_dataset
 from committee.evaluation._row_splits import ONLY_LEARNED, split_rows
 from committee.evaluation.comparison import (
     Comparison,
-    Step,
+    ComparisonStep,
     compare,
     find_name,
     guess_task,
@@ -38,7 +38,7 @@ class Broken(ClassifierMixin, BaseEstimator):
 
 @pytest.fixture(scope="module")
 def found() -> tuple[Comparison, Any]:
-    return compare(SONAR.X, SONAR.y, methods=TREES, metric="error", seed=3)
+    return compare(SONAR.X, SONAR.y, methods=TREES, metric="error", random_state=3)
 
 
 def test_errors_are_those_of_the_same_folds_done_by_hand(found: tuple[Comparison, Any]):
@@ -47,17 +47,17 @@ def test_errors_are_those_of_the_same_folds_done_by_hand(found: tuple[Comparison
     for k in range(5):
         train, test = comparison.rows[comparison.fold != k], comparison.rows[comparison.fold == k]
         tree.fit(SONAR.X[train], SONAR.y[train])
-        assert comparison.result("stump").errors[k] == np.mean(tree.predict(SONAR.X[test]) != SONAR.y[test])
+        assert comparison.result("stump").losses[k] == np.mean(tree.predict(SONAR.X[test]) != SONAR.y[test])
 
 
 def test_held_out_rows_choose_nothing_and_judge_the_winner(found: tuple[Comparison, Any]):
     comparison, model = found
-    assert np.intersect1d(comparison.rows, comparison.held_out).size == 0
-    assert comparison.rows.size + comparison.held_out.size == len(SONAR.y)
+    assert np.intersect1d(comparison.rows, comparison.held_out_rows).size == 0
+    assert comparison.rows.size + comparison.held_out_rows.size == len(SONAR.y)
     again = clone(TREES[comparison.winner]).fit(SONAR.X[comparison.rows], SONAR.y[comparison.rows])
-    wrong = again.predict(SONAR.X[comparison.held_out]) != SONAR.y[comparison.held_out]
-    assert comparison.held_out_scores["error"] == wrong.mean()
-    assert comparison.held_out_error_se == pytest.approx(wrong.std(ddof=1) / np.sqrt(wrong.size))
+    wrong = again.predict(SONAR.X[comparison.held_out_rows]) != SONAR.y[comparison.held_out_rows]
+    assert comparison.held_out_losses["error"] == wrong.mean()
+    assert comparison.held_out_loss_se == pytest.approx(wrong.std(ddof=1) / np.sqrt(wrong.size))
     assert np.array_equal(
         model.predict(SONAR.X), clone(TREES[comparison.winner]).fit(SONAR.X, SONAR.y).predict(SONAR.X)
     )
@@ -65,34 +65,34 @@ def test_held_out_rows_choose_nothing_and_judge_the_winner(found: tuple[Comparis
 
 def test_nested_error_chooses_on_the_other_folds(found: tuple[Comparison, Any]):
     comparison, _ = found
-    errors = np.array([result.errors for result in comparison.results])
+    errors = np.array([result.losses for result in comparison.results])
     nested = [errors[np.delete(errors, k, axis=1).mean(axis=1).argmin(), k] for k in range(5)]
-    assert comparison.nested_error == pytest.approx(np.mean(nested))
+    assert comparison.nested_loss == pytest.approx(np.mean(nested))
 
 
 def test_winner_has_the_smallest_mean_and_out_of_fold_answers_are_probabilities(found: tuple[Comparison, Any]):
     comparison, _ = found
-    means = {result.name: result.errors.mean() for result in comparison.results}
+    means = {result.name: result.losses.mean() for result in comparison.results}
     assert comparison.winner == min(means, key=lambda name: means[name])
     assert [result.name for result in comparison.ranking()] == sorted(means, key=lambda name: means[name])
-    answers = comparison.result("tree").out_of_fold
+    answers = comparison.result("tree").oof_predictions
     assert answers.shape == (comparison.rows.size, 2)
     np.testing.assert_allclose(answers.sum(axis=1), 1.0)
 
 
 def test_same_seed_same_result_for_any_number_of_threads():
     forest = {"forest": family("classification", 208)["random forest"].set_params(n_estimators=10)}
-    one, two = (compare(SONAR.X, SONAR.y, methods=forest, seed=1, n_jobs=jobs)[0] for jobs in (1, 2))
-    assert np.array_equal(one.result("forest").out_of_fold, two.result("forest").out_of_fold)
-    other = compare(SONAR.X, SONAR.y, methods=forest, seed=2)[0]
-    assert not np.array_equal(one.held_out, other.held_out)
+    one, two = (compare(SONAR.X, SONAR.y, methods=forest, random_state=1, n_jobs=jobs)[0] for jobs in (1, 2))
+    assert np.array_equal(one.result("forest").oof_predictions, two.result("forest").oof_predictions)
+    other = compare(SONAR.X, SONAR.y, methods=forest, random_state=2)[0]
+    assert not np.array_equal(one.held_out_rows, other.held_out_rows)
 
 
 def test_a_method_that_fails_is_noted_and_the_rest_goes_on():
     comparison, _ = compare(SONAR.X, SONAR.y, methods={"broken": Broken(), **TREES}, cv=3)
     broken = comparison.result("broken")
     assert (broken.status, broken.note) == ("failed", "ValueError: this never works")
-    assert np.isnan(broken.errors).all()
+    assert np.isnan(broken.losses).all()
     assert comparison.winner in TREES
 
 
@@ -102,13 +102,13 @@ def test_if_all_fail_the_reasons_are_told():
 
 
 def test_progress_tells_every_fold():
-    steps: list[Step] = []
-    compare(SONAR.X, SONAR.y, methods={"stump": TREES["stump"]}, cv=3, progress=steps.append)
+    steps: list[ComparisonStep] = []
+    compare(SONAR.X, SONAR.y, methods={"stump": TREES["stump"]}, cv=3, callback=steps.append)
     assert [step.state for step in steps] == [
         "starting",
-        "judged",
-        "judged",
-        "judged",
+        "evaluated",
+        "evaluated",
+        "evaluated",
         "done",
         "refitting",
         "refitting",
@@ -124,7 +124,7 @@ def test_a_method_without_probabilities_gets_them():
     machine = comparison.result("machine")
     assert machine.status == "done"
     assert machine.calibration is not None
-    assert machine.errors.mean() < np.log(2.0)
+    assert machine.losses.mean() < np.log(2.0)
     assert hasattr(model, "predict_proba")
 
 
@@ -133,7 +133,7 @@ def test_weights_count_as_repetition():
     X, y = ozone.X[:120], ozone.y[:120]
     weights = np.random.default_rng(0).integers(1, 4, 120)
     methods = {"tree": DecisionTreeRegressor(max_leaf_nodes=8)}
-    weighted, _ = compare(X, y, task="regression", methods=methods, cv=3, weights=weights)
+    weighted, _ = compare(X, y, task="regression", methods=methods, cv=3, sample_weight=weights)
     repeated = np.repeat(np.arange(120), weights)
     groups = repeated  # copies stay together
     rows, fold = weighted.rows, weighted.fold
@@ -143,7 +143,7 @@ def test_weights_count_as_repetition():
         test = groups[np.isin(repeated, rows[fold == k])]
         tree.fit(X[train], y[train])
         expected = np.sqrt(np.mean((tree.predict(X[test]) - y[test]) ** 2))
-        assert weighted.result("tree").errors[k] == pytest.approx(expected)
+        assert weighted.result("tree").losses[k] == pytest.approx(expected)
 
 
 def test_frames_with_categories_and_missing_values_suit_every_method():
@@ -159,11 +159,11 @@ def test_frames_with_categories_and_missing_values_suit_every_method():
     y = np.where(X["a"].to_numpy() + (X["b"].cast(str) == "x").to_numpy() > 0, "yes", "no")
     comparison, _ = compare(X, y, cv=2, metric="1 - auc")
     assert [result.status for result in comparison.results] == ["done"] * len(METHODS)
-    assert comparison.result("constant").errors.mean() == pytest.approx(0.5)
-    assert comparison.result(comparison.winner).errors.mean() < 0.1
-    numbers, _ = compare(X, X["a"].to_numpy() + rng.normal(size=n), cv=2, held_out=0.0)
+    assert comparison.result("constant").losses.mean() == pytest.approx(0.5)
+    assert comparison.result(comparison.winner).losses.mean() < 0.1
+    numbers, _ = compare(X, X["a"].to_numpy() + rng.normal(size=n), cv=2, test_size=0.0)
     assert [result.status for result in numbers.results] == ["done"] * len(METHODS)
-    assert (numbers.metric, numbers.held_out_scores) == ("rmse", {})
+    assert (numbers.metric, numbers.held_out_losses) == ("rmse", {})
 
 
 @pytest.mark.parametrize(
@@ -174,13 +174,13 @@ def test_frames_with_categories_and_missing_values_suit_every_method():
         ({"metric": "rmse"}, "No metric 'rmse' for classification"),
         ({"metric": "acuracy"}, "Did you mean 'accuracy'"),
         ({"cv": 1}, "cv must be at least 2"),
-        ({"held_out": 1.0}, "held_out must be a share"),
+        ({"test_size": 1.0}, "test_size must be a fraction"),
         ({"task": "ranking"}, "task must be"),
-        ({"groups": [1], "times": [1]}, "pass one of them"),
+        ({"groups": [1], "time": [1]}, "pass one of them"),
         ({"groups": [1, 2]}, "groups has 2 values for 208 rows"),
     ],
 )
-def test_wrong_requests_are_refused_with_a_word(arguments: dict[str, Any], message: str):
+def test_wrong_arguments_raise(arguments: dict[str, Any], message: str):
     with pytest.raises(ValueError, match=message):
         compare(SONAR.X, SONAR.y, **arguments)
 
@@ -229,11 +229,11 @@ def test_time_goes_forward():
 def test_time_is_compared_without_a_look_ahead():
     ozone = load_dataset("ozone")
     methods = {"mean": DecisionTreeRegressor(max_leaf_nodes=2), "tree": DecisionTreeRegressor(max_leaf_nodes=20)}
-    comparison, _ = compare(ozone.X, ozone.y, task="regression", methods=methods, times=np.arange(len(ozone.y)), cv=4)
-    assert np.isnan(comparison.result("tree").out_of_fold[comparison.fold == ONLY_LEARNED]).all()
-    errors = np.array([result.errors for result in comparison.results])
+    comparison, _ = compare(ozone.X, ozone.y, task="regression", methods=methods, time=np.arange(len(ozone.y)), cv=4)
+    assert np.isnan(comparison.result("tree").oof_predictions[comparison.fold == ONLY_LEARNED]).all()
+    errors = np.array([result.losses for result in comparison.results])
     nested = [errors[errors[:, :k].mean(axis=1).argmin(), k] for k in range(1, 4)]
-    assert comparison.nested_error == pytest.approx(np.mean(nested))
+    assert comparison.nested_loss == pytest.approx(np.mean(nested))
 
 
 def test_metrics_of_a_small_table_by_hand():
@@ -297,17 +297,19 @@ def test_foreign_estimators_take_part():
 
 def test_no_error_among_few_rows_is_no_certainty():
     x = np.linspace(-1.0, 1.0, 40)[:, np.newaxis]
-    found, _ = compare(x, np.where(x[:, 0] > 0, "a", "b"), methods=["pruned tree"], metric="error", cv=2, seed=0)
-    n = found.held_out.size
-    assert found.held_out_scores["error"] == 0.0
-    assert found.held_out_error_se == pytest.approx(np.sqrt((n + 1.0) / (n + 2.0) ** 2 / n))
+    found, _ = compare(
+        x, np.where(x[:, 0] > 0, "a", "b"), methods=["pruned tree"], metric="error", cv=2, random_state=0
+    )
+    n = found.held_out_rows.size
+    assert found.held_out_losses["error"] == 0.0
+    assert found.held_out_loss_se == pytest.approx(np.sqrt((n + 1.0) / (n + 2.0) ** 2 / n))
 
 
 def test_one_method_forward_in_time_keeps_all_its_folds_in_the_nested_figure():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))
-    found, _ = compare(X, (X[:, 0] > 0).astype(int), methods=["pruned tree"], times=np.arange(120), cv=4)
-    assert found.nested_error == pytest.approx(found.results[0].errors.mean())
+    found, _ = compare(X, (X[:, 0] > 0).astype(int), methods=["pruned tree"], time=np.arange(120), cv=4)
+    assert found.nested_loss == pytest.approx(found.results[0].losses.mean())
     assert found.n_folds == 4
 
 
@@ -348,7 +350,7 @@ def test_classes_are_chosen_by_the_log_loss_and_a_sure_method_is_calibrated():
     sure = found.result("sure")
     assert sure.calibration is not None
     assert sure.calibration.log_loss_before > 1.0
-    assert found.held_out_scores["log loss"] < 0.6  # of the calibrated model
+    assert found.held_out_losses["log loss"] < 0.6  # of the calibrated model
     assert isinstance(model, CalibratedClassifier)
     truth = found.classes.index(1)
     p = model.predict_proba(X)[:, truth]
@@ -358,8 +360,8 @@ def test_classes_are_chosen_by_the_log_loss_and_a_sure_method_is_calibrated():
 def test_probabilities_of_zero_do_not_cost_36():
     X, y = noisy()
     found, _ = compare(X, y, methods={"full tree": DecisionTreeClassifier()}, cv=3)
-    assert found.result("full tree").errors.max() < 1.0
-    assert found.held_out_scores["log loss"] < 1.0
+    assert found.result("full tree").losses.max() < 1.0
+    assert found.held_out_losses["log loss"] < 1.0
 
 
 def test_a_method_that_is_no_better_than_the_constant_is_flagged():

@@ -196,36 +196,36 @@ def test_the_reported_error_is_that_of_the_next_quarter():
         X = X.select(PARTS)
         with pytest.warns(UserWarning, match="time order"):
             found, model = compare(X[:N_DAYS], y[:N_DAYS], methods=QUICK)
-        shuffled, _ = compare(X[:N_DAYS], y[:N_DAYS], methods=QUICK, times=None, groups=None)
+        shuffled, _ = compare(X[:N_DAYS], y[:N_DAYS], methods=QUICK, time=None, groups=None)
         truth = float(np.sqrt(np.mean((model.predict(X[N_DAYS:]) - y[N_DAYS:]) ** 2)))
         assert found.is_forward
-        assert found.plan["row_order"]["columns"] == ["year", "month"]
-        assert shuffled.plan["folds"] == "at random"
-        assert shuffled.plan["row_order"] is None
-        assert truth - shuffled.held_out_scores["rmse"] > 5.0 * shuffled.held_out_error_se
-        assert abs(found.held_out_scores["rmse"] - truth) < truth - shuffled.held_out_scores["rmse"]
-        is_near.append(abs(found.held_out_scores["rmse"] - truth) <= 2.0 * found.held_out_error_se)
+        assert found.settings["row_order"]["columns"] == ["year", "month"]
+        assert shuffled.settings["folds"] == "at random"
+        assert shuffled.settings["row_order"] is None
+        assert truth - shuffled.held_out_losses["rmse"] > 5.0 * shuffled.held_out_loss_se
+        assert abs(found.held_out_losses["rmse"] - truth) < truth - shuffled.held_out_losses["rmse"]
+        is_near.append(abs(found.held_out_losses["rmse"] - truth) <= 2.0 * found.held_out_loss_se)
     assert sum(is_near) >= 4  # two standard errors hold 95 % of the figures, not all
 
 
 def test_rows_in_their_order_on_request():
     X, y = made(120)
-    found, _ = compare(X, y, methods=QUICK, times="row order", cv=3)
+    found, _ = compare(X, y, methods=QUICK, time="row order", cv=3)
     assert found.is_forward
-    assert found.held_out.tolist() == list(range(96, 120))
-    with pytest.raises(ValueError, match="times must be"):
-        compare(X, y, methods=QUICK, times="sorted")
+    assert found.held_out_rows.tolist() == list(range(96, 120))
+    with pytest.raises(ValueError, match="time must be"):
+        compare(X, y, methods=QUICK, time="sorted")
 
 
 def test_patients_are_kept_together():
     X, y = visits()
     with pytest.warns(UserWarning, match="'patient_id' has 60 values that repeat"):
         found, _ = compare(X, y, methods=QUICK)
-    assert found.plan["folds"] == "by group"
+    assert found.settings["folds"] == "by group"
     patient = X["patient_id"].to_numpy()
-    assert not set(patient[found.held_out]) & set(patient[found.rows])
+    assert not set(patient[found.held_out_rows]) & set(patient[found.rows])
     only_time, _ = compare(X, y, methods=QUICK, groups=None)
-    assert only_time.plan["folds"] == "at random"
+    assert only_time.settings["folds"] == "at random"
 
 
 def test_exchangeable_rows_are_shuffled_without_a_word():
@@ -233,8 +233,8 @@ def test_exchangeable_rows_are_shuffled_without_a_word():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found, _ = compare(X, y, methods=QUICK, cv=3)
-    assert found.plan["folds"] == "at random"
-    assert found.plan["row_order"]["kind"] == "exchangeable"
+    assert found.settings["folds"] == "at random"
+    assert found.settings["row_order"]["kind"] == "exchangeable"
 
 
 def test_too_few_classes_in_the_past_fall_back_to_shuffled_rows():
@@ -242,7 +242,7 @@ def test_too_few_classes_in_the_past_fall_back_to_shuffled_rows():
     late = (np.arange(y.size) > 600).astype(int)  # one class only in the first stretches
     with pytest.warns(UserWarning, match="The rows are shuffled"):
         found, _ = compare(X.select(PARTS), late, methods=["constant"])
-    assert found.plan["folds"] == "by class"
+    assert found.settings["folds"] == "by class"
 
 
 # --- statistics -------------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def test_words():
     assert explain_order(RowOrder("exchangeable")) == ""
     doubtful = explain_order(RowOrder("doubtful time", (), None, 0.33, 1e-50, 1.7))
     assert "autocorrelation of residuals 0.33, p < 1e-10" in doubtful
-    assert 'pass times="row order"' in doubtful
+    assert 'pass time="row order"' in doubtful
     assert "pass its values as groups" in explain_order(RowOrder("doubtful groups", ("city",), increase=1.5))
 
 

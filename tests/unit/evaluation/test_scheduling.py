@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from committee.evaluation._scheduler import estimates
 from committee.evaluation._time_budget import Clock, OutOfTime
-from committee.evaluation.comparison import Comparison, Step, compare
+from committee.evaluation.comparison import Comparison, ComparisonStep, compare
 from committee.evaluation.methods import Variants
 
 N = 4000
@@ -83,7 +83,7 @@ def table(n: int = N) -> tuple[Any, Any]:
 
 def run(methods: dict[str, Any], budget: float | None, n: int = N, **options: Any) -> tuple[Comparison, Any]:
     TIME.reset()
-    return compare(*table(n), methods=methods, budget=budget, clock=TIME.clock(budget), **options)
+    return compare(*table(n), methods=methods, time_budget=budget, clock=TIME.clock(budget), **options)
 
 
 METHODS = {
@@ -101,7 +101,7 @@ def test_budgets_hold_within_ten_percent_with_the_last_fits(budget: float, n: in
     found, model = run(METHODS, budget, n)
     assert TIME.now <= 1.1 * budget
     assert model is not None
-    assert found.held_out_scores
+    assert found.held_out_losses
     assert found.winner in METHODS
 
 
@@ -191,7 +191,7 @@ def test_time_before_the_comparison_counts():
     TIME.reset()
     clock = TIME.clock(100.0)
     TIME.spend(60.0)  # reading a table, say
-    compare(*table(), methods=METHODS, budget=100.0, clock=clock)
+    compare(*table(), methods=METHODS, time_budget=100.0, clock=clock)
     assert TIME.now <= 110.0
 
 
@@ -205,9 +205,9 @@ def test_an_interrupt_ends_the_comparison():
 
 
 def test_last_fits_are_told_with_a_forecast():
-    steps: list[Step] = []
-    run({"fast": METHODS["fast"]}, None, progress=steps.append)
-    told = [(step.note, step.forecast) for step in steps if step.state == "refitting"]
+    steps: list[ComparisonStep] = []
+    run({"fast": METHODS["fast"]}, None, callback=steps.append)
+    told = [(step.note, step.forecast_seconds) for step in steps if step.state == "refitting"]
     assert [note for note, _ in told] == ["without the held-out rows, to evaluate it on them", "on all rows"]
     assert told[1][1] == pytest.approx(0.1 * N / 1000.0)
 

@@ -109,8 +109,8 @@ def ozone_comparison() -> Comparison:
     rng = np.random.default_rng(2)
     near, far = (y[rows] + rng.normal(0.0, size, rows.size) for size in (2.0, 6.0))
     results = (
-        result("random forest", [2.0, 2.1, 1.9, 2.0], near, scores={"rmse": np.full(N_FOLDS, 2.0)}),
-        result("pruned tree", [6.0, 6.5, 5.5, 6.0], far, scores={"rmse": np.full(N_FOLDS, 6.0)}),
+        result("random forest", [2.0, 2.1, 1.9, 2.0], near, metric_losses={"rmse": np.full(N_FOLDS, 2.0)}),
+        result("pruned tree", [6.0, 6.5, 5.5, 6.0], far, metric_losses={"rmse": np.full(N_FOLDS, 6.0)}),
     )
     return Comparison(
         "regression", "rmse", (), rows, fold, held_out, results, "random forest",

@@ -121,7 +121,7 @@ def test_names_cannot_become_code(tmp_path: Path) -> None:
     y = np.where(X["a|b"] > 0.0, evil, "no")
     model = DecisionTreeClassifier(max_depth=3).fit(X, y)
     notes = TableNotes(evil, evil, (evil,), evil)
-    text = write_report(tmp_path / "r.html", model, X, y, table=notes, is_training=False).read_text()
+    text = write_report(tmp_path / "r.html", model, X, y, table=notes, on_training_data=False).read_text()
     found = Reader(text)
     assert found.tags["img"] == 0
     assert found.tags["script"] == 3
@@ -173,7 +173,7 @@ def test_a_section_that_fails_is_named_and_the_others_stay(tmp_path: Path, monke
 
 def test_other_rows_than_those_of_fit_are_refused(tmp_path: Path) -> None:
     glass = sample("glass")
-    with pytest.raises(ValueError, match="is_training=False"):
+    with pytest.raises(ValueError, match="on_training_data=False"):
         write_report(tmp_path / "r.html", forest(), glass.X.iloc[:50], glass.y[:50])
     assert list(tmp_path.iterdir()) == []
 
@@ -186,7 +186,7 @@ def test_odd_models_get_a_page(tmp_path: Path) -> None:
     strange = np.where(np.arange(len(y)) < 9, "X", y)
     weighted = AdaBoostClassifier(n_estimators=5).fit(X, y, sample_weight=np.linspace(1.0, 2.0, len(y)))
     write_report(tmp_path / "a.html", one, X, np.repeat("M", len(y)))
-    write_report(tmp_path / "b.html", booster(), X, strange, is_training=False)
+    write_report(tmp_path / "b.html", booster(), X, strange, on_training_data=False)
     text = write_report(tmp_path / "c.html", weighted, X, y).read_text()
     assert "fitted with weights of rows that are not known here" in text
     told = write_report(tmp_path / "d.html", weighted, X, y, sample_weight=np.linspace(1.0, 2.0, len(y))).read_text()
@@ -206,5 +206,5 @@ def test_large_tables_are_sampled(tmp_path: Path) -> None:
     X = rng.normal(size=(30_000, 4))
     y = X[:, 0] + rng.normal(size=30_000) > 0.0
     model = DecisionTreeClassifier(max_depth=4).fit(X, y)
-    text = write_report(tmp_path / "r.html", model, X, y, is_training=False).read_text()
+    text = write_report(tmp_path / "r.html", model, X, y, on_training_data=False).read_text()
     assert len(text.encode()) < 2_000_000

@@ -102,13 +102,13 @@ def test_a_lead_within_chance_is_called_so(best: float, words: str) -> None:
 
 
 def test_a_winner_that_is_no_better_than_no_model_is_not_recommended() -> None:
-    base = glass_comparison()._replace(nested_error=0.7, nested_se=0.05)
-    worse = made(verdict(of_forest(comparison=base._replace(held_out_scores={"error": 0.9}))))
+    base = glass_comparison()._replace(nested_loss=0.7, nested_loss_se=0.05)
+    worse = made(verdict(of_forest(comparison=base._replace(held_out_losses={"error": 0.9}))))
     assert worse.lead.startswith("None of the 2 methods compared beats always answering the commonest class: the best")
     assert "to use" not in worse.lead
     blind = worse.tiles[-1].value
     assert f"against {blind}" in worse.lead
-    near = made(verdict(of_forest(comparison=base._replace(held_out_scores={"error": 0.75}))))
+    near = made(verdict(of_forest(comparison=base._replace(held_out_losses={"error": 0.75}))))
     assert "random forest errs least, but it is not clearly better than always answering" in near.lead
     assert "the one to use" in made(verdict(of_forest(comparison=glass_comparison()))).lead
     nothing = base.results[0]._replace(name="constant")
@@ -125,12 +125,12 @@ def test_no_model_at_all_is_judged_on_the_same_rows_with_the_same_weights() -> N
     for tile, w in ((plain, np.ones(weight.size)), (weighted, weight)):
         labels = np.unique(glass.y)
         commonest = labels[np.argmax([w[found.rows][glass.y[found.rows] == label].sum() for label in labels])]
-        error = np.average(glass.y[found.held_out] != commonest, weights=w[found.held_out])
+        error = np.average(glass.y[found.held_out_rows] != commonest, weights=w[found.held_out_rows])
         assert tile.value == f"{100 * error:.1f}\u202f%"
     assert "weighted error" in weighted.label
     ozone, numbers = sample("ozone"), ozone_comparison()
     y = np.asarray(ozone.y, np.float64)
-    rmse = np.sqrt(np.mean((y[numbers.held_out] - y[numbers.rows].mean()) ** 2))
+    rmse = np.sqrt(np.mean((y[numbers.held_out_rows] - y[numbers.rows].mean()) ** 2))
     assert made(verdict(of_numbers(comparison=numbers))).tiles[-1].value == f"{rmse:.2f}"
 
 
@@ -151,9 +151,11 @@ def test_one_method_has_no_nested_choice_and_no_plural() -> None:
 
 def test_methods_that_err_alike_stand_in_the_order_of_the_ranking() -> None:
     base = glass_comparison()
-    answers = base.results[0].out_of_fold
-    first = result("first listed", [0.3] * 4, answers, scores={"error": np.full(4, 0.3), "log loss": np.full(4, 0.9)})
-    better = first._replace(name="surer", scores={"error": np.full(4, 0.3), "log loss": np.full(4, 0.5)})
+    answers = base.results[0].oof_predictions
+    first = result(
+        "first listed", [0.3] * 4, answers, metric_losses={"error": np.full(4, 0.3), "log loss": np.full(4, 0.9)}
+    )
+    better = first._replace(name="surer", metric_losses={"error": np.full(4, 0.3), "log loss": np.full(4, 0.5)})
     tied = base._replace(results=(first, better), winner="surer")
     found = made(comparison(of_forest(comparison=tied)))
     assert [row["name"] for row in rows_of(found.figures[0])] == ["surer", "first listed"]
@@ -164,7 +166,7 @@ def test_methods_that_err_alike_stand_in_the_order_of_the_ranking() -> None:
 def test_folds_forward_in_time_are_counted_without_the_first_stretch() -> None:
     base = glass_comparison()
     first = np.arange(base.rows.size) < 30
-    forward = base._replace(fold=np.where(first, -1, base.fold), plan={"folds": "forward in time"})
+    forward = base._replace(fold=np.where(first, -1, base.fold), settings={"folds": "forward in time"})
     found = of_forest(comparison=forward)
     assert "the same 4 stretches of time" in made(comparison(found)).lead
     assert "Every row is answered" not in found.judged.words
@@ -196,7 +198,7 @@ def test_methods_stand_in_the_order_of_their_errors() -> None:
 
 def test_a_method_far_off_does_not_press_the_others_together() -> None:
     base = glass_comparison()
-    answers = base.results[0].out_of_fold
+    answers = base.results[0].oof_predictions
     more = tuple(result(f"m{i}", [0.3 + 0.01 * i] * 4, answers) for i in range(3))
     far = result("constant", [1.2] * 4, answers)
     found = made(comparison(of_forest(comparison=base._replace(results=(*base.results, *more, far)))))
@@ -208,8 +210,9 @@ def test_a_method_far_off_does_not_press_the_others_together() -> None:
 def test_a_method_with_some_folds_is_marked_and_estimated() -> None:
     base = glass_comparison()
     nan = np.nan
-    some = result("cut off", [0.01, nan, nan, nan], base.results[0].out_of_fold, status="partial", estimate=0.21,
-                  predict_seconds=np.array([1.0, nan, nan, nan]), setting="quick settings")  # fmt: skip
+    some = result("cut off", [0.01, nan, nan, nan], base.results[0].oof_predictions, status="partial",
+                  estimated_loss=0.21, predict_seconds=np.array([1.0, nan, nan, nan]),
+                  setting="quick settings")  # fmt: skip
     found = made(comparison(of_forest(comparison=base._replace(results=(*base.results, some)))))
     assert {row["name"]: row["value"] for row in rows_of(found.figures[0])}["cut off"] == pytest.approx(0.21)
     assert "1 method had some of the folds only" in found.lead
@@ -381,7 +384,7 @@ def calibration_of(base: Any, shares: Any, codes: Any) -> str:
     """The lead of the section for these probabilities and outcomes."""
     labels = np.asarray(sample("glass").y).copy()
     labels[base.rows] = np.array(base.classes)[codes]
-    results = tuple(one._replace(out_of_fold=shares) for one in base.results)
+    results = tuple(one._replace(oof_predictions=shares) for one in base.results)
     evidence = Evidence(forest(), sample("glass").X, labels, comparison=base._replace(results=results))
     return made(calibration(evidence)).lead
 
@@ -461,11 +464,11 @@ def test_held_out_rows_of_a_comparison_have_intervals_of_the_out_of_fold_residua
     evidence = of_numbers(comparison=ozone_comparison())
     comparison = evidence.comparison
     assert comparison is not None
-    predictions = np.full(comparison.held_out.size, 10.0)
+    predictions = np.full(comparison.held_out_rows.size, 10.0)
     evidence.comparison = comparison._replace(held_out_predictions=predictions)
     judged = evidence.judged
     ends = Residuals.of(judged.truth - judged.answer, np.ones(judged.rows.size)).ends(0.9)
-    truth = evidence.y[comparison.held_out].astype(float)
+    truth = evidence.y[comparison.held_out_rows].astype(float)
     inside = np.mean((10.0 + ends[0] <= truth) & (truth <= 10.0 + ends[1]))
     found = made(intervals(evidence))
     assert found.tiles[1].value.startswith(percent(float(inside)))
@@ -671,7 +674,7 @@ def test_rows_and_targets_must_be_as_many() -> None:
 
 def test_the_lead_of_the_winner_has_the_standard_error_of_folds_that_share_rows() -> None:
     folds = [0.2, 0.3, 0.25, 0.35], [0.1, 0.25, 0.2, 0.2]
-    one, other = (cast(MethodResult, SimpleNamespace(errors=np.array(errors))) for errors in folds)
+    one, other = (cast(MethodResult, SimpleNamespace(losses=np.array(errors))) for errors in folds)
     difference = np.array([0.1, 0.05, 0.05, 0.15])
     lead, error = paired_difference(one, other)
     assert lead == pytest.approx(difference.mean())
