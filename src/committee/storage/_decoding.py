@@ -190,7 +190,7 @@ class Decoder:
     def make_object(self, place: Any, values: Any) -> Any:
         kind, attributes = self._state(place, values)
         _need(not is_named_tuple(kind), f"{kind.__name__} is a named tuple")
-        if is_dataclass(kind):
+        if is_dataclass(kind) and not issubclass(kind, BaseEstimator):
             check_fields(kind, attributes)
             made = kind(**attributes)  # its own checks run
             check_part(made)

@@ -41,6 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 
 from committee.storage._classes import find_stored_type, is_named_tuple, loss_name, records
@@ -162,7 +163,7 @@ class Encoder:
         return [self.value(value, f"{path}.{key}") for key, value in zip(type(thing)._fields, thing, strict=True)]
 
     def _attributes(self, thing: Any) -> dict[str, Any]:
-        if is_dataclass(thing):
+        if is_dataclass(thing) and not isinstance(thing, BaseEstimator):
             return {field.name: getattr(thing, field.name) for field in fields(thing)}
         is_own = type(thing).__module__.startswith("committee.")
         state: Any = (thing.__getstate__() if is_own else vars(thing)) or {}
