@@ -5,15 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import chain
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from numbers import Integral
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,6 +31,15 @@ from committee.bagging._prediction import all_answers, pack_members, sum_of_answ
 from committee.bagging.bagging import Sampling, Turn, bagging, replay
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
+from committee.base.parameters import (
+    RANDOM_STATE,
+    at_least,
+    between,
+    count_fraction,
+    fitted,
+    one_of,
+    param,
+)
 from committee.base.prediction_only_error import kept_from_fit
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -80,47 +88,25 @@ class BaseBagging(BaseEnsemble):
     ``stop_reason_``, ``feature_importances_``; with `oob_score` also ``oob_score_``.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_samples": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0.0, 1.0, closed="right"),
-            None,
-        ],
-        "max_features": [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0.0, 1.0, closed="right")],
-        "bootstrap": ["boolean"],
-        "bootstrap_features": ["boolean"],
-        "tree": [StrOptions({"full", "max_leaf_nodes", "pruned"}), None],
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
-        "oob_score": ["boolean", callable, str],
-        "patience": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0.0, 1.0, closed="left")],
-        "warm_start": ["boolean"],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
-    }
+    n_estimators: int | Literal["auto"] = param(at_least(1), one_of("auto"), default=10, kw_only=False)
+    max_samples: int | float | None = param(at_least(1), count_fraction, None, default=None)
+    max_features: int | float = param(at_least(1), count_fraction, default=1.0)
+    bootstrap: bool = param("boolean", default=True)
+    bootstrap_features: bool = param("boolean", default=False)
+    tree: TreeStrategy = param(one_of("full", "max_leaf_nodes", "pruned"), None, default=None)
+    max_leaf_nodes: int | None = param(at_least(2), None, default=None)
+    oob_score: bool | str | Callable[..., float] = param("boolean", callable, str, default=False)
+    patience: int = param(at_least(1), default=25)
+    tol: float = param(between(0.0, 1.0, "left"), default=0.01)
+    warm_start: bool = param("boolean", default=False)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    verbose: int = param("verbose", default=0)
+    combine: Any = fitted()
+    oob_error_: float = fitted()
+    _combined: Rule = fitted()
     _kind: ClassVar[Literal["classifier", "regressor"]]
     _loss: ClassVar[Loss]
     _oob_answer: ClassVar[str]  # the attribute that holds the out-of-bag answers
-
-    if TYPE_CHECKING:
-        n_estimators: int | Literal["auto"]
-        max_samples: int | float | None
-        max_features: int | float
-        bootstrap: bool
-        bootstrap_features: bool
-        tree: TreeStrategy
-        max_leaf_nodes: int | None
-        oob_score: bool | str | Callable[..., float]
-        patience: int
-        tol: float
-        warm_start: bool
-        random_state: RandomState
-        verbose: int
-        oob_error_: float
-        _combined: Rule
 
     # --- what a subclass chooses --------------------------------------------------------------------------------------
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from committee.bagging._base import BaseBagging, TreeStrategy
+from committee.bagging._base import BaseBagging
 from committee.bagging._base_learners import ClassifierMember
 from committee.bagging._oob import Rule, Tally
 from committee.bagging._prediction import side_by_side
 from committee.bagging.bagging import Sampling
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
-from committee.base.rng import RandomState
+from committee.base.parameters import fitted, one_of, param
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.combine.rules import weighted_median
 from committee.ensemble.oob import Loss
@@ -28,8 +27,6 @@ from committee.trees.decision_tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
 )
-
-OobScore = bool | str | Callable[..., float]
 
 
 def _has_scores(self: Any) -> bool:
@@ -73,52 +70,13 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     0.192
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBagging._parameter_constraints,
-        "combine": [StrOptions({"auto", "mean", "vote"})],
-    }
+    combine: Literal["auto", "mean", "vote"] = param(one_of("auto", "mean", "vote"), default="auto")
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     _loss: ClassVar[Loss] = "zero_one"
     _oob_answer: ClassVar[str] = "oob_decision_function_"
-    classes_: NDArray[Any]
-    oob_decision_function_: Floats
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int | Literal["auto"] = 10,
-        *,
-        max_samples: int | float | None = None,
-        max_features: int | float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        tree: TreeStrategy = None,
-        max_leaf_nodes: int | None = None,
-        combine: Literal["auto", "mean", "vote"] = "auto",
-        oob_score: OobScore = False,
-        patience: int = 25,
-        tol: float = 0.01,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.bootstrap_features = bootstrap_features
-        self.tree = tree
-        self.max_leaf_nodes = max_leaf_nodes
-        self.combine: Literal["auto", "mean", "vote"] = combine
-        self.oob_score = oob_score
-        self.patience = patience
-        self.tol = tol
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    classes_: NDArray[Any] = fitted()
+    n_classes_: int = fitted()
+    oob_decision_function_: Floats = fitted()
 
     def _default_tree(self, **params: Any) -> BaseDecisionTree:
         return DecisionTreeClassifier(**params)
@@ -218,52 +176,12 @@ class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
     19.3
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBagging._parameter_constraints,
-        "combine": [StrOptions({"mean", "median", "weighted"})],
-    }
+    combine: Literal["mean", "median", "weighted"] = param(one_of("mean", "median", "weighted"), default="mean")
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     _loss: ClassVar[Loss] = "squared_error"
     _oob_answer: ClassVar[str] = "oob_prediction_"
     _interval_hint: ClassVar[str] = "bootstrap=True, or max_samples below 1.0"
-    oob_prediction_: Floats
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int | Literal["auto"] = 10,
-        *,
-        max_samples: int | float | None = None,
-        max_features: int | float = 1.0,
-        bootstrap: bool = True,
-        bootstrap_features: bool = False,
-        tree: TreeStrategy = None,
-        max_leaf_nodes: int | None = None,
-        combine: Literal["mean", "median", "weighted"] = "mean",
-        oob_score: OobScore = False,
-        patience: int = 25,
-        tol: float = 0.01,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.bootstrap_features = bootstrap_features
-        self.tree = tree
-        self.max_leaf_nodes = max_leaf_nodes
-        self.combine: Literal["mean", "median", "weighted"] = combine
-        self.oob_score = oob_score
-        self.patience = patience
-        self.tol = tol
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    oob_prediction_: Floats = fitted()
 
     def _default_tree(self, **params: Any) -> BaseDecisionTree:
         return DecisionTreeRegressor(**params)

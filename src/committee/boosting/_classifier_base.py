@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from committee.base.parameters import (
+    RANDOM_STATE,
+    at_least,
+    between,
+    fitted,
+    inner_fraction,
+    non_negative,
+    one_of,
+    param,
+)
 from committee.base.prediction_only_error import kept_from_fit
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -81,61 +89,21 @@ class Run:
             self.records.append(record)
 
 
-class BaseBooster(ClassifierMixin, BaseEnsemble):
-    """A boosted classifier; a subclass gives the rule for the coefficient.
+class BaseBoostedVote(ClassifierMixin, BaseEnsemble):
+    """A vote of weak hypotheses; a subclass learns them.
 
-    Fitted attributes: ``estimators_`` (the members; under early_stopping="validation" up to the best round, while
-    ``history_`` holds every round), ``estimator_weights_`` (coefficients on scikit-learn's scale,
-    twice the papers'), ``estimator_errors_``, ``history_`` (one row per round), ``weights_`` (of the training rows
-    after the last round), ``stop_reason_``, ``classes_``, ``feature_importances_``, ``probability_slope_`` (the factor
-    on the votes that makes their probabilities fit rows not learned from, see `predict_proba`).
+    Fitted attributes: ``estimators_`` (the members), ``estimator_weights_``, ``estimator_errors_``, ``history_``,
+    ``weights_`` (of the training rows at the end), ``stop_reason_``, ``classes_``, ``feature_importances_``,
+    ``probability_slope_`` (the factor on the votes that makes their probabilities fit rows not learned from, see
+    `predict_proba`).
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "update": [StrOptions({"reweight", "resample"})],
-        "target_error": [Interval(Real, 0.0, 1.0, closed="left"), None],
-        "early_stopping": [StrOptions({"validation", "bound", "margin"}), None],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    coefficients_: NDArray[np.float64] = fitted()
+    weights_: NDArray[np.float64] = fitted()
+    _packed: PackedTrees | None = fitted()
     _two_classes_only: ClassVar[bool] = False
-    probability_slope_: float = 1.0  # where a subclass has no use for it
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        update: Update = "reweight",
-        target_error: float | None = None,
-        early_stopping: Early = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.update: Update = update
-        self.target_error = target_error
-        self.early_stopping: Early = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    probability_slope_ = 1.0  # where a subclass has no use for it
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -145,16 +113,8 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
 
     # --- what an algorithm chooses ------------------------------------------------------------------------------------
 
-    def _rule(self) -> Rule:
-        """The rule for the coefficient."""
-        raise NotImplementedError
-
     def _default_estimator(self) -> Any:
         return DecisionStump()
-
-    def _answers(self) -> AnswerKind:
-        """How the members answer: with a class, a confidence in [-1, 1], or log-odds."""
-        return "votes"
 
     def _member_attributes(self) -> dict[str, Any]:
         return {"classes_": self.classes_, "n_classes_": self.n_classes_}
@@ -162,15 +122,25 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
     def _member_shares(self) -> NDArray[np.float64]:
         return np.abs(self.coefficients_)
 
-    def _learning_rate(self) -> float:
-        return 1.0
+    def _holds_out(self) -> bool:
+        """Are rows held out for validation, where the user gave none?"""
+        return False
 
-    def _rounds_wanted(self, task: Task) -> int:
-        return int(self.n_estimators)
+    def _is_continued(self) -> bool:
+        """Does the fit go on where an earlier one stopped?"""
+        return False
 
-    def _judges(self) -> bool:
-        """Are rows held out to judge on, where the user gave none?"""
-        return self.early_stopping == "validation"
+    def _check_classes(self, classes: NDArray[Any]) -> None:
+        """Refuse more classes than the algorithm takes."""
+        if self._two_classes_only and len(classes) > 2:
+            raise ValueError(
+                f"Only binary classification is supported by {type(self).__name__}; y has {len(classes)} classes. Use "
+                "AdaBoostClassifier, which takes any number of classes."
+            )
+
+    def _run(self, task: Task, judge: Judge | None) -> None:
+        """Learn the members and set the fitted attributes."""
+        raise NotImplementedError
 
     # --- fitting ------------------------------------------------------------------------------------------------------
 
@@ -207,16 +177,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         categorical = getattr(self.estimator_, "categorical_features", "from_dtype")
         columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
         classes, codes = read_targets_classification(y, len(table))
-        if self._two_classes_only and len(classes) > 2:
-            raise ValueError(
-                f"Only binary classification is supported by {type(self).__name__}; y has {len(classes)} classes. Use "
-                "AdaBoostClassifier, which takes any number of classes."
-            )
-        if self.early_stopping == "margin" and len(classes) > 2:
-            raise ValueError(
-                "early_stopping='margin' is for two classes: with more, edges do not enclose the largest margin. Use "
-                "'validation' or 'bound'."
-            )
+        self._check_classes(classes)
         self._refuse_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
@@ -226,14 +187,14 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         if any(given is not None for given in (X_val, y_val, sample_weight_val)):
             judge = self._given_judge(classes, X_val, y_val, sample_weight_val)
         rows = np.arange(len(table))
-        if judge is None and self._judges():
+        if judge is None and self._holds_out():
             rows, test = self._hold_out(codes, weight, seed)
             judge = Judge(table[test], codes[test], len(classes), weight[test])
         rows = rows[weight[rows] / weight[rows].sum() >= SMALLEST_SHARE]
         self._rows_seen, self._rows_kept = len(table), rows
         if rows.size < len(table):
             table, codes, weight = table[rows], codes[rows], weight[rows]
-        if self.warm_start and hasattr(self, "members_") and not np.array_equal(classes, self.classes_):
+        if self._is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError(
                 f"warm_start=True goes on with the same classes: the earlier fit had {self.classes_[:5].tolist()}, y "
                 f"has {classes[:5].tolist()}."
@@ -242,7 +203,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         return Task(columns, table, codes, classes, weight), judge
 
     def _seed(self) -> int:
-        if self.warm_start and hasattr(self, "_entropy"):
+        if self._is_continued() and hasattr(self, "_entropy"):
             return self._entropy
         return int(member_seeds(self.random_state, 1)[0])
 
@@ -259,152 +220,8 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
     def _hold_out(
         self, codes: NDArray[np.int64], weight: NDArray[np.float64], seed: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """A share of every class, by lot."""
-        rng = np.random.default_rng(seed)
-        rows = rng.permutation(np.flatnonzero(weight > 0))
-        by_class = [rows[codes[rows] == k] for k in np.unique(codes[rows])]
-        n_test = [min(round(self.validation_fraction * len(of_class)), len(of_class) - 1) for of_class in by_class]
-        if sum(n_test) == 0:
-            raise ValueError(
-                f"{rows.size} rows leave none to validate on: pass X_val and y_val, or early_stopping=None."
-            )
-        test = np.concatenate([of_class[:n] for of_class, n in zip(by_class, n_test, strict=True)])
-        return np.setdiff1d(rows, test), np.sort(test)
-
-    def _run(self, task: Task, judge: Judge | None) -> None:
-        state = self._start(task)
-        run = Run(state)
-        members = run.members
-        n_wanted = self._rounds_wanted(task)
-        n_rounds = n_wanted - len(members)
-        if n_rounds < 0:
-            raise ValueError(
-                f"n_estimators={n_wanted} must be larger or equal to the {len(members)} members that are "
-                "there already when warm_start=True."
-            )
-        seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[len(members) + 1 :]
-        learn = make_learner(self._weak(), task, update=self.update, kind=self._answers(), n_jobs=self.n_jobs)
-        votes = make_votes(task.codes, task.n_classes, state.score if members else None)
-        rounds = self._rounds(learn, votes, state, [int(seed) for seed in seeds])
-        if judge is not None:
-            for member, coefficient in zip(members, state.coefficients, strict=True):
-                judge.votes.add(coefficient, member.answers(judge.X, self.n_jobs))
-        self._collect(rounds, judge, state, votes, run, n_rounds)
-        if judge is None:
-            self.probability_slope_ = self._unjudged_slope(task)
-
-    def _rounds(
-        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int]
-    ) -> Iterator[Turn]:
-        """The rounds of the algorithm: the multiplicative loop, unless a subclass has its own."""
-        return boost(
-            learn, votes, state, self._rule(), seeds, n_classes=self.n_classes_, learning_rate=self._learning_rate()
-        )
-
-    def _start(self, task: Task) -> State:
-        """From the first round, or on from the last one of an earlier fit."""
-        fingerprint = task.fingerprint()
-        if self.warm_start and hasattr(self, "members_"):
-            state: State = kept_from_fit(self, "_state")
-            refuse_other_rows(state.weight.size, task.weight.size, state.fingerprint == fingerprint)
-            return state._replace(weight=state.weight.copy())
-        return State(task.weight.copy(), np.empty(0), task.weight, fingerprint, (), (), (), "")
-
-    def _collect(
-        self,
-        rounds: Iterator[Turn],
-        judge: Judge | None,
-        state: State,
-        votes: TwoClasses | ManyClasses,
-        run: Run,
-        n_rounds: int,
-    ) -> None:
-        """Take rounds until the rule, the stopper or their number ends the run, and keep what they brought."""
-        target = -1.0 if self.target_error is None else self.target_error
-        smallest = float(state.start.min())
-        stopper = Stopper(self.early_stopping or "", self.n_iter_no_change, self.tol, target, smallest)
-        reason = run.stop
-        for record in run.records:
-            reason = stopper.look(record) or run.stop
-        with progress(type(self).__name__, n_rounds, self.verbose) as tick:
-            for turn in rounds if not reason else ():
-                record = turn.record
-                if judge is not None:
-                    error = judge.error(turn.member, record.coefficient, self.n_jobs)
-                    record = record._replace(validation_error=error)
-                tick(f"training error {record.train_error:.4f}")
-                run.take(turn, record)
-                reason = turn.stop or (stopper.look(record) if turn.member is not None else "")
-                if reason:
-                    break
-        self._keep(state, votes, run, reason or "all rounds were run", stopper)
-        if judge is not None:
-            judged = Judged(self._score_table(judge.X), judge.codes, judge.weight)
-            self.probability_slope_ = fit_slope(judged, self._probabilities)
-
-    def _keep(self, state: State, votes: TwoClasses | ManyClasses, run: Run, reason: str, stopper: Stopper) -> None:
-        members, coefficients, records = run.members, run.coefficients, run.records
-        self._state = state._replace(
-            score=votes.score, members=tuple(members), coefficients=tuple(coefficients), records=tuple(records),
-            stop=run.stop,
-        )  # fmt: skip
-        self.history_ = History.from_records(records)
-        if self.early_stopping == "validation" and stopper.best_round:
-            n_best = sum(record.round <= stopper.best_round for record in records)
-            members, coefficients = members[:n_best], coefficients[:n_best]
-        self.members_ = members
-        self.coefficients_ = np.array(coefficients)
-        self.estimator_weights_ = 2.0 * self.coefficients_
-        self.estimator_errors_ = np.array([record.error for record in records[: len(members)]])
-        self.weights_ = state.weight
-        self.stop_reason_ = reason
-        self._packed: PackedTrees | None = pack_members(members, coefficients, self.n_classes_)
-        self._warn(run)
-
-    def _warn(self, run: Run) -> None:
-        n = len(self.members_)
-        count = "1 member" if n == 1 else f"{n} members"
-        if run.stop and (n == 1 or run.n_perfect):
-            warnings.warn(
-                f"Boosting ended after {count}: {run.stop}.", ConvergenceWarning, stacklevel=level_of_caller()
-            )
-        elif run.n_perfect:
-            word = f"{run.n_perfect} of {count} make no training error: their coefficients were cut to finite ones."
-            warnings.warn(word, ConvergenceWarning, stacklevel=level_of_caller())
-
-    def _unjudged_slope(self, task: Task) -> float:
-        """The slope where no rows were held out, by the shrinkage law of `calibration.py`."""
-        size = vote_size(self.members_, self.coefficients_, task.X.shape[1])
-        matters = size > LITTLE * task.n_effective and task.n_classes > 1
-        return shrinkage(self._shrinkage(task) if matters else USUAL, task.n_effective, size)
-
-    def _shrinkage(self, task: Task) -> float:
-        """The constant of the law, from a trial on either half of the rows."""
-        parts = halves(task.X, task.codes)
-        if parts is None:
-            return USUAL
-        try:
-            trials = [self._trial(task, *parts), self._trial(task, *parts[::-1])]
-        except ValueError:  # from a learner that wants more rows, or more of each class, than half the table has
-            return USUAL
-        return fit_shrinkage(trials, self._probabilities)
-
-    def _trial(self, task: Task, learned: NDArray[np.int64], judged: NDArray[np.int64]) -> Trial:
-        """A short run on some rows, judged on others."""
-        counts = task.weight * task.n_effective
-        whole = np.rint(counts)
-        counts = whole if np.allclose(counts, whole, rtol=1e-9, atol=0.0) else counts
-        half = Task(task.columns, task.X[learned], task.codes[learned], task.classes, counts[learned])
-        state = State(half.weight.copy(), np.empty(0), half.weight, (), (), (), (), "")
-        n_rounds = min(len(self.members_), max(FEWEST_ROUNDS, len(self.members_) // 4))
-        seeds = np.random.SeedSequence(self._entropy).generate_state(n_rounds, np.uint64)
-        learn = make_learner(self._weak(), half, update=self.update, kind=self._answers(), n_jobs=self.n_jobs)
-        run = Run(state)
-        for turn in self._rounds(learn, make_votes(half.codes, half.n_classes), state, [int(seed) for seed in seeds]):
-            run.take(turn, turn.record)
-        score = score_members(run.members, run.coefficients, task.X[judged], task.n_classes, self.n_jobs)
-        size = vote_size(run.members, run.coefficients, task.X.shape[1])
-        return Trial(Judged(score, task.codes[judged], counts[judged]), half.n_effective, size)
+        """Rows to learn from and rows to validate on."""
+        raise NotImplementedError
 
     # --- what a fitted ensemble answers -------------------------------------------------------------------------------
 
@@ -529,3 +346,211 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
                 "the training table, or sample_weight."
             )
         return np.sum(agreement * (weight / weight.sum())[:, None], axis=0)
+
+
+class BaseRoundBooster(BaseBoostedVote):
+    """A vote that grows round by round, with early stopping and warm starts.
+
+    Under early_stopping="validation" ``estimators_`` are the members up to the best round; ``history_`` has a row for
+    every round.
+    """
+
+    n_estimators: Any = param(at_least(1), default=50)
+    early_stopping: Any = param(one_of("validation", "bound", "margin"), None, default=None)
+    validation_fraction: float = param(inner_fraction, default=0.1)
+    n_iter_no_change: int = param(at_least(1), default=10)
+    tol: float = param(non_negative, default=1e-4)
+    warm_start: bool = param("boolean", default=False)
+    verbose: int = param("verbose", default=0)
+
+    def _holds_out(self) -> bool:
+        return self.early_stopping == "validation"
+
+    def _is_continued(self) -> bool:
+        return self.warm_start and hasattr(self, "members_")
+
+    def _check_classes(self, classes: NDArray[Any]) -> None:
+        super()._check_classes(classes)
+        if self.early_stopping == "margin" and len(classes) > 2:
+            raise ValueError(
+                "early_stopping='margin' is for two classes: with more, edges do not enclose the largest margin. Use "
+                "'validation' or 'bound'."
+            )
+
+    def _hold_out(
+        self, codes: NDArray[np.int64], weight: NDArray[np.float64], seed: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """A share of every class, by lot."""
+        rng = np.random.default_rng(seed)
+        rows = rng.permutation(np.flatnonzero(weight > 0))
+        by_class = [rows[codes[rows] == k] for k in np.unique(codes[rows])]
+        n_test = [min(round(self.validation_fraction * len(of_class)), len(of_class) - 1) for of_class in by_class]
+        if sum(n_test) == 0:
+            raise ValueError(
+                f"{rows.size} rows leave none to validate on: pass X_val and y_val, or early_stopping=None."
+            )
+        test = np.concatenate([of_class[:n] for of_class, n in zip(by_class, n_test, strict=True)])
+        return np.setdiff1d(rows, test), np.sort(test)
+
+
+class BaseBooster(BaseRoundBooster):
+    """A booster by multiplicative weights; a subclass gives the rule for the coefficient.
+
+    ``estimator_weights_`` are the coefficients on scikit-learn's scale, twice the papers'.
+    """
+
+    update: Update = param(one_of("reweight", "resample"), default="reweight")
+    target_error: float | None = param(between(0.0, 1.0, "left"), None, default=None)
+
+    # --- what an algorithm chooses ------------------------------------------------------------------------------------
+
+    def _rule(self) -> Rule:
+        """The rule for the coefficient."""
+        raise NotImplementedError
+
+    def _answers(self) -> AnswerKind:
+        """How the members answer: with a class, a confidence in [-1, 1], or log-odds."""
+        return "votes"
+
+    def _learning_rate(self) -> float:
+        return 1.0
+
+    def _rounds_wanted(self, task: Task) -> int:
+        return int(self.n_estimators)
+
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def _run(self, task: Task, judge: Judge | None) -> None:
+        state = self._start(task)
+        run = Run(state)
+        members = run.members
+        n_wanted = self._rounds_wanted(task)
+        n_rounds = n_wanted - len(members)
+        if n_rounds < 0:
+            raise ValueError(
+                f"n_estimators={n_wanted} must be larger or equal to the {len(members)} members that are "
+                "there already when warm_start=True."
+            )
+        seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[len(members) + 1 :]
+        learn = make_learner(self._weak(), task, update=self.update, kind=self._answers(), n_jobs=self.n_jobs)
+        votes = make_votes(task.codes, task.n_classes, state.score if members else None)
+        rounds = self._rounds(learn, votes, state, [int(seed) for seed in seeds])
+        if judge is not None:
+            for member, coefficient in zip(members, state.coefficients, strict=True):
+                judge.votes.add(coefficient, member.answers(judge.X, self.n_jobs))
+        self._collect(rounds, judge, state, votes, run, n_rounds)
+        if judge is None:
+            self.probability_slope_ = self._unjudged_slope(task)
+
+    def _rounds(
+        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int]
+    ) -> Iterator[Turn]:
+        """The rounds of the algorithm: the multiplicative loop, unless a subclass has its own."""
+        return boost(
+            learn, votes, state, self._rule(), seeds, n_classes=self.n_classes_, learning_rate=self._learning_rate()
+        )
+
+    def _start(self, task: Task) -> State:
+        """From the first round, or on from the last one of an earlier fit."""
+        fingerprint = task.fingerprint()
+        if self._is_continued():
+            state: State = kept_from_fit(self, "_state")
+            refuse_other_rows(state.weight.size, task.weight.size, state.fingerprint == fingerprint)
+            return state._replace(weight=state.weight.copy())
+        return State(task.weight.copy(), np.empty(0), task.weight, fingerprint, (), (), (), "")
+
+    def _collect(
+        self,
+        rounds: Iterator[Turn],
+        judge: Judge | None,
+        state: State,
+        votes: TwoClasses | ManyClasses,
+        run: Run,
+        n_rounds: int,
+    ) -> None:
+        """Take rounds until the rule, the stopper or their number ends the run, and keep what they brought."""
+        target = -1.0 if self.target_error is None else self.target_error
+        smallest = float(state.start.min())
+        stopper = Stopper(self.early_stopping or "", self.n_iter_no_change, self.tol, target, smallest)
+        reason = run.stop
+        for record in run.records:
+            reason = stopper.look(record) or run.stop
+        with progress(type(self).__name__, n_rounds, self.verbose) as tick:
+            for turn in rounds if not reason else ():
+                record = turn.record
+                if judge is not None:
+                    error = judge.error(turn.member, record.coefficient, self.n_jobs)
+                    record = record._replace(validation_error=error)
+                tick(f"training error {record.train_error:.4f}")
+                run.take(turn, record)
+                reason = turn.stop or (stopper.look(record) if turn.member is not None else "")
+                if reason:
+                    break
+        self._keep(state, votes, run, reason or "all rounds were run", stopper)
+        if judge is not None:
+            judged = Judged(self._score_table(judge.X), judge.codes, judge.weight)
+            self.probability_slope_ = fit_slope(judged, self._probabilities)
+
+    def _keep(self, state: State, votes: TwoClasses | ManyClasses, run: Run, reason: str, stopper: Stopper) -> None:
+        members, coefficients, records = run.members, run.coefficients, run.records
+        self._state = state._replace(
+            score=votes.score, members=tuple(members), coefficients=tuple(coefficients), records=tuple(records),
+            stop=run.stop,
+        )  # fmt: skip
+        self.history_ = History.from_records(records)
+        if self.early_stopping == "validation" and stopper.best_round:
+            n_best = sum(record.round <= stopper.best_round for record in records)
+            members, coefficients = members[:n_best], coefficients[:n_best]
+        self.members_ = members
+        self.coefficients_ = np.array(coefficients)
+        self.estimator_weights_ = 2.0 * self.coefficients_
+        self.estimator_errors_ = np.array([record.error for record in records[: len(members)]])
+        self.weights_ = state.weight
+        self.stop_reason_ = reason
+        self._packed = pack_members(members, coefficients, self.n_classes_)
+        self._warn(run)
+
+    def _warn(self, run: Run) -> None:
+        n = len(self.members_)
+        count = "1 member" if n == 1 else f"{n} members"
+        if run.stop and (n == 1 or run.n_perfect):
+            warnings.warn(
+                f"Boosting ended after {count}: {run.stop}.", ConvergenceWarning, stacklevel=level_of_caller()
+            )
+        elif run.n_perfect:
+            word = f"{run.n_perfect} of {count} make no training error: their coefficients were cut to finite ones."
+            warnings.warn(word, ConvergenceWarning, stacklevel=level_of_caller())
+
+    def _unjudged_slope(self, task: Task) -> float:
+        """The slope where no rows were held out, by the shrinkage law of `calibration.py`."""
+        size = vote_size(self.members_, self.coefficients_, task.X.shape[1])
+        matters = size > LITTLE * task.n_effective and task.n_classes > 1
+        return shrinkage(self._shrinkage(task) if matters else USUAL, task.n_effective, size)
+
+    def _shrinkage(self, task: Task) -> float:
+        """The constant of the law, from a trial on either half of the rows."""
+        parts = halves(task.X, task.codes)
+        if parts is None:
+            return USUAL
+        try:
+            trials = [self._trial(task, *parts), self._trial(task, *parts[::-1])]
+        except ValueError:  # from a learner that wants more rows, or more of each class, than half the table has
+            return USUAL
+        return fit_shrinkage(trials, self._probabilities)
+
+    def _trial(self, task: Task, learned: NDArray[np.int64], judged: NDArray[np.int64]) -> Trial:
+        """A short run on some rows, judged on others."""
+        counts = task.weight * task.n_effective
+        whole = np.rint(counts)
+        counts = whole if np.allclose(counts, whole, rtol=1e-9, atol=0.0) else counts
+        half = Task(task.columns, task.X[learned], task.codes[learned], task.classes, counts[learned])
+        state = State(half.weight.copy(), np.empty(0), half.weight, (), (), (), (), "")
+        n_rounds = min(len(self.members_), max(FEWEST_ROUNDS, len(self.members_) // 4))
+        seeds = np.random.SeedSequence(self._entropy).generate_state(n_rounds, np.uint64)
+        learn = make_learner(self._weak(), half, update=self.update, kind=self._answers(), n_jobs=self.n_jobs)
+        run = Run(state)
+        for turn in self._rounds(learn, make_votes(half.codes, half.n_classes), state, [int(seed) for seed in seeds]):
+            run.take(turn, turn.record)
+        score = score_members(run.members, run.coefficients, task.X[judged], task.n_classes, self.n_jobs)
+        size = vote_size(run.members, run.coefficients, task.X.shape[1])
+        return Trial(Judged(score, task.codes[judged], counts[judged]), half.n_effective, size)

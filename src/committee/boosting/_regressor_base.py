@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from committee.base.array_types import Floats
+from committee.base.parameters import (
+    RANDOM_STATE,
+    at_least,
+    between,
+    inner_fraction,
+    one_of,
+    param,
+    positive,
+)
 from committee.base.prediction_only_error import kept_from_fit
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -82,30 +89,15 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
     ``feature_importances_``.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
-        "early_stopping": [StrOptions({"validation"}), None],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0.0, 1.0, closed="left")],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
-
-    if TYPE_CHECKING:
-        n_estimators: int
-        learning_rate: float
-        early_stopping: Literal["validation"] | None
-        validation_fraction: float
-        n_iter_no_change: int
-        tol: float
-        warm_start: bool
-        random_state: RandomState
-        verbose: int
+    n_estimators: int = param(at_least(1), default=100)
+    learning_rate: float = param(positive, default=1.0)
+    early_stopping: Literal["validation"] | None = param(one_of("validation"), None, default=None)
+    validation_fraction: float = param(inner_fraction, default=0.1)
+    n_iter_no_change: int = param(at_least(1), default=10)
+    tol: float = param(between(0.0, 1.0, "left"), default=1e-4)
+    warm_start: bool = param("boolean", default=False)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    verbose: int = param("verbose", default=0)
 
     # --- what an algorithm chooses ------------------------------------------------------------------------------------
 

@@ -9,13 +9,10 @@ sign and Z_t = 2 sqrt(e_t (1 - e_t)); `estimator_weights_` are 2 a_t, scikit-lea
 from __future__ import annotations
 
 import math
-from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
-from committee.base.rng import RandomState
-from committee.boosting._classifier_base import BaseBooster, Early, Update
+from committee.base.parameters import one_of, param, positive
+from committee.boosting._classifier_base import BaseBooster
 from committee.boosting.multiplicative_weights import Round, Rule, Step
 
 CHANCE = 1e-10
@@ -78,44 +75,8 @@ class AdaBoostClassifier(BaseBooster):
     [0.115, 0.437, -0.232]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBooster._parameter_constraints,
-        "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
-        "on_weak": [StrOptions({"stop", "negate"})],
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        update: Update = "reweight",
-        on_weak: Literal["stop", "negate"] = "stop",
-        target_error: float | None = None,
-        early_stopping: Early = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.update: Update = update
-        self.on_weak = on_weak
-        self.target_error = target_error
-        self.early_stopping: Early = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    learning_rate: float = param(positive, default=1.0)
+    on_weak: Literal["stop", "negate"] = param(one_of("stop", "negate"), default="stop")
 
     def _rule(self) -> Rule:
         negate = self.on_weak == "negate"

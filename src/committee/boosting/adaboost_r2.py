@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from committee.base.array_types import Floats
-from committee.base.rng import RandomState
+from committee.base.parameters import at_least, one_of, param
 from committee.base.threads import n_threads, run
 from committee.boosting._combinations import (
     Combination,
@@ -194,48 +193,11 @@ class AdaBoostRegressor(BaseRegressionBooster):
     array([4.48, 3.35])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseRegressionBooster._parameter_constraints,
-        "loss": [StrOptions({"linear", "square", "exponential"})],
-        "combine": [StrOptions({"median", "mean"})],
-        "on_weak": [StrOptions({"stop", "restart"})],
-        "update": [StrOptions({"resample", "reweight"})],
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 50,
-        learning_rate: float = 1.0,
-        loss: Loss = "linear",
-        combine: Literal["median", "mean"] = "median",
-        on_weak: Literal["stop", "restart"] = "stop",
-        update: Literal["resample", "reweight"] = "resample",
-        early_stopping: Literal["validation"] | None = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.loss: Loss = loss
-        self.combine = combine
-        self.on_weak = on_weak
-        self.update: Literal["resample", "reweight"] = update
-        self.early_stopping: Literal["validation"] | None = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_estimators: int = param(at_least(1), default=50)
+    loss: Loss = param(one_of("linear", "square", "exponential"), default="linear")
+    combine: Literal["median", "mean"] = param(one_of("median", "mean"), default="median")
+    on_weak: Literal["stop", "restart"] = param(one_of("stop", "restart"), default="stop")
+    update: Literal["resample", "reweight"] = param(one_of("resample", "reweight"), default="resample")
 
     def _update(self) -> Literal["resample", "reweight"]:
         return self.update

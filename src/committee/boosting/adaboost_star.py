@@ -9,13 +9,10 @@ margin exceeds rho* - nu after ceil(2 ln(1 / min w0) / nu^2) + 1 rounds (ln n fo
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
-from committee.base.rng import RandomState
-from committee.boosting._classifier_base import BaseBooster, Early, Update
+from committee.base.parameters import at_least, between, one_of, param
+from committee.boosting._classifier_base import BaseBooster
 from committee.boosting._weak_learners import Task
 from committee.boosting.adaboost_theta import target_margin
 from committee.boosting.multiplicative_weights import Round, Rule, Step
@@ -48,43 +45,9 @@ class AdaBoostStarClassifier(BaseBooster):
     1069
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBooster._parameter_constraints,
-        "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"guaranteed"})],
-        "nu": [Interval(Real, 1e-8, 1.0, closed="left")],  # its square divides
-    }
+    nu: float = param(between(1e-8, 1.0, "left"), default=0.1)  # its square divides
+    n_estimators: int | Literal["guaranteed"] = param(at_least(1), one_of("guaranteed"), default=50)
     _two_classes_only = True
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        nu: float = 0.1,
-        n_estimators: int | Literal["guaranteed"] = 50,
-        update: Update = "reweight",
-        target_error: float | None = None,
-        early_stopping: Early = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.nu = nu
-        self.n_estimators: Any = n_estimators
-        self.update: Update = update
-        self.target_error = target_error
-        self.early_stopping: Early = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _rule(self) -> Rule:
         nu = self.nu

@@ -11,17 +11,15 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from committee.base.rng import RandomState
-from committee.boosting._classifier_base import BaseBooster, Early, Judge, Update
+from committee.base.parameters import between, one_of, param
+from committee.boosting._classifier_base import BaseBooster, Judge
 from committee.boosting._weak_learners import Task
 from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import Round, Rule, Step
@@ -60,64 +58,28 @@ class AdaBoostThetaClassifier(BaseBooster):
     0.11
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBooster._parameter_constraints,
-        "theta": [Interval(Real, -1.0, 1.0, closed="neither"), StrOptions({"validation"})],
-        "thetas": ["array-like"],
-    }
+    theta: float | Literal["validation"] = param(between(-1.0, 1.0, "neither"), one_of("validation"), default=0.0)
+    thetas: Sequence[float] = param("array-like", default=(0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3))
     _two_classes_only = True
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        theta: float | Literal["validation"] = 0.0,
-        thetas: Sequence[float] = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3),
-        n_estimators: int = 50,
-        update: Update = "reweight",
-        target_error: float | None = None,
-        early_stopping: Early = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.theta: float | Literal["validation"] = theta
-        self.thetas = thetas
-        self.n_estimators = n_estimators
-        self.update: Update = update
-        self.target_error = target_error
-        self.early_stopping: Early = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _rule(self) -> Rule:
         theta = float(self.theta_)
         return lambda this: target_margin(this, theta)
 
-    def _judges(self) -> bool:
-        return self.theta == "validation" or super()._judges()
+    def _holds_out(self) -> bool:
+        return self.theta == "validation" or super()._holds_out()
 
     def _run(self, task: Task, judge: Judge | None) -> None:
         if self.theta != "validation":
             self.theta_ = float(self.theta)
             vars(self).pop("theta_errors_", None)
-        elif not (self.warm_start and hasattr(self, "members_") and hasattr(self, "theta_errors_")):
+        elif not (self._is_continued() and hasattr(self, "theta_errors_")):
             self.theta_, self.theta_errors_ = self._choose(task, judge)
         super()._run(task, judge)
 
     def _choose(self, task: Task, judge: Judge | None) -> tuple[float, NDArray[np.float64]]:
         """The candidate with the smallest validation error after n_estimators rounds; the larger one of equals."""
-        assert judge is not None  # _judges holds rows out where the user gave none
+        assert judge is not None  # _holds_out held rows out where the user gave none
         thetas = np.sort(np.asarray(self.thetas, np.float64))
         if thetas.size == 0 or not np.all(np.abs(thetas) < 1.0):  # nan is refused too
             raise ValueError(f"thetas must hold margin targets in (-1, 1); got {self.thetas!r}.")

@@ -18,18 +18,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import root_scalar
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from committee.base.rng import RandomState
+from committee.base.parameters import one_of, param, positive
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseBooster, Early, Update
+from committee.boosting._classifier_base import BaseBooster
 from committee.boosting._votes import ManyClasses, TwoClasses
 from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import ONLY_MEMBER, Round, State, Step, Turn, weighted_error
@@ -220,51 +218,11 @@ class AnyBoostClassifier(BaseBooster):
     (0.552, 0.122)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBooster._parameter_constraints,
-        "loss": [StrOptions(set(MARGIN_LOSSES)), callable],
-        "loss_derivative": [callable, None],
-        "step": [Interval(Real, 0.0, None, closed="neither"), None],
-        "learning_rate": [Interval(Real, 0.0, None, closed="neither")],
-    }
+    loss: str | OwnFunction = param(one_of(*MARGIN_LOSSES), callable, default="exponential")
+    loss_derivative: OwnFunction | None = param(callable, None, default=None)
+    step: float | None = param(positive, None, default=None)
+    learning_rate: float = param(positive, default=1.0)
     _two_classes_only = True
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        loss: str | OwnFunction = "exponential",
-        loss_derivative: OwnFunction | None = None,
-        step: float | None = None,
-        learning_rate: float = 1.0,
-        n_estimators: int = 50,
-        update: Update = "reweight",
-        target_error: float | None = None,
-        early_stopping: Early = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.loss = loss
-        self.loss_derivative = loss_derivative
-        self.step = step
-        self.learning_rate = learning_rate
-        self.n_estimators = n_estimators
-        self.update: Update = update
-        self.target_error = target_error
-        self.early_stopping: Early = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _rounds(
         self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int]

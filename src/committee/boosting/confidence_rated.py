@@ -12,14 +12,13 @@ sqrt(1 - r^2): only the product of the Z bounds the error.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import root_scalar
-from sklearn.utils._param_validation import StrOptions
 
-from committee.base.rng import RandomState
-from committee.boosting._classifier_base import BaseBooster, Early, Update
+from committee.base.parameters import one_of, param
+from committee.boosting._classifier_base import BaseBooster
 from committee.boosting._weak_learners import AnswerKind
 from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import Round, Rule, Step
@@ -84,42 +83,10 @@ class ConfidenceRatedAdaBoostClassifier(BaseBooster):
     0.187
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseBooster._parameter_constraints,
-        "coefficient": [StrOptions({"auto", "log_odds", "closed", "numeric"})],
-    }
+    coefficient: Literal["auto", "log_odds", "closed", "numeric"] = param(
+        one_of("auto", "log_odds", "closed", "numeric"), default="auto"
+    )
     _two_classes_only = True
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        coefficient: Literal["auto", "log_odds", "closed", "numeric"] = "auto",
-        n_estimators: int = 50,
-        update: Update = "reweight",
-        target_error: float | None = None,
-        early_stopping: Early = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.coefficient = coefficient
-        self.n_estimators = n_estimators
-        self.update: Update = update
-        self.target_error = target_error
-        self.early_stopping: Early = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _default_estimator(self) -> Any:
         return DecisionTreeClassifier(criterion="z", max_depth=1)

@@ -13,14 +13,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import StrOptions
 
 from committee.base.array_types import Floats
-from committee.base.rng import RandomState
+from committee.base.parameters import one_of, param, positive
 from committee.base.stacklevel import level_of_caller
 from committee.boosting._combinations import Combination, RunningSum, mean_absolute, root_mean_square, weighted_median
 from committee.boosting._regressor_base import BaseRegressionBooster, Past, Patience, Turn
@@ -146,39 +145,8 @@ class StagewiseRegressor(BaseRegressionBooster):
     array([7.34, 2.48])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseRegressionBooster._parameter_constraints,
-        "loss": [StrOptions({"squared_error", "absolute_error"})],
-    }
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
-        loss: Loss = "squared_error",
-        early_stopping: Literal["validation"] | None = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.loss: Loss = loss
-        self.early_stopping: Literal["validation"] | None = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    learning_rate: float = param(positive, default=0.1)
+    loss: Loss = param(one_of("squared_error", "absolute_error"), default="squared_error")
 
     def _keep(self, past: Past, reason: str, patience: Patience) -> None:
         super()._keep(past, reason, patience)

@@ -25,21 +25,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from committee.base.array_types import Floats
+from committee.base.parameters import at_least, fraction, non_negative, one_of, param
 from committee.base.prediction_only_error import kept_from_fit
 from committee.base.progress import progress
-from committee.base.rng import RandomState
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseBooster, Early, Judge
+from committee.boosting._classifier_base import BaseRoundBooster, Judge
 from committee.boosting._votes import TwoClasses, vote_shares
 from committee.boosting._weak_learners import Task, make_learner
 from committee.boosting.adaboost import adaboost
@@ -289,7 +287,7 @@ def _probe(
     return (score > 0.0) != (rows.y[outside] > 0)[:, np.newaxis], np.array([master.value for master in masters])
 
 
-class LPBoostClassifier(BaseBooster):
+class LPBoostClassifier(BaseRoundBooster):
     """LPBoost, two classes (F-5, E-10): the vote with the largest margin, hard or soft.
 
     Parameters
@@ -327,40 +325,11 @@ class LPBoostClassifier(BaseBooster):
     (0.2895, 0.2895)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: rule for name, rule in BaseBooster._parameter_constraints.items()
-           if name not in ("update", "target_error")},
-        "nu": [StrOptions({"auto"}), Interval(Real, 0.0, 1.0, closed="right"), None],
-        "early_stopping": [StrOptions({"validation"}), None],
-    }  # fmt: skip
+    nu: float | Literal["auto"] | None = param(one_of("auto"), fraction, None, default="auto")
+    n_estimators: int = param(at_least(1), default=200)
+    tol: float = param(non_negative, default=1e-6)
+    early_stopping: Literal["validation"] | None = param(one_of("validation"), None, default=None)
     _two_classes_only = True
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        nu: float | Literal["auto"] | None = "auto",
-        n_estimators: int = 200,
-        tol: float = 1e-6,
-        early_stopping: Literal["validation"] | None = None,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        warm_start: bool = False,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.nu: float | Literal["auto"] | None = nu
-        self.n_estimators = n_estimators
-        self.tol = tol
-        self.early_stopping: Early = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def _run(self, task: Task, judge: Judge | None) -> None:
         rows, place = distinct_rows(task)
@@ -412,7 +381,7 @@ class LPBoostClassifier(BaseBooster):
 
     def _earlier(self, task: Task, rows: Task) -> Found:
         """Nothing yet, or what an earlier fit has found."""
-        if not (self.warm_start and hasattr(self, "members_")):
+        if not self._is_continued():
             return Found([], [], [], rows.weight, ALL)
         old: Found = kept_from_fit(self, "_found")
         is_same = getattr(self, "_print", None) == task.fingerprint()  # files of older versions have none

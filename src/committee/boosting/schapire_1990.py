@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from committee.base.rng import RandomState
+from committee.base.parameters import at_least, param
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseBooster, Early, Judge
+from committee.boosting._classifier_base import BaseBoostedVote, Judge
 from committee.boosting._votes import TwoClasses, vote_shares
 from committee.boosting._weak_learners import Task, make_learner
 from committee.members.member import Guess, Member, WeakLearner
@@ -141,7 +139,7 @@ class MajorityLearner:
         return Guess(outcome.majority._replace(weights=()), outcome.answers)
 
 
-class SchapireBoostClassifier(BaseBooster):
+class SchapireBoostClassifier(BaseBoostedVote):
     """Schapire's booster of 1990: the majority of three hypotheses, two classes (E-1).
 
     Parameters
@@ -174,27 +172,8 @@ class SchapireBoostClassifier(BaseBooster):
     (9, 0.106, 0.087)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: BaseBooster._parameter_constraints[name] for name in ("estimator", "random_state", "n_jobs")},
-        "depth": [Interval(Integral, 1, None, closed="left")],
-    }
+    depth: int = param(at_least(1), default=1)
     _two_classes_only = True
-    # What other boosters let the user choose has one value here.
-    early_stopping: Early = None
-    warm_start: bool = False
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        depth: int = 1,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.depth = depth
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def _run(self, task: Task, judge: Judge | None) -> None:
         learn = make_learner(self._weak(), task, update="reweight", kind="votes", n_jobs=self.n_jobs)

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
+from committee.base.parameters import (
+    N_JOBS,
+    RANDOM_STATE,
+    Estimator,
+    at_least,
+    between,
+    count_fraction,
+    fitted,
+    non_negative,
+    one_of,
+    param,
+)
 from committee.base.prediction_only_error import kept_from_fit
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
@@ -31,7 +43,7 @@ from committee.tabular.validation import read_table, read_training_table, read_w
 from committee.tree_engine.memory_guard import refuse_too_many_trees
 from committee.tree_engine.predict.apply import apply_tree
 from committee.tree_engine.predict.forest import add_answers, pack_forest
-from committee.trees.decision_tree import TREE_CONSTRAINTS, BaseDecisionTree
+from committee.trees.decision_tree import BaseDecisionTree
 from committee.trees.training import EXACT_ROWS
 
 if TYPE_CHECKING:
@@ -41,6 +53,7 @@ if TYPE_CHECKING:
     from committee.tree_engine.response import Response
 
 MaxFeatures = int | float | Literal["sqrt", "log2"] | None
+MAX_FEATURES = (at_least(1), count_fraction, one_of("sqrt", "log2"), None)
 
 
 class Record(NamedTuple):
@@ -55,7 +68,7 @@ class SeveralTargetsError(ValueError, AttributeError):
     """A forest per target has no trees of its own; `hasattr` and `dir` take the attribute for one that is not there."""
 
 
-class BaseForest(BaseEstimator):
+class BaseForest(Estimator):
     """A forest of trees; a subclass reads the target and turns means over trees into answers.
 
     Fitted attributes: ``estimators_`` (the trees as estimators), ``trees_``, ``history_`` (one row per tree),
@@ -63,51 +76,35 @@ class BaseForest(BaseEstimator):
     where rows were out of bag, ``stop_reason_``, ``feature_importances_``.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: limits
-            for name, limits in TREE_CONSTRAINTS.items()
-            if name not in ("cv", "ccp_alpha", "splitter")
-        },
-        "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "splitter": [StrOptions({"auto", "best", "binned"})],
-        "ccp_alpha": [Interval(Real, 0.0, None, closed="left")],
-        "bootstrap": ["boolean"],
-        "max_samples": [
-            Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0.0, 1.0, closed="right"), None,
-        ],
-        "oob_score": ["boolean", StrOptions({"auto"}), str, callable],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "keep_leaf_samples": ["boolean"],
-        "tune": [StrOptions({"oob"}), None],
-        "warm_start": ["boolean"],
-        "verbose": ["verbose"],
-    }  # fmt: skip
-    _is_random = False  # cuts drawn at random (extra-trees)
+    n_estimators: int | Literal["auto"] = param(at_least(1), one_of("auto"), default=100, kw_only=False)
+    criterion: Any = fitted()
+    bootstrap: Any = fitted()
+    max_depth: int | None = param(at_least(1), None, default=None)
+    min_samples_split: int | float = param(at_least(2), count_fraction, default=2)
+    min_samples_leaf: int | float = param(at_least(1), Interval(RealNotInt, 0.0, 1.0, closed="neither"), default=1)
+    min_weight_fraction_leaf: float = param(between(0.0, 0.5), default=0.0)
+    max_features: MaxFeatures = param(*MAX_FEATURES, default="sqrt")
+    max_leaf_nodes: int | None = param(at_least(2), None, default=None)
+    min_impurity_decrease: float = param(non_negative, default=0.0)
+    oob_score: bool | str | Callable[..., float] = param("boolean", one_of("auto"), str, callable, default="auto")
+    n_jobs: int | None = param(*N_JOBS, default=None)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    verbose: int = param("verbose", default=0)
+    warm_start: bool = param("boolean", default=False)
+    ccp_alpha: float = param(non_negative, default=0.0)
+    max_samples: int | float | None = param(at_least(1), count_fraction, None, default=None)
+    monotonic_cst: Any = param("array-like", dict, None, default=None)
+    interaction_cst: Any = param(list, tuple, one_of("pairwise", "no_interactions"), None, default=None)
+    categorical_features: Any = param("array-like", one_of("from_dtype"), None, default="from_dtype")
+    splitter: Literal["auto", "best", "binned"] = param(one_of("auto", "best", "binned"), default="auto")
+    max_bins: int = param(Interval(Integral, 2, 255, closed="both"), default=255)
+    tol: float = param(non_negative, default=0.005)
+    keep_leaf_samples: bool = param("boolean", default=False)
+    tune: Literal["oob"] | None = param(one_of("oob"), None, default=None)
+    columns_: Columns = fitted()
+    trees_: list[Tree] = fitted()
+    _is_random: ClassVar[bool] = False  # cuts drawn at random (extra-trees)
     _tree_class: ClassVar[type[BaseDecisionTree]]
-
-    if TYPE_CHECKING:
-        n_estimators: int | Literal["auto"]
-        criterion: str
-        splitter: str
-        bootstrap: bool | Literal["balanced"]
-        max_samples: int | float | None
-        oob_score: bool | str | Callable[..., float]
-        tol: float
-        keep_leaf_samples: bool
-        tune: Literal["oob"] | None
-        warm_start: bool
-        max_features: MaxFeatures
-        max_bins: int
-        ccp_alpha: float
-        monotonic_cst: Any
-        interaction_cst: Any
-        categorical_features: Any
-        random_state: RandomState
-        n_jobs: int | None
-        verbose: int
-        columns_: Columns
-        trees_: list[Tree]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -532,13 +529,6 @@ class Past(NamedTuple):
     records: list[Record]
     tally: OutOfBag
     leaves: list[NDArray[np.int32]]
-
-
-def keep_parameters(estimator: Any, arguments: Mapping[str, Any]) -> None:
-    """Attributes named as the arguments of __init__, whose locals() these are."""
-    for name, value in arguments.items():
-        if name not in ("self", "__class__"):
-            setattr(estimator, name, value)
 
 
 def _n_outputs(y: Any) -> int:

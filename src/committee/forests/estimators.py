@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import StrOptions
 
 from committee.base.array_types import Floats
+from committee.base.parameters import fitted, one_of, param
 from committee.base.prediction_only_error import kept_from_fit
-from committee.base.rng import RandomState
 from committee.calibration.power import calibrate
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals, read_quantiles
 from committee.ensemble.oob_scorers import score_answers
-from committee.forests._base import BaseForest, MaxFeatures, Rows, keep_parameters
+from committee.forests._base import MAX_FEATURES, BaseForest, MaxFeatures, Rows
 from committee.forests._quantiles import Calibrated, LeafSamples, RankTally, forest_quantiles
 from committee.tabular.class_weight import balanced_weights, class_weights, reweighed
 from committee.tabular.validation import read_targets_classification, read_targets_regression, read_weights
@@ -34,20 +33,13 @@ ClassWeight = Mapping[Any, float] | Sequence[Mapping[Any, float]] | Literal["bal
 class BaseForestClassifier(ClassifierMixin, BaseForest):
     """Answers of a forest about classes."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseForest._parameter_constraints,
-        "criterion": [StrOptions({"gini", "entropy", "log_loss"})],
-        "bootstrap": ["boolean", StrOptions({"balanced"})],
-        "class_weight": [dict, list, StrOptions({"balanced", "balanced_subsample"}), None],
-        "calibration": [StrOptions({"oob"}), None],
-    }
+    criterion: Literal["gini", "entropy", "log_loss"] = param(one_of("gini", "entropy", "log_loss"), default="gini")
+    bootstrap: bool | Literal["balanced"] = param("boolean", one_of("balanced"), default=True)
+    class_weight: ClassWeight = param(dict, list, one_of("balanced", "balanced_subsample"), None, default=None)
+    calibration: Literal["oob"] | None = param(one_of("oob"), None, default=None)
+    classes_: Any = fitted()
+    n_classes_: Any = fitted()
     _tree_class = DecisionTreeClassifier
-    classes_: Any
-    n_classes_: Any
-
-    if TYPE_CHECKING:
-        class_weight: ClassWeight
-        calibration: Literal["oob"] | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -160,15 +152,14 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
 class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
     """Answers of a forest about numbers."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseForest._parameter_constraints,
-        "criterion": [StrOptions({"squared_error", "friedman_mse", "absolute_error", "poisson"})],
-    }
+    criterion: Literal["squared_error", "friedman_mse", "absolute_error", "poisson"] = param(
+        one_of("squared_error", "friedman_mse", "absolute_error", "poisson"), default="squared_error"
+    )
+    bootstrap: bool = param("boolean", default=True)
+    max_features: MaxFeatures = param(*MAX_FEATURES, default=1.0)
+    _targets: Floats = fitted()
     _tree_class = DecisionTreeRegressor
     _interval_hint: ClassVar[str] = "bootstrap=True and oob_score not False"
-
-    if TYPE_CHECKING:
-        _targets: Floats
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -301,39 +292,6 @@ class RandomForestClassifier(BaseForestClassifier):
     0.21
     """
 
-    def __init__(
-        self,
-        n_estimators: int | Literal["auto"] = 100,
-        *,
-        criterion: Literal["gini", "entropy", "log_loss"] = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: MaxFeatures = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool | Literal["balanced"] = True,
-        oob_score: bool | str | Callable[..., float] = "auto",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        class_weight: ClassWeight = None,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        splitter: Literal["auto", "best", "binned"] = "auto",
-        max_bins: int = 255,
-        tol: float = 0.005,
-        keep_leaf_samples: bool = False,
-        tune: Literal["oob"] | None = None,
-        calibration: Literal["oob"] | None = None,
-    ) -> None:
-        keep_parameters(self, locals())
-
 
 class RandomForestRegressor(BaseForestRegressor):
     """Random forest of regression trees (D-1); `RandomForestClassifier` describes the parameters.
@@ -350,37 +308,6 @@ class RandomForestRegressor(BaseForestRegressor):
     >>> round(forest.oob_score_, 2)
     0.73
     """
-
-    def __init__(
-        self,
-        n_estimators: int | Literal["auto"] = 100,
-        *,
-        criterion: Literal["squared_error", "friedman_mse", "absolute_error", "poisson"] = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: MaxFeatures = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = True,
-        oob_score: bool | str | Callable[..., float] = "auto",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        splitter: Literal["auto", "best", "binned"] = "auto",
-        max_bins: int = 255,
-        tol: float = 0.005,
-        keep_leaf_samples: bool = False,
-        tune: Literal["oob"] | None = None,
-    ) -> None:
-        keep_parameters(self, locals())
 
     @classmethod
     def breiman(cls, **params: Any) -> Self:
@@ -404,40 +331,8 @@ class ExtraTreesClassifier(BaseForestClassifier):
     0.21
     """
 
+    bootstrap: bool | Literal["balanced"] = param("boolean", one_of("balanced"), default=False)
     _is_random = True
-
-    def __init__(
-        self,
-        n_estimators: int | Literal["auto"] = 100,
-        *,
-        criterion: Literal["gini", "entropy", "log_loss"] = "gini",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: MaxFeatures = "sqrt",
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool | Literal["balanced"] = False,
-        oob_score: bool | str | Callable[..., float] = "auto",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        class_weight: ClassWeight = None,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        splitter: Literal["auto", "best", "binned"] = "auto",
-        max_bins: int = 255,
-        tol: float = 0.005,
-        keep_leaf_samples: bool = False,
-        tune: Literal["oob"] | None = None,
-        calibration: Literal["oob"] | None = None,
-    ) -> None:
-        keep_parameters(self, locals())
 
 
 class ExtraTreesRegressor(BaseForestRegressor):
@@ -453,35 +348,5 @@ class ExtraTreesRegressor(BaseForestRegressor):
     0.72
     """
 
+    bootstrap: bool = param("boolean", default=False)
     _is_random = True
-
-    def __init__(
-        self,
-        n_estimators: int | Literal["auto"] = 100,
-        *,
-        criterion: Literal["squared_error", "friedman_mse", "absolute_error", "poisson"] = "squared_error",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: MaxFeatures = 1.0,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        bootstrap: bool = False,
-        oob_score: bool | str | Callable[..., float] = "auto",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-        ccp_alpha: float = 0.0,
-        max_samples: int | float | None = None,
-        monotonic_cst: Any = None,
-        interaction_cst: Any = None,
-        categorical_features: Any = "from_dtype",
-        splitter: Literal["auto", "best", "binned"] = "auto",
-        max_bins: int = 255,
-        tol: float = 0.005,
-        keep_leaf_samples: bool = False,
-        tune: Literal["oob"] | None = None,
-    ) -> None:
-        keep_parameters(self, locals())

@@ -5,18 +5,33 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from numbers import Integral
+from typing import Any, Literal, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
+from committee.base.parameters import (
+    N_JOBS,
+    RANDOM_STATE,
+    Estimator,
+    at_least,
+    between,
+    count_fraction,
+    fitted,
+    fraction,
+    inner_fraction,
+    non_negative,
+    one_of,
+    param,
+    positive,
+)
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
@@ -48,6 +63,7 @@ from committee.tabular.validation import read_table, read_training_table, read_w
 from committee.tree_engine.binning import BinMapper
 from committee.tree_engine.limits import tree_constraints
 from committee.tree_engine.predict.boosted import PackedSum, add_scores
+from committee.trees.decision_tree import CategoricalFeatures, InteractionConstraints, MonotonicConstraints
 
 NO_DEPTH = 2**30
 FEW_ROWS = 60
@@ -95,7 +111,7 @@ Callback = Callable[[Any], bool | None]
 Folds = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
-class BaseGradientBoosting(BaseEstimator):
+class BaseGradientBoosting(Estimator):
     """Gradient tree boosting; a subclass gives the loss and turns scores into answers.
 
     Fitted attributes: ``history_`` (one row per round), ``cv_curve_`` (cross-validated losses of the rounds, where they
@@ -104,74 +120,43 @@ class BaseGradientBoosting(BaseEstimator):
     ``max_features_``, the values that the fit took.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "learning_rate": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"auto"})],
-        "n_estimators": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None],
-        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "min_hessian": [Interval(Real, 0.0, None, closed="left")],
-        "min_gain": [Interval(Real, 0.0, None, closed="left")],
-        "l1_regularization": [Interval(Real, 0.0, None, closed="left")],
-        "l2_regularization": [Interval(Real, 0.0, None, closed="left"), StrOptions({"auto"})],
-        "subsample": [Interval(Real, 0.0, 1.0, closed="right")],
-        "colsample_bytree": [Interval(Real, 0.0, 1.0, closed="right")],
-        "max_features": [Interval(RealNotInt, 0.0, 1.0, closed="right"), StrOptions({"auto"})],
-        "dropout": [Interval(Real, 0.0, 1.0, closed="left")],
-        "max_bins": [Interval(Integral, 2, 255, closed="both")],
-        "second_order": ["boolean"],
-        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-        "monotonic_cst": ["array-like", dict, None],
-        "interaction_cst": [list, tuple, StrOptions({"pairwise", "no_interactions"}), None],
-        "early_stopping": ["boolean", StrOptions({"auto", "cv"})],
-        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "cv": [Interval(Integral, 2, None, closed="left"), "cv_object"],
-        "refit": ["boolean", StrOptions({"auto"})],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0.0, None, closed="left")],
-        "warm_start": ["boolean"],
-        "callbacks": [list, tuple, None],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-    }
-
-    if TYPE_CHECKING:
-        loss: Any
-        learning_rate: float | Literal["auto"]
-        n_estimators: int | Literal["auto"]
-        max_leaf_nodes: int | Literal["auto"] | None
-        max_depth: int | None
-        min_samples_leaf: int | Literal["auto"]
-        min_hessian: float
-        min_gain: float
-        l1_regularization: float
-        l2_regularization: float | Literal["auto"]
-        subsample: float
-        colsample_bytree: float
-        max_features: float | Literal["auto"]
-        dropout: float
-        max_bins: int
-        second_order: bool
-        categorical_features: Any
-        monotonic_cst: Any
-        interaction_cst: Any
-        early_stopping: bool | Literal["auto", "cv"]
-        validation_fraction: float
-        cv: Any
-        refit: bool | Literal["auto"]
-        n_iter_no_change: int
-        tol: float
-        warm_start: bool
-        callbacks: Sequence[Callback] | None
-        random_state: RandomState
-        n_jobs: int | None
-        verbose: int
-        columns_: Columns
-        max_leaf_nodes_: int | None
-        min_samples_leaf_: int
-        l2_regularization_: float
-        max_features_: float
+    loss: Any = fitted()
+    learning_rate: float | Literal["auto"] = param(positive, one_of("auto"), default="auto")
+    n_estimators: int | Literal["auto"] = param(at_least(1), one_of("auto"), default="auto")
+    max_leaf_nodes: int | Literal["auto"] | None = param(at_least(2), one_of("auto"), None, default="auto")
+    max_depth: int | None = param(at_least(1), None, default=None)
+    min_samples_leaf: int | Literal["auto"] = param(at_least(1), one_of("auto"), default="auto")
+    min_hessian: float = param(non_negative, default=1e-3)
+    min_gain: float = param(non_negative, default=0.0)
+    l1_regularization: float = param(non_negative, default=0.0)
+    l2_regularization: float | Literal["auto"] = param(non_negative, one_of("auto"), default="auto")
+    subsample: float = param(fraction, default=1.0)
+    colsample_bytree: float = param(fraction, default=1.0)
+    max_features: float | Literal["auto"] = param(count_fraction, one_of("auto"), default="auto")
+    dropout: float = param(between(0.0, 1.0, "left"), default=0.0)
+    max_bins: int = param(Interval(Integral, 2, 255, closed="both"), default=255)
+    second_order: bool = param("boolean", default=True)
+    categorical_features: CategoricalFeatures = param("array-like", one_of("from_dtype"), None, default="from_dtype")
+    monotonic_cst: MonotonicConstraints = param("array-like", dict, None, default=None)
+    interaction_cst: InteractionConstraints = param(
+        list, tuple, one_of("pairwise", "no_interactions"), None, default=None
+    )
+    early_stopping: bool | Literal["auto", "cv"] = param("boolean", one_of("auto", "cv"), default="auto")
+    validation_fraction: float = param(inner_fraction, default=0.1)
+    cv: Any = param(at_least(2), "cv_object", default=5)
+    refit: bool | Literal["auto"] = param("boolean", one_of("auto"), default="auto")
+    n_iter_no_change: int = param(at_least(1), default=20)
+    tol: float = param(non_negative, default=1e-7)
+    warm_start: bool = param("boolean", default=False)
+    callbacks: Sequence[Callback] | None = param(list, tuple, None, default=None)
+    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    n_jobs: int | None = param(*N_JOBS, default=None)
+    verbose: int = param("verbose", default=0)
+    columns_: Columns = fitted()
+    max_leaf_nodes_: int | None = fitted()
+    min_samples_leaf_: int = fitted()
+    l2_regularization_: float = fitted()
+    max_features_: float = fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

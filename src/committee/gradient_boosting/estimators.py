@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.rng import RandomState
+from committee.base.parameters import between, fitted, inner_fraction, one_of, param
 from committee.calibration.prediction_intervals import PredictionIntervals
-from committee.gradient_boosting._base import BaseGradientBoosting, Callback
+from committee.gradient_boosting._base import BaseGradientBoosting
 from committee.gradient_boosting._validation import Rows
 from committee.kernels.boosting.user_functions import LossFunction, OwnLoss
 from committee.losses.gradient import HEADS, LOG_LINK, Head, start_score
 from committee.tabular.class_weight import class_weights
 from committee.tabular.validation import read_one_target, read_targets_classification
-from committee.trees.decision_tree import (
-    CategoricalFeatures,
-    InteractionConstraints,
-    MonotonicConstraints,
-)
 
 OwnLossFunctions = LossFunction | tuple[LossFunction, LossFunction, LossFunction]
 
@@ -97,80 +90,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     0.177
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseGradientBoosting._parameter_constraints,
-        "loss": [StrOptions(set(CLASS_LOSSES)), callable, tuple],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-    classes_: NDArray[Any]
-    n_classes_: int
-
-    def __init__(
-        self,
-        loss: str | OwnLossFunctions = "log_loss",
-        *,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        learning_rate: float | Literal["auto"] = "auto",
-        n_estimators: int | Literal["auto"] = "auto",
-        max_leaf_nodes: int | Literal["auto"] | None = "auto",
-        max_depth: int | None = None,
-        min_samples_leaf: int | Literal["auto"] = "auto",
-        min_hessian: float = 1e-3,
-        min_gain: float = 0.0,
-        l1_regularization: float = 0.0,
-        l2_regularization: float | Literal["auto"] = "auto",
-        subsample: float = 1.0,
-        colsample_bytree: float = 1.0,
-        max_features: float | Literal["auto"] = "auto",
-        dropout: float = 0.0,
-        max_bins: int = 255,
-        second_order: bool = True,
-        categorical_features: CategoricalFeatures = "from_dtype",
-        monotonic_cst: MonotonicConstraints = None,
-        interaction_cst: InteractionConstraints = None,
-        early_stopping: bool | Literal["auto", "cv"] = "auto",
-        validation_fraction: float = 0.1,
-        cv: Any = 5,
-        refit: bool | Literal["auto"] = "auto",
-        n_iter_no_change: int = 20,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        callbacks: Sequence[Callback] | None = None,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.class_weight = class_weight
-        self.learning_rate = learning_rate
-        self.n_estimators = n_estimators
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_hessian = min_hessian
-        self.min_gain = min_gain
-        self.l1_regularization = l1_regularization
-        self.l2_regularization = l2_regularization
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.max_features = max_features
-        self.dropout = dropout
-        self.max_bins = max_bins
-        self.second_order = second_order
-        self.categorical_features = categorical_features
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.cv = cv
-        self.refit = refit
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    loss: str | OwnLossFunctions = param(one_of(*CLASS_LOSSES), callable, tuple, default="log_loss", kw_only=False)
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = param(dict, one_of("balanced"), None, default=None)
+    classes_: NDArray[Any] = fitted()
+    n_classes_: int = fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -304,85 +227,11 @@ class GradientBoostingRegressor(RegressorMixin, PredictionIntervals, BaseGradien
     0.93
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseGradientBoosting._parameter_constraints,
-        "loss": [StrOptions(set(VALUE_LOSSES)), callable, tuple],
-        "quantile": [Interval(Real, 0.0, 1.0, closed="neither"), "array-like", None],
-        "alpha": [Interval(Real, 0.0, 1.0, closed="neither")],
-        "power": [Interval(Real, 1.0, 2.0, closed="neither")],
-    }
+    loss: str | OwnLossFunctions = param(one_of(*VALUE_LOSSES), callable, tuple, default="squared_error", kw_only=False)
+    quantile: float | Sequence[float] | None = param(inner_fraction, "array-like", None, default=None)
+    alpha: float = param(inner_fraction, default=0.9)
+    power: float = param(between(1.0, 2.0, "neither"), default=1.5)
     _interval_hint: ClassVar[str] = "early_stopping='cv'"
-
-    def __init__(
-        self,
-        loss: str | OwnLossFunctions = "squared_error",
-        *,
-        quantile: float | Sequence[float] | None = None,
-        alpha: float = 0.9,
-        power: float = 1.5,
-        learning_rate: float | Literal["auto"] = "auto",
-        n_estimators: int | Literal["auto"] = "auto",
-        max_leaf_nodes: int | Literal["auto"] | None = "auto",
-        max_depth: int | None = None,
-        min_samples_leaf: int | Literal["auto"] = "auto",
-        min_hessian: float = 1e-3,
-        min_gain: float = 0.0,
-        l1_regularization: float = 0.0,
-        l2_regularization: float | Literal["auto"] = "auto",
-        subsample: float = 1.0,
-        colsample_bytree: float = 1.0,
-        max_features: float | Literal["auto"] = "auto",
-        dropout: float = 0.0,
-        max_bins: int = 255,
-        second_order: bool = True,
-        categorical_features: CategoricalFeatures = "from_dtype",
-        monotonic_cst: MonotonicConstraints = None,
-        interaction_cst: InteractionConstraints = None,
-        early_stopping: bool | Literal["auto", "cv"] = "auto",
-        validation_fraction: float = 0.1,
-        cv: Any = 5,
-        refit: bool | Literal["auto"] = "auto",
-        n_iter_no_change: int = 20,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        callbacks: Sequence[Callback] | None = None,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.quantile = quantile
-        self.alpha = alpha
-        self.power = power
-        self.learning_rate = learning_rate
-        self.n_estimators = n_estimators
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.min_hessian = min_hessian
-        self.min_gain = min_gain
-        self.l1_regularization = l1_regularization
-        self.l2_regularization = l2_regularization
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.max_features = max_features
-        self.dropout = dropout
-        self.max_bins = max_bins
-        self.second_order = second_order
-        self.categorical_features = categorical_features
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.cv = cv
-        self.refit = refit
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
