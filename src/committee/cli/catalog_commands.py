@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from committee.base.atomic_write import atomic_write, write_text
 from committee.catalog import CATALOG
 from committee.evaluation.comparison import find_name
 from committee.evaluation.methods import METHODS, family
-from committee.ingest.files import whole_file
 from committee.members.numeric_pipeline import BaseOnNumbers
 
 COMMITTEE_WORD = "the best of all of these together, weighted by what each is worth"
@@ -80,8 +80,8 @@ def run_reproduction(
     lines = [_number_line(row) for row in result["rows"]]
     lines += [(claim["statement"], "", claim["evidence"], _holds(claim["holds"])) for claim in result["claims"]]
     numbers = folder / f"{told.id}.json"
-    with whole_file(numbers) as draft:
-        draft.write_text(json.dumps(result, indent=1))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(numbers, json.dumps(result, indent=1))
     return result, ("what", "published", "obtained", "agrees"), lines, [numbers, *_picture(found, told.id, folder)]
 
 
@@ -104,6 +104,6 @@ def _picture(found: Any, name: str, folder: Path) -> list[Path]:
     matplotlib.use("Agg")
     from committee_reproductions.plots.reproductions import draw_reproduction
 
-    with whole_file(folder / f"{name}.png") as draft:
+    with atomic_write(folder / f"{name}.png") as draft:
         draw_reproduction(found, draft)
     return [folder / f"{name}.png"]

@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 from rich.console import Console
 
-from committee.base.text import counted
+from committee.base.atomic_write import write_text
+from committee.base.text import format_seconds, pluralize
 from committee.cli.console_results import (
     LiveComparison,
     as_json,
@@ -26,7 +27,6 @@ from committee.cli.console_results import (
     method_notes,
     print_warnings,
     results_table,
-    seconds_text,
     verdict,
 )
 from committee.cli.model_files import ModelFacts, thinned, write_model
@@ -35,7 +35,7 @@ from committee.evaluation.compare_bias_variance import compare_bias_variance
 from committee.evaluation.comparison import Comparison, compare, pick
 from committee.evaluation.methods import Variants, family_variants
 from committee.evaluation.metrics import find_metric
-from committee.ingest.files import read_frame, whole_file
+from committee.ingest.files import read_frame
 from committee.ingest.row_hashes import packed, row_hashes
 from committee.ingest.table import TableReading, read_training_table
 from committee.storage import UnstorableError
@@ -135,9 +135,9 @@ def run(request: Request, out: Console) -> Outcome:
 def _described(request: Request, table: TableReading) -> str:
     name = "stdin" if request.source == "-" else Path(request.source).name
     task = table.recipe.task
-    what = counted(len(np.unique(table.y)), "class", "classes") if task == "classification" else "numbers"
+    what = pluralize(len(np.unique(table.y)), "class", "classes") if task == "classification" else "numbers"
     n, d = table.X.shape
-    return f"{name}: {counted(n, 'row')}, {counted(d, 'column')}, target {table.recipe.target!r} ({task}, {what})"
+    return f"{name}: {pluralize(n, 'row')}, {pluralize(d, 'column')}, target {table.recipe.target!r} ({task}, {what})"
 
 
 def _facts(table: TableReading, found: Comparison) -> ModelFacts:
@@ -184,11 +184,6 @@ def write_outputs(outcome: Outcome, request: Request, folder: Path, out: Console
     return written
 
 
-def write_text(path: Path, text: str) -> None:
-    with whole_file(path) as draft:
-        draft.write_text(text, encoding="utf-8")
-
-
 def write_page(outcome: Outcome, request: Request, path: Path, out: Console) -> None:
     from committee.report import TableNotes, write_report
 
@@ -232,7 +227,7 @@ def bias_and_variance(outcome: Outcome, request: Request, out: Console) -> dict[
 def _say_time(out: Console, what: str, start: float) -> None:
     seconds = time.perf_counter() - start
     if seconds >= MENTIONED:
-        out.print(f"{what} in {seconds_text(seconds)}", markup=False)
+        out.print(f"{what} in {format_seconds(seconds)}", markup=False)
 
 
 def command_line() -> str:
@@ -304,12 +299,12 @@ def beside_no_model(outcome: Outcome) -> tuple[float, str]:
 
 
 def _time_words(found: Comparison) -> str:
-    words = f"{'compared' if is_choice(found) else 'evaluated and fitted'} in {seconds_text(found.seconds)}"
+    words = f"{'compared' if is_choice(found) else 'evaluated and fitted'} in {format_seconds(found.seconds)}"
     if found.compile_seconds < MENTIONED:
         return words
     return (
-        f"{words}, {seconds_text(found.compile_seconds)} of it to compile or load the methods, which no budget counts "
-        "(`committee warmup` compiles them ahead)"
+        f"{words}, {format_seconds(found.compile_seconds)} of it to compile or load the methods, which no budget "
+        "counts (`committee warmup` compiles them ahead)"
     )
 
 

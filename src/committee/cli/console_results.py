@@ -12,12 +12,13 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from committee.base.text import counted, listed
+from committee.base.text import format_seconds, join_names, pluralize
 from committee.cli.console import console as console
 from committee.cli.console import print_warnings as print_warnings
 from committee.evaluation._choice import FOR_DEPENDENT_ROWS
 from committee.evaluation._folds import stderr
 from committee.evaluation.comparison import Comparison, ComparisonStep, MethodResult
+from committee.evaluation.metrics import format_loss
 
 MOST_TIES = 3
 """Methods named that err as much as the winner."""
@@ -27,46 +28,6 @@ WIDE = 110
 
 FEW_ROWS = 30
 """Of so few an error is hardly known."""
-
-
-def seconds_text(seconds: float) -> str:
-    """A time for people.
-
-    >>> seconds_text(0.0123), seconds_text(3.21), seconds_text(185), seconds_text(119.7)
-    ('12 ms', '3.2 s', '3 min 5 s', '2 min 0 s')
-    """
-    if not np.isfinite(seconds):
-        return "-"
-    if seconds < 0.9995:
-        return f"{1000 * seconds:.0f} ms"
-    if seconds < 99.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)  # before they are parted, or 119.7 s are 1 min 60 s
-    return f"{minutes} min {rest} s"
-
-
-def loss_text(metric: str, value: float, digits: int = 4) -> str:
-    """Errors as percentages, other losses with so many digits; small errors keep two digits of their own.
-
-    >>> loss_text("error", 0.1234), loss_text("error", 0.000412), loss_text("error", 0.0)
-    ('12.3 %', '0.041 %', '0 %')
-    >>> loss_text("rmse", 1234.567), loss_text("rmse", 1234.567, 2)
-    ('1235', '1200')
-    """
-    if not np.isfinite(value):
-        return "-"
-    if metric in ("error", "balanced error"):
-        return f"{percent_digits(value)} %"
-    shown = f"{value:.{digits}g}"
-    return f"{float(shown):g}" if "e" in shown else shown
-
-
-def percent_digits(value: float) -> str:
-    """A fraction in percent: one decimal, and two digits that are not 0 where it is below 1 %."""
-    percent = 100.0 * value
-    if percent == 0.0 or abs(percent) >= 0.995:
-        return f"{percent:.1f}" if percent else "0"
-    return f"{percent:.{1 - int(np.floor(np.log10(abs(percent))))}f}"
 
 
 # --- the live view ----------------------------------------------------------------------------------------------------
@@ -112,7 +73,7 @@ class LiveComparison:
         """What a log is told of this step, if anything: no line twice."""
         key, line = f"{step.method} {step.state}", ""
         note = f" ({step.note})" if step.note else ""
-        loss = f"{self.metric} {loss_text(self.metric, step.loss)}"
+        loss = f"{self.metric} {format_loss(self.metric, step.loss)}"
         head = f"{step.number}/{step.n_methods} {step.method}"
         if step.state == "refitting":
             key, line = f"{key} {step.note.partition(',')[0]}", _refit_words(step)
@@ -121,7 +82,7 @@ class LiveComparison:
         elif step.state == "evaluated":
             key = f"{key} {step.fold}"
             if step.fold == 1 or step.n_methods == 1:
-                line = f"{head}: fold {step.fold} of {step.n_folds}, {loss}{note}, {seconds_text(step.seconds)}"
+                line = f"{head}: fold {step.fold} of {step.n_folds}, {loss}{note}, {format_seconds(step.seconds)}"
         elif step.state in ("done", "partial"):
             line = f"{head}: {step.state} {loss}{note}" if step.state == "done" else ""
         if key in self.told:
@@ -137,8 +98,8 @@ class LiveComparison:
             state = {"evaluated": step.note, "starting": "running", "done": step.note, "partial": step.note}
             is_known = step.state not in ("failed", "out of time")
             table.add_row(
-                step.method, f"{step.fold}/{step.n_folds}", loss_text(self.metric, step.loss) if is_known else "-",
-                seconds_text(step.seconds), state.get(step.state, step.state),
+                step.method, f"{step.fold}/{step.n_folds}", format_loss(self.metric, step.loss) if is_known else "-",
+                format_seconds(step.seconds), state.get(step.state, step.state),
             )  # fmt: skip
         return Group(table, Text(self._now()))
 
@@ -146,16 +107,16 @@ class LiveComparison:
         """What is going on, for how long."""
         if self.last is None:
             return ""
-        elapsed = seconds_text(time.monotonic() - self.since)
+        elapsed = format_seconds(time.monotonic() - self.since)
         if self.last.state == "refitting":
             return f"{_refit_words(self.last)}: {elapsed} so far"
         to_come = max((self.n_methods or self.last.n_methods) - len(self.steps), 0)
-        return f"{counted(to_come, 'method')} to come" if to_come else "refining the best methods"
+        return f"{pluralize(to_come, 'method')} to come" if to_come else "refining the best methods"
 
 
 def _refit_words(step: ComparisonStep) -> str:
     about = (
-        f" (about {seconds_text(step.forecast_seconds)})"
+        f" (about {format_seconds(step.forecast_seconds)})"
         if step.forecast_seconds >= 1.0 and "round" not in step.note
         else ""
     )
@@ -180,7 +141,7 @@ def results_table(found: Comparison, width: int = WIDE) -> Table:
         : 2 if width >= WIDE else 1
     ]
     times = ("fit", "predict") if width >= WIDE else ("fit",)
-    titles = ("method", found.metric, "± se", *others, *times)
+    titles = ("method", f"{found.metric} ± se", *others, *times)
     rows = [_cells(found, result, others, times) for result in found.ranking()]
     table = Table(box=None, pad_edge=False)
     for k, title in enumerate(titles):
@@ -196,9 +157,9 @@ def _cells(found: Comparison, result: MethodResult, others: Sequence[str], times
     mean, error = mean_and_stderr(result)
     seconds = {"fit": result.fit_seconds, "predict": result.predict_seconds}
     return [
-        result.name, ("~" if result.status == "partial" else "") + loss_text(found.metric, mean),
-        loss_text(found.metric, error, 2), *(loss_text(name, _mean_score(result, name)) for name in others),
-        *(seconds_text(float(np.nanmedian(seconds[name]))) for name in times),
+        result.name, ("~" if result.status == "partial" else "") + format_loss(found.metric, mean, stderr=error),
+        *(format_loss(name, _mean_score(result, name)) for name in others),
+        *(format_seconds(float(np.nanmedian(seconds[name]))) for name in times),
     ]  # fmt: skip
 
 
@@ -213,7 +174,7 @@ def remarks(found: Comparison, result: MethodResult) -> str:
     if result.beats_constant is False and result.name != "constant":
         words.append("no better than the constant")
     if result.status == "partial":
-        words.append(f"{result.n_evaluated} of {counted(result.losses.size, 'fold')}")
+        words.append(f"{result.n_evaluated} of {pluralize(result.losses.size, 'fold')}")
     if result.setting:
         words.append(result.setting)
     if result.calibration is not None:
@@ -251,23 +212,23 @@ def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better
     """
     metric, winner = found.metric, found.result(found.winner)
     mean = mean_and_stderr(winner)
-    n_folds = counted(winner.n_evaluated, "fold")
+    n_folds = pluralize(winner.n_evaluated, "fold")
     words = _warning(found, winner)
     if is_choice(found):
         words += _choice(found, n_folds)
     else:
-        shown = f"{loss_text(metric, mean[0])} (± {loss_text(metric, mean[1], 2)})"
+        shown = f"{format_loss(metric, mean[0], stderr=mean[1])}"
         words += f"{found.winner} has the {metric} {shown} over {n_folds}."
     if found.held_out_losses:
         error, se = found.held_out_losses[metric], found.held_out_loss_se
         what = "rows that chose nothing" if is_choice(found) else "rows that it was not fitted on"
-        n_rows = counted(found.held_out_rows.size, "held-out row")
-        words += f" On {n_rows} ({what}) its {metric} is {loss_text(metric, error)} (± {loss_text(metric, se, 2)})"
+        n_rows = pluralize(found.held_out_rows.size, "held-out row")
+        words += f" On {n_rows} ({what}) its {metric} is {format_loss(metric, error, stderr=se)}"
         words += _against_nothing(found, no_model, standing) + _also(found) + _few_rows(found)
     if np.isfinite(found.nested_loss) and is_choice(found):
         words += (
-            f" Choosing again without each fold gives {loss_text(metric, found.nested_loss)} "
-            f"(± {loss_text(metric, found.nested_loss_se, 2)})."
+            f" Choosing again without each fold gives "
+            f"{format_loss(metric, found.nested_loss, stderr=found.nested_loss_se)}."
         )
     return words + _how(found, winner)
 
@@ -285,7 +246,7 @@ def _also(found: Comparison) -> str:
     """The share of wrong predictions, where probabilities were compared."""
     if found.task != "classification" or found.metric == "error" or "error" not in found.held_out_losses:
         return ""
-    return f" {loss_text('error', found.held_out_losses['error'])} of these rows are misclassified."
+    return f" {format_loss('error', found.held_out_losses['error'])} of these rows are misclassified."
 
 
 def _how(found: Comparison, winner: MethodResult) -> str:
@@ -319,21 +280,21 @@ def _ties(found: Comparison) -> str:
     same = [r.name for r in found.ranking() if r.name != winner.name and r.mean_loss == winner.mean_loss]
     if not same:
         return ""
-    return f", and so {'has' if len(same) == 1 else 'have'} {listed(same, MOST_TIES)}"
+    return f", and so {'has' if len(same) == 1 else 'have'} {join_names(same, MOST_TIES)}"
 
 
 def _few_rows(found: Comparison) -> str:
     if found.held_out_rows.size >= FEW_ROWS:
         return ""
     n = found.held_out_rows.size
-    return f" {counted(n, 'row')} {'is' if n == 1 else 'are'} very few to evaluate on."
+    return f" {pluralize(n, 'row')} {'is' if n == 1 else 'are'} very few to evaluate on."
 
 
 def _against_nothing(found: Comparison, no_model: float, standing: str) -> str:
     if found.winner == "constant" or not np.isfinite(no_model):
         return "."
     doubt = {"not clear": ": it is not clearly better", "no better": ": it is no better"}.get(standing, "")
-    return f"; the constant has {loss_text(found.metric, no_model)}{doubt}."
+    return f"; the constant has {format_loss(found.metric, no_model)}{doubt}."
 
 
 def as_json(value: Any) -> Any:

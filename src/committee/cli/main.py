@@ -280,7 +280,7 @@ def predict(
         from committee.cli.deferred_imports import deferred_imports
 
         with deferred_imports():
-            from committee.base.text import counted
+            from committee.base.text import pluralize
             from committee.cli.console import console, print_warnings
             from committee.cli.model_files import read_model
             from committee.cli.predict import (
@@ -298,7 +298,7 @@ def predict(
         odd = Counter[tuple[str, str]]()
         n_rows = write_predictions(predict_batches(known, table, wish, odd), output, is_text(table))
         print_warnings(out, odd_cell_words(odd))
-        out.print(counted(n_rows, "row") + ("" if output == "-" else f" written to {output}"), markup=False)
+        out.print(pluralize(n_rows, "row") + ("" if output == "-" else f" written to {output}"), markup=False)
 
 
 @main.command()

@@ -17,11 +17,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.base.text import counted
+from committee.base.atomic_write import atomic_write
+from committee.base.text import pluralize
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals
 from committee.cli.model_files import KnownModel, inner_model
 from committee.ingest.column_types import clean_text, columns_from, is_textual
-from committee.ingest.files import ENDINGS, PACKED, STDIN, TableError, iterate_frames, kind_of, whole_file
+from committee.ingest.files import ENDINGS, PACKED, STDIN, TableError, iterate_frames, kind_of, require_writable
 from committee.ingest.table import apply_recipe, find_column
 from committee.voting.calibrated_classifier import uncalibrated
 
@@ -122,7 +123,7 @@ def odd_cell_words(odd: Counter[tuple[str, str]]) -> list[str]:
 
 def _odd_words(what: str, n: int) -> str:
     if what == NOT_SEEN:
-        return f"{counted(n, 'cell')} with a value that the model has not seen"
+        return f"{pluralize(n, 'cell')} with a value that the model has not seen"
     return f"1 cell is no {what} and counts as missing" if n == 1 else f"{n} cells are no {what}s and count as missing"
 
 
@@ -224,7 +225,9 @@ def write_predictions(batches: Iterator[pl.DataFrame], output: str, from_text: b
         )
     if path.is_dir():
         raise TableError(f"{output} is a directory: name a file in it.")
-    with whole_file(path) as draft:
+    require_writable(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as draft:
         if kind == "csv":
             with _opened(draft) as stream:
                 return _write_csv(batches, stream)

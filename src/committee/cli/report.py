@@ -10,12 +10,13 @@ import polars as pl
 from numpy.typing import NDArray
 from rich.console import Console
 
-from committee.base.text import listed
+from committee.base.text import join_names
 from committee.cli.compare import command_line, table_digest
 from committee.cli.console import print_warnings
-from committee.cli.console_results import as_json, loss_text
+from committee.cli.console_results import as_json
 from committee.cli.explain import known_target
 from committee.cli.model_files import KnownModel, read_facts, read_model
+from committee.evaluation.metrics import format_loss
 from committee.ingest.column_types import as_numbers, clean_text
 from committee.ingest.files import TableError, read_frame
 from committee.ingest.row_hashes import JudgedRows, row_hashes, rows_to_judge, training_places, unpacked
@@ -117,7 +118,7 @@ def describe_model(path: str) -> dict[str, Any]:
         "seed": facts.seed,
     }
     if facts.scores:
-        held_out = {name: loss_text(name, value) for name, value in facts.scores.items()}
+        held_out = {name: format_loss(name, value) for name, value in facts.scores.items()}
         found["held_out"] = ", ".join(f"{name} {value}" for name, value in held_out.items())
     return as_json(found)
 
@@ -131,7 +132,7 @@ def readable_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
             lines += readable_lines({f"{name}: {part}": of for part, of in parts.items() if of is not None})
         elif isinstance(value, list):
             many: list[Any] = value
-            lines.append((name.replace("_", " "), listed(many, MOST_LISTED) if many else "none"))
+            lines.append((name.replace("_", " "), join_names(many, MOST_LISTED) if many else "none"))
         else:
             lines.append((name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else str(value)))
     return lines

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
 
 from committee.base.array_types import Floats
+from committee.base.text import format_number, format_percent
 from committee.voting.calibrated_classifier import raw_probabilities
 
 Codes = NDArray[np.int64]
@@ -22,6 +23,9 @@ Task = Literal["classification", "regression"]
 
 SMALLEST = float(np.finfo(np.float64).eps)
 """A probability below it counts as this much, else one row could make a log loss infinite."""
+
+RATES = ("error", "balanced error")
+"""Metrics that are fractions of rows, shown in percent."""
 
 N_RESAMPLES = 100
 """Bootstrap samples behind the standard error of a metric that is no mean over rows."""
@@ -285,3 +289,14 @@ def _bootstrapped(metric: str, truth: NDArray[Any], said: Answers, weight: Float
         rows = np.flatnonzero(counts)
         found.append(loss_of(metric, truth[rows], said.of(rows), weight[rows] * counts[rows]))
     return float(np.nanstd(found, ddof=1)) if np.isfinite(found).sum() > 1 else np.nan
+
+
+def format_loss(metric: str, value: float, *, stderr: float = np.nan) -> str:
+    """Format an error rate in percent and any other loss with four digits, with its standard error if given.
+
+    >>> format_loss("error", 0.1234), format_loss("log loss", 0.47312, stderr=0.0124)
+    ('12.3%', '0.4731 ± 0.012')
+    """
+    if metric in RATES:
+        return format_percent(value, stderr=stderr)
+    return format_number(value, 4, stderr=stderr)

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from committee.base.text import joined
+from committee.base.text import join_names
 from committee.ingest.files import MISSING
 
 Kind = Literal["number", "category", "date", "text", "dropped"]
@@ -200,7 +200,7 @@ def _date(series: pl.Series, pattern: str, order: str = "") -> ColumnRecipe:
         return ColumnRecipe(series.name, "dropped", "is the same date wherever there is one")
     origin = float(_days(moments).min() or 0.0)  # pyright: ignore[reportArgumentType]
     shown = [DAYS if part == "days" else part for part in parts]
-    word = f"is a date{order}: {joined(shown)} {'is' if len(parts) == 1 else 'are'} taken"
+    word = f"is a date{order}: {join_names(shown)} {'is' if len(parts) == 1 else 'are'} taken"
     return ColumnRecipe(series.name, "date", word, format=pattern, origin=origin, parts=parts)
 
 

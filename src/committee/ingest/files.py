@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
 import re
 import sys
 import tempfile
 import zlib
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -355,24 +353,3 @@ def require_writable(path: Path, is_folder: bool = False) -> None:
             pass
     except OSError as error:
         raise TableError(f"{path} cannot be written: {error.strerror}. Name another place with -o.") from error
-
-
-@contextmanager
-def whole_file(path: Path) -> Generator[Path]:
-    """A path beside `path` to write to; it takes its place when the block ends well, and is gone otherwise."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-    except OSError as error:  # it would name the draft, which nobody asked for
-        raise TableError(f"{path} cannot be written: {error.strerror}. Name another place with -o.") from error
-    os.close(handle)
-    draft = Path(name)
-    try:
-        yield draft
-        umask = os.umask(0)
-        os.umask(umask)
-        draft.chmod(0o666 & ~umask)
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.base.text import counted, listed
+from committee.base.text import join_names, pluralize
 from committee.ingest.column_types import (
     MOST_EXACT,
     NEARLY_ALL,
@@ -213,8 +213,8 @@ def apply_recipe(recipe: TableRecipe, frame: pl.DataFrame) -> pl.DataFrame:
         near = get_close_matches(missing[0], frame.columns, n=1, cutoff=CLOSE)
         advice = f" Did you mean {near[0]!r}?" if near else ""
         raise TableError(
-            f"The table has no column {listed(list(map(repr, missing)), MOST_NAMED)}, which the model needs.{advice} "
-            f"It has: {listed(frame.columns, MOST_LISTED)}."
+            f"The table has no column {join_names(list(map(repr, missing)), MOST_NAMED)}, which the model "
+            f"needs.{advice} It has: {join_names(frame.columns, MOST_LISTED)}."
         )
     made = [one for column in recipe.kept for one in columns_from(column, frame[column.name])]
     taken = set[str]()
@@ -235,7 +235,7 @@ def find_column(frame: pl.DataFrame, name: str) -> str:
     if name.strip().lower() in plain:
         return plain[name.strip().lower()]
     near = [plain[match] for match in get_close_matches(name.strip().lower(), list(plain), n=3, cutoff=CLOSE)]
-    there = f"There are: {listed(frame.columns, MOST_LISTED)}."
+    there = f"There are: {join_names(frame.columns, MOST_LISTED)}."
     advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else there
     raise TableError(f"No such column: {name!r}. {advice}")
 
@@ -263,7 +263,7 @@ def _usable_rows(frame: pl.DataFrame, target: str, drop_duplicates: bool) -> tup
         is_missing = is_missing | frame[target].is_nan().fill_null(True)
     if n_missing := int(is_missing.sum()):
         has, are = ("has", "is") if n_missing == 1 else ("have", "are")
-        notes.append(f"{counted(n_missing, 'row')} {has} no {target!r} and {are} left out.")
+        notes.append(f"{pluralize(n_missing, 'row')} {has} no {target!r} and {are} left out.")
         frame = frame.filter(~is_missing)
     if frame.height == 0:
         raise TableError(f"No row has a value of {target!r}." if n_missing else "The table has a header and no rows.")
@@ -291,7 +291,7 @@ def _usable_targets(frame: pl.DataFrame, target: str, task: Task) -> tuple[pl.Da
                     f"{target!r} holds text, no numbers: regression is impossible, take --task classification."
                 )
             are = "is" if n_bad == 1 else "are"
-            note = f"{counted(n_bad, 'row')} whose {target!r} is no number {are} left out."
+            note = f"{pluralize(n_bad, 'row')} whose {target!r} is no number {are} left out."
             return frame.filter(numbers.is_not_null()), [note]
         return frame, []
     labels = clean_text(frame[target])
@@ -301,9 +301,9 @@ def _usable_targets(frame: pl.DataFrame, target: str, task: Task) -> tuple[pl.Da
         raise TableError(f"Every value of {target!r} stands once: it names the rows and is no class.")
     if not single:
         return frame, []
-    shown, is_one = listed(single, MOST_NAMED), len(single) == 1
+    shown, is_one = join_names(single, MOST_NAMED), len(single) == 1
     has, them = ("has one row only and is", "it") if is_one else ("have one row only and are", "them")
-    classes = counted(len(single), "class", "classes")
+    classes = pluralize(len(single), "class", "classes")
     note = f"{classes} {has} left out, for nothing can be learned of {them}: {shown}."
     return frame.filter(~labels.is_in(single)), [note]
 
@@ -372,7 +372,7 @@ def _target_warnings(y: NDArray[Any], task: Task) -> list[str]:
     few = [f"{label} ({n})" for label, n in zip(classes, counts, strict=True) if n < FEW_ROWS_OF_CLASS]
     if few:
         notes.append(
-            f"Classes with fewer than {FEW_ROWS_OF_CLASS} rows: {listed(few, MOST_NAMED)}. They are kept, but not "
+            f"Classes with fewer than {FEW_ROWS_OF_CLASS} rows: {join_names(few, MOST_NAMED)}. They are kept, but not "
             "every fold can have one, and what is said of them is guesswork."
         )
     if counts.min() < RARE_SHARE * y.size and classes.size <= MANY_VALUES:
@@ -510,7 +510,9 @@ def _weights(frame: pl.DataFrame, name: str, y: NDArray[Any], task: Task) -> tup
         raise TableError(f"All weights in {name!r} are 0: there is nothing to learn from.")
     weightless = np.setdiff1d(y, y[found > 0]) if task == "classification" else y[:0]
     it = "it" if weightless.size == 1 else "they"
-    words = f"All rows of {listed(weightless.tolist(), MOST_NAMED)} have the weight 0: {it} will hardly be answered."
+    words = (
+        f"All rows of {join_names(weightless.tolist(), MOST_NAMED)} have the weight 0: {it} will hardly be answered."
+    )
     notes = [words] if weightless.size else []
     return found, notes
 
@@ -523,7 +525,7 @@ def _groups(frame: pl.DataFrame, name: str) -> tuple[NDArray[Any] | None, list[s
     own = pl.Series([f"\0{row}" for row in range(len(text))])
     n_missing = text.null_count()
     has = "has" if n_missing == 1 else "have"
-    words = f"{counted(n_missing, 'row')} {has} no {name!r}: each is taken for a group of its own."
+    words = f"{pluralize(n_missing, 'row')} {has} no {name!r}: each is taken for a group of its own."
     notes = [words] if n_missing else []
     return text.zip_with(text.is_not_null(), own.alias(name)).to_numpy(), notes
 
@@ -580,7 +582,7 @@ def _times(series: pl.Series) -> NDArray[Any]:
     """Something that sorts by time."""
     if series.null_count():
         raise TableError(
-            f"The time column {series.name!r} is empty in {counted(series.null_count(), 'row')}: fill it in."
+            f"The time column {series.name!r} is empty in {pluralize(series.null_count(), 'row')}: fill it in."
         )
     if series.dtype.is_temporal() or series.dtype.is_numeric():
         return series.to_physical().to_numpy()

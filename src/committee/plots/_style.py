@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.trees.export import plural
+from committee.base.text import pluralize
 
 Scale = Literal["linear", "log"]
 
@@ -53,7 +53,7 @@ def panels(ax: Any, n: int, size: tuple[float, float], *, n_columns: int = 4, **
     if ax is not None:
         given = np.ravel(np.asarray(ax, dtype=object))
         if given.size != n:
-            raise ValueError(f"The display has {plural(n, 'panel')}, got {given.size} axes: pass one for each panel.")
+            raise ValueError(f"expected {pluralize(n, 'axes', 'axes')}, one for each panel, got {given.size}")
         return given
     n_columns = min(n, n_columns)
     n_lines = -(-n // n_columns)

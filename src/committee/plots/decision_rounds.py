@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee.base.array_types import Floats
+from committee.base.text import shorten
 from committee.boosting._votes import make_votes
 from committee.members.member import Member
 from committee.members.vote import score_members
 from committee.plots._checks import recorded, refuse
 from committee.plots._style import INK, pyplot
 from committee.tabular.validation import read_weights
-from committee.trees.export import CLASS_COLORS, clip
+from committee.trees.export import CLASS_COLORS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,7 +151,7 @@ class DecisionRoundsDisplay:
                 )
             )
         ax.set_title(title, fontsize="medium")
-        ax.set_xlabel(clip(p.feature_names[0], 30))
+        ax.set_xlabel(shorten(p.feature_names[0], 30))
         return points
 
     def _draw_legend(self, panels: NDArray[Any], is_own: bool) -> None:
@@ -161,12 +162,12 @@ class DecisionRoundsDisplay:
             return Line2D([], [], linestyle="none", marker=marker, label=label, **style)
 
         p = self.plane
-        entries = [dot(_color(k), _marker(k), "white", clip(str(name), 30)) for k, name in enumerate(p.classes)]
+        entries = [dot(_color(k), _marker(k), "white", shorten(str(name), 30)) for k, name in enumerate(p.classes)]
         entries.append(dot("#BBBBBB", "o", INK, "wrong"))
         if p.is_multiplicative:
             entries.append(dot("#BBBBBB", "o", "white", "area: weight in the round", 12.0))
         for panel in panels[::MAX_COLUMNS]:
-            panel.set_ylabel(clip(p.feature_names[1], 30))
+            panel.set_ylabel(shorten(p.feature_names[1], 30))
         if is_own:
             self.figure_.legend(handles=entries, loc="outside lower center", ncols=len(entries), frameon=False)
         else:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.text import shorten
 from committee.explain.forest_importances import ForestImportance
 from committee.explain.importances import (
     Importances,
@@ -16,7 +17,6 @@ from committee.explain.importances import (
     tree_importances,
 )
 from committee.plots._style import BLUE, GREY, pyplot
-from committee.trees.export import clip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +130,7 @@ class ImportancesDisplay:
         return 100.0 * self.found.standard_error[self.features] / largest if largest > 0.0 else None
 
     def _label(self, ax: Any, height: NDArray[np.int64], values: Floats, error: Floats) -> None:
-        ax.set_yticks(height, [clip(self.found.names[f], LONGEST_NAME) for f in self.features])
+        ax.set_yticks(height, [shorten(self.found.names[f], LONGEST_NAME) for f in self.features])
         ax.tick_params(axis="y", length=0)
         ax.set_ylim(-0.6, len(height) - 0.4)
         low, high = float(np.min(values - error)), float(np.max(values + error))

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from committee.base.text import shorten
 from committee.explain.label_issues import LabelIssues, find_label_issues
 from committee.forests.estimators import BaseForestClassifier
 from committee.plots._checks import recorded
 from committee.plots._style import INK, pyplot
-from committee.trees.export import CLASS_COLORS, clip
+from committee.trees.export import CLASS_COLORS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +109,7 @@ class LabelIssuesDisplay:
     def _draw_class(self, ax: Any, k: int, label: Any) -> Any:
         own = self.found.label == label
         style = {"s": 18, "color": CLASS_COLORS[k % len(CLASS_COLORS)], "alpha": 0.7, "linewidths": 0}
-        return ax.scatter(self.found.margin[own], self._weight[own], label=clip(str(label), 30), **style)
+        return ax.scatter(self.found.margin[own], self._weight[own], label=shorten(str(label), 30), **style)
 
     def _draw_names(self, ax: Any) -> list[Annotation]:
         """Row numbers, each in the first of PLACES where it hides no ring, no point and no other number."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.text import shorten
 from committee.explain._tables import Feature
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
 from committee.plots._style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, pyplot
-from committee.trees.export import clip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ class PartialDependenceDisplay:
             raise ValueError("There is nothing to show: pass at least one feature.")
         if max_curves < 0:
             raise ValueError(f"max_curves must be at least 0, got {max_curves}.")
-        self.found, self.of_class = list(found), f" of class {clip(class_name, LONGEST_NAME)}" if class_name else ""
+        self.found, self.of_class = list(found), f" of class {shorten(class_name, LONGEST_NAME)}" if class_name else ""
         rng = np.random.default_rng(random_state)
         self._pictures = [_one_output(one, output, max_curves, rng) for one in found]
 
@@ -181,7 +181,7 @@ def _class_name(estimator: Any, found: PartialDependence, output: int | None) ->
 def _draw_single(ax: Any, picture: _Picture) -> None:
     found = picture.found
     (_draw_categories if found.is_categorical[0] else _draw_curve)(ax, picture)
-    ax.set_xlabel(clip(found.names[0], LONGEST_NAME))
+    ax.set_xlabel(shorten(found.names[0], LONGEST_NAME))
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
@@ -239,7 +239,7 @@ def _draw_categories(ax: Any, picture: _Picture) -> None:
 def _category_labels(found: PartialDependence, axis: int) -> list[str]:
     """Names, with the share of the rows that have them as long as there is room."""
     grid = found.grid[axis]
-    names = [clip(str(value), LONGEST_CATEGORY) for value in grid]
+    names = [shorten(str(value), LONGEST_CATEGORY) for value in grid]
     if grid.size > FEW_CATEGORIES:
         every = -(-grid.size // MOST_LABELS)
         return [name if place % every == 0 else "" for place, name in enumerate(names)]
@@ -280,14 +280,14 @@ def _draw_lines(ax: Any, picture: _Picture, meaning: str) -> None:
     lines = picture.average if of == 0 else picture.average.T
     for line, name, color in zip(lines, found.grid[of], LINE_COLORS, strict=False):
         ax.plot(grid, line, color=color, linewidth=2.0, marker="o" if grid.size <= 8 else "", markersize=4,
-                label=clip(str(name), LONGEST_CATEGORY))  # fmt: skip
+                label=shorten(str(name), LONGEST_CATEGORY))  # fmt: skip
     ax.set_xlim(*_limits(grid))
     low, high = ax.get_ylim()
     ax.set_ylim(low - 0.04 * (high - low), high)
     _draw_rug(ax, found.data[:, number], grid, ax.get_xaxis_transform())
-    ax.set_xlabel(clip(found.names[number], LONGEST_NAME))
+    ax.set_xlabel(shorten(found.names[number], LONGEST_NAME))
     ax.set_ylabel(meaning)
-    ax.legend(title=clip(found.names[of], LONGEST_NAME), frameon=False, fontsize="small", title_fontsize="small")
+    ax.legend(title=shorten(found.names[of], LONGEST_NAME), frameon=False, fontsize="small", title_fontsize="small")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
@@ -308,8 +308,8 @@ def _draw_map(ax: Any, picture: _Picture, meaning: str) -> None:
     ax.scatter(*(rows + spread).T, s=5, color="white", edgecolors="black", linewidths=0.25, alpha=0.75, zorder=2)
     ax.set_xlim(edges[0][0], edges[0][-1])
     ax.set_ylim(edges[1][0], edges[1][-1])
-    ax.set_xlabel(clip(found.names[0], LONGEST_NAME))
-    ax.set_ylabel(clip(found.names[1], LONGEST_NAME))
+    ax.set_xlabel(shorten(found.names[0], LONGEST_NAME))
+    ax.set_ylabel(shorten(found.names[1], LONGEST_NAME))
     for axis, set_ticks in ((0, ax.set_xticks), (1, ax.set_yticks)):
         if found.is_categorical[axis]:
             set_ticks(places[axis], [label.split("\n")[0] for label in _category_labels(found, axis)])
@@ -336,5 +336,5 @@ def _draw_table(ax: Any, picture: _Picture, meaning: str) -> None:
     names = [label.replace("\n", ", ") for label in _category_labels(found, 1)]
     ax.set_yticks(range(average.shape[1]), names)
     ax.tick_params(length=0)
-    ax.set_xlabel(clip(found.names[0], LONGEST_NAME))
-    ax.set_ylabel(clip(found.names[1], LONGEST_NAME))
+    ax.set_xlabel(shorten(found.names[0], LONGEST_NAME))
+    ax.set_ylabel(shorten(found.names[1], LONGEST_NAME))

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
+from committee.base.text import pluralize
 from committee.plots._checks import refuse
 from committee.plots._style import pyplot
-from committee.trees.export import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +112,7 @@ class PruningDisplay:
     def _mark(self, ax: Any, i: int, style: dict[str, Any], word: str) -> Line2D:
         c = self.curve
         leaves = int(c.n_leaves[i])
-        label = f"{word}: {plural(leaves, 'leaf')}"
+        label = f"{word}: {pluralize(leaves, 'leaf', 'leaves')}"
         place = c.alpha[i], c.mean_error[i]
         (mark,) = ax.plot(*place, linestyle="none", markeredgecolor="white", zorder=4, label=label, **style)
         return mark

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.text import shorten
 from committee.explain.shap import ShapValues, shap_values
 from committee.plots._style import BLUE, GREY, VERMILION, pyplot
-from committee.trees.export import clip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def _class_name(estimator: Any, found: ShapValues, output: int | None) -> str:
 
 
 def _of_class(name: str) -> str:
-    return f" for class {clip(name, LONGEST_NAME)}" if name else ""
+    return f" for class {shorten(name, LONGEST_NAME)}" if name else ""
 
 
 class ShapSummaryDisplay:
@@ -162,7 +162,7 @@ class ShapSummaryDisplay:
         return ax.scatter(across, up, s=11, c=colors[order], linewidths=0, zorder=3)
 
     def _label(self, ax: Any) -> None:
-        names = [clip(self.found.feature_names[f], LONGEST_NAME) for f in self.features]
+        names = [shorten(self.found.feature_names[f], LONGEST_NAME) for f in self.features]
         ax.set_yticks([-place for place in range(len(names))], names)
         ax.set_ylim(-len(names) + 0.45, 0.55)
         ax.margins(x=0.04)
@@ -254,7 +254,7 @@ class ShapWaterfallDisplay:
         order = np.argsort(-np.abs(steps), kind="stable")
         order = order[: max(1, int(np.count_nonzero(steps)))]
         kept, rest = order[:max_features], order[max_features:]
-        self.labels = [f"{clip(found.feature_names[f], LONGEST_NAME)} = {clip(shown[f], 20)}" for f in kept]
+        self.labels = [f"{shorten(found.feature_names[f], LONGEST_NAME)} = {shorten(shown[f], 20)}" for f in kept]
         self.steps = steps[kept]
         if rest.size:
             self.labels.append(f"{rest.size} other feature{'s' if rest.size > 1 else ''}")

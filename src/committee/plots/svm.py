@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from committee.base.array_types import Floats
+from committee.base.text import shorten
 from committee.explain.svm_geometry import SvmGeometry, machine_values, svm_geometry
 from committee.plots._style import BLUE, INK, VERMILION, pyplot
 from committee.svm.tuning import Tuned
-from committee.trees.export import clip
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,8 +93,8 @@ class SVMDecisionBoundaryDisplay:
         self.rings_ = {kind: self._draw_rings(axes, kind, width) for kind, width in (("free", 0.9), ("bounded", 2.2))}
         g = self.geometry
         columns = self.model.columns_
-        axes.set_xlabel(clip(columns.name(0), 30))
-        axes.set_ylabel(clip(columns.name(1), 30))
+        axes.set_xlabel(shorten(columns.name(0), 30))
+        axes.set_ylabel(shorten(columns.name(1), 30))
         axes.set_title(f"margin {g.margin:.3g}, slack {g.total_slack:.3g}, {g.n_wrong} on the wrong side",
                        fontsize="medium", loc="left")  # fmt: skip
         axes.legend(fontsize="small", loc="best", framealpha=0.85)
@@ -137,7 +137,7 @@ class SVMDecisionBoundaryDisplay:
         g = self.geometry
         own = g.rows.side == side
         name = g.positive if side > 0 else ("the rest" if g.negative is None else g.negative)
-        label = f"{clip(str(name), 24)}: {int(own.sum())}"
+        label = f"{shorten(str(name), 24)}: {int(own.sum())}"
         return ax.scatter(*self.table[own].T, s=24, color=color, marker=marker, edgecolors="white", linewidths=0.5,
                           zorder=3, label=label)  # fmt: skip
 
@@ -261,7 +261,7 @@ def _line_names(tuned: Tuned) -> list[str]:
     for first in np.unique(grid.line, return_index=True)[1]:
         gamma, parts = grid.gamma[first], list[str]()
         if not _has_gamma(tuned):
-            parts.append(clip(str(grid.kernel[first]), 24))
+            parts.append(shorten(str(grid.kernel[first]), 24))
         if np.isfinite(gamma):
             parts.append(f"{gamma:.3g}")
         if _n_tubes(tuned) > 1:

@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.text import format_decimals, pluralize, shorten
 from committee.plots._style import INK, pyplot
 from committee.records.tree import LEAF, Tree
 from committee.trees.export import (
     CLASS_COLORS,
     FittedTree,
     TreeLabels,
-    clip,
     count_leaves,
     label_tree,
     leaves_below,
     missing_side,
     node_colors,
-    plural,
     prediction_text,
-    short_number,
     split_condition,
 )
 
@@ -171,7 +169,7 @@ def _cards(labels: TreeLabels, max_depth: int, decimals: int) -> list[_Card]:
 
 
 def _question(labels: TreeLabels, node: int, decimals: int) -> list[str]:
-    name = clip(labels.feature_names[int(labels.tree.feature[node])], 30)
+    name = shorten(labels.feature_names[int(labels.tree.feature[node])], 30)
     condition = split_condition(labels, node, left=True, decimals=decimals, room=48, at_most="≤")
     if len(name) + len(condition) <= 26:
         return [f"{name} {condition}"]
@@ -179,15 +177,15 @@ def _question(labels: TreeLabels, node: int, decimals: int) -> list[str]:
 
 
 def _counts(labels: TreeLabels, node: int, decimals: int) -> str:
-    rows = plural(int(labels.tree.n_samples[node]), "row")
-    return f"{rows}, weight {short_number(labels.tree.weight[node], decimals)}" if labels.has_weights else rows
+    rows = pluralize(int(labels.tree.n_samples[node]), "row")
+    return f"{rows}, weight {format_decimals(labels.tree.weight[node], decimals)}" if labels.has_weights else rows
 
 
 def _legend_entries(labels: TreeLabels, cards: list[_Card]) -> list[_Entry]:
     entries: list[_Entry] = []
     names = labels.class_names or []
     if len(names) <= len(CLASS_COLORS):
-        entries += [_Entry(color, clip(name, 30)) for color, name in zip(CLASS_COLORS, names, strict=False)]
+        entries += [_Entry(color, shorten(name, 30)) for color, name in zip(CLASS_COLORS, names, strict=False)]
     if any(card.child != LEAF and missing_side(labels, card.node) is not None for card in cards):
         entries.append(_Entry("", "NA: missing values go this way"))
     return entries

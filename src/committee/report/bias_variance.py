@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from committee.base.text import format_number, join_names, pluralize
 from committee.report import _charts as charts
 from committee.report._context import Evidence
 from committee.report._section import Color, Figure, Key, LeftOut, Section, Table, table
-from committee.report._words import count, listing, number, plus_minus
 from committee.theory.decomposition import Decomposition
 
 TITLE = "Bias and variance"
@@ -29,7 +29,7 @@ def bias_variance(found: Evidence) -> Section | LeftOut:
     axis = "squared error (its square root is the RMSE)" if loss == "squared" else "expected error rate"
     spec = charts.stacked(list(methods), [name for name, _ in parts], values, [c for _, c in parts], axis)
     rows = [
-        (name, *(plus_minus(number(one.parts[p].value), number(one.parts[p].stderr, 2)) for p, _ in parts))
+        (name, *(format_number(one.parts[p].value, stderr=one.parts[p].stderr) for p, _ in parts))
         for name, one in methods.items()
     ]
     unit = "in squared units of the target" if loss == "squared" else "as error rates"
@@ -40,7 +40,7 @@ def bias_variance(found: Evidence) -> Section | LeftOut:
         f"Fitted on {decompositions[0].n_sets} other training sets and evaluated on {decompositions[0].rows.size} "
         f"held-out rows, {_least_in_words(methods)}."
     )
-    alt = f"Stacked bars of the parts of the error of {count(len(methods), 'method')}. {lead}"
+    alt = f"Stacked bars of the parts of the error of {pluralize(len(methods), 'method')}. {lead}"
     legend = tuple(Key(name, c, mark="area") for name, c in parts)
     figure = Figure("chart-bias-variance", spec, "Where the error comes from", alt, numbers, legend)
     notes = () if knows_noise else ("The noise of the target is not known on real data: it is within the bias.",)
@@ -61,7 +61,7 @@ IN_SQUARES = (
 def _in_units_of_the_target(methods: Mapping[str, Decomposition], parts: list[str]) -> Table:
     """Square roots of the parts and of their sum; an estimate below zero counts as none."""
     rows = [
-        (name, *(number(max(value, 0.0) ** 0.5) for value in (*each, sum(each))))
+        (name, *(format_number(max(value, 0.0) ** 0.5) for value in (*each, sum(each))))
         for name, one in methods.items()
         for each in ([one.parts[part].value for part in parts],)
     ]
@@ -83,9 +83,9 @@ def _least_in_words(methods: Mapping[str, Decomposition]) -> str:
     """Which methods have the smallest bias and variance; several where they are the same to the digits shown."""
     least = list[str]()
     for part in ("bias", "variance"):
-        values = {name: number(one.parts[part].value) for name, one in methods.items()}
+        values = {name: format_number(one.parts[part].value) for name, one in methods.items()}
         best = min(methods, key=lambda name: methods[name].parts[part].value)
-        least.append(listing(name for name in methods if values[name] == values[best]))
+        least.append(join_names(name for name in methods if values[name] == values[best]))
     if least[0] == least[1]:
         return f"the smallest bias and the smallest variance are those of {least[0]}"
     return f"the smallest bias is that of {least[0]}, the smallest variance that of {least[1]}"

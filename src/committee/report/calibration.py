@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from committee.base.array_types import Floats
+from committee.base.text import format_number, format_percent, pluralize
 from committee.report import _charts as charts
 from committee.report._context import Evidence, Judged
 from committee.report._section import Figure, Key, LeftOut, Section, Tile, table
-from committee.report._words import count, number, percent
 
 TITLE = "Calibration"
 MOST_BINS, FEWEST = 10, 20
@@ -43,7 +43,7 @@ def calibration(found: Evidence) -> Section | LeftOut:
     if not judged.is_honest:
         return LeftOut(TITLE, "probabilities of the training rows themselves look surer than they are")
     if judged.rows.size < 2 * FEWEST or len(found.classes) < 2:
-        return LeftOut(TITLE, f"{count(judged.rows.size, 'row')} are too few to see it")
+        return LeftOut(TITLE, f"{pluralize(judged.rows.size, 'row')} are too few to see it")
     return _section(found, judged, judged.shares)
 
 
@@ -55,19 +55,19 @@ def _section(found: Evidence, judged: Judged, shares: Floats) -> Section:
     log_loss = -float(np.mean(np.log(np.maximum(shares[rows, judged.truth], 1e-15))))
     brier = float(np.mean(np.sum((shares - np.eye(shares.shape[1])[judged.truth]) ** 2, axis=1)))
     tiles = (
-        Tile(percent(gap), "mean gap between promise and outcome"),
-        Tile(number(log_loss), "log-loss"),
-        Tile(number(brier), "Brier score"),
+        Tile(format_percent(gap), "mean gap between promise and outcome"),
+        Tile(format_number(log_loss), "log-loss"),
+        Tile(format_number(brier), "Brier score"),
     )
     spec = charts.calibration(
         bins.said, bins.seen, bins.seen - bins.error, bins.seen + bins.error, bins.n, f"promised: {what}", "came true"
     )
     numbers = table(
         "Bins of equally many rows", "#promised|#came true|#standard error|#rows",
-        [(percent(a), percent(b), percent(e), f"{n:,}")
+        [(format_percent(a), format_percent(b), format_percent(e), f"{n:,}")
          for a, b, e, n in zip(bins.said, bins.seen, bins.error, bins.n, strict=True)],
     )  # fmt: skip
-    alt = f"Shares that came true over promised probabilities, in {bins.n.size} bins; mean gap {percent(gap)}."
+    alt = f"Shares that came true over promised probabilities, in {bins.n.size} bins; mean gap {format_percent(gap)}."
     legend = (Key("rows in bins, one standard error", "blue"), Key("promise kept exactly", "grey", True))
     figure = Figure("chart-calibration", spec, "Promised and come true", alt, numbers, legend, "narrow")
     lead = _in_words(bins, gap)
@@ -83,7 +83,7 @@ def _in_words(bins: Bins, gap: float) -> str:
     mean = float(np.average(bins.seen - bins.said, weights=bins.n))
     is_off = abs(mean) > 2.0 * float(np.sqrt(np.sum(spread * bins.n**2)) / bins.n.sum())
     side = "" if not is_off else " and on the whole too small" if mean > 0.0 else " and on the whole too large"
-    return f"The probabilities are off by {percent(gap)} on average{side}: more than chance gives."
+    return f"The probabilities are off by {format_percent(gap)} on average{side}: more than chance gives."
 
 
 def _promises(found: Evidence, judged: Judged, shares: Floats) -> tuple[Floats, NDArray[np.bool_], str]:

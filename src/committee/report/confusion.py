@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.text import format_percent, pluralize, shorten
 from committee.report import _charts as charts
 from committee.report._context import Evidence, Judged
 from committee.report._section import Figure, Key, LeftOut, Section, Table, table
-from committee.report._words import clip, count, percent
 
 TITLE = "Which classes are taken for which"
 MOST_CLASSES = 12
@@ -22,7 +22,7 @@ def confusion(found: Evidence) -> Section | LeftOut:
     if k < 2 or not judged.rows.size:
         return LeftOut(TITLE, "the model knows a single class")
     counts = np.bincount(judged.truth * k + judged.answer, minlength=k * k).reshape(k, k)
-    names = [clip(str(label), 24) for label in found.classes]
+    names = [shorten(str(label), 24) for label in found.classes]
     wrong = counts - np.diag(np.diag(counts))
     lead = f"{_worst(names, counts, wrong)} {judged.words}"
     shown = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MOST_CLASSES])
@@ -41,7 +41,7 @@ def _worst(names: list[str], counts: NDArray[np.int64], wrong: NDArray[np.int64]
     if not wrong.any():
         return "No row is taken for another class."
     i, j = np.unravel_index(int(wrong.argmax()), wrong.shape)
-    size = f"{count(wrong[i, j], 'row')}, {percent(wrong[i, j] / counts[i].sum())} of that class"
+    size = f"{pluralize(wrong[i, j], 'row')}, {format_percent(wrong[i, j] / counts[i].sum())} of that class"
     return f"The commonest mistake is to take “{names[i]}” for “{names[j]}”: {size}."
 
 
@@ -54,8 +54,8 @@ def _classes(names: list[str], counts: NDArray[np.int64], judged: Judged) -> Tab
     right, truth, answer = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     rows = [
         (
-            name, f"{truth[k]:,}", percent(right[k] / truth[k]) if truth[k] else "—",
-            percent(right[k] / answer[k]) if answer[k] else "—",
+            name, f"{truth[k]:,}", format_percent(right[k] / truth[k]) if truth[k] else "—",
+            format_percent(right[k] / answer[k]) if answer[k] else "—",
         )
         for k, name in enumerate(names)
     ]  # fmt: skip

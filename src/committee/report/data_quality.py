@@ -8,9 +8,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.text import format_number, format_percent, join_names, pluralize, shorten
 from committee.report._context import Evidence
 from committee.report._section import Section, Tile, table
-from committee.report._words import clip, count, listing, number, percent
 from committee.tabular.cells import Table
 
 TITLE = "The data"
@@ -28,7 +28,7 @@ def data_warnings(found: Evidence) -> Section:
     lead = (
         "Nothing odd was noticed in the table."
         if not notes
-        else f"{count(len(notes), 'thing')} to know about the table."
+        else f"{pluralize(len(notes), 'thing')} to know about the table."
     )
     return Section("data", TITLE, lead, tuple(tiles), folded=(_columns(found),), notes=tuple(notes))
 
@@ -39,7 +39,7 @@ def _seen(found: Evidence, is_told: bool) -> list[str]:
     if found.is_classifier:
         notes += _rare_classes(found, is_told)
     if found.n_rows < 200:
-        notes.append(f"{count(found.n_rows, 'row')} are few: every figure on this page has a wide margin.")
+        notes.append(f"{pluralize(found.n_rows, 'row')} are few: every figure on this page has a wide margin.")
     return notes
 
 
@@ -59,8 +59,8 @@ def missing_cells(of: Table, f: int) -> NDArray[np.bool_]:
 
 
 def _named(found: Evidence, places: list[int]) -> str:
-    names = [clip(found.names[f], 30) for f in places[:MOST_NAMED]]
-    return listing([*names, f"{len(places) - MOST_NAMED} more"]) if len(places) > MOST_NAMED else listing(names)
+    names = [shorten(found.names[f], 30) for f in places[:MOST_NAMED]]
+    return join_names([*names, f"{len(places) - MOST_NAMED} more"]) if len(places) > MOST_NAMED else join_names(names)
 
 
 def _missing(found: Evidence) -> list[str]:
@@ -70,8 +70,8 @@ def _missing(found: Evidence) -> list[str]:
         return []
     worst = int(np.argmax(shares))
     return [
-        f"{count(len(some), 'column has', 'columns have')} missing values ({_named(found, some)}), at most "
-        f"{percent(float(shares[worst]))} of {found.names[worst]}."
+        f"{pluralize(len(some), 'column has', 'columns have')} missing values ({_named(found, some)}), at most "
+        f"{format_percent(float(shares[worst]))} of {found.names[worst]}."
     ]
 
 
@@ -79,7 +79,7 @@ def _constant(found: Evidence) -> list[str]:
     same = [f for f in range(len(found.names)) if _n_distinct(found.table, f, 2) < 2]
     if not same:
         return []
-    what = count(len(same), "column is constant and tells", "columns are constant and tell")
+    what = pluralize(len(same), "column is constant and tells", "columns are constant and tell")
     return [f"{what} nothing: {_named(found, same)}."]
 
 
@@ -102,14 +102,14 @@ def _twins(found: Evidence, is_told: bool) -> list[str]:
     if not n_twins:
         return []
     repeated = (
-        f"{count(n_twins, 'row repeats', 'rows repeat')} another one in every column: copies may stand in both parts "
-        "of a split."
+        f"{pluralize(n_twins, 'row repeats', 'rows repeat')} another one in every column: copies may stand in both "
+        "parts of a split."
     )
     order = np.lexsort((found.codes if found.is_classifier else found.y.astype(np.float64), place))
     target = (found.codes if found.is_classifier else found.y.astype(np.float64))[order]
     n_different = int(np.count_nonzero((np.diff(place[order]) == 0) & (np.diff(target) != 0)))
     contrary = (
-        f"{count(n_different, 'pair')} of rows with the same features differ in the target: no model can be right "
+        f"{pluralize(n_different, 'pair')} of rows with the same features differ in the target: no model can be right "
         "about both."
     )
     return [*([] if is_told else [repeated]), *([contrary] if n_different else [])]
@@ -136,12 +136,15 @@ def _rare_classes(found: Evidence, is_told: bool) -> list[str]:
     rare = [str(found.classes[k]) for k in np.flatnonzero(n < 10)]
     if rare and not is_told:
         word = "class has" if len(rare) == 1 else "classes have"
-        notes.append(f"{len(rare)} {word} fewer than 10 rows ({listing(rare[:MOST_NAMED])}): little can be said of it.")
+        notes.append(
+            f"{len(rare)} {word} fewer than 10 rows ({join_names(rare[:MOST_NAMED])}): little can be said of it."
+        )
     largest = float(n.max() / max(n.sum(), 1))
     if largest > 0.8:
         name = str(found.classes[int(n.argmax())])
         notes.append(
-            f"{percent(largest)} of the rows are {name}: a small error alone says little, look at each class by itself."
+            f"{format_percent(largest)} of the rows are {name}: a small error alone says little, look at each class by "
+            "itself."
         )
     return notes
 
@@ -153,13 +156,15 @@ def _columns(found: Evidence) -> Any:
         values, empty = column(found.table, f), missing_cells(found.table, f)
         present = values[~empty]
         is_number = present.dtype.kind in "fiu"
-        middle = number(float(np.median(present))) if is_number and present.size else "—"
+        middle = format_number(float(np.median(present))) if is_number and present.size else "—"
         ends = (
-            f"{number(float(present.min()))} to {number(float(present.max()))}" if is_number and present.size else "—"
+            f"{format_number(float(present.min()))} to {format_number(float(present.max()))}"
+            if is_number and present.size
+            else "—"
         )
         rows.append((
-            clip(name), "numbers" if is_number else "categories", f"{_n_distinct(found.table, f, 3):,}",
-            percent(float(empty.mean())), middle, ends,
+            shorten(name), "numbers" if is_number else "categories", f"{_n_distinct(found.table, f, 3):,}",
+            format_percent(float(empty.mean())), middle, ends,
         ))  # fmt: skip
     caption = "The columns" + (
         f", the first {MOST_COLUMNS} of {len(found.names)}" if len(found.names) > MOST_COLUMNS else ""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.text import format_level, format_number, format_percent, pluralize, shorten
 from committee.boosting._classifier_base import BaseBooster
 from committee.experts._base import BaseMixtureOfExperts
 from committee.explain.forest_diagnostics import ForestDiagnostics, forest_diagnostics
@@ -16,7 +17,6 @@ from committee.records.history import History
 from committee.report import _charts as charts
 from committee.report._context import Evidence
 from committee.report._section import Figure, Key, LeftOut, Section, Tile, table
-from committee.report._words import clip, count, level, number, percent
 from committee.theory.diversity import pairwise_diversity
 from committee.theory.forests import Strength
 
@@ -49,9 +49,11 @@ def diversity(found: Evidence) -> Section | LeftOut:
 
 def _of_forest(found: Evidence, evidence: ForestDiagnostics, figures: tuple[Figure, ...]) -> Section:
     variance = evidence.variance
-    tiles = [Tile(number(variance.correlation, 2), "correlation of the trees' errors")]
+    tiles = [Tile(format_number(variance.correlation, 2), "correlation of the trees' errors")]
     if evidence.strength is not None:
-        tiles.insert(0, Tile(number(evidence.strength.strength, 2), "strength: mean margin of the vote, out of bag"))
+        tiles.insert(
+            0, Tile(format_number(evidence.strength.strength, 2), "strength: mean margin of the vote, out of bag")
+        )
     at = np.unique(np.geomspace(1, max(2 * evidence.n_trees, 10), 40).round())
     expected = np.array([variance.with_members(int(k)) for k in at])
     limit = np.full(at.size, variance.shared)
@@ -63,17 +65,18 @@ def _of_forest(found: Evidence, evidence: ForestDiagnostics, figures: tuple[Figu
     spec = charts.curves(lines, "trees", what, marked=float(evidence.n_trees))
     numbers = table(
         "What averaging removes", "#trees|#expected",
-        [(f"{k:.0f}", number(v)) for k, v in zip(at[::4], expected[::4], strict=True)],
+        [(f"{k:.0f}", format_number(v)) for k, v in zip(at[::4], expected[::4], strict=True)],
     )  # fmt: skip
-    ends = f"from {number(expected[0])} with one tree towards {number(variance.shared)}"
+    ends = f"from {format_number(expected[0])} with one tree towards {format_number(variance.shared)}"
     alt = f"A falling line, {ends}; this forest has {evidence.n_trees}."
     legend = tuple(charts_key(line) for line in lines)
     figure = Figure("chart-trees", spec, "What more trees would bring", alt, numbers, legend, "narrow")
     lead = (
         f"More trees would {'still help' if evidence.more_trees_help else 'help little'}: {evidence.n_trees} trees "
-        f"leave {number(variance.of_average)} of the {what} of one, {number(variance.variance)}; infinitely many more "
-        f"would remove another {number(variance.gain_left)} ({percent(variance.gain_left / variance.of_average)}). The "
-        "figures come from trees on rows that they did not see."
+        f"leave {format_number(variance.of_average)} of the {what} of one, {format_number(variance.variance)}; "
+        f"infinitely many more would remove another {format_number(variance.gain_left)} "
+        f"({format_percent(variance.gain_left / variance.of_average)}). The figures come from trees on rows that they "
+        "did not see."
     )
     notes = [
         f"Breiman's bound{_vacuous(evidence.strength)}: {evidence.strength.note}."
@@ -103,19 +106,19 @@ def _of_votes(found: Evidence, booster: BaseBooster, figures: tuple[Figure, ...]
     of_members, of_vote = 1.0 - (agreement > 0.0).mean(axis=0), float(np.mean(booster.margins(
         found.take_core(rows), found.y[rows]) <= 0.0))  # fmt: skip
     tiles = (
-        Tile(percent(float(of_members.mean())), "mean error of the members, each fitted to reweighted rows"),
-        Tile(percent(of_vote), "error of their vote"),
-        Tile(number(float(np.mean(kappa)), 2) if kappa.size else "—", "mean agreement beyond chance (kappa)"),
+        Tile(format_percent(float(of_members.mean())), "mean error of the members, each fitted to reweighted rows"),
+        Tile(format_percent(of_vote), "error of their vote"),
+        Tile(format_number(float(np.mean(kappa)), 2) if kappa.size else "—", "mean agreement beyond chance (kappa)"),
     )
     where = found.where
     lead = (
-        f"On the {where} the members have an error of {percent(float(of_members.mean()))} on average, the vote of "
-        f"{count(len(of_members), 'member')} one of {percent(of_vote)}. A member of boosting was fitted to rows "
-        "that the rounds before it had reweighted: its own error is not that of a model to use alone."
+        f"On the {where} the members have an error of {format_percent(float(of_members.mean()))} on average, the vote "
+        f"of {pluralize(len(of_members), 'member')} one of {format_percent(of_vote)}. A member of boosting was fitted "
+        "to rows that the rounds before it had reweighted: its own error is not that of a model to use alone."
     )
     numbers = table(
         "Pairs of members", "#quantile|#kappa|#mean error",
-        [(level(q), number(float(np.quantile(kappa, q))), percent(float(np.quantile(error, q))))
+        [(format_level(q), format_number(float(np.quantile(kappa, q))), format_percent(float(np.quantile(error, q))))
          for q in (0.0, 0.25, 0.5, 0.75, 1.0)] if kappa.size else [],
     )  # fmt: skip
     alt = f"A point for each pair of the first {first.shape[1]} members."
@@ -148,12 +151,14 @@ def _of_experts(found: Evidence, mixture: BaseMixtureOfExperts, figures: tuple[F
     names = [f"expert {k + 1}" for k in range(evidence.n_experts)]
     load = np.asarray(evidence.load, np.float64)
     spec = charts.stacked(names, ["share"], load[:, np.newaxis], ["blue"], "share of the training rows")
-    numbers = table("Loads", "expert|#share of the rows", [(n, percent(v)) for n, v in zip(names, load, strict=True)])
-    figure = Figure("chart-experts", spec, "Who answers for how many rows", f"Shares of {count(len(names), 'expert')}.",
-                    numbers)  # fmt: skip
+    numbers = table(
+        "Loads", "expert|#share of the rows", [(n, format_percent(v)) for n, v in zip(names, load, strict=True)]
+    )
+    alt = f"Fractions of the rows of {pluralize(len(names), 'expert')}."
+    figure = Figure("chart-experts", spec, "Load of each expert", alt, numbers)
     lead = (
-        f"{count(evidence.n_experts, 'expert')}, as good as {number(evidence.effective_experts)} equally busy ones; "
-        f"the gate gives {percent(evidence.sharpness)} of the rows to one expert alone."
+        f"{pluralize(evidence.n_experts, 'expert')}, as good as {format_number(evidence.effective_experts)} equally "
+        f"busy ones; the gate gives {format_percent(evidence.sharpness)} of the rows to one expert alone."
     )
     return Section("diversity", TITLE, lead, figures=(figure, *figures))
 
@@ -176,14 +181,14 @@ def _of_committee(found: Evidence, members: History, figures: tuple[Figure, ...]
     numbers = table("What was measured of each member", "member", rows, [c.replace("_", " ") for c in columns])
     used = [i for i in order if weight[i] > 0.0]
     spec = charts.stacked([names[i] for i in used], ["weight"], weight[used, np.newaxis], ["blue"], "weight")
-    alt = f"Bars of weights; the largest is that of {names[order[0]]}, {number(float(weight[order[0]]), 2)}."
+    alt = f"Bars of weights; the largest is that of {names[order[0]]}, {format_number(float(weight[order[0]]), 2)}."
     figure = Figure("chart-members", spec, "Who has how much to say", alt, numbers)
-    lead = f"{len(used)} of {count(len(names), 'member')} have a weight; {names[order[0]]} has the largest."
+    lead = f"{len(used)} of {pluralize(len(names), 'member')} have a weight; {names[order[0]]} has the largest."
     return Section("diversity", TITLE, lead, figures=(figure, *figures), folded=(numbers,))
 
 
 def _shown_cell(value: Any) -> str:
-    return number(float(value)) if isinstance(value, int | float | np.number) else clip(str(value), 60)
+    return format_number(float(value)) if isinstance(value, int | float | np.number) else shorten(str(value), 60)
 
 
 # --- the methods compared --------------------------------------------------------------------------------------------
@@ -212,7 +217,7 @@ def _methods(found: Evidence) -> Figure | None:
         "Correlations of errors", "method",
         [(name, *(f"{v:.2f}" for v in line)) for name, line in zip(names, table_of, strict=True)], names,
     )  # fmt: skip
-    alt = f"Correlations of the errors of {count(len(names), 'method')}; the least alike are {told}."
+    alt = f"Correlations of the errors of {pluralize(len(names), 'method')}; the least alike are {told}."
     return Figure(
         "chart-methods", charts.agreement(names, table_of), "How alike the methods err, out of fold", alt, numbers
     )

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
+from committee.base.text import format_number, format_percent, join_names, pluralize
 from committee.explain.boosting_diagnostics import BoostingDiagnostics, boosting_diagnostics
 from committee.records.history import History
 from committee.report import _charts as charts
 from committee.report._charts import Curve
 from committee.report._context import Evidence, middle
 from committee.report._section import Color, Figure, Key, LeftOut, Section, Table, table
-from committee.report._words import count, listing, number, percent
 
 TITLE = "Error over the rounds"
 MOST_PROGRAM_ROWS = 1_000
@@ -135,7 +135,7 @@ def _thinned(curve: Curve) -> Curve:
 
 def _value(values: Floats, what: str) -> str:
     last = float(values[np.isfinite(values)][-1])
-    return percent(last) if what == "share of wrong answers" else number(last)
+    return format_percent(last) if what == "share of wrong answers" else format_number(last)
 
 
 def _in_words(curve: Curve, what: str) -> str:
@@ -147,7 +147,7 @@ def _numbers(curves: list[Curve], unit: str, most: int = 12) -> Table:
     """A few rounds of all curves."""
     longest = max(curves, key=lambda curve: curve.x.size).x
     at = longest[np.unique(np.linspace(0, longest.size - 1, min(most, longest.size)).round().astype(np.int64))]
-    rows = [(f"{x:,.0f}", *(number(float(np.interp(x, c.x, c.y)), 4) for c in curves)) for x in at]
+    rows = [(f"{x:,.0f}", *(format_number(float(np.interp(x, c.x, c.y)), 4) for c in curves)) for x in at]
     return table(f"Some of the {unit}", f"#{unit}", rows, [c.label for c in curves])
 
 
@@ -177,7 +177,7 @@ def _bound_words(curves: list[Curve]) -> list[str]:
         return ["The bound of the training error stays at 1 or above: it is vacuous, and says nothing here."]
     last = float(bound.y[-1])
     return [
-        f"The broken line bounds the training error, not that of new rows; at the end it is {number(last)}"
+        f"The broken line bounds the training error, not that of new rows; at the end it is {format_number(last)}"
         + (", which proves the training error to be at most that." if last < 1.0 else ", which says nothing.")
     ]
 
@@ -197,18 +197,18 @@ def _theory(found: Evidence) -> BoostingDiagnostics | None:
 
 def _evidence_words(evidence: BoostingDiagnostics) -> list[str]:
     bounds = (("VC bound", evidence.vc), (f"margin bound at theta = {evidence.theta:g}", evidence.margin))
-    empty = [f"the {name} is {number(b.value)}" for name, b in bounds if b.value >= 1.0]
-    told = [f"the {name} says at most {percent(b.value)}, {b.note}" for name, b in bounds if b.value < 1.0]
+    empty = [f"the {name} is {format_number(b.value)}" for name, b in bounds if b.value >= 1.0]
+    told = [f"the {name} says at most {format_percent(b.value)}, {b.note}" for name, b in bounds if b.value < 1.0]
     words = list[str]()
     if told:
-        words.append(f"For new rows {listing(told)}.")
+        words.append(f"For new rows {join_names(told)}.")
     if empty:
         words.append(
-            f"For new rows {listing(empty)}, above 1 and so vacuous: theory alone promises nothing here, the measured "
-            "errors do the work."
+            f"For new rows {join_names(empty)}, above 1 and so vacuous: theory alone promises nothing here, the "
+            "measured errors do the work."
         )
     words.append(
-        f"The smallest margin is {number(evidence.smallest_margin)}; the best that a vote of these "
-        f"{count(evidence.n_members, 'member')} can have is {number(evidence.best_of_members)}."
+        f"The smallest margin is {format_number(evidence.smallest_margin)}; the best that a vote of these "
+        f"{pluralize(evidence.n_members, 'member')} can have is {format_number(evidence.best_of_members)}."
     )
     return words

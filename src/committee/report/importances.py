@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.text import format_number, join_names, pluralize, shorten
 from committee.explain._sampled_shap import sampled_shap
 from committee.explain.forest_importances import KINDS, ForestImportance, forest_importances
 from committee.explain.importances import scaled_to_100, tree_importances
@@ -16,7 +17,6 @@ from committee.forests._base import BaseForest
 from committee.report import _charts as charts
 from committee.report._context import MOST_CELLS, Evidence, middle
 from committee.report._section import Figure, LeftOut, Section, table
-from committee.report._words import clip, count, listing, number
 from committee.tabular.schema import open_table
 
 TITLE = "Which columns matter"
@@ -81,14 +81,16 @@ def importances(found: Evidence) -> Section | LeftOut:
 def _section(found: Evidence, names: tuple[str, ...], kinds: list[Kind]) -> Section:
     together = np.mean([np.maximum(kind.values, 0.0) for kind in kinds], axis=0)
     order = np.argsort(-together, kind="stable")[:MOST_BARS]
-    shown = _distinct([clip(names[f], 24) for f in order])
+    shown = _distinct([shorten(names[f], 24) for f in order])
     figures = tuple(_figure(kind, shown, order) for kind in kinds)
     lead = _first_in_words(names, kinds)
     left_out = len(names) - order.size
     lead += (
-        f" {count(left_out, 'column')} of less weight {'is' if left_out == 1 else 'are'} not drawn." if left_out else ""
+        f" {pluralize(left_out, 'column')} of less weight {'is' if left_out == 1 else 'are'} not drawn."
+        if left_out
+        else ""
     )
-    rows = [(names[f], *(number(float(kind.values[f]), 3) for kind in kinds)) for f in order]
+    rows = [(names[f], *(format_number(float(kind.values[f]), 3) for kind in kinds)) for f in order]
     numbers = table(
         "All kinds, scaled so that the largest is 100", "column", rows, [MEANING[kind.kind][0] for kind in kinds]
     )
@@ -117,7 +119,7 @@ def _first_in_words(names: tuple[str, ...], kinds: list[Kind]) -> str:
             f"“{name}” comes first." if len(by) == 1 else f"“{name}” comes first by all {len(by)} kinds of importance."
         )
     parts = [
-        f"“{name}” comes first by {listing(by) if len(by) < 3 else f'{len(by)} of {len(kinds)} kinds of importance'}"
+        f"“{name}” comes first by {join_names(by) if len(by) < 3 else f'{len(by)} of {len(kinds)} kinds of importance'}"
         for name, by in firsts.items()
     ]
     return "; ".join(parts) + "."
@@ -136,14 +138,14 @@ def _distinct(names: list[str]) -> list[str]:
 def _figure(kind: Kind, shown: list[str], order: NDArray[np.int64]) -> Figure:
     title, meaning = MEANING[kind.kind]
     raw, error = kind.raw[order], kind.error[order]
-    top = [f"{shown[i]} {number(float(raw[i]), 2)}" for i in np.argsort(-raw)[:3]]
+    top = [f"{shown[i]} {format_number(float(raw[i]), 2)}" for i in np.argsort(-raw)[:3]]
     rows = [
-        (name, number(float(v), 3), number(float(e), 2), number(float(scaled), 3))
+        (name, format_number(float(v), 3), format_number(float(e), 2), format_number(float(scaled), 3))
         for name, v, e, scaled in zip(shown, raw, error, kind.values[order], strict=True)
     ]
     return Figure(
         f"chart-importance-{kind.kind.replace('_', '-')}", charts.bars(shown, raw, error, kind.unit),
-        f"{title}: {kind.unit} ({meaning})", f"Bars; largest are {listing(top)}.",
+        f"{title}: {kind.unit} ({meaning})", f"Bars; largest are {join_names(top)}.",
         table(title, f"column|#{kind.unit}|#standard error|#largest 100", rows), width="small",
     )  # fmt: skip
 

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from committee.base.array_types import Floats
+from committee.base.text import format_level, format_number, format_percent, join_names, pluralize
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals, n_errors_needed
 from committee.report import _charts as charts
 from committee.report._context import Evidence, Judged
 from committee.report._section import Figure, Key, LeftOut, Section, Table, Tile, table
-from committee.report._words import count, listing, number, percent, plus_minus
-from committee.report._words import level as level_text
 
 TITLE = "Prediction intervals"
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -62,12 +61,12 @@ class Coverage(NamedTuple):
     @property
     def words(self) -> str:
         """One sentence: what was promised, what holds, and where the truth lies otherwise."""
-        size = plus_minus(percent(self.inside), percent(self.error))
-        sides = f"the truth lies below {percent(self.below)} of them and above {percent(self.above)}"
+        size = format_percent(self.inside, stderr=self.error)
+        sides = f"the truth lies below {format_percent(self.below)} of them and above {format_percent(self.above)}"
         if self.is_broken:
-            return f"The promise is broken: {level_text(self.level)} intervals cover {size} of the rows; {sides}."
+            return f"The promise is broken: {format_level(self.level)} intervals cover {size} of the rows; {sides}."
         kept = "more than they promise" if self.inside > self.level + 2.0 * self.chance else "as promised within chance"
-        return f"{level_text(self.level)} intervals cover {size} of the rows, {kept}; {sides}."
+        return f"{format_level(self.level)} intervals cover {size} of the rows, {kept}; {sides}."
 
 
 class Ends(NamedTuple):
@@ -87,7 +86,7 @@ def intervals(found: Evidence) -> Section | LeftOut:
         return LeftOut(TITLE, "they need residuals of rows that the model did not learn: out of bag, or a comparison")
     is_new = judged.source in ("new rows", "other rows")
     if judged.rows.size < (MIN_NEW if is_new else MIN_CROSSED):
-        return LeftOut(TITLE, f"{count(judged.rows.size, 'row')} are too few")
+        return LeftOut(TITLE, f"{pluralize(judged.rows.size, 'row')} are too few")
     return _of_new_rows(found) if is_new else _crossed(found)
 
 
@@ -149,7 +148,7 @@ def _few_words(by_level: dict[float, Ends]) -> tuple[str, ...]:
     """Levels that the model's residuals cannot promise."""
     n = next(iter(by_level.values())).n_residuals
     short = [level for level in by_level if n < n_errors_needed(level)]
-    return _short_words(short, f"The ends come from {count(round(n), 'residual')}", n) if short else ()
+    return _short_words(short, f"The ends come from {pluralize(round(n), 'residual')}", n) if short else ()
 
 
 # --- rows of a comparison, or out of bag ------------------------------------------------------------------------------
@@ -161,7 +160,7 @@ def _crossed(found: Evidence) -> Section:
     coverages = [crossed_coverage(error, group, level) for level in LEVELS]
     fewest = group.size - int(np.unique(group, return_counts=True)[1].max())
     short = [level for level in LEVELS if fewest < n_errors_needed(level)]
-    few = _short_words(short, f"Some ends come from {count(fewest, 'residual')}", fewest) if short else ()
+    few = _short_words(short, f"Some ends come from {pluralize(fewest, 'residual')}", fewest) if short else ()
     notes = (
         "The ends come from the residuals of other rows than those they are evaluated on. Coverage holds on "
         "average over all rows: the intervals are equally wide everywhere, too wide for easy rows and too narrow for "
@@ -224,17 +223,17 @@ def _section(
     shown = next(each for each in coverages if each.level == SHOWN_LEVEL)
     tiles = [
         Tile(
-            plus_minus(percent(shown.inside), percent(shown.error)),
-            f"of rows inside their {level_text(shown.level)} interval",
+            format_percent(shown.inside, stderr=shown.error),
+            f"of rows inside their {format_level(shown.level)} interval",
         ),
-        Tile(f"{percent(shown.below)} / {percent(shown.above)}", "of rows below / above their interval"),
-        Tile(number(shown.width), "wide, on average"),
+        Tile(f"{format_percent(shown.below)} / {format_percent(shown.above)}", "of rows below / above their interval"),
+        Tile(format_number(shown.width), "wide, on average"),
     ]
     lead = f"{shown.words} {found.judged.words}"
     if held_out:
         apart = next(each for each in held_out if each.level == SHOWN_LEVEL)
-        size = plus_minus(percent(apart.inside), percent(apart.error))
-        tiles.insert(1, Tile(size, f"of held-out rows inside their {level_text(apart.level)} interval"))
+        size = format_percent(apart.inside, stderr=apart.error)
+        tiles.insert(1, Tile(size, f"of held-out rows inside their {format_level(apart.level)} interval"))
         lead += f" On the held-out rows, with ends from the out-of-fold residuals: {apart.words}"
     figures = (_coverage_figure(coverages), _rows_figure(found, ends))
     return Section("intervals", TITLE, lead, tuple(tiles), figures, tables=tables, notes=notes)
@@ -242,16 +241,23 @@ def _section(
 
 def _short_words(levels: list[float], what: str, n: float) -> tuple[str, ...]:
     """What is to be said of levels that so few residuals cannot promise."""
-    needed = listing(f"{n_errors_needed(level)} for {level_text(level)}" for level in levels)
+    needed = join_names(f"{n_errors_needed(level)} for {format_level(level)}" for level in levels)
     return (
         f"{what}, and it takes {needed}: there the ends are the extreme residuals, which promise "
-        f"{percent((n - 1) / (n + 1))} only.",
+        f"{format_percent((n - 1) / (n + 1))} only.",
     )
 
 
 def _coverage_table(caption: str, coverages: list[Coverage]) -> Table:
     rows = [
-        (level_text(c.level), percent(c.inside), percent(c.error), percent(c.below), percent(c.above), number(c.width))
+        (
+            format_level(c.level),
+            format_percent(c.inside),
+            format_percent(c.error),
+            format_percent(c.below),
+            format_percent(c.above),
+            format_number(c.width),
+        )
         for c in coverages
     ]
     return table(caption, "#promised|#inside|#standard error|#below|#above|#mean width", rows)
@@ -261,7 +267,7 @@ def _coverage_figure(coverages: list[Coverage]) -> Figure:
     said, seen, error = (np.array([getattr(c, name) for c in coverages]) for name in ("level", "inside", "error"))
     n = np.zeros(said.size, np.int64)
     spec = charts.calibration(said, seen, seen - error, seen + error, n, "promised coverage", "rows inside")
-    told = "; ".join(f"{level_text(c.level)} promised, {percent(c.inside)} inside" for c in coverages)
+    told = "; ".join(f"{format_level(c.level)} promised, {format_percent(c.inside)} inside" for c in coverages)
     legend = (Key("measured, one standard error", "blue"), Key("promise kept exactly", "grey", True))
     numbers = _coverage_table("Coverage by level", coverages)
     return Figure("chart-coverage", spec, "Promised and measured coverage", told + ".", numbers, legend, "narrow")
@@ -273,12 +279,12 @@ def _rows_figure(found: Evidence, ends: Ends) -> Figure:
     some = some[np.argsort(judged.answer[some], kind="stable")]
     spec = charts.intervals(judged.answer[some], low[some], high[some], judged.truth[some], "target")
     missed = int(((judged.truth[some] < low[some]) | (judged.truth[some] > high[some])).sum())
+    columns = (judged.answer, low, high, judged.truth)
     numbers = table(
         "The rows drawn", "#row|#prediction|#from|#to|#truth",
-        [(str(found.in_file(judged.rows[i])), *(number(float(v[i])) for v in (judged.answer, low, high, judged.truth)))
-         for i in some],
+        [(str(found.in_file(judged.rows[i])), *(format_number(float(v[i])) for v in columns)) for i in some],
     )  # fmt: skip
-    alt = f"{count(some.size, 'row')} in the order of the prediction, with intervals; {missed} truths lie outside."
+    alt = f"{pluralize(some.size, 'row')} in the order of the prediction, with intervals; {missed} truths lie outside."
     legend = (Key("interval, and a truth inside", "blue", mark="dot"), Key("a truth outside", "red", mark="dot"))
-    title = f"{level_text(SHOWN_LEVEL)} intervals of {count(some.size, 'row')}"
+    title = f"{format_level(SHOWN_LEVEL)} intervals of {pluralize(some.size, 'row')}"
     return Figure("chart-intervals", spec, title, alt, numbers, legend, "narrow")

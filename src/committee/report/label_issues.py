@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.text import format_number, format_percent, shorten
 from committee.boosting._classifier_base import BaseBooster
 from committee.explain.label_issues import find_label_issues
 from committee.report._context import Evidence, Judged
 from committee.report._section import LeftOut, Section, Table, table
-from committee.report._words import clip, number, percent
 from committee.report.data_quality import column
 
 TITLE = "Suspicious rows"
@@ -48,10 +48,10 @@ def _by_weights(found: Evidence) -> Section | LeftOut:
     lines = [
         (
             str(found.in_file(row)),
-            clip(str(label), 24),
-            clip(str(other), 24),
-            number(float(margin)),
-            number(float(score)),
+            shorten(str(label), 24),
+            shorten(str(other), 24),
+            format_number(float(margin)),
+            format_number(float(score)),
         )
         for row, label, other, margin, score in zip(
             rows.rows, rows.label, rows.suggested_label, rows.margin, rows.score, strict=True
@@ -74,8 +74,8 @@ def _by_answers(found: Evidence, judged: Judged) -> Section:
         order = np.argsort(own, kind="stable")[:MOST_ROWS]
         order = order[judged.answer[order] != judged.truth[order]]
         lines = [
-            (str(found.in_file(judged.rows[i])), clip(str(found.classes[judged.truth[i]]), 24),
-             clip(str(found.classes[judged.answer[i]]), 24), percent(float(own[i])))
+            (str(found.in_file(judged.rows[i])), shorten(str(found.classes[judged.truth[i]]), 24),
+             shorten(str(found.classes[judged.answer[i]]), 24), format_percent(float(own[i])))
             for i in order
         ]  # fmt: skip
         header, lead = (
@@ -87,8 +87,9 @@ def _by_answers(found: Evidence, judged: Judged) -> Section:
         order = np.argsort(-np.abs(error), kind="stable")[:MOST_ROWS]
         spread = float(error.std()) or 1.0
         lines = [
-            (str(found.in_file(judged.rows[i])), number(float(judged.truth[i])), number(float(judged.answer[i])),
-             number(float(error[i])), number(float(error[i]) / spread, 2))
+            (str(found.in_file(judged.rows[i])),
+             *(format_number(float(v[i])) for v in (judged.truth, judged.answer, error)),
+             format_number(float(error[i]) / spread, 2))
             for i in order
         ]  # fmt: skip
         header, lead = "#row|#truth|#answer|#residual|#in deviations", "These rows are furthest from their answers."
@@ -105,7 +106,7 @@ def _with_values(found: Evidence, header: str, rows: NDArray[np.int64], lines: l
     out = list[tuple[str, ...]]()
     for row, line in zip(rows, lines, strict=True):
         out.append((*line, *(_cell(column(found.table, f)[row]) for f in columns)))
-    heads = [clip(found.names[f], 20) for f in columns]
+    heads = [shorten(found.names[f], 20) for f in columns]
     which = "that matter most" if hasattr(found.core, "feature_importances_") else "that come first"
     return table(f"The rows, and their values in the columns {which}", header, out, heads)
 
@@ -113,7 +114,7 @@ def _with_values(found: Evidence, header: str, rows: NDArray[np.int64], lines: l
 def _cell(value: Any) -> str:
     if value is None:
         return "—"
-    return number(float(value)) if isinstance(value, int | float | np.number) else clip(str(value), 24)
+    return format_number(float(value)) if isinstance(value, int | float | np.number) else shorten(str(value), 24)
 
 
 def _telling_columns(found: Evidence) -> list[int]:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from committee.bagging._base import BaseBagging
 from committee.base.array_types import Floats
+from committee.base.text import format_level, format_number, format_percent, pluralize
 from committee.forests._base import BaseForest
 from committee.report import _charts as charts
 from committee.report._charts import Steps
 from committee.report._context import Evidence, Judged
 from committee.report._section import Figure, Key, LeftOut, Section, table
-from committee.report._words import count, level, number, percent
 from committee.theory.margins import class_margins, margin_distribution, share_below
 
 TITLE = "Margins"
@@ -51,21 +51,22 @@ def _over_rounds(found: Evidence, axis: str, honest: Figure | None) -> Section:
     first, last = staged[0], staged[-1]
     spec = charts.margin_slider(steps, last[0], axis)
     where = found.where
-    sampled = f" (a sample of {count(rows.size, 'row')})" if rows.size < found.n_rows else ""
+    sampled = f" (a sample of {pluralize(rows.size, 'row')})" if rows.size < found.n_rows else ""
     lead = (
         f"A margin of 1 is a vote that is all for the true label, below 0 the answer is wrong. After {last[0]} rounds "
-        f"{percent(share_below(last[1], 0.0))} of the {where}{sampled} have a margin of at most 0, and half of them at "
-        f"least {number(float(np.median(last[1])))}."
+        f"{format_percent(share_below(last[1], 0.0))} of the {where}{sampled} have a margin of at most 0, and half of "
+        f"them at least {format_number(float(np.median(last[1])))}."
     )
     shown = [staged[i] for i in np.unique(np.linspace(0, len(staged) - 1, min(10, len(staged))).round().astype(int))]
     numbers = table(
         "Margins after some rounds", "#round|#smallest|#a tenth below|#half below|#share at most 0",
-        [(str(t), *(number(v) for v in (m.min(), *np.quantile(m, (0.1, 0.5)))), percent(share_below(m, 0.0)))
+        [(str(t), *map(format_number, (m.min(), *np.quantile(m, (0.1, 0.5)))), format_percent(share_below(m, 0.0)))
          for t, m in shown],
     )  # fmt: skip
     alt = (
         f"The share of {where} with at most a given margin, after the round that the slider chooses. The smallest "
-        f"margin goes from {number(first[1].min())} after {first[0]} to {number(last[1].min())} after {last[0]} rounds."
+        f"margin goes from {format_number(first[1].min())} after {first[0]} to {format_number(last[1].min())} after "
+        f"{last[0]} rounds."
     )
     legend = (Key("after the round chosen", "blue", mark="area"), Key("first and last round", "grey"))
     figure = Figure("chart-margins", spec, "How sure the vote is: move the slider", alt, numbers, legend)
@@ -118,12 +119,12 @@ def _of_answers(judged: Judged, shares: Floats) -> Figure:
     levels = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
     numbers = table(
         "Quantiles of the margins", "#share of rows|#margin at most",
-        [(level(share), number(float(np.quantile(values, share)))) for share in levels],
+        [(format_level(share), format_number(float(np.quantile(values, share)))) for share in levels],
     )  # fmt: skip
     wrong, doubtful = share_below(values, 0.0), share_below(values, 0.2)
     alt = (
-        f"The share of rows with at most a given margin: {percent(wrong)} of the rows have one of at most 0, "
-        f"{percent(doubtful)} of at most 0.2."
+        f"The share of rows with at most a given margin: {format_percent(wrong)} of the rows have one of at most 0, "
+        f"{format_percent(doubtful)} of at most 0.2."
     )
     spec = charts.steps_chart(step.margin, step.share, SHARES)
     return Figure(

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from committee.base.array_types import Floats
+from committee.base.text import format_number, join_names, pluralize, shorten
 from committee.explain.partial_dependence import PartialDependence
 from committee.explain.partial_dependence import partial_dependence as depend
 from committee.report import _charts as charts
 from committee.report._context import Evidence, middle
 from committee.report._section import Color, Figure, Key, LeftOut, Section, table
-from committee.report._words import clip, count, listing, number
 
 TITLE = "Partial dependence"
 MOST_COLUMNS, MOST_POINTS, MOST_ROWS = 6, 20, 150
@@ -37,7 +37,9 @@ def partial_dependence(found: Evidence) -> Section | LeftOut:
     if not curves:
         return LeftOut(TITLE, "no column has two values among the rows sampled")
     figures = tuple(_figure(found, i, curve) for i, curve in enumerate(curves))
-    lead = f"The mean prediction over {count(rows.size, 'row')} when one column is set to a value and the others stay."
+    lead = (
+        f"The mean prediction over {pluralize(rows.size, 'row')} when one column is set to a value and the others stay."
+    )
     notes = (
         "The columns are those of greatest importance. Where columns are correlated, a curve includes combinations of "
         "values that do not occur.",
@@ -47,16 +49,18 @@ def partial_dependence(found: Evidence) -> Section | LeftOut:
 
 def _figure(found: Evidence, i: int, curve: PartialDependence) -> Figure:
     lines, mean = _lines(found, curve)
-    axis = f"mean probability of {clip(lines[0][0], 24)}" if found.is_classifier else "mean prediction"
+    axis = f"mean probability of {shorten(lines[0][0], 24)}" if found.is_classifier else "mean prediction"
     axis = axis if len(lines) == 1 else "mean probability"
-    name, values = clip(curve.names[0], 40), curve.grid[0]
-    shown = values if values.dtype.kind in "fiu" else np.array([clip(str(v), 20) for v in values])
-    cells = [(_cell(v), *(number(float(m), 3) for m in line)) for v, line in zip(values, mean, strict=True)]
-    spans = [f"{label} from {number(float(m.min()))} to {number(float(m.max()))}" for (label, _), m in zip(
-        lines, mean.T, strict=True)]  # fmt: skip
+    name, values = shorten(curve.names[0], 40), curve.grid[0]
+    shown = values if values.dtype.kind in "fiu" else np.array([shorten(str(v), 20) for v in values])
+    cells = [(_cell(v), *(format_number(float(m), 3) for m in line)) for v, line in zip(values, mean, strict=True)]
+    spans = [
+        f"{label} from {format_number(float(m.min()))} to {format_number(float(m.max()))}"
+        for (label, _), m in zip(lines, mean.T, strict=True)
+    ]
     return Figure(
         f"chart-dependence-{i}", charts.dependence(shown, mean, lines, name, axis), name,
-        f"{axis.capitalize()} over {name}: {listing(spans)}.",
+        f"{axis.capitalize()} over {name}: {join_names(spans)}.",
         table(f"Partial dependence on {name}", "value", cells, [label for label, _ in lines]),
         tuple(Key(label, color) for label, color in lines) if len(lines) > 1 else (), width="small",
     )  # fmt: skip
@@ -71,8 +75,8 @@ def _lines(found: Evidence, curve: PartialDependence) -> tuple[list[tuple[str, C
         return [(str(found.classes[1]), "blue")], average[:, np.newaxis]
     often = np.argsort(-np.bincount(found.codes[found.codes >= 0], minlength=len(found.classes)), kind="stable")
     chosen = np.sort(often[: len(COLORS)])
-    return [(clip(str(found.classes[k]), 24), COLORS[j]) for j, k in enumerate(chosen)], average[:, chosen]
+    return [(shorten(str(found.classes[k]), 24), COLORS[j]) for j, k in enumerate(chosen)], average[:, chosen]
 
 
 def _cell(value: Any) -> str:
-    return number(float(value)) if isinstance(value, int | float | np.number) else clip(str(value), 24)
+    return format_number(float(value)) if isinstance(value, int | float | np.number) else shorten(str(value), 24)

@@ -7,9 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from committee import __version__
+from committee.base.text import pluralize, shorten
 from committee.report._context import Evidence
 from committee.report._section import Section, Table, table
-from committee.report._words import clip, count
 
 TITLE = "What was run"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars", "altair", "vl-convert-python")
@@ -17,11 +17,11 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars", "altair", "vl-c
 
 def provenance(found: Evidence) -> Section:
     """Versions, parameters, plan, and a few lines that repeat it."""
-    size = f"{count(found.n_rows, 'row')} and {count(len(found.names), 'column')}"
+    size = f"{pluralize(found.n_rows, 'row')} and {pluralize(len(found.names), 'column')}"
     lead = f"{found.method} on {size}, with the seed {found.seed}."
     folded = [_parameters(found.core), _versions()]
     if found.comparison is not None and found.comparison.settings:
-        plan = [(clip(str(k)), clip(str(v), 160)) for k, v in found.comparison.settings.items()]
+        plan = [(shorten(str(k)), shorten(str(v), 160)) for k, v in found.comparison.settings.items()]
         folded.insert(0, table("The plan of the comparison", "what|value", plan))
     notes = (
         "The same seed, rows and versions give the same model bit for bit, with any number of threads.",
@@ -37,7 +37,7 @@ def _parameters(model: Any) -> Table:
     except TypeError:  # some have parameters without a default
         usual = {}
     changed = {name: value for name, value in own.items() if repr(value) != repr(usual.get(name, _NOTHING))}
-    rows = [(name, clip(repr(value), 80)) for name, value in sorted(changed.items())]
+    rows = [(name, shorten(repr(value), 80)) for name, value in sorted(changed.items())]
     title = f"Parameters of {type(model).__name__}" + (" that are not the defaults" if usual else "")
     return table(title if rows else f"Parameters of {type(model).__name__}: all as they come", "parameter|value", rows)
 
@@ -72,4 +72,4 @@ def _again(found: Evidence) -> str:
 
 def _call(model: Any) -> str:
     text = " ".join(repr(model).split())
-    return clip(text, 400)
+    return shorten(text, 400)

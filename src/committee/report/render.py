@@ -11,7 +11,6 @@ import base64
 import hashlib
 import json
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -26,12 +25,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from committee import __version__
+from committee.base.atomic_write import write_text
 from committee.base.kernel_cache import cache_directory
 from committee.base.prediction_only_error import PredictionOnlyError
+from committee.base.text import pluralize
 from committee.evaluation.comparison import Comparison
 from committee.report._context import Evidence, TableNotes
 from committee.report._section import LeftOut, Section
-from committee.report._words import count
 from committee.report.bias_variance import bias_variance
 from committee.report.calibration import calibration
 from committee.report.comparison import comparison as compared
@@ -131,7 +131,8 @@ def write_report(
         made.append(_made(make, found))
     html = render(found, made, title or _title(found))
     target = Path(path)
-    _write_whole(target, html)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_text(target, html)
     return target
 
 
@@ -150,7 +151,7 @@ def _made(make: Callable[[Evidence], Section | LeftOut], found: Evidence) -> Sec
 def _title(found: Evidence) -> str:
     if found.notes is not None:
         return f"Predicting {found.notes.target} from {found.notes.name}"
-    return f"{found.method} on {count(found.n_rows, 'row')}"
+    return f"{found.method} on {pluralize(found.n_rows, 'row')}"
 
 
 def render(found: Evidence, made: list[Section | LeftOut], title: str) -> str:
@@ -179,8 +180,8 @@ def render(found: Evidence, made: list[Section | LeftOut], title: str) -> str:
 
 
 def _eyebrow(found: Evidence) -> str:
-    size = f"{count(found.n_rows, 'row')}, {count(len(found.names), 'column')}"
-    what = f"{count(len(found.classes), 'class', 'classes')}" if found.is_classifier else "a number to predict"
+    size = f"{pluralize(found.n_rows, 'row')}, {pluralize(len(found.names), 'column')}"
+    what = f"{pluralize(len(found.classes), 'class', 'classes')}" if found.is_classifier else "a number to predict"
     source = f"{found.notes.name}: " if found.notes is not None else ""
     return f"{source}{size}, {what}"
 
@@ -214,7 +215,8 @@ def _bundle(vega_lite: str, kept: Path) -> str:
     # the bundle has names at its top level that would clash with those of the page
     bundle = "(function(){" + made.replace("</script", "<\\/script") + "\n})();"
     with suppress(OSError):  # the page does not need the copy
-        _write_whole(kept, f"{_hash(bundle)}\n{bundle}")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_text(kept, f"{_hash(bundle)}\n{bundle}")
     return bundle
 
 
@@ -230,24 +232,3 @@ def _hash(code: str) -> str:
 
 def _read(name: str) -> str:
     return (files("committee.report") / name).read_text(encoding="utf-8")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Beside the target first, then in its place: a page that was there stays until the new one is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    """What a new file of this process may not allow; it can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

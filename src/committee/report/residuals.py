@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
+from committee.base.text import format_level, format_number, format_percent, join_names, pluralize
 from committee.report import _charts as charts
 from committee.report._context import Evidence, Judged
 from committee.report._section import Figure, LeftOut, Section, Table, Tile, table
-from committee.report._words import count, level, listing, number, percent, plus_minus
 
 TITLE = "Residuals"
 MOST_POINTS, N_BINS = 1_500, 31
@@ -49,8 +49,8 @@ class Bias(NamedTuple):
             return ""
         return (
             f"The predictions are too {'low' if self.mean > 0.0 else 'high'}: truth less prediction is "
-            f"{plus_minus(number(self.mean), number(self.error))} on average, positive for {percent(self.positive)} of "
-            "rows."
+            f"{format_number(self.mean, stderr=self.error)} on average, positive for {format_percent(self.positive)} "
+            "of rows."
         )
 
 
@@ -72,20 +72,21 @@ def residuals(found: Evidence) -> Section | LeftOut:
     rmse, total = float(np.sqrt(np.mean(error**2))), float(np.var(truth))
     bias = Bias.of(error)
     tiles = (
-        Tile(number(rmse), "root mean squared error"),
-        Tile(number(float(np.mean(np.abs(error)))), "mean absolute error"),
-        Tile(percent(1.0 - rmse**2 / total) if total > 0.0 else "—", "of the variance explained (R²)"),
-        Tile(plus_minus(number(bias.mean), number(bias.error)), "mean residual: truth less prediction"),
-        Tile(percent(bias.positive), "of residuals are positive"),
+        Tile(format_number(rmse), "root mean squared error"),
+        Tile(format_number(float(np.mean(np.abs(error)))), "mean absolute error"),
+        Tile(format_percent(1.0 - rmse**2 / total) if total > 0.0 else "—", "of the variance explained (R²)"),
+        Tile(format_number(bias.mean, stderr=bias.error), "mean residual: truth less prediction"),
+        Tile(format_percent(bias.positive), "of residuals are positive"),
     )
     rows = np.sort(np.random.default_rng(found.seed).permutation(truth.size)[:MOST_POINTS])
-    sampled = f" ({count(rows.size, 'row')} of {truth.size:,}, drawn at random)" if rows.size < truth.size else ""
-    alt = f"Points about the line of equal truth and prediction; correlation {number(_correlation(answer, truth), 2)}."
+    sampled = f" ({pluralize(rows.size, 'row')} of {truth.size:,}, drawn at random)" if rows.size < truth.size else ""
+    correlation = format_number(_correlation(answer, truth), 2)
+    alt = f"Points about the line of equal truth and prediction; correlation {correlation}."
     points = Figure(
         "chart-residuals", charts.scatter(answer[rows], truth[rows], "prediction", "truth"),
         f"Truth over prediction{sampled}", alt, _quantiles(error), width="narrow",
     )  # fmt: skip
-    half = f"Half of the predictions are off by at most {number(float(np.median(np.abs(error))))}."
+    half = f"Half of the predictions are off by at most {format_number(float(np.median(np.abs(error))))}."
     lead = " ".join(filter(None, [half, bias.words, judged.words]))
     return Section("residuals", TITLE, lead, tiles, (points, _histogram(error)))
 
@@ -96,7 +97,7 @@ def _correlation(a: Floats, b: Floats) -> float:
 
 def _quantiles(error: Floats) -> Table:
     levels = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-    rows = [(level(share), number(float(np.quantile(error, share)))) for share in levels]
+    rows = [(format_level(share), format_number(float(np.quantile(error, share)))) for share in levels]
     return table("Quantiles of truth less prediction", "#fraction of rows|#at most", rows)
 
 
@@ -106,16 +107,16 @@ def _histogram(error: Floats) -> Figure:
     reach = float(max(abs(low), abs(high))) or 1.0
     edges = np.linspace(-reach, reach, N_BINS + 1)
     n = np.histogram(np.clip(error, -reach, reach), edges)[0]
-    ends = [(number(a), number(b)) for a, b in pairwise(edges)]
+    ends = [(format_number(a), format_number(b)) for a, b in pairwise(edges)]
     n_low, n_high = int((error < -reach).sum()), int((error > reach).sum())
-    ends[0] = (f"{number(error.min())} (beyond the chart)" if n_low else ends[0][0], ends[0][1])
-    ends[-1] = (ends[-1][0], f"{number(error.max())} (beyond the chart)" if n_high else ends[-1][1])
+    ends[0] = (f"{format_number(error.min())} (beyond the chart)" if n_low else ends[0][0], ends[0][1])
+    ends[-1] = (ends[-1][0], f"{format_number(error.max())} (beyond the chart)" if n_high else ends[-1][1])
     numbers = table("Rows in each bin", "#from|#to|#rows", [(*each, f"{c:,}") for each, c in zip(ends, n, strict=True)])
-    beyond = [f"{c:,} below {number(e)}" for c, e in ((n_low, -reach),) if c]
-    beyond += [f"{c:,} above {number(e)}" for c, e in ((n_high, reach),) if c]
+    beyond = [f"{c:,} below {format_number(e)}" for c, e in ((n_low, -reach),) if c]
+    beyond += [f"{c:,} above {format_number(e)}" for c, e in ((n_high, reach),) if c]
     title = "How far the predictions are off"
-    title += f" (the outermost bars hold the rows beyond them too: {listing(beyond)})" if beyond else ""
-    mean, deviation = number(float(error.mean())), number(float(error.std()))
+    title += f" (the outermost bars hold the rows beyond them too: {join_names(beyond)})" if beyond else ""
+    mean, deviation = format_number(float(error.mean())), format_number(float(error.std()))
     alt = f"Histogram of truth less prediction: mean {mean}, deviation {deviation}."
     spec = charts.histogram(edges[:-1], edges[1:], n, "truth less prediction")
     return Figure("chart-residual-histogram", spec, title, alt, numbers, width="narrow")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from committee.base.text import format_number, format_percent, pluralize
 from committee.explain.svm_geometry import KINDS, SvmGeometry, svm_geometry
 from committee.report import _charts as charts
 from committee.report._context import Evidence
 from committee.report._section import Figure, LeftOut, Section, Tile, table
-from committee.report._words import count, number, percent
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
@@ -33,15 +33,15 @@ def support_vectors(found: Evidence) -> Section | LeftOut:
     n = found.n_rows
     shares = {kind: geometry.count(kind) / n for kind in KINDS}
     tiles = (
-        Tile(percent(1.0 - shares["outside"]), "of the rows are support vectors"),
-        Tile(number(geometry.margin), "wide is the margin"),
+        Tile(format_percent(1.0 - shares["outside"]), "of the rows are support vectors"),
+        Tile(format_number(geometry.margin), "wide is the margin"),
         Tile(f"{geometry.n_wrong:,}", "training rows on the wrong side"),
     )
-    rows = [(kind, f"{geometry.count(kind):,}", percent(shares[kind]), MEANING[kind]) for kind in KINDS]
+    rows = [(kind, f"{geometry.count(kind):,}", format_percent(shares[kind]), MEANING[kind]) for kind in KINDS]
     kinds = table("Kinds of rows", "kind|#rows|#share|meaning", rows)
     lead = (
         f"The plane between {geometry.positive} and {geometry.negative} rests on "
-        f"{count(n - geometry.count('outside'), 'row')} of {n:,}; without the others the machine would be the same."
+        f"{pluralize(n - geometry.count('outside'), 'row')} of {n:,}; without the others the machine would be the same."
     )
     gap = f"{geometry.duality_gap:.2g} of {geometry.primal:.4g}"
     notes = (f"Duality gap, computed anew: {gap}. At the optimum it is zero.",)
@@ -56,11 +56,12 @@ def _histogram(geometry: SvmGeometry) -> Figure:
     n = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
     numbers = table(
         "Rows in each bin", "#from|#to|#rows",
-        [(number(a), number(b), f"{c:,}") for a, b, c in zip(edges[:-1], edges[1:], n, strict=True)],
+        [(format_number(a), format_number(b), f"{c:,}") for a, b, c in zip(edges[:-1], edges[1:], n, strict=True)],
     )  # fmt: skip
     inside, wrong = float(np.mean(values < 1.0)), float(np.mean(values < 0.0))
     alt = (
-        f"{percent(inside)} of the rows lie before 1, inside the margin, {percent(wrong)} before 0, on the wrong side."
+        f"{format_percent(inside)} of the rows lie before 1, inside the margin, {format_percent(wrong)} before 0, "
+        "on the wrong side."
     )
     spec = charts.histogram(edges[:-1], edges[1:], n, "side times decision value")
     return Figure("chart-support", spec, "Where the rows lie: 0 is the plane, 1 the margin", alt, numbers)

@@ -6,33 +6,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from committee.base.text import join_names, pluralize, shorten
 from committee.evaluation._folds import stderr
 from committee.evaluation.comparison import Comparison, MethodResult
-from committee.evaluation.metrics import Answers
+from committee.evaluation.metrics import RATES, Answers, format_loss
 from committee.evaluation.metrics import loss_of as row_loss
 from committee.report._context import Evidence, Judged
 from committee.report._section import Section, Tile
-from committee.report._words import clip, count, listing, number, percent, percent_error, plus_minus
 from committee.report.intervals import shown_coverage
 from committee.report.residuals import bias_words
 
 Standing = Literal["better", "not clear", "no better"]
 """Of the winner, beside answering without looking."""
-
-ERROR_LIKE = ("error", "balanced error")
-"""Metrics that are shares of rows; all others are shown as numbers."""
-
-
-def shown(metric: str, value: float) -> str:
-    """A loss as people write it; percentages below 1 % keep two digits, so that good methods can be told apart."""
-    return percent(value) if metric in ERROR_LIKE else number(value)
-
-
-def shown_with_error(metric: str, value: float, error: float) -> str:
-    """A loss with its standard error, digits enough to tell them apart."""
-    if metric in ERROR_LIKE:
-        return percent_error(value, error)
-    return plus_minus(number(value), number(error, 2))
 
 
 def verdict(found: Evidence) -> Section:
@@ -61,10 +46,10 @@ def _of_comparison(found: Evidence, comparison: Comparison) -> Section:
     first = nested if np.isnan(held_out.value) else held_out
     tiles = [
         Tile(
-            _with_error(comparison.metric, held_out.value, held_out.error),
-            f"{name} on {count(comparison.held_out_rows.size, 'row')} held out, which took no part in the choice",
+            format_loss(comparison.metric, held_out.value, stderr=held_out.error),
+            f"{name} on {pluralize(comparison.held_out_rows.size, 'row')} held out, which took no part in the choice",
         ),
-        Tile(_with_error(comparison.metric, nested.value, nested.error), _nested_words(comparison, name)),
+        Tile(format_loss(comparison.metric, nested.value, stderr=nested.error), _nested_words(comparison, name)),
         _baseline(comparison.metric, name, first.blind),
         *_misclassified(comparison),
     ]
@@ -79,8 +64,8 @@ def _misclassified(comparison: Comparison) -> list[Tile]:
     error = comparison.held_out_losses.get("error", np.nan)
     if comparison.metric == "error" or np.isnan(error):
         return []
-    n_rows = count(comparison.held_out_rows.size, "row")
-    return [Tile(shown("error", error), f"of the {n_rows} held out are misclassified")]
+    n_rows = pluralize(comparison.held_out_rows.size, "row")
+    return [Tile(format_loss("error", error), f"of the {n_rows} held out are misclassified")]
 
 
 def _nested_words(comparison: Comparison, name: str) -> str:
@@ -132,20 +117,20 @@ def beside_no_model(found: Evidence, comparison: Comparison) -> tuple[float, Sta
 
 def _sentence(found: Evidence, comparison: Comparison, first: Figures) -> str:
     metric, name = comparison.metric, _metric_name(found, comparison.metric)
-    size = _with_error(metric, first.value, first.error)
+    size = format_loss(metric, first.value, stderr=first.error)
     if np.isnan(comparison.held_out_losses.get(metric, np.nan)):
         return f"its nested {name} is {size}"
-    where = f"on {count(comparison.held_out_rows.size, 'row')} that took no part in the choice"
+    where = f"on {pluralize(comparison.held_out_rows.size, 'row')} that took no part in the choice"
     return f"{where} it is wrong in {size} of cases" if name == "error" else f"{where} its {name} is {size}"
 
 
 def _beside(found: Evidence, comparison: Comparison, first: Figures) -> str:
     metric = comparison.metric
-    where = f"on {count(comparison.held_out_rows.size, 'row')} that took no part in the choice"
+    where = f"on {pluralize(comparison.held_out_rows.size, 'row')} that took no part in the choice"
     if np.isnan(comparison.held_out_losses.get(metric, np.nan)):
         where = "over the folds (nested)"
-    size = _with_error(metric, first.value, first.error)
-    return f"{_article(_metric_name(found, metric))} of {size} {where}, against {shown(metric, first.blind)}"
+    size = format_loss(metric, first.value, stderr=first.error)
+    return f"{_article(_metric_name(found, metric))} of {size} {where}, against {format_loss(metric, first.blind)}"
 
 
 def _article(name: str) -> str:
@@ -157,13 +142,13 @@ def _metric_name(found: Evidence, metric: str) -> str:
 
 
 def _leak_words(found: Evidence) -> list[str]:
-    leaks = [] if found.notes is None else [f"“{clip(name)}”" for name in found.notes.leaks]
+    leaks = [] if found.notes is None else [f"“{shorten(name)}”" for name in found.notes.leaks]
     if not leaks:
         return []
     each = "it is" if len(leaks) == 1 else "they are"
     return [
-        f"But {listing(leaks)} alone nearly {'gives' if len(leaks) == 1 else 'give'} the target away: if {each} known "
-        "only after the target, this figure is too good to be true."
+        f"But {join_names(leaks)} alone nearly {'gives' if len(leaks) == 1 else 'give'} the target away: if {each} "
+        "known only after the target, this figure is too good to be true."
     ]
 
 
@@ -216,7 +201,7 @@ def _middle(truth: Any, weight: Any, metric: str) -> float:
 def _blind_words(metric: str) -> str:
     if metric == "mae":
         return "always answering the median"
-    if metric in ERROR_LIKE:
+    if metric in RATES:
         return "always answering the commonest class"
     if metric in ("log loss", "brier score", "1 - auc"):
         return "always answering the shares of the classes"
@@ -225,11 +210,7 @@ def _blind_words(metric: str) -> str:
 
 def _baseline(metric: str, name: str, blind: float) -> Tile:
     """What answering without looking would give."""
-    return Tile(shown(metric, blind), f"{name} of {_blind_words(metric)}, on the same rows")
-
-
-def _with_error(metric: str, value: float, error: float) -> str:
-    return shown_with_error(metric, value, error)
+    return Tile(format_loss(metric, blind), f"{name} of {_blind_words(metric)}, on the same rows")
 
 
 def paired_difference(one: MethodResult, other: MethodResult) -> tuple[float, float]:
@@ -251,7 +232,7 @@ def _lead(comparison: Comparison) -> list[str]:
     lead, error = paired_difference(others[0], winner)
     if lead == 0.0 and not error > 0.0:
         return [f"{others[0].name} errs exactly as much, fold by fold: take whichever of the two suits better."]
-    size = _with_error(comparison.metric, lead, error)
+    size = format_loss(comparison.metric, lead, stderr=error)
     is_sure = bool(lead > 2.0 * error)
     word = (
         "more than twice its standard error, so the order is not chance alone."
@@ -271,12 +252,12 @@ def _doubts(found: Evidence, comparison: Comparison) -> list[str]:
     notes += _of_winner(comparison)
     if 0 < comparison.held_out_rows.size < 200:
         notes.append(
-            f"{count(comparison.held_out_rows.size, 'row')} held out are few: read the error with its standard error, "
-            "and look at the figure over the folds beside it."
+            f"{pluralize(comparison.held_out_rows.size, 'row')} held out are few: read the error with its standard "
+            "error, and look at the figure over the folds beside it."
         )
     if comparison.held_out_rows.size:
         if not comparison.model_note:
-            notes.append(f"The model beside this page was fitted once more, on all {count(found.n_rows, 'row')}.")
+            notes.append(f"The model beside this page was fitted once more, on all {pluralize(found.n_rows, 'row')}.")
     else:
         notes.append("No rows were held out: the figure over the folds is the only one that did not choose the winner.")
     return notes
@@ -306,8 +287,8 @@ def _of_winner(comparison: Comparison) -> list[str]:
 def _of_model(found: Evidence) -> Section:
     judged = found.judged
     metric, value, error = loss_of(judged)
-    size = _with_error(metric, value, error)
-    n = count(judged.rows.size, "row")
+    size = format_loss(metric, value, stderr=error)
+    n = pluralize(judged.rows.size, "row")
     where = {
         "new rows": f"on {n} it had not seen",
         "other rows": f"on {n} that it may have seen or not",
@@ -323,7 +304,7 @@ def _of_model(found: Evidence) -> Section:
     broken = shown_coverage(found)
     promise = broken.words if broken is not None and broken.is_broken else ""
     sentence = " ".join(filter(None, [sentence, bias_words(judged), promise]))
-    own = size if judged.is_honest else shown(metric, value)  # the spread of what is no estimate means nothing
+    own = size if judged.is_honest else format_loss(metric, value)  # the spread of what is no estimate means nothing
     flattering = "" if judged.is_honest else ", which flatters it"
     tiles = [Tile(own, f"{metric} {where}{flattering}"), _baseline(metric, metric, blind)]
     notes = (found.notes.of_rows,) if found.notes is not None and found.notes.of_rows else ()
@@ -331,7 +312,7 @@ def _of_model(found: Evidence) -> Section:
 
 
 def _of_model_in_words(method: str, metric: str, figures: Figures, where: str) -> str:
-    size, blind = _with_error(metric, figures.value, figures.error), shown(metric, figures.blind)
+    size, blind = format_loss(metric, figures.value, stderr=figures.error), format_loss(metric, figures.blind)
     own = f"is wrong in {size} of cases" if metric == "error" else f"has a root mean squared error of {size}"
     if figures.value >= figures.blind:
         return f"This {method} is no better than {_blind_words(metric)}: it {own} {where}, against {blind}."

@@ -11,20 +11,18 @@ compute them too: what was read is checked for what it says (checks.py).
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import mmap
 import os
-import secrets
-from collections.abc import Generator, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.base.atomic_write import atomic_write
 from committee.storage.errors import ModelFileError
 
 DTYPES = {
@@ -77,7 +75,7 @@ def write_container(path: str | os.PathLike[str], tensors: Mapping[str, NDArray[
     metadata = {**texts, "data_sha256": digest.hexdigest()}
     metadata["header_sha256"] = header_digest(metadata, directory)
     head = _directory_bytes(metadata, directory)
-    with replacing(Path(path)) as file:
+    with atomic_write(path) as draft, draft.open("wb") as file:
         file.write(len(head).to_bytes(8, "little"))
         file.write(head)
         for _, array in ordered:
@@ -110,22 +108,6 @@ def header_digest(metadata: Mapping[str, str], directory: Mapping[str, Tensor]) 
     texts = sorted((name, text) for name, text in metadata.items() if name != "header_sha256")
     listed = [texts, sorted((name, *tensor) for name, tensor in directory.items())]
     return hashlib.sha256(json.dumps(listed, separators=(",", ":")).encode()).hexdigest()
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Generator[BinaryIO]:
-    """A new file that takes the name `path` if the block ends well, and vanishes if it does not, Ctrl-C included."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
-    descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with open(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.text import format_percent
 from committee.theory.margins import Numbers
 
 Codes = NDArray[np.integer]
@@ -249,9 +250,9 @@ def accurate_and_diverse(codes: Codes, y: Codes, combined: Codes, n_classes: int
     error = float(np.mean(np.asarray(combined) != np.asarray(y)))
     is_diverse = bool(nearness < INDEPENDENT_ENOUGH) if np.isfinite(nearness) else bool(found.mean("disagreement") > 0)
     detail = (
-        f"two members answer differently on {_percent(found.mean('disagreement'))} of the rows and are wrong together "
-        f"on {_percent(found.mean('double_fault'))}, where independent ones would be on "
-        f"{_percent(_independent(found.errors))} and equal ones on {_percent(float(found.errors.mean()))}"
+        f"two members answer differently on {format_percent(found.mean('disagreement'))} of the rows and are wrong "
+        f"together on {format_percent(found.mean('double_fault'))}, where independent ones would be on "
+        f"{format_percent(_independent(found.errors))} and equal ones on {format_percent(float(found.errors.mean()))}"
     )
     return _conditions(found.errors, stderr, chance, nearness, is_diverse, error, detail, "a class drawn by lot")
 
@@ -275,8 +276,8 @@ def accurate_and_diverse_numbers(answers: Numbers, y: Numbers, combined: Numbers
     stderr = np.nanstd(squares, axis=1) / np.sqrt(n)
     error = float(np.mean((np.asarray(combined, np.float64) - truth) ** 2))
     detail = (
-        f"they differ from their mean by {split.ambiguity:.4g} (squared), {_percent(split.gain)} of a member's error, "
-        "and the plain mean errs by exactly that less than a member"
+        f"they differ from their mean by {split.ambiguity:.4g} (squared), {format_percent(split.gain)} of a member's "
+        "error, and the plain mean errs by exactly that less than a member"
     )
     return _conditions(
         split.member_errors, stderr, float(truth.var()), 1.0 - split.gain, split.gain > LITTLE, error, detail,
@@ -307,14 +308,10 @@ def _conditions(
 def _against(error: float, other: float) -> str:
     if other == 0.0 or abs(error - other) <= ROUNDING * other:
         return "no less"
-    return f"{_percent(abs(1.0 - error / other))} {'less' if error < other else 'more'}"
+    return f"{format_percent(abs(1.0 - error / other))} {'less' if error < other else 'more'}"
 
 
 def _independent(errors: Floats) -> float:
     """Mean over pairs of e_i e_j."""
     m = errors.size
     return float((errors.sum() ** 2 - np.sum(errors**2)) / (m * (m - 1))) if m > 1 else np.nan
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.3g} %"

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from committee.base.text import format_decimals, format_whole_percent, pluralize, shorten
 from committee.records.tree import LEAF, Tree
 
 CLASS_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
@@ -232,11 +233,11 @@ def prediction_text(labels: TreeLabels, node: int, decimals: int) -> str:
     """Class and share, or value, of a node."""
     value = labels.tree.value[node]
     if labels.class_names is None:
-        return ", ".join(short_number(v, decimals) for v in value[:3]) + (", ..." if value.size > 3 else "")
-    name = clip(predicted_class(labels, node), 24)
+        return ", ".join(format_decimals(v, decimals) for v in value[:3]) + (", ..." if value.size > 3 else "")
+    name = shorten(predicted_class(labels, node), 24)
     if labels.has_shares:
-        return f"{name} {percent(value.max())}"
-    return f"{name} ({short_number(value[0], decimals)})"
+        return f"{name} {format_whole_percent(value.max())}"
+    return f"{name} ({format_decimals(value[0], decimals)})"
 
 
 def node_colors(labels: TreeLabels) -> list[str]:
@@ -273,46 +274,11 @@ def count_leaves(tree: Tree) -> NDArray[np.int64]:
 def threshold_text(x: float, decimals: int) -> str:
     """A threshold with four significant digits at least: neighbouring splits of one feature must look different."""
     before_point = int(np.floor(np.log10(abs(x)))) + 1 if x and np.isfinite(x) else 1
-    return short_number(x, max(decimals, min(4 - before_point, 12)))
-
-
-def short_number(x: float, decimals: int) -> str:
-    """A number without idle zeros; a small one keeps `decimals + 1` significant digits.
-
-    >>> short_number(2.5, 2), short_number(0.00012345, 2), short_number(-0.0, 2)
-    ('2.5', '0.000123', '0')
-    """
-    if x == 0:
-        return "0"
-    if not 10.0 ** (1 - decimals) <= abs(x) < 1e15 and not float(x).is_integer():
-        return f"{x:.{decimals + 1}g}"
-    text = f"{x:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def percent(share: float) -> str:
-    """A share in percent, never rounded up to 100 or down to 0."""
-    if 0.995 < share < 1:
-        return ">99%"
-    return "<1%" if 0 < share < 0.005 else f"{100 * share:.0f}%"
-
-
-def plural(n: int, word: str) -> str:
-    if n == 1:
-        return f"1 {word}"
-    return f"{n:,} leaves" if word == "leaf" else f"{n:,} {word}s"
-
-
-def clip(name: str, room: int) -> str:
-    """`name` with its middle left out where it is longer than `room`."""
-    if len(name) <= room:
-        return name
-    head = room // 2
-    return f"{name[:head].rstrip()}…{name[len(name) - (room - head - 1) :].lstrip()}"
+    return format_decimals(x, max(decimals, min(4 - before_point, 12)))
 
 
 def leaves_below(n: int) -> str:
-    return f"... {plural(int(n), 'leaf')}"
+    return f"... {pluralize(int(n), 'leaf', 'leaves')}"
 
 
 def _arrays(estimator: FittedTree) -> Tree:
@@ -394,13 +360,13 @@ def _members(bits: int, names: list[str]) -> list[str]:
 def _category(name: str) -> str:
     """A category's name, in quotes where it could be misread inside a set."""
     if name and name == name.strip() and not set(name) & set(',{}"'):
-        return clip(name, MAX_NAME)
-    escaped = clip(name, MAX_NAME).replace('"', '\\"')
+        return shorten(name, MAX_NAME)
+    escaped = shorten(name, MAX_NAME).replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def _set_text(names: list[str], room: int) -> str:
-    shown = [clip(name, room) for name in names]
+    shown = [shorten(name, room) for name in names]
     n = len(shown)
     while n > 1 and _text_width(", ".join(shown[:n])) > room:
         n -= 1
@@ -477,7 +443,7 @@ def _figures(labels: TreeLabels, lines: list[_Line], decimals: int, show_weights
         columns.append(_number_column("weight", tree.weight, nodes, decimals))
     if labels.class_names is not None:
         names = ["" if node == _NO_NODE or not end else predicted_class(labels, node) for _, node, end in lines]
-        columns.append(_Column("class", [clip(name, 24) for name in names], is_number=False))
+        columns.append(_Column("class", [shorten(name, 24) for name in names], is_number=False))
     return columns + _value_columns(labels, nodes, decimals, show_weights)
 
 
@@ -491,14 +457,14 @@ def _value_columns(labels: TreeLabels, nodes: list[int], decimals: int, show_wei
     if show_weights:
         value = value * labels.tree.weight[:, None]
     if n_columns <= MAX_CLASSES_IN_FULL:
-        return [_number_column(clip(name, 16), value[:, i], nodes, decimals) for i, name in enumerate(names)]
+        return [_number_column(shorten(name, 16), value[:, i], nodes, decimals) for i, name in enumerate(names)]
     cells = ["" if node == _NO_NODE else _most_frequent(value[node], names, decimals) for node in nodes]
     return [_Column("most frequent", cells, is_number=False)]
 
 
 def _most_frequent(value: NDArray[np.float64], names: list[str], decimals: int, n: int = 3) -> str:
     top = [int(i) for i in np.argsort(-value, kind="stable")[:n] if value[i] > 0]
-    return ", ".join(f"{clip(names[i], 16)} {short_number(value[i], decimals)}" for i in top)
+    return ", ".join(f"{shorten(names[i], 16)} {format_decimals(value[i], decimals)}" for i in top)
 
 
 def _number_column(header: str, x: NDArray[np.float64], nodes: list[int], decimals: int) -> _Column:
@@ -571,14 +537,14 @@ def _figure_lines(labels: TreeLabels, node: int, precision: int, *, impurity: bo
     share = 100 * tree.n_samples[node] / max(int(tree.n_samples[0]), 1)
     lines.append(f"rows = {share:.1f}%" if proportion else f"rows = {tree.n_samples[node]}")
     if labels.has_weights:
-        lines.append(f"weight = {short_number(tree.weight[node], precision)}")
+        lines.append(f"weight = {format_decimals(tree.weight[node], precision)}")
     value = tree.value[node]
     if labels.has_shares and not proportion:
         value = value * tree.weight[node]
     if labels.has_shares and labels.class_names is not None and value.size > MAX_CLASSES_IN_FULL:
         lines.append(f"value = {_most_frequent(value, labels.class_names, precision)}, ...")
     else:
-        figures = [short_number(v, precision) for v in value]
+        figures = [format_decimals(v, precision) for v in value]
         lines.append(f"value = {figures[0] if len(figures) == 1 else '[' + ', '.join(figures) + ']'}")
     return lines if labels.class_names is None else [*lines, f"class = {predicted_class(labels, node)}"]
 
@@ -586,7 +552,7 @@ def _figure_lines(labels: TreeLabels, node: int, precision: int, *, impurity: bo
 def _impurity_line(labels: TreeLabels, node: int, precision: int) -> str:
     impurity, whole = float(labels.tree.impurity[node]), float(labels.tree.impurity[0])
     is_rounding = abs(impurity) < 1e-12 * abs(whole)  # of a pure node
-    return f"{labels.criterion} = {'0' if is_rounding else short_number(impurity, precision)}"
+    return f"{labels.criterion} = {'0' if is_rounding else format_decimals(impurity, precision)}"
 
 
 def _dot_edges(node: int, child: int) -> list[str]:

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from committee.ingest.column_types import as_numbers, columns_from, parse_dates, recipe_for
-from committee.ingest.files import TableError, iterate_frames, kind_of, read_frame, whole_file
+from committee.ingest.files import TableError, iterate_frames, kind_of, read_frame
 from committee.ingest.table import TableReading, TableRecipe, apply_recipe, read_training_table
 
 N = 60
@@ -243,24 +243,6 @@ def test_a_missing_file_gets_a_hint(tmp_path: Path):
         read_frame(str(tmp_path / "sale.csv"))
     with pytest.raises(TableError, match="is a directory"):
         read_frame(str(tmp_path))
-
-
-def test_a_file_is_whole_or_not_there(tmp_path: Path):
-    path = tmp_path / "deep" / "out.txt"
-    with whole_file(path) as draft:
-        draft.write_text("new")
-        assert not path.exists()
-    assert path.read_text() == "new"
-
-    def interrupted() -> None:
-        with whole_file(path) as draft:
-            draft.write_text("half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert path.read_text() == "new"
-    assert list(path.parent.iterdir()) == [path]
 
 
 # --- texts that are numbers and dates ---------------------------------------------------------------------------------

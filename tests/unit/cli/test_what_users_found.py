@@ -18,11 +18,12 @@ from click.testing import CliRunner, Result
 from committee.cli import main
 from committee.cli.compare import command_line
 from committee.cli.console import console
-from committee.cli.console_results import LiveComparison, loss_text, verdict
+from committee.cli.console_results import LiveComparison, verdict
 from committee.cli.main import helpful_errors, print_table
 from committee.cli.predict import NO_NUMBERS, odd_cell_words, odd_cells
 from committee.evaluation.comparison import ComparisonStep, compare
 from committee.evaluation.methods import METHODS, family
+from committee.evaluation.metrics import format_loss
 from committee.ingest.column_types import recipe_for
 from committee.ingest.files import TableError
 from committee.ingest.table import read_training_table
@@ -350,7 +351,7 @@ def test_some_folds_are_not_put_beside_all(capsys: pytest.CaptureFixture[str]):
     watch = LiveComparison(console(), "error")
     watch(ComparisonStep("a", 1, 2, 1, 5, "out of time", 0.01, 1.0, "would need more"))
     watch(ComparisonStep("b", 2, 2, 5, 5, "done", 0.2, 1.0))
-    assert capsys.readouterr().err.splitlines() == ["1/2 a: out of time (would need more)", "2/2 b: done error 20.0 %"]
+    assert capsys.readouterr().err.splitlines() == ["1/2 a: out of time (would need more)", "2/2 b: done error 20.0%"]
 
 
 def test_page_figures_and_terminal_tell_the_same_of_no_model(tmp_path: Path):
@@ -377,8 +378,8 @@ def test_page_figures_and_terminal_tell_the_same_of_no_model(tmp_path: Path):
 
 
 def test_small_errors_can_be_told_apart():
-    shown = [loss_text("error", value) for value in (0.0004, 0.0005, 0.0, 0.1234)]
-    assert shown == ["0.040 %", "0.050 %", "0 %", "12.3 %"]
+    shown = [format_loss("error", value) for value in (0.0004, 0.0005, 0.0, 0.1234)]
+    assert shown == ["0.040%", "0.050%", "0%", "12.3%"]
 
 
 def test_a_winner_that_is_no_better_than_the_constant_is_said_first(tmp_path: Path):

@@ -152,7 +152,7 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
     def fail(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(page_module.os, "replace", fail)
+    monkeypatch.setattr("committee.base.atomic_write.os.replace", fail)
     with pytest.raises(KeyboardInterrupt):
         write_report(target, forest(), glass.X, glass.y)
     assert target.read_text() == before

@@ -21,13 +21,10 @@ from committee.tabular.schema import fit_columns
 from committee.trees.decision_tree import DecisionTreeClassifier
 from committee.trees.export import (
     CLASS_COLORS,
-    clip,
     export_graphviz,
     export_text,
     label_tree,
     node_colors,
-    percent,
-    short_number,
     split_condition,
 )
 
@@ -296,21 +293,6 @@ def test_ambiguous_categories_stand_in_quotes():
     left, right = conditions(paints(["a, b", "{c}", 'say "hi"', " ", "plain\nline"], [0, 1, 2]))
     assert left == r'in {"a, b", "{c}", "say \"hi\""}'
     assert right == 'in {" ", plain line}'
-
-
-@pytest.mark.parametrize(
-    ("x", "text"),
-    [(2.5, "2.5"), (30.0, "30"), (0.0123456, "0.0123"), (1.23e-7, "1.23e-07"), (1234567.891, "1234567.89"),
-     (-0.0, "0"), (1e300, f"{1e300:.0f}"), (12345678901234567.5, "12345678901234568")],
-)  # fmt: skip
-def test_short_number(x: float, text: str):
-    assert short_number(x, 2) == text
-
-
-def test_percent_and_clip():
-    assert [percent(x) for x in (0, 0.001, 0.5, 0.999, 1)] == ["0%", "<1%", "50%", ">99%", "100%"]
-    assert clip("Department of Health Services", 15) == "Departm…ervices"
-    assert clip("short", 15) == "short"
 
 
 def test_colours_are_light_enough_for_dark_text():
