@@ -141,7 +141,9 @@ def _family(scale: Scale) -> list[Benchmark]:
     load, values = partial(tables.classes, n, N_FEATURES), partial(tables.values, n, N_FEATURES)
     shallow = committee.DecisionTreeClassifier(max_depth=3)
     perceptrons = partial(committee.AdaBoostClassifier, committee.PocketPerceptron(max_iter=20), n_estimators=10)
-    restarts = partial(committee.BestOfRestarts, committee.PocketPerceptron(max_iter=20), n_restarts=5, random_state=0)
+    restarts = partial(
+        committee.RestartClassifier, committee.PocketPerceptron(max_iter=20), n_restarts=5, random_state=0
+    )
     classifiers: dict[str, Make] = {
         "adaboost-m1": partial(committee.AdaBoostM1Classifier, n_estimators=rounds),
         "adaboost-theta": partial(committee.AdaBoostThetaClassifier, theta=0.01, n_estimators=rounds),

@@ -40,8 +40,8 @@ def benchmarks(scale: Scale) -> list[Benchmark]:
         _committee("CommitteeClassifier", classes, accuracy_score, size(n, d)),
         _committee("CommitteeRegressor", values, r2_score, size(n, d)),
         _calibrated(classes, size(n, d)),
-        _numbers("OnNumbersClassifier", LogisticRegression, classes, accuracy_score, size(n, d)),
-        _numbers("OnNumbersRegressor", Ridge, values, r2_score, size(n, d)),
+        _numbers("NumericPipelineClassifier", LogisticRegression, classes, accuracy_score, size(n, d)),
+        _numbers("NumericPipelineRegressor", Ridge, values, r2_score, size(n, d)),
     ]
 
 

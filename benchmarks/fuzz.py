@@ -97,7 +97,7 @@ KINDS = (
     Kind("SVC", "SVC", {"kernel": "laplacian"}, "numbers", "classes"),
     Kind("SVR", "SVR", {}, "numbers", "numbers"),
     Kind("LinearSVC", "LinearSVC", {}, "numbers", "classes"),
-    Kind("LandmarkSVC", "LandmarkSVC", {}, "numbers", "two classes"),
+    Kind("NystroemSVC", "NystroemSVC", {}, "numbers", "two classes"),
     Kind("mixture of experts", "MixtureOfExpertsClassifier", SHORT, "numbers", "classes"),
     Kind("density", "MixtureOfExpertsDensity", SHORT, "numbers", "numbers"),
     Kind("hierarchical mixture", "HierarchicalMixtureOfExpertsRegressor", SHORT, "numbers", "numbers"),

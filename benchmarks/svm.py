@@ -22,7 +22,7 @@ from benchmarks.quality import Load, smoothed_log_loss
 from benchmarks.tables import Scale, Split, size
 from committee.svm import linear_svm, nu_svm, one_class, svc, svr
 from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian
-from committee.svm.nystroem_svm import LandmarkSVC, LandmarkSVR
+from committee.svm.nystroem_svm import NystroemSVC, NystroemSVR
 from committee.svm.tuning import tune_svc
 
 Make = Callable[[], Any]
@@ -223,7 +223,7 @@ def _landmarks(scale: Scale) -> list[Benchmark]:
     load = partial(tables.classes, n, d)
     part = min(scale.rows(EXACT_ROWS), n)
     contenders: dict[str, Setup] = {
-        OURS: _fit_setup(partial(LandmarkSVC, n_jobs=1, random_state=0), load),
+        OURS: _fit_setup(partial(NystroemSVC, n_jobs=1, random_state=0), load),
         EXACT: _fit_setup(partial(svc.SVC, n_jobs=1), partial(_first_rows, load, part)),
         NYSTROEM: _fit_setup(NystroemSGD, load),
     }
@@ -231,7 +231,7 @@ def _landmarks(scale: Scale) -> list[Benchmark]:
         f"svm/landmarks-{size(n, d)}",
         f"landmarks, gaussian kernel, {size(n, d)} ({COMPONENTS} for the peer); the exact machine on {size(part, d)}",
         contenders, partial(_judge_answers, load),
-        goals=(Goal(OURS, 60.0, kind="seconds"), Goal(OURS, 1.0, NYSTROEM)), covers=("LandmarkSVC",),
+        goals=(Goal(OURS, 60.0, kind="seconds"), Goal(OURS, 1.0, NYSTROEM)), covers=("NystroemSVC",),
         peers=(NYSTROEM,),
     )  # fmt: skip
     m = scale.rows(100_000)
@@ -239,10 +239,10 @@ def _landmarks(scale: Scale) -> list[Benchmark]:
     regression = Benchmark(
         f"svm/landmarks-numbers-{size(m, d)}", f"{COMPONENTS} landmarks, numbers, gaussian kernel, {size(m, d)}",
         {
-            OURS: _fit_setup(partial(LandmarkSVR, COMPONENTS, n_jobs=1, random_state=0), numbers),
+            OURS: _fit_setup(partial(NystroemSVR, COMPONENTS, n_jobs=1, random_state=0), numbers),
             RIDGE: _fit_setup(NystroemRidge, numbers),
         },
-        partial(_judge_answers, numbers), covers=("LandmarkSVR",),
+        partial(_judge_answers, numbers), covers=("NystroemSVR",),
     )  # fmt: skip
     return [million, regression]
 

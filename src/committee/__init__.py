@@ -52,16 +52,16 @@ if TYPE_CHECKING:
     from committee.gradient_boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
     from committee.linear.logistic_regression import LogisticRegressionCV
     from committee.linear.ridge import RidgeCV
-    from committee.members.numeric_pipeline import OnNumbersClassifier, OnNumbersRegressor
+    from committee.members.numeric_pipeline import NumericPipelineClassifier, NumericPipelineRegressor
     from committee.members.perceptron import PocketPerceptron
-    from committee.members.restarts import BestOfRestarts
+    from committee.members.restarts import RestartClassifier
     from committee.report.render import write_report
     from committee.storage.errors import ModelFileError
     from committee.storage.model_file import inspect_model, load_model, save_model
     from committee.svm.linear_svm import LinearSVC, LinearSVR
     from committee.svm.mercer import check_mercer
     from committee.svm.nu_svm import NuSVC, NuSVR
-    from committee.svm.nystroem_svm import LandmarkSVC, LandmarkSVR
+    from committee.svm.nystroem_svm import NystroemSVC, NystroemSVR
     from committee.svm.one_class import OneClassSVM
     from committee.svm.svc import SVC
     from committee.svm.svr import SVR
@@ -77,8 +77,8 @@ if TYPE_CHECKING:
 # What `from committee import ...` finds, and where: nothing is imported before it is asked for.
 _HOME = {
     "ModelFileError": "committee.storage.errors",
-    "OnNumbersRegressor": "committee.members.numeric_pipeline",
-    "OnNumbersClassifier": "committee.members.numeric_pipeline",
+    "NumericPipelineRegressor": "committee.members.numeric_pipeline",
+    "NumericPipelineClassifier": "committee.members.numeric_pipeline",
     "majority_vote_error": "committee.theory.majority_vote",
     "ensemble_diversity": "committee.explain.diversity",
     "write_report": "committee.report.render",
@@ -106,8 +106,8 @@ _HOME = {
     "RidgeCV": "committee.linear.ridge",
     "LinearSVC": "committee.svm.linear_svm",
     "LinearSVR": "committee.svm.linear_svm",
-    "LandmarkSVC": "committee.svm.nystroem_svm",
-    "LandmarkSVR": "committee.svm.nystroem_svm",
+    "NystroemSVC": "committee.svm.nystroem_svm",
+    "NystroemSVR": "committee.svm.nystroem_svm",
     "check_mercer": "committee.svm.mercer",
     "tune_svc": "committee.svm.tuning",
     "tune_svr": "committee.svm.tuning",
@@ -128,7 +128,7 @@ _HOME = {
     "shap_interaction_values": "committee.explain.shap",
     "shap_values": "committee.explain.shap",
     "find_label_issues": "committee.explain.label_issues",
-    "BestOfRestarts": "committee.members.restarts",
+    "RestartClassifier": "committee.members.restarts",
     "PocketPerceptron": "committee.members.perceptron",
     "StagewiseRegressor": "committee.boosting.forward_stagewise",
     "AdaBoostRegressor": "committee.boosting.adaboost_r2",
@@ -171,7 +171,6 @@ __all__ = [
     "ArcGVClassifier",
     "BaggingClassifier",
     "BaggingRegressor",
-    "BestOfRestarts",
     "CalibratedClassifier",
     "CommitteeClassifier",
     "CommitteeRegressor",
@@ -186,8 +185,6 @@ __all__ = [
     "HierarchicalMixtureOfExpertsClassifier",
     "HierarchicalMixtureOfExpertsRegressor",
     "LPBoostClassifier",
-    "LandmarkSVC",
-    "LandmarkSVR",
     "LinearSVC",
     "LinearSVR",
     "LogisticRegressionCV",
@@ -197,8 +194,10 @@ __all__ = [
     "ModelFileError",
     "NuSVC",
     "NuSVR",
-    "OnNumbersClassifier",
-    "OnNumbersRegressor",
+    "NumericPipelineClassifier",
+    "NumericPipelineRegressor",
+    "NystroemSVC",
+    "NystroemSVR",
     "OneClassSVM",
     "OnlineBaggingClassifier",
     "OnlineBaggingRegressor",
@@ -206,6 +205,7 @@ __all__ = [
     "PocketPerceptron",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RestartClassifier",
     "RidgeCV",
     "SchapireBoostClassifier",
     "SparselyGatedMixtureClassifier",

@@ -47,7 +47,6 @@ from committee import (
     ArcGVClassifier,
     BaggingClassifier,
     BaggingRegressor,
-    BestOfRestarts,
     CalibratedClassifier,
     CommitteeClassifier,
     CommitteeRegressor,
@@ -61,8 +60,6 @@ from committee import (
     GradientBoostingRegressor,
     HierarchicalMixtureOfExpertsClassifier,
     HierarchicalMixtureOfExpertsRegressor,
-    LandmarkSVC,
-    LandmarkSVR,
     LinearSVC,
     LinearSVR,
     LogisticRegressionCV,
@@ -70,17 +67,20 @@ from committee import (
     MixtureOfExpertsClassifier,
     MixtureOfExpertsDensity,
     MixtureOfExpertsRegressor,
+    NumericPipelineClassifier,
+    NumericPipelineRegressor,
     NuSVC,
     NuSVR,
+    NystroemSVC,
+    NystroemSVR,
     OneClassSVM,
     OnlineBaggingClassifier,
     OnlineBaggingRegressor,
     OnlineBoostingClassifier,
-    OnNumbersClassifier,
-    OnNumbersRegressor,
     PocketPerceptron,
     RandomForestClassifier,
     RandomForestRegressor,
+    RestartClassifier,
     RidgeCV,
     SchapireBoostClassifier,
     SparselyGatedMixtureClassifier,
@@ -94,7 +94,7 @@ from committee import (
 from committee.base import threads
 from committee.catalog import CATALOG, Entry
 from committee.committees._plan import Member
-from committee.members.numeric_pipeline import BaseOnNumbers
+from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.records.tree import Tree
 
 ESTIMATORS: list[type[Any]] = [getattr(committee, entry.name) for entry in CATALOG]
@@ -175,8 +175,8 @@ FEW = [
     Member("line", "linear model", {}, "scaled"),
 ]
 LINEAR: list[Any] = [
-    CommitteeClassifier(members=FEW, n_folds=3, random_state=0),
-    CommitteeRegressor(members=FEW, n_folds=3, combine="stack", random_state=0),
+    CommitteeClassifier(members=FEW, cv=3, random_state=0),
+    CommitteeRegressor(members=FEW, cv=3, combine="stack", random_state=0),
     VotingClassifier(),
     VotingClassifier(voting="soft", cv=3),
     VotingRegressor(),
@@ -188,12 +188,12 @@ LINEAR: list[Any] = [
     StackingRegressor(final_estimator="simplex", cv=3, n_jobs=2),
     CalibratedClassifier(),
     CalibratedClassifier(LinearSVC(scale=True), cv=3),
-    OnNumbersClassifier(),
-    OnNumbersClassifier(SVC()),
-    OnNumbersRegressor(),
-    OnNumbersRegressor(SVR()),
+    NumericPipelineClassifier(),
+    NumericPipelineClassifier(SVC()),
+    NumericPipelineRegressor(),
+    NumericPipelineRegressor(SVR()),
     PocketPerceptron(max_iter=30, random_state=0),
-    BestOfRestarts(PocketPerceptron(max_iter=10), n_restarts=3, random_state=0),
+    RestartClassifier(PocketPerceptron(max_iter=10), n_restarts=3, random_state=0),
     OnlineBaggingClassifier(random_state=0),
     OnlineBaggingRegressor(random_state=0),
     OnlineBoostingClassifier(random_state=0),
@@ -213,8 +213,8 @@ LINEAR: list[Any] = [
     LogisticRegressionCV([0.1, 1.0], cv=3, class_weight="balanced", one_standard_error=True, random_state=0),
     RidgeCV(),
     RidgeCV([0.1, 1.0], cv=3, alpha_per_target=True, random_state=0),
-    LandmarkSVC(),
-    LandmarkSVR(),
+    NystroemSVC(),
+    NystroemSVR(),
     MixtureOfExpertsClassifier(2, n_restarts=1, max_iter=50, random_state=0),
     MixtureOfExpertsRegressor(2, n_restarts=1, max_iter=50, random_state=0),
     MixtureOfExpertsRegressor(
@@ -664,12 +664,12 @@ def _one_parameter(model: Any) -> tuple[str, list[Any], int]:
         return "n_jobs", [1, 2], -1
     if isinstance(model, CalibratedClassifier):
         return "cv", [2, 3], -1
-    if isinstance(model, BaseOnNumbers):
+    if isinstance(model, BaseNumericPipeline):
         return "categorical_features", [None, "from_dtype"], -1
     if "min_samples_leaf" in model.get_params():
         return "min_samples_leaf", [1, 10, 150], 150  # no split is left to take
     name = next(
-        name for name in ("n_estimators", "n_folds", "depth", "max_iter", "n_restarts") if name in model.get_params()
+        name for name in ("n_estimators", "depth", "max_iter", "n_restarts", "cv") if name in model.get_params()
     )
     return name, [1, 3], -1
 

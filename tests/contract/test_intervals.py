@@ -21,7 +21,7 @@ from sklearn.model_selection import TimeSeriesSplit
 import committee as c
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals
 from committee.catalog import CATALOG
-from committee.members.numeric_pipeline import OnNumbersRegressor
+from committee.members.numeric_pipeline import NumericPipelineRegressor
 from committee.storage import ModelFileError, load_model, save_model
 
 N, N_NEW = 300, 2000
@@ -52,7 +52,7 @@ ALREADY: dict[str, Callable[[], Any]] = {
     "committee": lambda: c.CommitteeRegressor(
         members=["gradient boosting", "random forest", "linear model"], random_state=0
     ),
-    "forest on numbers": lambda: OnNumbersRegressor(c.RandomForestRegressor(30, random_state=0)),
+    "forest on numbers": lambda: NumericPipelineRegressor(c.RandomForestRegressor(30, random_state=0)),
 }
 """Their fit predicts rows that it did not learn from."""
 
@@ -65,13 +65,13 @@ TO_CALIBRATE: dict[str, Callable[[], Any]] = {
     "SVR": lambda: c.SVR(),
     "NuSVR": lambda: c.NuSVR(),
     "LinearSVR": lambda: c.LinearSVR(),
-    "LandmarkSVR": lambda: c.LandmarkSVR(),
+    "NystroemSVR": lambda: c.NystroemSVR(),
     "mixture of experts": lambda: c.MixtureOfExpertsRegressor(n_experts=2, random_state=0),
     "hierarchical mixture": lambda: c.HierarchicalMixtureOfExpertsRegressor(random_state=0),
     "sparsely gated mixture": lambda: c.SparselyGatedMixtureRegressor(random_state=0, max_iter=20),
     "online bagging": lambda: c.OnlineBaggingRegressor(random_state=0),
     "voting": lambda: c.VotingRegressor(members()),
-    "ridge on numbers": lambda: OnNumbersRegressor(Ridge()),
+    "ridge on numbers": lambda: NumericPipelineRegressor(Ridge()),
 }
 EVERY = {**ALREADY, **TO_CALIBRATE}
 
@@ -105,7 +105,7 @@ def test_every_regressor_of_the_catalogue_is_here() -> None:
     listed = {entry.name for entry in CATALOG if entry.name.endswith(("Regressor", "SVR"))}
     assert listed <= known
     for name in listed:
-        kind = getattr(c, name, OnNumbersRegressor)
+        kind = getattr(c, name, NumericPipelineRegressor)
         assert issubclass(kind, PredictionIntervals)
         assert list(inspect.signature(kind.predict_interval).parameters) == ["self", "X", "level"]
         assert inspect.signature(kind.predict_interval).parameters["level"].default == 0.9
@@ -254,7 +254,7 @@ def test_several_targets_have_no_interval() -> None:
     with pytest.raises(ValueError, match=r"several targets.*ask forest\.outputs_"):
         c.RandomForestRegressor(5).fit(X, both).predict_interval(X)
     with pytest.raises(ValueError, match="outputs"):
-        OnNumbersRegressor(Ridge()).fit(X, both).calibrate_intervals(X, both)
+        NumericPipelineRegressor(Ridge()).fit(X, both).calibrate_intervals(X, both)
 
 
 def test_fitted_quantiles_alone_give_their_own_levels_only() -> None:

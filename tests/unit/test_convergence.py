@@ -21,8 +21,6 @@ from committee import (
     SVC,
     SVR,
     HierarchicalMixtureOfExpertsClassifier,
-    LandmarkSVC,
-    LandmarkSVR,
     LinearSVC,
     LinearSVR,
     LPBoostClassifier,
@@ -30,6 +28,8 @@ from committee import (
     MixtureOfExpertsRegressor,
     NuSVC,
     NuSVR,
+    NystroemSVC,
+    NystroemSVR,
     OneClassSVM,
     SparselyGatedMixtureClassifier,
     StagewiseRegressor,
@@ -44,7 +44,7 @@ from committee.experts.gate_tree import GateTree
 from committee.experts.gaussian_experts import GaussianExperts
 from committee.experts.linear_experts import LinearExperts
 from committee.experts.logistic_experts import LogisticExperts, MultinomialExperts
-from committee.members.numeric_pipeline import OnNumbersClassifier
+from committee.members.numeric_pipeline import NumericPipelineClassifier
 from committee.svm import _linear_problem as linear_problem
 from committee.svm import primal_newton
 from committee.theory import minmax
@@ -105,7 +105,7 @@ def test_one_expert_on_numbers_and_rare_levels_learns() -> None:
     """It returned zeros, probability 0.5 for every row, and no warning."""
     numbers, level, y = one_hot_table(20_000, 300)
     table = pd.DataFrame(numbers, columns=list("abcde")).assign(carrier=pd.Categorical(level.astype(str)))
-    model, said = outcome(OnNumbersClassifier(MixtureOfExpertsClassifier(n_experts=1)), table, y)
+    model, said = outcome(NumericPipelineClassifier(MixtureOfExpertsClassifier(n_experts=1)), table, y)
     assert said == []
     p = model.predict_proba(table)[:, 1]
     log_loss = -np.mean(np.where(y == 1, np.log(p), np.log1p(-p)))
@@ -401,11 +401,11 @@ def test_kernel_machines_that_end_early_warn(model: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [SVC(), SVC(probability=True), SVR(), NuSVC(), NuSVR(), LandmarkSVC(), LandmarkSVR(), OneClassSVM()]
+    "model", [SVC(), SVC(probability=True), SVR(), NuSVC(), NuSVR(), NystroemSVC(), NystroemSVR(), OneClassSVM()]
 )
 def test_default_machines_converge_without_a_word(model: Any) -> None:
     X, y, target = hard_table("plain")
-    is_regressor = isinstance(model, SVR | NuSVR | LandmarkSVR)
+    is_regressor = isinstance(model, SVR | NuSVR | NystroemSVR)
     fitted, said = outcome(model, X, target if is_regressor else y)
     assert said == []
     assert fitted.converged_
@@ -430,7 +430,7 @@ def test_machines_for_probabilities_are_watched_too(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("max_iter", [1, 30])
 def test_landmark_machines_reach_a_small_decrement_or_warn(kind: str, max_iter: int) -> None:
     X, y, _ = hard_table(kind)
-    model, said = outcome(LandmarkSVC(kernel="rbf", max_iter=max_iter, random_state=0), X, y)
+    model, said = outcome(NystroemSVC(kernel="rbf", max_iter=max_iter, random_state=0), X, y)
     assert model.converged_ is (not said)
     assert np.all(model.excess_ <= model.tol) == (not said)
     last = np.asarray(model.history_.objective)[-1]

@@ -39,7 +39,7 @@ from committee.boosting.adaboost import AdaBoostClassifier
 from committee.datasets import load_dataset
 from committee.evaluation._folds import Mean, draw_folds, mean_over_folds, rows_of, seeded
 from committee.forests.estimators import RandomForestClassifier, RandomForestRegressor
-from committee.members.restarts import BestOfRestarts
+from committee.members.restarts import RestartClassifier
 from committee.records.history import History
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
@@ -249,7 +249,7 @@ def computational_reason(
     train, ones, best, votes = [], [], [], []
     for fold in folds:
         known, new, truth = rows_of(table, fold.train), rows_of(table, fold.test), labels[fold.test]
-        model: Any = BestOfRestarts(n_restarts=n_restarts, combine="vote", random_state=fold.seed)
+        model: Any = RestartClassifier(n_restarts=n_restarts, combine="vote", random_state=fold.seed)
         model.fit(known, labels[fold.train])
         train.append(model.errors_)
         ones.append([float(np.mean(member.predict(new) != truth)) for member in model.members_])

@@ -10,7 +10,7 @@ from committee.base.atomic_write import atomic_write, write_text
 from committee.catalog import CATALOG
 from committee.evaluation.comparison import find_name
 from committee.evaluation.methods import METHODS, family
-from committee.members.numeric_pipeline import BaseOnNumbers
+from committee.members.numeric_pipeline import BaseNumericPipeline
 
 COMMITTEE_WORD = "the best of all of these together, weighted by what each is worth"
 
@@ -52,7 +52,7 @@ def _class_of(method: str) -> str:
     made = family("classification", 1000).get(method)
     if made is None:
         return "CommitteeClassifier"
-    return type(made.estimator if isinstance(made, BaseOnNumbers) else made).__name__
+    return type(made.estimator if isinstance(made, BaseNumericPipeline) else made).__name__
 
 
 def list_reproductions() -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from committee.cli.model_files import KnownModel, inner_model
 from committee.explain._sampled_shap import sampled_shap
 from committee.ingest.files import TableError
 from committee.ingest.table import apply_recipe
-from committee.members.numeric_pipeline import BaseOnNumbers
+from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.tabular.schema import open_table
 from committee.voting.calibrated_classifier import uncalibrated
 
@@ -138,7 +138,7 @@ def _by_splits(known: KnownModel) -> list[Importance]:
     from committee.explain.importances import tree_importances
 
     core = uncalibrated(known.model)
-    core = core.estimator_ if isinstance(core, BaseOnNumbers) else core
+    core = core.estimator_ if isinstance(core, BaseNumericPipeline) else core
     try:
         found = tree_importances(core, "gain")
     except (TypeError, AttributeError) as error:

@@ -11,7 +11,7 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.ingest.table import TableRecipe
-from committee.members.numeric_pipeline import BaseOnNumbers
+from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.storage import inspect_model, load_model, save_model
 from committee.voting.calibrated_classifier import uncalibrated
 
@@ -101,6 +101,6 @@ def thinned(residuals: Floats) -> list[float]:
 def inner_model(model: Any, X: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
     """The estimator inside a wrapper, the rows as it sees them, and the names of its columns where they differ."""
     model = uncalibrated(model)
-    if isinstance(model, BaseOnNumbers):
+    if isinstance(model, BaseNumericPipeline):
         return model.estimator_, model.as_numbers(X), model.numbers_.names
     return model, X, None

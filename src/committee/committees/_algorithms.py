@@ -67,7 +67,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         ("committee.svm.svc", "SVC"), ("committee.svm.svr", "SVR"), "folds", has_values=True
     ),
     "landmark machine": Algorithm(
-        ("committee.svm.nystroem_svm", "LandmarkSVC"), ("committee.svm.nystroem_svm", "LandmarkSVR"), "folds",
+        ("committee.svm.nystroem_svm", "NystroemSVC"), ("committee.svm.nystroem_svm", "NystroemSVR"), "folds",
         has_values=True,
     ),
     "mixture of experts": Algorithm(

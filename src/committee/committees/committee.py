@@ -129,7 +129,7 @@ class BaseCommittee(Estimator):
 
     time_budget: float | None = param(positive, None, default=None, kw_only=False)
     members: Literal["auto"] | Plan | Sequence[Member | str] = param(one_of("auto"), Plan, list, tuple, default="auto")
-    n_folds: int | Literal["auto"] = param(at_least(1), one_of("auto"), default="auto")
+    cv: int | Literal["auto"] = param(at_least(1), one_of("auto"), default="auto")
     keep_dropped: bool = param("boolean", default=False)
     categorical_features: Any = param(*CATEGORICAL_FEATURES, default="from_dtype")
     random_state: RandomState = param(*RANDOM_STATE, default=None)
@@ -166,9 +166,9 @@ class BaseCommittee(Estimator):
             facts = Facts.of(rows)
             budget = None if self.time_budget is None else float(self.time_budget)
             if isinstance(self.members, str):
-                plan = choose_plan(facts, budget, self.n_folds)
+                plan = choose_plan(facts, budget, self.cv)
             else:
-                plan = read_plan(self.members, facts, self.n_folds)
+                plan = read_plan(self.members, facts, self.cv)
             self.seed_ = int(member_seeds(self.random_state, 1)[0] >> np.uint64(33))
             found = judge_members(
                 plan, rows, self.seed_, self.n_jobs, budget, type(self).__name__, self.verbose,
@@ -450,7 +450,7 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
     combine : {"greedy", "stack", "mean", "vote"}
         Bagged greedy selection with replacement; weights on the simplex of smallest loss; the plain mean of all
         members' probabilities; the majority of their votes.
-    n_folds : number of folds; 1 holds a tenth of the rows out instead; "auto" is 5, and 1 on more than 50,000 rows
+    cv : number of folds; 1 holds a tenth of the rows out instead; "auto" is 5, and 1 on more than 50,000 rows
     keep_dropped : keep members of no weight, for `member_predictions`
     categorical_features : "from_dtype", or names or positions of columns that hold categories
     class_weight : "balanced" (all classes count the same), a dict from class to weight, or None; multiplies the

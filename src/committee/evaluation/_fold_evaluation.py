@@ -23,7 +23,7 @@ from committee.evaluation._row_splits import RowSplit
 from committee.evaluation._time_budget import Clock
 from committee.evaluation.metrics import ROW_LOSSES, Answers, answers_of, grouped_mean, log_losses, loss_of
 from committee.evaluation.row_order import Folding, dependent_rows
-from committee.members.numeric_pipeline import BaseOnNumbers
+from committee.members.numeric_pipeline import BaseNumericPipeline
 
 Rows = NDArray[np.intp]
 Status = Literal["done", "partial", "failed", "out of time"]
@@ -422,8 +422,8 @@ def _in_short(caught: Iterable[warnings.WarningMessage]) -> str:
 
 
 def _class_name(estimator: Any) -> str:
-    """The class; of a wrapper such as OnNumbersClassifier the class inside it."""
-    return type(estimator.estimator if isinstance(estimator, BaseOnNumbers) else estimator).__name__
+    """The class; of a wrapper such as NumericPipelineClassifier the class inside it."""
+    return type(estimator.estimator if isinstance(estimator, BaseNumericPipeline) else estimator).__name__
 
 
 def _set_parameters(estimator: Any) -> dict[str, Any]:

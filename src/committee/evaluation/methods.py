@@ -18,8 +18,8 @@ from committee.forests.estimators import (
 from committee.gradient_boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.linear.logistic_regression import LogisticRegressionCV
 from committee.linear.ridge import RidgeCV
-from committee.members.numeric_pipeline import OnNumbersClassifier, OnNumbersRegressor
-from committee.svm.nystroem_svm import LandmarkSVC, LandmarkSVR
+from committee.members.numeric_pipeline import NumericPipelineClassifier, NumericPipelineRegressor
+from committee.svm.nystroem_svm import NystroemSVC, NystroemSVR
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -97,8 +97,8 @@ def _constant(size: Size) -> Any:
 
 def _linear(size: Size) -> Any:
     if size.task == "classification":
-        return OnNumbersClassifier(LogisticRegressionCV())
-    return OnNumbersRegressor(RidgeCV())
+        return NumericPipelineClassifier(LogisticRegressionCV())
+    return NumericPipelineRegressor(RidgeCV())
 
 
 def _pruned_tree(size: Size) -> Any:
@@ -147,8 +147,8 @@ def _extra_trees(size: Size) -> Any:
 def _support_vectors(size: Size) -> Any:
     if size.task == "classification":
         is_large = size.n_rows > MANY_ROWS
-        return OnNumbersClassifier(LandmarkSVC() if is_large else SVC(probability=True))
-    return OnNumbersRegressor(LandmarkSVR() if size.n_rows > MANY_ROWS else SVR())
+        return NumericPipelineClassifier(NystroemSVC() if is_large else SVC(probability=True))
+    return NumericPipelineRegressor(NystroemSVR() if size.n_rows > MANY_ROWS else SVR())
 
 
 def _mixture(size: Size) -> Any:
@@ -165,8 +165,8 @@ def _mixture(size: Size) -> Any:
         **(seldom if size.n_rows > MANY_ROWS else often),
     }
     if size.task == "classification":
-        return OnNumbersClassifier(MixtureOfExpertsClassifier(**settings))
-    return OnNumbersRegressor(MixtureOfExpertsRegressor(**settings))
+        return NumericPipelineClassifier(MixtureOfExpertsClassifier(**settings))
+    return NumericPipelineRegressor(MixtureOfExpertsRegressor(**settings))
 
 
 METHODS = (

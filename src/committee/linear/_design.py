@@ -24,7 +24,7 @@ class BaseLinearModel(Estimator):
     """Read tables and score rows: f(x) = x coef + intercept."""
 
     _reads_sparse_numbers = True
-    """`OnNumbersClassifier` and `OnNumbersRegressor` pass a sparse table if most columns come from categories."""
+    """Numeric pipelines pass a sparse table if most columns come from categories."""
 
     columns_: Columns = fitted()
     coef_: Floats = fitted()
@@ -66,8 +66,8 @@ class BaseLinearModel(Estimator):
             refuse_missing_cells(table, self.columns_, name)
         raise ValueError(
             f"The largest |x| is {np.abs(values).max():.3g}, too large for sums of squares in float64: divide the "
-            f"column by a number of that size, or fit {name} inside OnNumbersClassifier or OnNumbersRegressor, which "
-            "scale the columns."
+            f"column by a number of that size, or fit {name} inside NumericPipelineClassifier or "
+            "NumericPipelineRegressor, which scale the columns."
         )
 
 

@@ -6,7 +6,7 @@
 
 The intercepts b are not penalised. Of several C the one with the smallest mean log-loss on held-out rows is taken
 (`penalty_path`); Newton's method finds each minimum (`newton`). The columns are taken as they come: bring them to one
-scale, or fit the model inside `OnNumbersClassifier`, which does so and takes categories and missing values too.
+scale, or fit the model inside `NumericPipelineClassifier`, which does so and takes categories and missing values too.
 """
 
 from __future__ import annotations
@@ -106,9 +106,10 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
     Examples
     --------
     >>> from committee.datasets import load_dataset
-    >>> from committee import LogisticRegressionCV, OnNumbersClassifier
+    >>> from committee import LogisticRegressionCV, NumericPipelineClassifier
     >>> sonar = load_dataset("sonar")
-    >>> model = OnNumbersClassifier(LogisticRegressionCV(random_state=0)).fit(sonar.X[::2], sonar.y[::2]).estimator_
+    >>> pipeline = NumericPipelineClassifier(LogisticRegressionCV(random_state=0)).fit(sonar.X[::2], sonar.y[::2])
+    >>> model = pipeline.estimator_
     >>> round(model.C_, 4), bool(model.gradient_norm_ < 1e-8), bool(model.objective_ < model.start_objective_)
     (0.0464, True, True)
     """

@@ -219,9 +219,9 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
     Examples
     --------
     >>> from committee.datasets import load_dataset
-    >>> from committee import OnNumbersRegressor, RidgeCV
+    >>> from committee import NumericPipelineRegressor, RidgeCV
     >>> ozone = load_dataset("ozone")
-    >>> model = OnNumbersRegressor(RidgeCV(), categorical_features=[0, 2]).fit(ozone.X, ozone.y)
+    >>> model = NumericPipelineRegressor(RidgeCV(), categorical_features=[0, 2]).fit(ozone.X, ozone.y)
     >>> round(model.estimator_.best_score_, 3), bool(model.estimator_.gradient_norm_ < 1e-8)
     (-0.297, True)
     """

@@ -152,7 +152,7 @@ def _has(name: str) -> Any:
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator) or self._usual_estimator(), name)
 
 
-class BaseOnNumbers(MetaEstimatorMixin, Estimator):
+class BaseNumericPipeline(MetaEstimatorMixin, Estimator):
     """An estimator that reads numbers, on a table of any columns."""
 
     estimator: Any = param(HasMethods(["fit", "predict"]), None, default=None, kw_only=False)
@@ -211,7 +211,7 @@ class BaseOnNumbers(MetaEstimatorMixin, Estimator):
         return self.estimator_.predict(numbers)
 
 
-class OnNumbersClassifier(ClassifierMixin, BaseOnNumbers):
+class NumericPipelineClassifier(ClassifierMixin, BaseNumericPipeline):
     """A classifier that reads numbers, on a table of any columns.
 
     Parameters
@@ -224,10 +224,10 @@ class OnNumbersClassifier(ClassifierMixin, BaseOnNumbers):
     Examples
     --------
     >>> from committee.datasets import load_dataset
-    >>> from committee.members.numeric_pipeline import OnNumbersClassifier
+    >>> from committee.members.numeric_pipeline import NumericPipelineClassifier
     >>> from committee.svm.svc import SVC
     >>> sample = load_dataset("ionosphere")
-    >>> model = OnNumbersClassifier(SVC(), categorical_features=[0]).fit(sample.X, sample.y)
+    >>> model = NumericPipelineClassifier(SVC(), categorical_features=[0]).fit(sample.X, sample.y)
     >>> round(model.score(sample.X, sample.y), 3)
     0.963
     """
@@ -265,18 +265,18 @@ class OnNumbersClassifier(ClassifierMixin, BaseOnNumbers):
         return self.estimator_.decision_function(numbers)
 
 
-class OnNumbersRegressor(RegressorMixin, PredictionIntervals, BaseOnNumbers):
+class NumericPipelineRegressor(RegressorMixin, PredictionIntervals, BaseNumericPipeline):
     """A regressor that reads numbers, on a table of any columns (by default ridge regression).
 
-    `OnNumbersClassifier` describes the parameters.
+    `NumericPipelineClassifier` describes the parameters.
 
     Examples
     --------
     >>> from committee.datasets import load_dataset
-    >>> from committee.members.numeric_pipeline import OnNumbersRegressor
+    >>> from committee.members.numeric_pipeline import NumericPipelineRegressor
     >>> from committee.svm.svr import SVR
     >>> ozone = load_dataset("ozone")
-    >>> model = OnNumbersRegressor(SVR(), categorical_features=[0, 2]).fit(ozone.X, ozone.y)
+    >>> model = NumericPipelineRegressor(SVR(), categorical_features=[0, 2]).fit(ozone.X, ozone.y)
     >>> round(model.score(ozone.X, ozone.y), 3)
     0.887
     """

@@ -73,15 +73,15 @@ def weighted_error(member: Any, X: Any, y: NDArray[Any], weight: Floats | None) 
     return float(np.average(predicted_codes(member, X, classes) != codes, weights=weight))
 
 
-def _has_scores(self: BestOfRestarts) -> bool:
+def _has_scores(self: RestartClassifier) -> bool:
     return self.combine == "best" and hasattr(self.base(), "decision_function")
 
 
-def _has_probabilities(self: BestOfRestarts) -> bool:
+def _has_probabilities(self: RestartClassifier) -> bool:
     return self.combine == "vote" or hasattr(self.base(), "predict_proba")
 
 
-class BestOfRestarts(MetaEstimatorMixin, ClassifierMixin, Estimator):
+class RestartClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     """A classifier fitted from many starts: the best under the sample weights, or the vote of all (B-7).
 
     Parameters
@@ -96,9 +96,9 @@ class BestOfRestarts(MetaEstimatorMixin, ClassifierMixin, Estimator):
     Examples
     --------
     >>> from committee.datasets import load_dataset
-    >>> from committee.members.restarts import BestOfRestarts
+    >>> from committee.members.restarts import RestartClassifier
     >>> sonar = load_dataset("sonar")
-    >>> model = BestOfRestarts(n_restarts=10, random_state=0).fit(sonar.X, sonar.y)
+    >>> model = RestartClassifier(n_restarts=10, random_state=0).fit(sonar.X, sonar.y)
     >>> model.errors_[:4].round(3)
     array([0.101, 0.082, 0.125, 0.091])
     """

@@ -27,7 +27,7 @@ from committee.explain._oob_rows import training_rows
 from committee.explain._tables import column_names, native, take_rows
 from committee.explain.importances import PermutationImportances, log_likelihood, permutation_importances
 from committee.forests._base import BaseForest
-from committee.members.numeric_pipeline import BaseOnNumbers
+from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.tabular.cells import Table
 from committee.tabular.schema import open_table
 from committee.theory.decomposition import Decomposition
@@ -122,7 +122,7 @@ class Evidence:
     def core(self) -> Any:
         """The estimator itself where the model is a shell that prepares columns for it."""
         model = self.model
-        while isinstance(model, Pipeline | BaseOnNumbers | CalibratedClassifier):
+        while isinstance(model, Pipeline | BaseNumericPipeline | CalibratedClassifier):
             model = model[-1] if isinstance(model, Pipeline) else model.estimator_
         return model
 
@@ -133,7 +133,7 @@ class Evidence:
 
     def _for_core(self, X: Any) -> Any:
         model, rows = self.model, X
-        while isinstance(model, Pipeline | BaseOnNumbers | CalibratedClassifier):
+        while isinstance(model, Pipeline | BaseNumericPipeline | CalibratedClassifier):
             if isinstance(model, Pipeline):
                 rows, model = model[:-1].transform(rows), model[-1]
             elif isinstance(model, CalibratedClassifier):

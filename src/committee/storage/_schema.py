@@ -66,7 +66,21 @@ class StoredType(NamedTuple):
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
-UPGRADES: dict[str, tuple[str, Upgrade]] = {}
+
+def _renamed(**new_names: str) -> Upgrade:
+    """An upgrade that gives parameters and attributes other names: old=new."""
+    return lambda state: {new_names.get(name, name): value for name, value in state.items()}
+
+
+UPGRADES: dict[str, tuple[str, Upgrade]] = {
+    "BestOfRestarts/1": ("RestartClassifier/1", _renamed()),
+    "CommitteeClassifier/1": ("CommitteeClassifier/2", _renamed(n_folds="cv")),
+    "CommitteeRegressor/1": ("CommitteeRegressor/2", _renamed(n_folds="cv")),
+    "LandmarkSVC/1": ("NystroemSVC/1", _renamed()),
+    "LandmarkSVR/1": ("NystroemSVR/1", _renamed()),
+    "OnNumbersClassifier/1": ("NumericPipelineClassifier/1", _renamed()),
+    "OnNumbersRegressor/1": ("NumericPipelineRegressor/1", _renamed()),
+}
 """Of an older tag: the tag that follows it, and what makes its state of the old one."""
 
 

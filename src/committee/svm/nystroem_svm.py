@@ -172,7 +172,7 @@ def _value_after(at: Descent, t: float, move: Floats) -> float:
     return 0.5 * float(v @ v) + float(at.costs.up @ low**2) + float(at.costs.down @ high**2)
 
 
-def landmark_svm(
+def nystroem_svm(
     mapping: NystroemMap,
     X: NDArray[np.floating],
     start: Sequence[Descent],
@@ -222,7 +222,7 @@ def begin(features: Floats, costs: Costs, factor: float, epsilon: float, is_all:
     return place, lambda g: cho_solve(factored, g, check_finite=False)
 
 
-class BaseLandmarkMachine(BaseLargeMachine):
+class BaseNystroemSVM(BaseLargeMachine):
     """Learning and answering over landmarks."""
 
     n_landmarks: int | Literal["auto"] = param(one_of("auto"), at_least(1), default="auto", kw_only=False)
@@ -245,7 +245,7 @@ class BaseLandmarkMachine(BaseLargeMachine):
         mapping = self._map(kernel, rows, costs, rng)
         start = self._start(mapping, rows.X, costs, rng)
         with progress("passes", self.max_iter, self.verbose) as say:
-            descents, records = landmark_svm(
+            descents, records = nystroem_svm(
                 mapping, rows.X, start, epsilon=self._epsilon(), tol=self.tol, max_iter=self.max_iter,
                 n_jobs=self.n_jobs, say=say,
             )  # fmt: skip
@@ -314,7 +314,7 @@ def _is_single(points: Points) -> bool:
     return points.values.dtype == np.float32 and all(_is_single(part) for part in points.parts)
 
 
-class LandmarkSVC(BaseLargeClassifier, BaseLandmarkMachine):
+class NystroemSVC(BaseLargeClassifier, BaseNystroemSVM):
     """Kernel machine over landmarks for classes and many rows (I-3, I-6, I-8); squared hinge, one against the rest.
 
     Parameters
@@ -339,27 +339,27 @@ class LandmarkSVC(BaseLargeClassifier, BaseLandmarkMachine):
     Examples
     --------
     >>> from committee.datasets import load_dataset
-    >>> from committee import LandmarkSVC
+    >>> from committee import NystroemSVC
     >>> sonar = load_dataset("sonar")
-    >>> model = LandmarkSVC(50, scale=True, random_state=0).fit(sonar.X[::2], sonar.y[::2])
+    >>> model = NystroemSVC(50, scale=True, random_state=0).fit(sonar.X[::2], sonar.y[::2])
     >>> round(model.score(sonar.X[1::2], sonar.y[1::2]), 3), round(model.landmark_loss_, 3)
     (0.865, 0.219)
     """
 
 
-class LandmarkSVR(BaseLargeRegressor, BaseLandmarkMachine):
+class NystroemSVR(BaseLargeRegressor, BaseNystroemSVM):
     """Kernel regression over landmarks for many rows (I-3, I-6, I-8); squared epsilon-insensitive loss.
 
-    Parameters are those of `LandmarkSVC` without `class_weight`, and
+    Parameters are those of `NystroemSVC` without `class_weight`, and
 
     epsilon : half the width of the tube in which answers cost nothing
 
     Examples
     --------
     >>> import numpy as np
-    >>> from committee import LandmarkSVR
+    >>> from committee import NystroemSVR
     >>> x = np.linspace(0.0, 6.0, 200)[:, None]
-    >>> model = LandmarkSVR(30, C=100.0, epsilon=0.0, random_state=0).fit(x, np.sin(x[:, 0]))
+    >>> model = NystroemSVR(30, C=100.0, epsilon=0.0, random_state=0).fit(x, np.sin(x[:, 0]))
     >>> round(float(np.abs(model.predict(x) - np.sin(x[:, 0])).max()), 3)
     0.009
     """

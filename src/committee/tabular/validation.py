@@ -164,8 +164,8 @@ def refuse_missing_cells(
         name = columns.name(int(is_missing.argmax()))
         raise ValueError(
             f"Input X contains NaN in column {name}, which {who} does not accept: fill the missing values in "
-            "(sklearn.impute.SimpleImputer, with add_indicator=True to keep what they say; OnNumbersClassifier and "
-            "OnNumbersRegressor of this library do so), or take trees, which accept them as they are."
+            "(sklearn.impute.SimpleImputer, with add_indicator=True to keep what they say; NumericPipelineClassifier "
+            "and NumericPipelineRegressor of this library do so), or take trees, which accept them as they are."
         )
 
 
@@ -179,7 +179,7 @@ def _string_advice(estimator: Any, categorical_features: Any) -> str:
     advice = f"convert it to numbers, {name} takes no categories: encode them by OneHotEncoder or pandas.get_dummies"
     if hasattr(estimator, "partial_fit") or not isinstance(estimator, ClassifierMixin | RegressorMixin):
         return f"{advice}."
-    wrapper = "OnNumbersClassifier" if isinstance(estimator, ClassifierMixin) else "OnNumbersRegressor"
+    wrapper = "NumericPipelineClassifier" if isinstance(estimator, ClassifierMixin) else "NumericPipelineRegressor"
     return f"{advice}, or fit {wrapper}({name}()) of this library, which does so."
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Perceptron
 
-from committee import SVC, DecisionTreeClassifier, OnNumbersClassifier, StackingClassifier, VotingClassifier
+from committee import SVC, DecisionTreeClassifier, NumericPipelineClassifier, StackingClassifier, VotingClassifier
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 LABELS = (X[:, 0] > 0.0).astype(int)
@@ -19,7 +19,7 @@ CASES: dict[str, tuple[Any, str]] = {
     "a machine": (SVC(), "'SVC' has no attribute 'predict_proba': probabilities need probability=True"),
     "a vote": (VotingClassifier(MEMBERS, voting="hard"), "no attribute 'predict_proba': .*when voting='hard'"),
     "a stack": (StackingClassifier(MEMBERS, Perceptron()), "no attribute 'predict_proba': 'Perceptron' object"),
-    "on numbers": (OnNumbersClassifier(SVC()), "'OnNumbersClassifier' has no attribute 'predict_proba'$"),
+    "on numbers": (NumericPipelineClassifier(SVC()), "'NumericPipelineClassifier' has no attribute 'predict_proba'$"),
 }
 
 

@@ -207,7 +207,7 @@ def test_bad_answers_of_a_learner_are_refused(cls: type[Any], answers: Callable[
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@each([AdaBoostClassifier, committee.AdaBoostM1Classifier, committee.BestOfRestarts])
+@each([AdaBoostClassifier, committee.AdaBoostM1Classifier, committee.RestartClassifier])
 def test_labels_that_nobody_asked_for_are_refused(cls: type[Any], n_classes: int) -> None:
     with pytest.raises(ValueError, match=r"must answer every row with a class of the labels .*gave \[7, 7, 7, 7, 7\]"):
         cls(Learner(lambda n: np.full(n, 7))).fit(X, np.arange(N) % n_classes)

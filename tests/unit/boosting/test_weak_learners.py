@@ -20,7 +20,7 @@ from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
 from committee.members.member import Guess
 from committee.members.perceptron import PocketPerceptron
-from committee.members.restarts import BestOfRestarts
+from committee.members.restarts import RestartClassifier
 from committee.tabular.schema import fit_columns
 from committee.trees.decision_tree import DecisionTreeClassifier
 from tests.naive.boosting import replay_adaboost
@@ -36,8 +36,8 @@ def moons() -> tuple[Floats, NDArray[Any]]:
 
 LEARNERS = [
     PocketPerceptron(),
-    BestOfRestarts(PocketPerceptron(n_restarts=1), n_restarts=3),
-    BestOfRestarts(DecisionTreeClassifier(max_depth=1, splitter="random"), n_restarts=5, combine="vote"),
+    RestartClassifier(PocketPerceptron(n_restarts=1), n_restarts=3),
+    RestartClassifier(DecisionTreeClassifier(max_depth=1, splitter="random"), n_restarts=5, combine="vote"),
     MLPClassifier(hidden_layer_sizes=(3,), max_iter=15),
     LogisticRegression(),
     GaussianNB(),
@@ -61,7 +61,7 @@ def test_any_classifier_is_boosted_by_the_rule_of_the_twin(moons: Any, learner: 
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
-@pytest.mark.parametrize("learner", [PocketPerceptron(), BestOfRestarts(n_restarts=5)])
+@pytest.mark.parametrize("learner", [PocketPerceptron(), RestartClassifier(n_restarts=5)])
 def test_boosting_leaves_the_class_of_linear_units(moons: Any, learner: Any) -> None:
     X, y = moons
     boosted = AdaBoostClassifier(learner, n_estimators=40, random_state=0).fit(X, y)
@@ -71,7 +71,7 @@ def test_boosting_leaves_the_class_of_linear_units(moons: Any, learner: Any) -> 
 
 def test_three_classes() -> None:
     X, y = make_blobs(150, centers=3, cluster_std=2.0, random_state=2)
-    for learner in (PocketPerceptron(), BestOfRestarts(n_restarts=2), KNeighborsClassifier(9)):
+    for learner in (PocketPerceptron(), RestartClassifier(n_restarts=2), KNeighborsClassifier(9)):
         model = AdaBoostClassifier(learner, n_estimators=5, random_state=0).fit(X, y)
         assert model.predict_proba(X).shape == (150, 3)
         assert model.score(X, y) > 0.75  # logistic regression: 0.83

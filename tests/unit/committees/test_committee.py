@@ -51,7 +51,7 @@ CODES = np.digitize(NUMBERS, [-0.6, 0.6])
 
 
 def make(cls: type[Any], **more: Any) -> Any:
-    return cls(**{"members": list(FEW), "n_folds": 3, "random_state": 0, **more})
+    return cls(**{"members": list(FEW), "cv": 3, "random_state": 0, **more})
 
 
 def target(cls: type[Any]) -> Any:
@@ -125,7 +125,7 @@ def test_copies_answer_alike_and_a_refit_leaves_no_trace(cls: type[Any], tmp_pat
 
 
 def test_one_fold_is_a_part_held_out() -> None:
-    model = make(CommitteeClassifier, n_folds=1).fit(TABLE, CODES)
+    model = make(CommitteeClassifier, cv=1).fit(TABLE, CODES)
     assert model.plan_.n_folds == 1
     assert len(model.fitted_members_[next(iter(model.weights_))].models) == 1
     assert model.score(TABLE, CODES) > 0.6
@@ -176,7 +176,7 @@ def judged_on(model: Any, y: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any,
 
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_the_loss_of_a_vote_is_that_of_its_shares(n_folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = make(CommitteeClassifier, combine="vote", n_folds=n_folds)
+    model = make(CommitteeClassifier, combine="vote", cv=n_folds)
     answers, truth = judged_on(model, CODES, monkeypatch)
     votes = np.eye(3)[answers.argmax(axis=2)]
     losses = [np.sum((votes[:t].mean(axis=0) - np.eye(3)[truth]) ** 2, axis=1).mean() for t in (1, 2, 3)]
@@ -190,7 +190,7 @@ def test_the_loss_of_a_vote_is_that_of_its_shares(n_folds: int, monkeypatch: pyt
 
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_the_loss_of_a_median_is_that_of_the_median(n_folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = make(CommitteeRegressor, combine="median", n_folds=n_folds)
+    model = make(CommitteeRegressor, combine="median", cv=n_folds)
     answers, truth = judged_on(model, NUMBERS, monkeypatch)
     losses = [np.mean((np.median(answers[:t], axis=0) - truth) ** 2) for t in (1, 2, 3)]
     np.testing.assert_allclose(model.history_.loss, losses, rtol=1e-12)
@@ -489,7 +489,7 @@ def test_wrong_class_weights_are_refused(wrong: object) -> None:
 def test_a_member_of_no_use_is_skipped_after_its_first_fold_and_says_why() -> None:
     X = np.random.default_rng(0).normal(size=(600, 3))
     y = (X[:, 0] * X[:, 1] > 0.0).astype(int)  # trees and kernels learn it, lines cannot
-    model = CommitteeClassifier(random_state=0, n_folds=3).fit(X, y)
+    model = CommitteeClassifier(random_state=0, cv=3).fit(X, y)
     status = dict(zip(model.members_["name"], model.members_["status"], strict=True))
     assert status["linear model"].startswith("skipped: loss ")
     assert "linear model" not in model.plan_.names

@@ -20,12 +20,12 @@ from committee import (
     AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
-    BestOfRestarts,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     GradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RestartClassifier,
 )
 from committee.explain._member_predictions import member_predictions
 from committee.explain.diversity import ensemble_diversity
@@ -51,7 +51,7 @@ CLASSIFIERS: list[Any] = [
     VotingClassifier(MEMBERS),
     VotingClassifier([*MEMBERS, ("svm", LinearSVC(dual=False))]),
     StackingClassifier(MEMBERS, "simplex"),
-    BestOfRestarts(
+    RestartClassifier(
         DecisionTreeClassifier(splitter="random", max_depth=3), n_restarts=3, combine="vote", random_state=0
     ),
     sklearn.ensemble.RandomForestClassifier(6, random_state=0),

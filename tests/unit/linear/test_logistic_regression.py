@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
 
-from committee import LogisticRegressionCV, OnNumbersClassifier, compare
+from committee import LogisticRegressionCV, NumericPipelineClassifier, compare
 from committee.linear import _newton as newton
 from committee.linear._logistic_loss import LogisticProblem, constant_model, evaluate, hessian, hessian_times
 
@@ -191,7 +191,7 @@ def test_numbers_and_rare_levels_are_learned():
     new, truth = rare_levels(5_000, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        model = OnNumbersClassifier(LogisticRegressionCV(random_state=0)).fit(X, y)
+        model = NumericPipelineClassifier(LogisticRegressionCV(random_state=0)).fit(X, y)
     assert model.numbers_.is_mostly_zero
     constant = log_loss(truth, np.full(len(truth), y.mean()))
     assert log_loss(truth, model.predict_proba(new)) < 0.75 * constant
@@ -202,7 +202,7 @@ def test_compare_has_a_linear_model_better_than_the_constant():
     """Before, the log-loss of the linear model was above the constant's on so few rows."""
     X, y = rare_levels(4_000, seed=0)
     found, _ = compare(X, y, methods=["constant", "linear model"], cv=3)
-    loss = {one.name: one.scores["log loss"].mean() for one in found.results}
+    loss = {one.name: one.metric_losses["log loss"].mean() for one in found.results}
     assert loss["linear model"] < 0.95 * loss["constant"]
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
-from committee import OnNumbersRegressor, RidgeCV
+from committee import NumericPipelineRegressor, RidgeCV
 from committee.linear import ridge
 
 Floats = np.ndarray[Any, Any]
@@ -134,10 +134,10 @@ def test_intervals_come_from_rows_left_out():
 
 def test_a_table_of_any_columns_and_units():
     X, y, _ = make_numbers(60, 4)
-    one = OnNumbersRegressor(RidgeCV()).fit(X, y)
-    other = OnNumbersRegressor(RidgeCV()).fit(X * [1e6, 1e-6, 1.0, 10.0], 1e5 * y + 7.0)
+    one = NumericPipelineRegressor(RidgeCV()).fit(X, y)
+    other = NumericPipelineRegressor(RidgeCV()).fit(X * [1e6, 1e-6, 1.0, 10.0], 1e5 * y + 7.0)
     np.testing.assert_allclose(other.predict(X * [1e6, 1e-6, 1.0, 10.0]), 1e5 * one.predict(X) + 7.0)
-    two = OnNumbersRegressor(RidgeCV()).fit(X, np.column_stack([y, 2.0 * y + 1.0]))
+    two = NumericPipelineRegressor(RidgeCV()).fit(X, np.column_stack([y, 2.0 * y + 1.0]))
     np.testing.assert_allclose(two.predict(X)[:, 1], 2.0 * two.predict(X)[:, 0] + 1.0)
 
 

@@ -126,7 +126,7 @@ def test_values_of_any_size(size: float) -> None:
 def test_missing_values_are_refused() -> None:
     X = np.array([[0.0], [np.nan], [1.0]])
     with pytest.raises(
-        ValueError, match=r"NaN in column x\[\d\], which PocketPerceptron does not .*OnNumbersClassifier"
+        ValueError, match=r"NaN in column x\[\d\], which PocketPerceptron does not .*NumericPipelineClassifier"
     ):
         PocketPerceptron().fit(X, [0, 1, 1])
     with pytest.raises(ValueError, match="contains NaN"):

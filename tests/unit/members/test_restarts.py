@@ -16,12 +16,12 @@ from sklearn.tree import DecisionTreeClassifier as ScikitTree
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.members.perceptron import PocketPerceptron
-from committee.members.restarts import BestOfRestarts
+from committee.members.restarts import RestartClassifier
 
 ESTIMATORS = [
-    BestOfRestarts(),
-    BestOfRestarts(n_restarts=3, combine="vote"),
-    BestOfRestarts(ScikitTree(splitter="random", max_depth=2), n_restarts=3),  # takes sparse tables
+    RestartClassifier(),
+    RestartClassifier(n_restarts=3, combine="vote"),
+    RestartClassifier(ScikitTree(splitter="random", max_depth=2), n_restarts=3),  # takes sparse tables
 ]
 
 
@@ -38,7 +38,7 @@ def hard() -> tuple[Any, Any]:
 def test_the_best_under_the_weights_is_kept(hard: Any) -> None:
     X, y = hard
     weight = np.random.default_rng(0).exponential(size=300)
-    model = BestOfRestarts(PocketPerceptron(max_iter=5, n_restarts=1), n_restarts=12, random_state=0)
+    model = RestartClassifier(PocketPerceptron(max_iter=5, n_restarts=1), n_restarts=12, random_state=0)
     model.fit(X, y, weight)
     assert len(model.errors_) == 12
     assert len(set(model.errors_.round(9))) > 3  # the starts do differ
@@ -49,7 +49,7 @@ def test_the_best_under_the_weights_is_kept(hard: Any) -> None:
 
 def test_the_vote_is_that_of_all_members(hard: Any) -> None:
     X, y = hard
-    model = BestOfRestarts(PocketPerceptron(max_iter=5, n_restarts=1), n_restarts=7, combine="vote", random_state=0)
+    model = RestartClassifier(PocketPerceptron(max_iter=5, n_restarts=1), n_restarts=7, combine="vote", random_state=0)
     model.fit(X, y)
     answers = np.array([member.predict(X) for member in model.members_])
     assert answers.shape == (7, 300)
@@ -61,10 +61,10 @@ def test_the_vote_is_that_of_all_members(hard: Any) -> None:
 
 def test_scores_and_probabilities_are_there_where_the_base_has_them(hard: Any) -> None:
     X, y = hard
-    perceptron = BestOfRestarts(n_restarts=2, random_state=0).fit(X, y)
+    perceptron = RestartClassifier(n_restarts=2, random_state=0).fit(X, y)
     np.testing.assert_array_equal(perceptron.decision_function(X), perceptron.best_.decision_function(X))
     assert not hasattr(perceptron, "predict_proba")
-    tree = BestOfRestarts(ScikitTree(splitter="random", max_depth=2), n_restarts=2, random_state=0).fit(X, y)
+    tree = RestartClassifier(ScikitTree(splitter="random", max_depth=2), n_restarts=2, random_state=0).fit(X, y)
     np.testing.assert_array_equal(tree.predict_proba(X), tree.best_.predict_proba(X))
     assert not hasattr(tree, "decision_function")
 
@@ -72,9 +72,9 @@ def test_scores_and_probabilities_are_there_where_the_base_has_them(hard: Any) -
 def test_every_random_state_inside_gets_the_seed(hard: Any) -> None:
     X, y = hard
     inner = make_pipeline(StandardScaler(), PocketPerceptron(max_iter=5, n_restarts=1))
-    model = BestOfRestarts(inner, n_restarts=5, random_state=0).fit(X, y)
+    model = RestartClassifier(inner, n_restarts=5, random_state=0).fit(X, y)
     assert len(set(model.errors_)) > 1
-    again = BestOfRestarts(inner, n_restarts=5, random_state=0).fit(X, y)
+    again = RestartClassifier(inner, n_restarts=5, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.errors_, again.errors_)
 
 
@@ -95,10 +95,12 @@ class OneSide(ClassifierMixin, BaseEstimator):
 def test_without_weights_of_its_own_the_base_sees_resamples() -> None:
     X = pd.DataFrame({"a": np.arange(30.0), "b": np.zeros(30)})
     y = (np.arange(30) < 10).astype(int)
-    model = BestOfRestarts(OneSide(), random_state=0).fit(X, y, np.where(y == 1, 20.0, 1.0))
+    model = RestartClassifier(OneSide(), random_state=0).fit(X, y, np.where(y == 1, 20.0, 1.0))
     assert set(model.predict(X)) == {1}  # a majority by weight, not by rows
     rare = (np.arange(30) < 1).astype(int)
-    BestOfRestarts(OneSide(), n_restarts=20, random_state=0).fit(X, rare, np.ones(30))  # redrawn where it has one class
-    neighbours = BestOfRestarts(KNeighborsClassifier(1), n_restarts=4, random_state=0).fit(X, y, np.ones(30))
+    RestartClassifier(OneSide(), n_restarts=20, random_state=0).fit(
+        X, rare, np.ones(30)
+    )  # redrawn where it has one class
+    neighbours = RestartClassifier(KNeighborsClassifier(1), n_restarts=4, random_state=0).fit(X, y, np.ones(30))
     assert neighbours.errors_.max() > 0.0  # it did not see every row
     assert list(neighbours.feature_names_in_) == ["a", "b"]

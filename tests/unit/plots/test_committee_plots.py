@@ -36,7 +36,7 @@ def _close_figures() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def model() -> Any:
     sonar = load_dataset("sonar")
-    return CommitteeClassifier(members=FEW, n_folds=3, random_state=0).fit(sonar.X, sonar.y)
+    return CommitteeClassifier(members=FEW, cv=3, random_state=0).fit(sonar.X, sonar.y)
 
 
 def test_bars_are_weights_and_contributions(model: Any) -> None:
@@ -65,7 +65,7 @@ def test_axes_of_ones_own_and_a_committee_of_one() -> None:
     import matplotlib.pyplot as plt
 
     ozone = load_dataset("ozone")
-    alone = CommitteeRegressor(members=FEW[1:2], n_folds=3, random_state=0).fit(ozone.X, ozone.y)
+    alone = CommitteeRegressor(members=FEW[1:2], cv=3, random_state=0).fit(ozone.X, ozone.y)
     three, ax = plt.subplots(1, 3)[1], plt.subplots()[1]
     assert CommitteeMembersDisplay.from_estimator(alone, axes=three).axes_[0] is three[0]
     assert EnsembleSelectionDisplay.from_estimator(alone, ax=ax).ax_ is ax

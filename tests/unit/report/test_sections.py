@@ -24,7 +24,7 @@ from committee.evaluation.comparison import MethodResult
 from committee.evaluation.metrics import format_loss
 from committee.explain.forest_importances import KINDS, forest_importances
 from committee.explain.label_issues import find_label_issues
-from committee.members.numeric_pipeline import OnNumbersClassifier
+from committee.members.numeric_pipeline import NumericPipelineClassifier
 from committee.report import _charts as charts
 from committee.report._context import Evidence, TableNotes
 from committee.report._section import Figure, LeftOut, Section, table
@@ -529,7 +529,7 @@ def test_committees_of_models_show_their_weights() -> None:
 
 def test_a_support_vector_machine_shows_its_plane() -> None:
     sonar = sample("sonar")
-    machine = OnNumbersClassifier(SVC()).fit(sonar.X, sonar.y)
+    machine = NumericPipelineClassifier(SVC()).fit(sonar.X, sonar.y)
     found = made(support_vectors(Evidence(machine, sonar.X, sonar.y)))
     truth = svm_geometry(machine.estimator_, machine.as_numbers(sonar.X), sonar.y)
     assert [row[1] for row in found.tables[0].rows] == [

@@ -12,7 +12,7 @@ import sklearn.svm as reference
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from committee import SVC, SVR, LandmarkSVC, NuSVC, NuSVR, OneClassSVM
+from committee import SVC, SVR, NuSVC, NuSVR, NystroemSVC, OneClassSVM
 from committee.explain.svm_geometry import svm_geometry
 from committee.svm import _shrinking as shrinking
 from committee.svm.kernel_functions import Gaussian, Linear
@@ -102,7 +102,7 @@ def test_probabilities_of_nu_machines() -> None:
     assert by_row.probA_.size == by_row.probB_.size == 0
 
 
-@pytest.mark.parametrize("machine", [*MACHINES, LandmarkSVC])
+@pytest.mark.parametrize("machine", [*MACHINES, NystroemSVC])
 def test_the_degree_is_a_whole_number(machine: Any) -> None:
     X, y = noisy(60)
     for degree in (2.5, -1):
@@ -110,7 +110,7 @@ def test_the_degree_is_a_whole_number(machine: Any) -> None:
             machine(kernel="poly", degree=degree).fit(X, y)
 
 
-@pytest.mark.parametrize("machine", [SVC, LandmarkSVC])
+@pytest.mark.parametrize("machine", [SVC, NystroemSVC])
 @pytest.mark.parametrize(
     ("given", "words"),
     [({"gamma": 5.0}, r"as in Gaussian\(gamma=5.0\)"), ({"degree": 2}, "if it has one"), ({"coef0": 1.0}, "coef0")],

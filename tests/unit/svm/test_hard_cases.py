@@ -14,7 +14,7 @@ from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomi
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.mercer import check_mercer
 from committee.svm.nu_svm import NuSVC
-from committee.svm.nystroem_svm import LandmarkSVC, LandmarkSVR
+from committee.svm.nystroem_svm import NystroemSVC, NystroemSVR
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
 
@@ -27,7 +27,7 @@ def negative(a: Any, b: Any) -> Any:
     return -(a @ b.T)
 
 
-@pytest.mark.parametrize("machine", [SVC, SVR, LandmarkSVC, LandmarkSVR])
+@pytest.mark.parametrize("machine", [SVC, SVR, NystroemSVC, NystroemSVR])
 @pytest.mark.parametrize("params", [{"degree": 300, "gamma": 1e3}, {"degree": 301, "gamma": 1e3, "coef0": -1.0}])
 def test_kernel_values_beyond_float64_are_refused(machine: Any, params: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="The kernel is nan or infinity on rows of X: scale the columns"):
@@ -72,7 +72,7 @@ def test_a_hard_margin_under_an_invalid_kernel_is_refused() -> None:
         SVC(kernel="precomputed", C=np.inf).fit(negative(X[:, :2], X[:, :2]), Y)
 
 
-@pytest.mark.parametrize("machine", [SVC, SVR, LandmarkSVC, LandmarkSVR])
+@pytest.mark.parametrize("machine", [SVC, SVR, NystroemSVC, NystroemSVR])
 def test_every_machine_warns_of_an_invalid_kernel(machine: Any) -> None:
     with pytest.warns(UserWarning, match="Not a valid kernel: on these 60 rows") as caught:
         machine(kernel="sigmoid", gamma=1.0, coef0=1.0).fit(X, Y)
@@ -102,7 +102,7 @@ def test_advice_fits_what_was_asked(machine: Any, table: Any, words: str, absent
     assert absent not in str(caught[0].message)
 
 
-@pytest.mark.parametrize("machine", [LinearSVC, LandmarkSVC])
+@pytest.mark.parametrize("machine", [LinearSVC, NystroemSVC])
 def test_errors_of_large_machines_name_what_was_passed(machine: Any) -> None:
     with pytest.raises(ValueError, match="Negative values in class_weight"):
         machine(class_weight={0: -1.0}).fit(X, Y)

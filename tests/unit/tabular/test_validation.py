@@ -421,25 +421,25 @@ def test_column_vector_warns(y: Any):
 STRINGS = pd.DataFrame({"a": np.arange(20.0), "b": ["x", "y"] * 10})
 ENCODE = "convert it to numbers, {} takes no categories: encode them by OneHotEncoder or pandas.get_dummies"
 WRAP = {
-    "classifier": ENCODE + ", or fit OnNumbersClassifier({}())",
-    "regressor": ENCODE + ", or fit OnNumbersRegressor({}())",
+    "classifier": ENCODE + ", or fit NumericPipelineClassifier({}())",
+    "regressor": ENCODE + ", or fit NumericPipelineRegressor({}())",
 }
 
 ADVICE: dict[str, str] = {
     "SVC": WRAP["classifier"],
     "NuSVC": WRAP["classifier"],
     "LinearSVC": WRAP["classifier"],
-    "LandmarkSVC": WRAP["classifier"],
+    "NystroemSVC": WRAP["classifier"],
     "PocketPerceptron": WRAP["classifier"],
     "SVR": WRAP["regressor"],
     "NuSVR": WRAP["regressor"],
     "LinearSVR": WRAP["regressor"],
-    "LandmarkSVR": WRAP["regressor"],
+    "NystroemSVR": WRAP["regressor"],
     "OneClassSVM": ENCODE + ".",
     "OnlineBaggingClassifier": ENCODE + ".",
     "OnlineBaggingRegressor": ENCODE + ".",
     "OnlineBoostingClassifier": ENCODE + ".",
-    "BestOfRestarts": WRAP["classifier"],
+    "RestartClassifier": WRAP["classifier"],
     "AdaBoostClassifier": "cast it to a categorical dtype (of pandas, polars or Arrow).",
     "AdaBoostRegressor": "cast it to a categorical dtype (of pandas, polars or Arrow).",
     "RandomForestClassifier": "cast it to a categorical dtype or name it in categorical_features.",
@@ -451,7 +451,7 @@ ADVICE: dict[str, str] = {
 def test_the_advice_about_strings_is_possible(name: str):
     """Machines without categories were told to cast the column, boosters to name it in a parameter they lack."""
     y = np.arange(20) % 2
-    words = ADVICE[name].replace("{}", "PocketPerceptron" if name == "BestOfRestarts" else name)
+    words = ADVICE[name].replace("{}", "PocketPerceptron" if name == "RestartClassifier" else name)
     is_blind = "takes no categories" in words
     for table in (STRINGS, STRINGS.astype({"b": "category"})) if is_blind else (STRINGS,):
         with pytest.raises(ValueError, match=r"Column 'b' holds strings such as 'x'") as caught:

@@ -25,7 +25,7 @@ from committee.svm._landmarks import Candidates, candidates, choose_landmarks, l
 from committee.svm._linear_base import Costs
 from committee.svm._nystroem_map import Pieces, cut, lost_trace, nystroem_map, sweep
 from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomial, Precomputed
-from committee.svm.nystroem_svm import Descent, LandmarkSVC, LandmarkSVR, descend
+from committee.svm.nystroem_svm import Descent, NystroemSVC, NystroemSVR, descend
 from tests.bad_input import (
     BAD_LABELS,
     BAD_TABLES,
@@ -46,13 +46,13 @@ from tests.bad_input import (
 )
 
 Floats = NDArray[np.float64]
-MACHINES: list[type[Any]] = [LandmarkSVC, LandmarkSVR]
+MACHINES: list[type[Any]] = [NystroemSVC, NystroemSVR]
 SETTINGS: list[Any] = [
-    LandmarkSVC(random_state=0),
-    LandmarkSVC(8, landmarks="uniform", scale=True, class_weight="balanced", random_state=0),
-    LandmarkSVC(10, landmarks="leverage", kernel="laplacian", C=10.0, random_state=0),
-    LandmarkSVR(random_state=0),
-    LandmarkSVR(12, kernel="poly", epsilon=0.0, coef0=1.0, scale=True, random_state=0),
+    NystroemSVC(random_state=0),
+    NystroemSVC(8, landmarks="uniform", scale=True, class_weight="balanced", random_state=0),
+    NystroemSVC(10, landmarks="leverage", kernel="laplacian", C=10.0, random_state=0),
+    NystroemSVR(random_state=0),
+    NystroemSVR(12, kernel="poly", epsilon=0.0, coef0=1.0, scale=True, random_state=0),
 ]
 each = pytest.mark.parametrize("cls", MACHINES, ids=lambda cls: cls.__name__)
 
@@ -270,7 +270,7 @@ def test_the_objective_falls_from_pass_to_pass(m: int, dtype: Any, monkeypatch: 
     monkeypatch.setattr(module, "SAMPLE_CELLS", 1)
     monkeypatch.setattr(module, "EXACT_CELLS", 0 if dtype == np.float32 else 10**9)
     rows, y = make_rows(6000)
-    fits = {tol: LandmarkSVC(m, C=10.0, tol=tol, max_iter=100, random_state=0).fit(rows, y) for tol in (1e-2, 1e-5)}
+    fits = {tol: NystroemSVC(m, C=10.0, tol=tol, max_iter=100, random_state=0).fit(rows, y) for tol in (1e-2, 1e-5)}
     for model in fits.values():
         assert np.all(np.diff(model.history_.objective) <= 0.0)
         assert model.history_.step_length[0] == 0.0
@@ -279,7 +279,7 @@ def test_the_objective_falls_from_pass_to_pass(m: int, dtype: Any, monkeypatch: 
     assert history.gradient_norm[-1] < 0.05 * history.gradient_norm[0]
     assert fits[1e-5].objective_[0] <= fits[1e-2].objective_[0]
     monkeypatch.setattr(module, "SAMPLE_CELLS", 10**9)  # all rows
-    exact = LandmarkSVC(m, C=10.0, random_state=0).fit(rows, y)
+    exact = NystroemSVC(m, C=10.0, random_state=0).fit(rows, y)
     assert fits[1e-5].objective_[0] == pytest.approx(exact.objective_[0], rel=2e-5)
     assert exact.n_iter_ < fits[1e-5].n_iter_
 
@@ -290,7 +290,7 @@ def test_the_objective_falls_from_pass_to_pass(m: int, dtype: Any, monkeypatch: 
 def test_all_rows_as_landmarks_make_the_exact_machine() -> None:
     """At the minimum of 1/2 u'Ku + C sum max(0, 1 - y f)^2 is f = K (2 C y slack) + b, and sum y slack = 0."""
     rows, y = make_rows(60)
-    model = LandmarkSVC(60, gamma=0.5, C=2.0, random_state=0).fit(rows, y)
+    model = NystroemSVC(60, gamma=0.5, C=2.0, random_state=0).fit(rows, y)
     K, f = rbf_kernel(rows, gamma=0.5), model.decision_function(rows)
     slack = np.maximum(0.0, 1.0 - y * f)
     np.testing.assert_allclose(f, K @ (4.0 * y * slack) + model.intercept_[0], atol=1e-5)
@@ -305,7 +305,7 @@ def test_numbers_by_kernel_ridge_regression() -> None:
     """With epsilon = 0 the machine is kernel ridge regression with an offset: (K + 1/2C) u + b = y, sum u = 0."""
     rows, _ = make_rows(50)
     y = np.sin(rows[:, 0])
-    model = LandmarkSVR(50, gamma=0.5, C=3.0, epsilon=0.0, random_state=0).fit(rows, y)
+    model = NystroemSVR(50, gamma=0.5, C=3.0, epsilon=0.0, random_state=0).fit(rows, y)
     K = rbf_kernel(rows, gamma=0.5)
     system = np.block([[K + np.eye(50) / 6.0, np.ones((50, 1))], [np.ones((1, 50)), np.zeros((1, 1))]])
     solved = np.linalg.solve(system, np.append(y, 0.0))
@@ -314,10 +314,10 @@ def test_numbers_by_kernel_ridge_regression() -> None:
 
 def test_several_classes_are_several_machines() -> None:
     vehicle = load_dataset("vehicle")
-    model = LandmarkSVC(scale=True, C=10.0, random_state=0).fit(vehicle.X, vehicle.y)
+    model = NystroemSVC(scale=True, C=10.0, random_state=0).fit(vehicle.X, vehicle.y)
     assert model.landmark_coef_.shape[0] == 4
     for k, name in enumerate(model.classes_):
-        alone = LandmarkSVC(scale=True, C=10.0, random_state=0).fit(vehicle.X, vehicle.y == name)
+        alone = NystroemSVC(scale=True, C=10.0, random_state=0).fit(vehicle.X, vehicle.y == name)
         np.testing.assert_allclose(model.landmark_coef_[k], alone.landmark_coef_[0], atol=1e-6)
     assert sorted(set(model.history_.problem.tolist())) == [0, 1, 2, 3]
     assert model.score(vehicle.X, vehicle.y) > 0.85
@@ -346,19 +346,19 @@ def test_threads_change_no_bit(cls: type[Any], monkeypatch: pytest.MonkeyPatch) 
 
 def test_landmarks_by_number() -> None:
     rows, y = make_rows(400)
-    assert len(LandmarkSVC(random_state=0).fit(rows, y).landmarks_) == 80  # 4 sqrt(400)
-    assert len(LandmarkSVC(random_state=0).fit(rows[:100], y[:100]).landmarks_) == 50
-    assert len(LandmarkSVC(1000, random_state=0).fit(rows[:100], y[:100]).landmarks_) == 100
+    assert len(NystroemSVC(random_state=0).fit(rows, y).landmarks_) == 80  # 4 sqrt(400)
+    assert len(NystroemSVC(random_state=0).fit(rows[:100], y[:100]).landmarks_) == 50
+    assert len(NystroemSVC(1000, random_state=0).fit(rows[:100], y[:100]).landmarks_) == 100
 
 
 def test_kernels_of_every_kind() -> None:
     rows, y = make_rows(200)
-    by_name = LandmarkSVC(30, gamma=0.4, random_state=0).fit(rows, y)
-    by_object = LandmarkSVC(30, kernel=Gaussian(gamma=0.4), random_state=0).fit(rows, y)
-    by_function = LandmarkSVC(30, kernel=lambda A, B: rbf_kernel(A, B, gamma=0.4), random_state=0).fit(rows, y)
+    by_name = NystroemSVC(30, gamma=0.4, random_state=0).fit(rows, y)
+    by_object = NystroemSVC(30, kernel=Gaussian(gamma=0.4), random_state=0).fit(rows, y)
+    by_function = NystroemSVC(30, kernel=lambda A, B: rbf_kernel(A, B, gamma=0.4), random_state=0).fit(rows, y)
     np.testing.assert_array_equal(by_object.decision_function(rows), by_name.decision_function(rows))
     np.testing.assert_allclose(by_function.decision_function(rows), by_name.decision_function(rows), atol=1e-5)
-    combined = LandmarkSVC(30, kernel=Gaussian() + 0.5 * Linear(), random_state=0).fit(rows, y)
+    combined = NystroemSVC(30, kernel=Gaussian() + 0.5 * Linear(), random_state=0).fit(rows, y)
     assert combined.score(rows, y) > 0.8
 
 
@@ -366,24 +366,24 @@ def test_a_function_stays_in_double_precision(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(module, "EXACT_CELLS", 0)
     rows, y = make_rows(200)
     for kernel in (lambda A, B: rbf_kernel(A, B, gamma=0.4), Gaussian() + Gaussian(gamma=1.0)):
-        model = LandmarkSVC(30, kernel=kernel, random_state=0).fit(rows, y)
+        model = NystroemSVC(30, kernel=kernel, random_state=0).fit(rows, y)
         assert model.score(rows, y) > 0.8
 
 
 def test_a_class_without_weight() -> None:
     y = np.arange(N) % 3
-    model = LandmarkSVC(10, random_state=0).fit(X, y, sample_weight=y < 2)
+    model = NystroemSVC(10, random_state=0).fit(X, y, sample_weight=y < 2)
     np.testing.assert_allclose(model.decision_function(X)[:, 2], -1.0)
 
 
 def test_the_warning_of_scales_and_scaling() -> None:
     frame = pd.DataFrame(X * [1.0, 1e4, 1e-1], columns=["a", "b", "c"])
     with pytest.warns(UserWarning, match=r"the range of b is .*: pass scale=True"):
-        LandmarkSVC(random_state=0).fit(frame, LABELS)
+        NystroemSVC(random_state=0).fit(frame, LABELS)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        scaled = LandmarkSVC(N, scale=True, random_state=0).fit(frame, LABELS)
-    expected = LandmarkSVC(N, scale=True, random_state=0).fit(X, LABELS)
+        scaled = NystroemSVC(N, scale=True, random_state=0).fit(frame, LABELS)
+    expected = NystroemSVC(N, scale=True, random_state=0).fit(X, LABELS)
     np.testing.assert_allclose(scaled.decision_function(frame), expected.decision_function(X), atol=1e-6)
 
 
@@ -425,12 +425,12 @@ def test_a_bad_target_is_refused(cls: type[Any], y: Any, text: str) -> None:
 
 @pytest.mark.parametrize(("y", "text"), BAD_LABELS)
 def test_bad_labels_are_refused(y: Any, text: str) -> None:
-    assert_refused(LandmarkSVC(), ValueError, text, X, y)
+    assert_refused(NystroemSVC(), ValueError, text, X, y)
 
 
 @pytest.mark.parametrize(("y", "text"), BAD_VALUES)
 def test_bad_values_are_refused(y: Any, text: str) -> None:
-    assert_refused(LandmarkSVR(), ValueError, text, X, y)
+    assert_refused(NystroemSVR(), ValueError, text, X, y)
 
 
 @pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
@@ -453,7 +453,7 @@ BAD_PARAMETERS = table(
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
 def test_bad_parameters_are_refused(params: dict[str, Any], text: str) -> None:
-    assert_refused(LandmarkSVC(**params), ValueError, text, X, LABELS)
+    assert_refused(NystroemSVC(**params), ValueError, text, X, LABELS)
 
 
 @each
@@ -473,8 +473,8 @@ def test_the_same_table_in_another_form(cls: type[Any], first: Any, second: Any)
 
 @pytest.mark.parametrize("labels", LABEL_KINDS)
 def test_labels_of_every_kind(labels: Any) -> None:
-    model = LandmarkSVC(10, random_state=0).fit(X, labels[LABELS])
-    expected = LandmarkSVC(10, random_state=0).fit(X, LABELS).predict(X)
+    model = NystroemSVC(10, random_state=0).fit(X, labels[LABELS])
+    expected = NystroemSVC(10, random_state=0).fit(X, LABELS).predict(X)
     np.testing.assert_array_equal(model.predict(X), labels[expected])
 
 
@@ -494,7 +494,7 @@ def test_a_run_cut_short_says_how_far_it_got(monkeypatch: pytest.MonkeyPatch) ->
         ConvergenceWarning,
         match=r"did not converge in max_iter=1: the estimated relative excess over the minimum is \d",
     ):
-        LandmarkSVC(50, max_iter=1, tol=1e-6, random_state=0).fit(rows, y)
+        NystroemSVC(50, max_iter=1, tol=1e-6, random_state=0).fit(rows, y)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=repr)
@@ -507,7 +507,7 @@ def test_copies_answer_alike(setting: Any) -> None:
 
 
 def test_an_interrupted_fit_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = LandmarkSVC(10, random_state=0).fit(X, LABELS)
+    model = NystroemSVC(10, random_state=0).fit(X, LABELS)
     before = dict(vars(model))
 
     def interrupt(*_: Any) -> None:
@@ -523,5 +523,5 @@ def test_an_interrupted_fit_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 def test_single_precision_tables_and_numbers_far_from_zero() -> None:
     rows, _ = make_rows(300)
     y = np.sin(rows[:, 0]) + 1e6
-    model = LandmarkSVR(100, C=100.0, epsilon=0.0, random_state=0).fit(rows.astype(np.float32), y)
+    model = NystroemSVR(100, C=100.0, epsilon=0.0, random_state=0).fit(rows.astype(np.float32), y)
     assert np.abs(model.predict(rows.astype(np.float32)) - y).max() < 0.1
