@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from committee.catalog import CATALOG, Entry
-from committee_reproductions.reproductions import REPRODUCTIONS
+from committee_reproductions import REPRODUCTIONS
 
 HERE = Path(__file__).resolve().parent
 
@@ -45,20 +45,20 @@ GUIDES = {
 """Pages with a guide of their own."""
 
 FIGURES = {
-    "adaboost": ("E-14", "E-13", "G-1", "FREUND-1996"),
-    "adaboost_m1": ("G-1", "FREUND-1996"),
-    "adaboost_theta": ("F-2",),
-    "arc_gv": ("F-6",),
-    "adaboost_star": ("F-6",),
-    "lpboost": ("F-6",),
-    "confidence_rated": ("E-5",),
-    "bagging": ("C-7", "B-2"),
-    "random_forest": ("BREIMAN-2001", "D-8", "D-9"),
-    "gradient_boosting": ("D-8",),
-    "decision_tree": ("B-2",),
-    "decision_stump": ("E-14", "FREUND-1996"),
-    "mixture_of_experts": ("H",),
-    "svc": ("I-5",),
+    "adaboost": ("three-rounds", "boosting-curves", "samme", "boosted-stumps"),
+    "adaboost_m1": ("samme", "boosted-stumps"),
+    "adaboost_theta": ("rounds-or-theta",),
+    "arc_gv": ("margin-maximisation",),
+    "adaboost_star": ("margin-maximisation",),
+    "lpboost": ("margin-maximisation",),
+    "confidence_rated": ("confidence-rated",),
+    "bagging": ("bagged-trees", "bias-variance"),
+    "random_forest": ("forests-against-adaboost", "spam", "rare-class"),
+    "gradient_boosting": ("spam",),
+    "decision_tree": ("bias-variance",),
+    "decision_stump": ("three-rounds", "boosted-stumps"),
+    "mixture_of_experts": ("mixture-of-experts",),
+    "svc": ("xor",),
 }
 """Page -> the reproductions that show it."""
 
@@ -225,9 +225,8 @@ def _pictures(slug: str, figures: Path) -> Iterable[str]:
     if shown:
         yield "## Shown on data"
     for name in shown:
-        told = REPRODUCTIONS[name]
-        link = f"[{told.id}](../reproductions.md)"
-        yield f"{link}: {told.title}.\n\n![{told.title}](../figures/{name}.png)"
+        title = REPRODUCTIONS[name].title
+        yield f"[{title}](../reproductions.md#{name}).\n\n![{title}](../figures/{name}.png)"
 
 
 def _stem(name: str) -> str:

@@ -1,7 +1,7 @@
-"""`python docs/hooks/record_reproductions.py [ID ...]`: run reproductions in full and write the page and the pictures.
+"""`python docs/hooks/record_reproductions.py [NAME ...]`: run reproductions in full, write the page and the pictures.
 
-Without ids it runs all, which takes about a quarter of an hour. What was measured before is kept in
-docs/figures/reproductions.json, so that one id can be run again without the others.
+Without names it runs all, which takes more than an hour. What was measured before is kept in
+docs/figures/reproductions.json, so that one can be run again without the others.
 """
 
 from __future__ import annotations
@@ -15,22 +15,21 @@ from typing import Any
 import matplotlib
 
 from committee.plots._style import pyplot
-from committee_reproductions.plots.reproductions import draw
-from committee_reproductions.reproduction_page import reproductions_page
-from committee_reproductions.reproductions import REPRODUCTIONS, ReproductionResult
+from committee_reproductions import REPRODUCTIONS, ReproductionResult
+from committee_reproductions.report import reproductions_page
 
 DOCS = Path(__file__).resolve().parent.parent
 RECORDS = DOCS / "figures" / "reproductions.json"
-DPI, LARGEST = 90, 60_000
+DPI, MAX_BYTES = 90, 60_000
 """A picture of a page is small: fewer colours, then fewer points, until it has at most so many bytes."""
 
 
 def record(result: ReproductionResult) -> None:
     """Draw the picture, keep the numbers, write the page."""
-    figure = draw(result)
-    (DOCS / "figures" / f"{result.id}.png").write_bytes(small_png(figure))
+    figure = REPRODUCTIONS[result.name].figure(result)
+    (DOCS / "figures" / f"{result.name}.png").write_bytes(small_png(figure))
     pyplot().close(figure)
-    records = read_records() | {result.id: result.to_dict()}
+    records = read_records() | {result.name: result.to_dict()}
     RECORDS.write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     write_page(records)
 
@@ -55,7 +54,7 @@ def small_png(figure: Any) -> bytes:
         picture = Image.open(raw).convert("RGB").quantize(64, dither=Image.Dither.NONE)
         picture.save(out, "png", optimize=True)
         packed = out.getvalue()
-        if len(packed) <= LARGEST:
+        if len(packed) <= MAX_BYTES:
             break
     return packed
 

@@ -1,4 +1,4 @@
-"""Exclusive or (I-5): what the linear programs prove, and that map and kernel give the same function."""
+"""Exclusive or: what the linear programs prove, and that map and kernel give the same function."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ import pytest
 
 from committee.datasets import load_dataset
 from committee.svm.svc import SVC
-from committee_reproductions.xor import LABELS, ROWS, separate, xor_map, xor_study
+from committee_reproductions.xor import LABELS, ROWS, exclusive_or, separate, xor_map
 
 
 def test_the_plane_has_no_separating_line_and_says_why() -> None:
-    found = xor_study()
-    assert not found.in_plane.is_separable
-    assert found.in_plane.w is None
-    weights = found.in_plane.weights
+    result = exclusive_or()
+    assert not result.in_plane.is_separable
+    assert result.in_plane.w is None
+    weights = result.in_plane.weights
     assert weights is not None
     np.testing.assert_allclose(weights[LABELS > 0] @ ROWS[LABELS > 0], weights[LABELS < 0] @ ROWS[LABELS < 0])
-    np.testing.assert_allclose(found.in_plane.meeting_point, [0.0, 0.0], atol=1e-12)
-    assert "cannot be separated" in found.hard_margin_error
+    np.testing.assert_allclose(result.in_plane.meeting_point, [0.0, 0.0], atol=1e-12)
+    assert "cannot be separated" in result.hard_margin_error
     with pytest.raises(ValueError, match="convex hulls meet"):
         SVC(C=np.inf, kernel="linear").fit(ROWS, LABELS)
 
 
 def test_the_map_separates_with_the_widest_margin_and_the_kernel_is_the_same_function() -> None:
-    found = xor_study()
-    assert found.mapped.is_separable
-    np.testing.assert_allclose(found.w, [0.0, 0.0, 1.0], atol=1e-9)
-    assert found.b == pytest.approx(0.0, abs=1e-9)
-    assert found.margin == pytest.approx(2.0)
-    assert found.kernel_margin == pytest.approx(2.0 * np.sqrt(2.0))
-    np.testing.assert_allclose(found.alpha, 1.0 / 8.0)
-    assert found.largest_difference < 1e-9
+    result = exclusive_or()
+    assert result.mapped.is_separable
+    np.testing.assert_allclose(result.w, [0.0, 0.0, 1.0], atol=1e-9)
+    assert result.b == pytest.approx(0.0, abs=1e-9)
+    assert result.margin == pytest.approx(2.0)
+    assert result.kernel_margin == pytest.approx(2.0 * np.sqrt(2.0))
+    np.testing.assert_allclose(result.alpha, 1.0 / 8.0)
+    assert result.largest_difference < 1e-9
     asked = np.random.default_rng(0).normal(size=(50, 2))
-    np.testing.assert_allclose(found.kernel_machine.decision_function(asked), asked[:, 0] * asked[:, 1], atol=1e-9)
-    np.testing.assert_allclose(found.mapped_machine.decision_function(xor_map(asked)), asked.prod(axis=1), atol=1e-9)
-    assert "not separable (the hulls meet at (0, 0))" in found.verdict
+    np.testing.assert_allclose(result.kernel_svm.decision_function(asked), asked[:, 0] * asked[:, 1], atol=1e-9)
+    np.testing.assert_allclose(result.mapped_svm.decision_function(xor_map(asked)), asked.prod(axis=1), atol=1e-9)
+    assert "not separable (the hulls meet at (0, 0))" in result.verdict
 
 
 def test_linear_programs_decide_what_hard_margins_decide() -> None:
@@ -45,10 +45,10 @@ def test_linear_programs_decide_what_hard_margins_decide() -> None:
         X, y = rng.normal(size=(12, 3)), rng.choice([-1, 1], size=12)
         if np.unique(y).size < 2:
             continue
-        found = separate(X, y)
-        decided.add(found.is_separable)
-        if found.is_separable:
-            assert (y * (X @ found.w + found.b) >= 1.0 - 1e-9).all()
+        result = separate(X, y)
+        decided.add(result.is_separable)
+        if result.is_separable:
+            assert (y * (X @ result.w + result.b) >= 1.0 - 1e-9).all()
             assert SVC(C=np.inf, kernel="linear").fit(X, y).score(X, y) == 1.0
         else:
             with pytest.raises(ValueError, match="convex hulls meet"):

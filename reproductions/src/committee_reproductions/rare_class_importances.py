@@ -1,26 +1,25 @@
-"""Importances and a rare class that is hard to separate (D-9).
+"""Which importances keep the features that a rare class needs?
 
-The documents say that importances 1 (permutation) and 2 (impurity) neglect the variables that a rare, difficult class
-needs, and that importance 3 (frequency in the splits) keeps them. Here two frequent classes differ in two variables;
-a third class, 5 % of the rows, looks like the first one there and is told apart, with errors, by two others only; four
-variables are noise.
+Claim (lecture notes on forests): importances by permutation and by impurity neglect the features that a rare class,
+hard to separate, needs; the frequency of a feature among the splits keeps them.
 
-What was measured (`rare_class_importances()`: 5 samples of 2,000 rows, 100 full trees; largest of the kind = 100):
+Measured: two frequent classes differ in two features; a third class, 5 % of the rows, looks like the first one there
+and differs from it, with overlap, in two others only; four features are noise. (10 samples of 2,000 rows, 100 full
+trees; the largest importance of a kind is 100.)
 
     kind                           needed by the frequent classes   by the rare one   noise
-    permutation (D-3)                             93                        5           0
-    impurity (D-4)                                97                       12           5
-    frequency (D-5)                               99                       87          70
-    permutation over the rare rows                -1                       96           0
+    permutation                                   94                        6           0
+    impurity                                      95                       12           5
+    frequency                                     99                       87          71
+    permutation over the rare rows                 3                       94           1
 
-The statement comes out: 1 and 2 put the variables of the rare class far below the others, 3 puts them near the top. But
-3 does so for the noise as well: full trees split on anything at last, and a frequency says little of a need. What
-finds the variables of a rare class is importance 1 over the rows of that class alone.
+The claim holds. But frequency keeps the noise as well: full trees split on anything at last, so a frequency tells
+little about a need. What finds the features of a rare class is the permutation importance over its own rows.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,52 +28,64 @@ from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import member_seeds
 from committee.evaluation._folds import Mean, unfitted
-from committee.explain._oob_forest import JudgedForest
-from committee.explain._oob_permutation import oob_permutation
-from committee.explain._split_importances import impurity_falls, split_counts
+from committee.explain.forest_importances import forest_importances
 from committee.forests.estimators import RandomForestClassifier
+from committee.plots._style import BLUE, GREY, VERMILION, finish, panels
 from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee_reproductions.results import (
+    Claim,
+    Outcome,
+    ReproductionResult,
+    gather_means,
+    is_above,
+    mean_over_draws,
+    minus,
+    row,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GROUPS = {"frequent": slice(0, 2), "rare": slice(2, 4), "noise": slice(4, 8)}
-"""Columns of the variables that the frequent classes need, that the rare one needs, and that nobody needs."""
+"""Columns of the features that the frequent classes need, that the rare one needs, and that no class needs."""
+
+GROUP_NAMES = {"frequent": "features of the frequent classes", "rare": "features of the rare class", "noise": "noise"}
 
 KINDS = ("permutation", "impurity", "frequency", "permutation, rare rows")
 RARE = 2
 
 NEGLECTED, KEPT = 20.0, 60.0
-"""An importance below the first, of 100, neglects a variable; one above the second keeps it."""
+"""An importance below the first, of 100, neglects a feature; one above the second keeps it."""
 
 
 class RareClassImportances(NamedTuple):
-    """Importances with the largest at 100, means over the variables of a group: [kinds, groups, n_repeats]."""
+    """Importances with the largest at 100, means over the features of a group: [kinds, groups, n_repeats]."""
 
     importances: Floats
-    recall: Floats  # [n_repeats], share of the rare rows that the out-of-bag vote finds
+    recall: Floats  # [n_repeats], fraction of the rare rows that the out-of-bag vote recognises
 
     def importance(self, kind: str, group: str) -> Mean:
-        """Mean over the repeats with its standard error."""
+        """Return the mean over the repeats with its standard error."""
         if kind not in KINDS or group not in GROUPS:
             raise ValueError(f"There are the kinds {', '.join(KINDS)} and the groups {', '.join(GROUPS)}.")
-        values = self.importances[KINDS.index(kind), list(GROUPS).index(group)]
-        error = float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")
-        return Mean(float(values.mean()), error)
+        return mean_over_draws(self.importances[KINDS.index(kind), list(GROUPS).index(group)])
 
     @property
     def verdict(self) -> str:
-        """What is seen, in words."""
+        """Whether the claim holds, with the numbers."""
         of_rare = {kind: self.importance(kind, "rare").value for kind in KINDS}
-        comes_out = max(of_rare["permutation"], of_rare["impurity"]) < NEGLECTED and of_rare["frequency"] > KEPT
+        holds = max(of_rare["permutation"], of_rare["impurity"]) < NEGLECTED and of_rare["frequency"] > KEPT
         noise = self.importance("frequency", "noise").value
         return (
-            f"{'as the documents say' if comes_out else 'not as the documents say'}: the variables of the rare class "
-            f"have {of_rare['permutation']:.0f} of 100 by permutation, {of_rare['impurity']:.0f} by impurity and "
+            f"{'as claimed' if holds else 'not as claimed'}: the features of the rare class have "
+            f"{of_rare['permutation']:.0f} of 100 by permutation, {of_rare['impurity']:.0f} by impurity and "
             f"{of_rare['frequency']:.0f} by frequency, where noise has {noise:.0f}. Permutation over the rare rows "
             f"alone gives them {of_rare['permutation, rare rows']:.0f}, and noise "
             f"{self.importance('permutation, rare rows', 'noise').value:.0f}"
         )
 
     def to_table(self) -> ResultTable:
-        """One line per kind."""
+        """Return a table with one line per kind."""
         columns: dict[str, list[Any]] = {"kind": list(KINDS)}
         for group in GROUPS:
             means = [self.importance(kind, group) for kind in KINDS]
@@ -86,14 +97,14 @@ class RareClassImportances(NamedTuple):
 
 
 def make_rare_class(
-    n: int = 2000, *, share: float = 0.05, distance: float = 1.5, seed: int = 0
+    n: int = 2000, *, fraction: float = 0.05, distance: float = 1.5, random_state: int = 0
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Rows and classes 0, 1 and 2; the variables are those of GROUPS, class 2 is the rare one.
+    """Simulate rows of classes 0, 1 and 2; the features are those of GROUPS, class 2 is the rare one.
 
-    `distance` is that of the rare class from the others in each of its two variables, in standard deviations.
+    `distance` is that of the rare class from the others in each of its two features, in standard deviations.
     """
-    rng = np.random.default_rng(seed)
-    y = rng.choice(3, n, p=[0.5 - 0.5 * share, 0.5 - 0.5 * share, share])
+    rng = np.random.default_rng(random_state)
+    y = rng.choice(3, n, p=[0.5 - 0.5 * fraction, 0.5 - 0.5 * fraction, fraction])
     X = rng.normal(size=(n, 8))
     X[:, GROUPS["frequent"]] += np.where(y == 1, 1.5, -1.5)[:, np.newaxis]
     X[:, GROUPS["rare"]] += distance * (y == RARE)[:, np.newaxis]
@@ -104,48 +115,96 @@ def rare_class_importances(
     forest: RandomForestClassifier | None = None,
     *,
     n: int = 2000,
-    share: float = 0.05,
+    fraction: float = 0.05,
     distance: float = 1.5,
     n_repeats: int = 5,
     random_state: int = 0,
     verbose: int = 0,
 ) -> RareClassImportances:
-    """Draw the data, fit a forest, compare the importances; `n_repeats` times.
+    """Simulate the data, fit a forest and compare its importances; `n_repeats` times.
 
     Parameters
     ----------
-    forest : default `RandomForestClassifier()`
-    n, share, distance : of the data, see `make_rare_class`
-    n_repeats : samples and forests
-    random_state : of the samples and of the forests
-    verbose : 1 shows a progress bar
+    forest : RandomForestClassifier, default=RandomForestClassifier()
+        The forest to fit.
+    n : int, default=2000
+        Rows of a sample.
+    fraction : float, default=0.05
+        Fraction of the rows in the rare class.
+    distance : float, default=1.5
+        Of the rare class from the others, see `make_rare_class`.
+    n_repeats : int, default=5
+        Samples and forests.
+    random_state : int, default=0
+        Draws the samples and the forests.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    RareClassImportances
+        Importances of every repeat.
 
     Examples
     --------
-    >>> found = rare_class_importances(n=800, n_repeats=2)
-    >>> found.importance("permutation", "rare").value < 20.0 < 60.0 < found.importance("frequency", "rare").value
+    >>> result = rare_class_importances(n=800, n_repeats=2)
+    >>> result.importance("permutation", "rare").value < 20.0 < 60.0 < result.importance("frequency", "rare").value
     True
     """
     model = RandomForestClassifier() if forest is None else forest
-    found, recall = np.empty((len(KINDS), len(GROUPS), n_repeats)), np.empty(n_repeats)
+    importances, recall = np.empty((len(KINDS), len(GROUPS), n_repeats)), np.empty(n_repeats)
     with progress("rare class", n_repeats, verbose) as tick:
         for r, seed in enumerate(member_seeds(random_state, n_repeats)):
-            X, y = make_rare_class(n, share=share, distance=distance, seed=int(seed))
+            X, y = make_rare_class(n, fraction=fraction, distance=distance, random_state=int(seed))
             fitted = unfitted(model, random_state=int(seed >> np.uint64(33))).fit(X, y)
-            found[:, :, r] = _compare(fitted, X, y, int(seed))
+            importances[:, :, r] = _compare(fitted, X, y, int(seed))
             recall[r] = np.mean(fitted.oob_decision_function_[y == RARE].argmax(axis=1) == RARE)
-            tick(f"{100.0 * recall[r]:.0f} % of the rare rows found")
-    return RareClassImportances(found, recall)
+            tick(f"{100.0 * recall[r]:.0f} % of the rare rows recognised")
+    return RareClassImportances(importances, recall)
 
 
 def _compare(forest: RandomForestClassifier, X: Floats, y: NDArray[np.int64], seed: int) -> Floats:
-    """Importances [kinds, groups], the largest variable of each kind at 100."""
-    trees, d = forest.trees_, X.shape[1]
-    unseen = [forest.out_of_bag_(t) for t in range(len(trees))]
-    judged = JudgedForest(trees, forest.packed_, unseen, np.ascontiguousarray(X), y, np.ones(len(y)), 3)
-    exchanged = oob_permutation(judged, [[int(s) for s in member_seeds(seed % 2**31, len(trees))]]).forest
-    kinds = [
-        exchanged[:, 0], impurity_falls(trees, d).mean(axis=0), split_counts(trees, d).sum(axis=0),
-        exchanged[:, 1 + RARE],
-    ]  # fmt: skip
-    return np.array([[100.0 * np.mean(raw[at]) / raw.max() for at in GROUPS.values()] for raw in kinds])
+    """Return importances [kinds, groups], the largest feature of each kind at 100."""
+    measured = forest_importances(
+        forest, X, y, kinds=["permutation", "impurity", "frequency"], random_state=seed % 2**31
+    )
+    raw = [one.raw for one in measured.kinds] + [measured.of("permutation").per_class[:, RARE]]
+    return np.array([[100.0 * np.mean(one[at]) / one.max() for at in GROUPS.values()] for one in raw])
+
+
+def reproduce(quick: bool = False, verbose: int = 0) -> Outcome:
+    """Measure and compare with the claim."""
+    size: dict[str, Any] = {"n": 600, "n_repeats": 2} if quick else {"n_repeats": 10}
+    measured = rare_class_importances(**size, verbose=verbose)
+    means = {(kind, group): measured.importance(kind, group) for kind in KINDS for group in GROUPS}
+    rows = tuple(row(f"{kind}, {GROUP_NAMES[group]}", mean, digits=1) for (kind, group), mean in means.items())
+    rare = {kind: means[kind, "rare"] for kind in KINDS}
+    noise = means["frequency", "noise"]
+    claims = (
+        *(
+            Claim(f"{kind} neglects them (below {NEGLECTED:.0f} of 100)", rare[kind].value < NEGLECTED, str(rare[kind]))
+            for kind in ("permutation", "impurity")
+        ),
+        Claim(f"frequency keeps them (above {KEPT:.0f})", rare["frequency"].value > KEPT, str(rare["frequency"])),
+        Claim(
+            "frequency separates them from noise",
+            is_above(minus(rare["frequency"], noise)), f"{rare['frequency']} against {noise} for noise",
+        ),
+    )  # fmt: skip
+    return Outcome(rows, claims, gather_means(means), measured.verdict, measured)
+
+
+def draw(result: ReproductionResult) -> Figure:
+    """Draw four importances of three groups of features."""
+    (ax,) = panels(None, 1, (7.6, 3.8))
+    for k, (group, color) in enumerate(zip(GROUPS, (BLUE, VERMILION, GREY), strict=True)):
+        means = [result.data.importance(kind, group) for kind in KINDS]
+        style: dict[str, Any] = {"capsize": 2.5, "error_kw": {"elinewidth": 1.0}, "label": GROUP_NAMES[group]}
+        values, errors = [mean.value for mean in means], [mean.stderr for mean in means]
+        ax.bar(np.arange(len(KINDS)) + 0.27 * (k - 1), values, 0.25, yerr=errors, color=color, **style)
+    ax.axhline(0.0, color=GREY, linewidth=0.8)
+    ax.set_xticks(range(len(KINDS)), KINDS)
+    ax.set_ylim(min(-8.0, ax.get_ylim()[0]), 135.0)
+    ax.legend(frameon=False, fontsize="small", loc="upper right", ncols=3)
+    finish(ax, "", "importance, largest = 100")
+    return ax.figure

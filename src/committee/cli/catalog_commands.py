@@ -57,10 +57,10 @@ def _class_of(method: str) -> str:
 
 def list_reproductions() -> list[dict[str, Any]]:
     """The experiments that can be run."""
-    from committee_reproductions.reproductions import REPRODUCTIONS
+    from committee_reproductions.registry import REPRODUCTIONS
 
     return [
-        {name: getattr(told, name) for name in ("id", "name", "title", "source", "claimed")}
+        {name: getattr(told, name) for name in ("name", "title", "source", "claimed")}
         for told in REPRODUCTIONS.values()
     ]
 
@@ -69,7 +69,7 @@ def run_reproduction(
     word: str, quick: bool, folder: Path, progress: bool
 ) -> tuple[dict[str, Any], tuple[str, ...], list[tuple[str, ...]], list[Path]]:
     """The result, the header and lines of its table, and the files written."""
-    from committee_reproductions.reproductions import REPRODUCTIONS
+    from committee_reproductions.registry import REPRODUCTIONS
 
     try:
         told = REPRODUCTIONS[word]
@@ -79,10 +79,10 @@ def run_reproduction(
     result = found.to_dict()
     lines = [_number_line(row) for row in result["rows"]]
     lines += [(claim["statement"], "", claim["evidence"], _holds(claim["holds"])) for claim in result["claims"]]
-    numbers = folder / f"{told.id}.json"
+    numbers = folder / f"{told.name}.json"
     folder.mkdir(parents=True, exist_ok=True)
     write_text(numbers, json.dumps(result, indent=1))
-    return result, ("what", "published", "obtained", "agrees"), lines, [numbers, *_picture(found, told.id, folder)]
+    return result, ("what", "published", "obtained", "agrees"), lines, [numbers, *_picture(found, told.name, folder)]
 
 
 def _number_line(row: dict[str, Any]) -> tuple[str, ...]:
@@ -102,8 +102,8 @@ def _picture(found: Any, name: str, folder: Path) -> list[Path]:
     except ImportError:
         return []
     matplotlib.use("Agg")
-    from committee_reproductions.plots.reproductions import draw_reproduction
+    from committee_reproductions import draw
 
     with atomic_write(folder / f"{name}.png") as draft:
-        draw_reproduction(found, draft)
+        draw(found, draft)
     return [folder / f"{name}.png"]

@@ -428,20 +428,20 @@ def methods(name: str | None, as_json: bool, quiet: bool) -> None:
 
 
 @main.command()
-@click.argument("experiment", required=False, metavar="[ID]")
+@click.argument("experiment", required=False, metavar="[NAME]")
 @click.option("--quick", is_flag=True, help="Fewer rounds, folds or samples: seconds instead of minutes.")
 @click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=Path("reproductions"),
               show_default=True, help="Where the figure and the numbers go.")  # fmt: skip
 @talking
 def reproduce(experiment: str | None, quick: bool, output_dir: Path, as_json: bool, quiet: bool) -> None:
-    """Run an experiment of the literature again; without ID, list them."""
+    """Run a published experiment again; without NAME, list them."""
     with helpful_errors(quiet):
         from committee.cli.catalog_commands import list_reproductions, run_reproduction
 
         if experiment is None:
             found = list_reproductions()
-            lines = [(each["id"], each["name"], each["title"]) for each in found]
-            _show(found, ("id", "name", "experiment"), lines, as_json, quiet)
+            lines = [(each["name"], each["title"]) for each in found]
+            _show(found, ("name", "experiment"), lines, as_json, quiet)
             return
         result, header, lines, written = run_reproduction(experiment, quick, output_dir, progress=not quiet)
         _show(result, header, lines, as_json, quiet)

@@ -33,14 +33,6 @@ from committee.base.array_types import Floats
 
 Ties = Literal["half", "wrong", "right"]
 
-DOCUMENT_VOTERS = (11, 21, 51, 101, 501)
-DOCUMENT_ACCURACY = 0.6
-DOCUMENT_ERRORS = (0.247, 0.174, 0.073, 0.021, 0.000003)
-"""S2's table as it is printed."""
-
-DOCUMENT_SLIPS = {51: 0.074}
-"""What is right where the table is wrong, by the number of voters: 0.0735 is cut there and not rounded."""
-
 TIE_SHARE = {"half": 0.5, "wrong": 1.0, "right": 0.0}
 
 MOST_VOTERS = 2**40
@@ -127,8 +119,8 @@ class VoteTable(NamedTuple):
 
 
 def majority_vote_table(
-    accuracies: Sequence[float] | float = DOCUMENT_ACCURACY,
-    n_voters: Sequence[int] | NDArray[np.int64] = DOCUMENT_VOTERS,
+    accuracies: Sequence[float] | float = 0.6,
+    n_voters: Sequence[int] | NDArray[np.int64] = (11, 21, 51, 101, 501),
     *,
     correlation: float = 0.0,
 ) -> VoteTable:

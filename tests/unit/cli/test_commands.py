@@ -302,7 +302,7 @@ def test_compare_writes_the_page_and_prints_json(numbers: Made, tmp_path: Path):
         (("compare", "TABLE", "--target", "bought", "--jobs", "0"), "is no number of threads"),
         (("compare", "TABLE", "--target", "bought", "--seed", "-1"), "not in the range"),
         (("methods", "adabost"), "Did you mean"),
-        (("reproduce", "Z-99"), "no reproduction 'Z-99'"),
+        (("reproduce", "none"), "no reproduction 'none'"),
     ],
 )
 def test_wrong_requests_end_with_2_and_a_word(
@@ -343,11 +343,11 @@ def test_the_committee_has_the_same_members_on_folds_and_on_all_rows():
 
 def test_reproductions_are_listed_and_run(tmp_path: Path):
     listed = json.loads(run("reproduce", "--json").stdout)
-    assert {"E-13", "F-6", "I-5"} <= {each["id"] for each in listed}
+    assert {"boosting-curves", "spam", "xor"} <= {each["name"] for each in listed}
     result = run("reproduce", "xor", "--quick", "-o", tmp_path, "-q", "--json")
     assert result.exit_code == 0, result.output
-    assert json.loads((tmp_path / "I-5.json").read_text())["verdict"] == json.loads(result.stdout)["verdict"]
-    assert (tmp_path / "I-5.png").read_bytes().startswith(b"\x89PNG")
+    assert json.loads((tmp_path / "xor.json").read_text())["verdict"] == json.loads(result.stdout)["verdict"]
+    assert (tmp_path / "xor.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -23,7 +23,9 @@ def test_every_id_has_a_row() -> None:
 @pytest.mark.parametrize(("name", "what", "places", "test"), ROWS, ids=[row[0] for row in ROWS])
 def test_the_place_and_the_test_exist(name: str, what: str, places: str, test: str) -> None:
     for place in re.findall(r"`(.+?)`", places):
-        assert (ROOT / "src" / "committee" / place).is_file(), place
+        root = "reproductions/src" if place.startswith("committee_reproductions/") else "src/committee"
+        assert (ROOT / root / place).is_file(), place
     path, _, function = test.partition("::")
-    text = (ROOT / "tests" / path).read_text(encoding="utf-8")
+    root = "" if path.startswith("reproductions/") else "tests"
+    text = (ROOT / root / path).read_text(encoding="utf-8")
     assert f"def {function or 'test_'}" in text, test

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from committee.catalog import CATALOG
-from committee_reproductions.reproduction_page import reproductions_page
-from committee_reproductions.reproductions import REPRODUCTIONS
+from committee_reproductions import REPRODUCTIONS
+from committee_reproductions.report import reproductions_page
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"

@@ -1,4 +1,4 @@
-"""Pictures of votes, diversity and the reasons for ensembles: what is drawn is what was measured."""
+"""Displays of majority votes and of diversity show what was measured."""
 
 from __future__ import annotations
 
@@ -16,16 +16,6 @@ from committee.plots.diversity import KappaErrorDisplay
 from committee.plots.majority_vote import MajorityVoteDisplay
 from committee.theory.majority_vote import majority_vote_error
 from committee.voting.stacking import StackingClassifier, StackingRegressor
-from committee_reproductions.plots.why_combine import (
-    RepresentationalReasonDisplay,
-    SelectOrCombineDisplay,
-    StatisticalReasonDisplay,
-)
-from committee_reproductions.why_combine import (
-    SelectOrCombine,
-    StatisticalReason,
-    representational_reason,
-)
 
 matplotlib = pytest.importorskip("matplotlib")
 SONAR = load_dataset("sonar")
@@ -82,46 +72,3 @@ def test_pairs_of_numbers_and_of_few_named_members() -> None:
     single = StackingRegressor([("line", Ridge())]).fit(table, y)
     with pytest.raises(ValueError, match="two members"):
         KappaErrorDisplay.from_estimator(single, table, y, unseen=True)
-
-
-def test_the_statistical_reason() -> None:
-    rng = np.random.default_rng(0)
-    one = 0.3 / np.array([1, 2, 4]) + 0.01 * rng.uniform(size=(6, 3))
-    study = StatisticalReason(np.array([5, 10, 20]), one, 0.7 * one, one, one)
-    display = StatisticalReasonDisplay.from_study(study)
-    np.testing.assert_allclose(display.lines_["vote"].get_ydata(), study.vote_errors.mean(axis=0))
-    assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["5", "10", "20"]
-    corners = display.bands_["one"].get_paths()[0].vertices
-    at_five = corners[corners[:, 0] == 5, 1]
-    stderr = study.one_errors[:, 0].std(ddof=1) / np.sqrt(6)
-    assert at_five.max() - at_five.min() == pytest.approx(2 * stderr)
-
-
-def test_the_representational_reason() -> None:
-    study = representational_reason(n_rows=200, n_estimators=12, n_test=512, n_grid=11, shown=(1, 12))
-    display = RepresentationalReasonDisplay.from_study(study)
-    assert len(display.ax_) == 3
-    np.testing.assert_array_equal(display.images_[12].get_array(), study.grids[12])
-    np.testing.assert_array_equal(display.lines_["sum"].get_ydata(), study.errors)
-    assert display.lines_["limit"].get_ydata()[0] == 0.25
-    assert display.ax_[1].get_title() == f"12 stumps: error {study.errors[11]:.3f}"
-    with pytest.raises(ValueError, match="needs 3 axes, got 1"):
-        RepresentationalReasonDisplay(study).plot([display.ax_[0]])
-
-
-def test_selecting_against_combining() -> None:
-    errors = np.linspace(0.1, 0.2, 10)
-    study = SelectOrCombine("regression", ("a", "b"), np.array([errors, errors + 0.1]),
-                            {"selected": errors, "mean": errors - 0.02, "simplex": errors}, ("a",) * 10,
-                            np.full((2, 10), 0.5), 2)  # fmt: skip
-    display = SelectOrCombineDisplay.from_study({"one": study, "two": study})
-    assert [panel.get_title(loc="left") for panel in display.ax_] == ["one", "two"]
-    dot = display.bars_["two"]["mean"].lines[0]
-    assert dot.get_xdata()[0] == pytest.approx(study.error("mean").value)
-    labels = [text.get_text() for text in display.ax_[0].get_yticklabels()]
-    assert labels == ["a", "b", "selected one", "mean of all", "weighted mean"]
-    assert SelectOrCombineDisplay.from_study(study).ax_.size == 1
-    with pytest.raises(ValueError, match="1 studies need as many axes, got 2"):
-        SelectOrCombineDisplay.from_study(study, ax=list(display.ax_))
-    with pytest.raises(ValueError, match="nothing to draw"):
-        SelectOrCombineDisplay({})
