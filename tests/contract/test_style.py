@@ -32,7 +32,6 @@ LONG_SIGNATURES: dict[str, str] = {
     "explain/forest_importances:forest_importances": "public: keyword parameters with defaults",
     "explain/importances:permutation_importances": "public: keyword parameters with defaults",
     "explain/partial_dependence:partial_dependence": "public: keyword parameters with defaults",
-    "gradient_boosting/gradient_boosting:_grow": "not shortened yet",
     "ingest/table:read_training_table": "public: keyword parameters with defaults",
     "kernels/boosting/derivatives:differentiate": "kernel: arrays not grouped yet",
     "kernels/boosting/derivatives:softmax_derivatives": "kernel: arrays not grouped yet",

@@ -31,13 +31,13 @@ from committee.boosting._classifier_base import BaseBooster
 from committee.boosting._votes import ManyClasses, TwoClasses
 from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import ONLY_MEMBER, Round, State, Step, Turn, weighted_error
-from committee.losses.margin import MARGIN_LOSSES, MarginLoss, OwnFunction, make_loss
+from committee.losses.classification import EXPONENTIAL, MARGIN_LOSSES
+from committee.losses.custom import MarginFunction, margin_loss
+from committee.losses.loss import Loss
 from committee.members.member import WeakLearner
 
 FIRST_REACH, LAST_REACH = 0.25, 128.0
 """Coefficients the line search looks at; a risk that still falls at the last one has its minimum at infinity."""
-
-EXPONENTIAL = MARGIN_LOSSES["exponential"]
 
 Move = Callable[[Round, NDArray[np.float64]], Step]
 """How far to go along a hypothesis of positive edge, from the margins m before the round."""
@@ -62,7 +62,7 @@ def anyboost(
     learn: WeakLearner,
     votes: TwoClasses,
     state: State,
-    loss: MarginLoss,
+    loss: Loss,
     move: Move,
     seeds: Sequence[int],
     *,
@@ -118,7 +118,7 @@ class FixedStep:
 class LineSearch:
     """The coefficient at a minimum of sum w0 L(m + a u); finite, as AdaBoost's, where the minimum is at infinity."""
 
-    def __init__(self, loss: MarginLoss, w0: NDArray[np.float64], stop_at_perfect: bool = True) -> None:
+    def __init__(self, loss: Loss, w0: NDArray[np.float64], stop_at_perfect: bool = True) -> None:
         self.loss, self.w0, self.stop_at_perfect = loss, w0, stop_at_perfect
 
     def __call__(self, this: Round, m: NDArray[np.float64]) -> Step:
@@ -168,7 +168,7 @@ def minimum_on_line(slope: Callable[[float], float], risk: Callable[[float], flo
     return a
 
 
-def reweigh(loss: MarginLoss, m: NDArray[np.float64], w0: NDArray[np.float64], w: NDArray[np.float64]) -> bool:
+def reweigh(loss: Loss, m: NDArray[np.float64], w0: NDArray[np.float64], w: NDArray[np.float64]) -> bool:
     """w <- w0 max(-L'(m), 0) / sum in place; False, and w as it was, where every row has weight zero."""
     with np.errstate(over="ignore"):
         pull = w0 * np.maximum(loss.pull(m), 0.0)
@@ -184,7 +184,7 @@ def reweigh(loss: MarginLoss, m: NDArray[np.float64], w0: NDArray[np.float64], w
     return True
 
 
-def mean_loss(loss: MarginLoss, m: NDArray[np.float64], w0: NDArray[np.float64]) -> float:
+def mean_loss(loss: Loss, m: NDArray[np.float64], w0: NDArray[np.float64]) -> float:
     """The risk sum w0 L(m)."""
     with np.errstate(over="ignore"):
         return float(np.sum(w0 * loss.value(m)))
@@ -218,8 +218,8 @@ class AnyBoostClassifier(BaseBooster):
     (0.552, 0.122)
     """
 
-    loss: str | OwnFunction = param(one_of(*MARGIN_LOSSES), callable, default="exponential")
-    loss_derivative: OwnFunction | None = param(callable, None, default=None)
+    loss: str | MarginFunction = param(one_of(*MARGIN_LOSSES), callable, default="exponential")
+    loss_derivative: MarginFunction | None = param(callable, None, default=None)
     step: float | None = param(positive, None, default=None)
     learning_rate: float = param(positive, default=1.0)
     _two_classes_only = True
@@ -229,7 +229,7 @@ class AnyBoostClassifier(BaseBooster):
     ) -> Iterator[Turn]:
         assert isinstance(votes, TwoClasses)
         self._loss_used = (self.loss, self.loss_derivative)
-        loss = make_loss(*self._loss_used)
+        loss = margin_loss(*self._loss_used)
         line = LineSearch(loss, state.start, stop_at_perfect=self.update == "reweight")
         move = line if self.step is None else FixedStep(self.step)
         return anyboost(learn, votes, state, loss, move, seeds, learning_rate=self.learning_rate)
@@ -237,7 +237,7 @@ class AnyBoostClassifier(BaseBooster):
     def _probabilities(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
         if self.n_classes_ == 1:
             return np.ones((len(score), 1))
-        p = make_loss(*self._loss_used).probability(score[:, 0])
+        p = margin_loss(*self._loss_used).probability(score[:, 0])
         return np.column_stack([1.0 - p, p])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

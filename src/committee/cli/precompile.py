@@ -27,7 +27,9 @@ from committee.kernels.mixture import em as mixtures
 from committee.kernels.svm import gram, smo
 from committee.kernels.svm.dual_descent import descend
 from committee.kernels.svm.linear_rows import measure_rows
-from committee.losses.gradient import HEADS, Slope
+from committee.losses.classification import EXPONENTIAL, LOG_LOSS
+from committee.losses.derivatives import Derivatives
+from committee.losses.regression import REGRESSION_LOSSES
 from committee.members.member import TreeMember
 from committee.members.vote import pack_members, score_packed
 from committee.records.binned import BinnedMatrix
@@ -119,17 +121,18 @@ def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDA
     plan = TreePlan(3, 4, 2, 1e-3, 0.0, 0.0, 1.0, 3, 10.0, 10.0, 0.7, True)
     grower = TreeGrower(matrix, Constraints.none(3), plan, weight)
     stack = TreeStack(matrix, 5)
-    Slope((HEADS["squared_error"],), y, weight, False).update(np.zeros((1, n)))
-    slope = Slope((HEADS["log_loss"],) * 3, labels, weight, True)
-    slope.update(np.zeros((3, n)))
-    for k, head in enumerate(slope.heads):
-        grower.prepare(slope.g[k], slope.h[k], *slope.sizes[k], False)
+    EXPONENTIAL.value(y)
+    Derivatives((REGRESSION_LOSSES["squared_error"],), y, weight, False).update(np.zeros((1, n)))
+    derivatives = Derivatives((LOG_LOSS,) * 3, labels, weight, True)
+    derivatives.update(np.zeros((3, n)))
+    for k in range(3):
+        grower.prepare(derivatives.g[k], derivatives.h[k], *derivatives.sizes[k], False)
         nodes, value, weights = stack.room()
         rows = np.arange(n - 1, dtype=ROW)
         n_nodes = grower.grow(rows, nodes, None)
         grown = GrownTree(nodes[:n_nodes], rows, value[:n_nodes])
-        newton_values(grown, head, slope.g[k], slope.h[k], weight, plan, 0.1)
-        quantile_values(grown, HEADS["absolute_error"], y, y, weight, 0.1)
+        newton_values(grown, LOG_LOSS, derivatives.g[k], derivatives.h[k], weight, plan, 0.1)
+        quantile_values(grown, REGRESSION_LOSSES["absolute_error"], y, y, weight, 0.1)
         leaves.add_leaf_steps(grown.nodes, n_nodes, rows, grown.value, np.zeros(n))
         leaves.sum_leaf_weights(grown.nodes, n_nodes, rows, weight, weights)
         grower.place(grown.nodes)

@@ -52,8 +52,10 @@ from committee.gradient_boosting._validation import (
     naming_round,
     start_scores,
 )
-from committee.gradient_boosting.gradient_boosting import Plan, Problem, Run, bent_heads
-from committee.losses.gradient import NO_WEIGHTS, Head, best_shift
+from committee.gradient_boosting.gradient_boosting import Plan, Problem, Run
+from committee.losses.loss import NO_WEIGHTS, Loss
+from committee.losses.minimizers import best_shift
+from committee.losses.regression import at_scores
 from committee.records.ensemble import BoostedTrees, TreeSum
 from committee.records.history import History
 from committee.records.tree import LEAF, Tree
@@ -169,11 +171,11 @@ class BaseGradientBoosting(Estimator):
         """The target as the loss takes it; sets what describes it."""
         raise NotImplementedError
 
-    def _heads(self, y: NDArray[Any]) -> tuple[tuple[Head, ...], bool]:
-        """The loss of every score, and whether they are the classes of one multinomial loss."""
+    def _make_losses(self, y: NDArray[Any]) -> tuple[tuple[Loss, ...], bool]:
+        """The loss of every output, and whether they are the classes of one multinomial loss."""
         raise NotImplementedError
 
-    def _baseline(self, heads: tuple[Head, ...], y: NDArray[Any], weight: Floats) -> Floats:
+    def _baseline(self, losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats) -> Floats:
         """The constant scores of smallest loss."""
         raise NotImplementedError
 
@@ -258,12 +260,12 @@ class BaseGradientBoosting(Estimator):
             offset = np.asarray(init_score, np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"init_score must hold numbers, one or more for each row: {error}.") from error
-        n_heads = self._n_scores()
-        if offset.ndim == 1 and n_heads == 1:
+        n_outputs = self._n_scores()
+        if offset.ndim == 1 and n_outputs == 1:
             offset = offset[:, np.newaxis]
-        if offset.shape != (n_rows, n_heads) or not np.all(np.isfinite(offset)):
+        if offset.shape != (n_rows, n_outputs) or not np.all(np.isfinite(offset)):
             raise ValueError(
-                f"init_score must hold {n_heads} finite score(s) for each of {n_rows} rows; got shape {offset.shape}."
+                f"init_score must hold {n_outputs} finite score(s) for each of {n_rows} rows; got shape {offset.shape}."
             )
         return np.ascontiguousarray(offset.T)
 
@@ -292,7 +294,7 @@ class BaseGradientBoosting(Estimator):
             rows = every.take(np.flatnonzero(every.weight > 0.0))
         n = rows.n_counted
         self._loss = self.loss  # what the scores mean, whatever set_params says later
-        self._heads_, self._is_multinomial = self._heads(rows.y)
+        self._losses, self._is_multinomial = self._make_losses(rows.y)
         judging = self._judging(n, given)
         n_rounds = self._settle(n, judging)
         if judging == "cv":
@@ -324,7 +326,7 @@ class BaseGradientBoosting(Estimator):
         self._keep_errors(found.rows, found.crossed)
 
     def _calibrate(self, rows: Rows, score: Floats) -> None:
-        """Learn from rows that judged the rounds, and the scores [n, heads] of a model that did not see them."""
+        """Learn from rows that judged the rounds, and the scores [n, outputs] of a model that did not see them."""
 
     def _keep_errors(self, rows: Rows, score: Floats) -> None:
         """As `_calibrate`, with scores at rounds that other rows than each one's own part chose."""
@@ -374,7 +376,7 @@ class BaseGradientBoosting(Estimator):
     def _settle(self, n: int, judging: str) -> int:
         """What "auto" stands for: set the values that the fit takes, and return the rounds it may run."""
         chooses_rounds = bool(judging) and self.n_estimators == "auto"
-        rate = automatic_rate(n, len(self._heads_) if chooses_rounds and self._is_multinomial else 1)
+        rate = automatic_rate(n, len(self._losses) if chooses_rounds and self._is_multinomial else 1)
         self.learning_rate_ = rate if self.learning_rate == "auto" else float(self.learning_rate)
         for name, value in automatic(chooses_rounds)._asdict().items():
             given = getattr(self, name)
@@ -425,7 +427,7 @@ class BaseGradientBoosting(Estimator):
         patience = Patience(self.n_iter_no_change, self.tol, True, 1.0 if self._refits() else MEAN_ROUNDS)
         records: list[Record] = []
         reason = ""
-        held_out = np.empty((len(self._heads_), 0))
+        held_out = np.empty((len(self._losses), 0))
         crossed = CrossedScores(share)
         with progress(f"{type(self).__name__}, {len(folds)} folds", n_rounds, self.verbose) as tick:
             while not reason and len(records) < n_rounds:
@@ -447,7 +449,7 @@ class BaseGradientBoosting(Estimator):
     def _fold(self, rows: Division, seeds: list[int]) -> Fold:
         learned = rows.train
         problem, plan, base = self._problem(learned)
-        stack = TreeStack(problem.matrix, self._max_nodes(plan, learned.n_counted), None, len(problem.heads))
+        stack = TreeStack(problem.matrix, self._max_nodes(plan, learned.n_counted), None, len(problem.losses))
         score = start_scores(base, learned)
         run = Run(problem, plan, score, seeds, stack)
         return Fold(Judge(rows.test, problem, base, plan.dropout > 0.0), run, base, stack)
@@ -460,14 +462,14 @@ class BaseGradientBoosting(Estimator):
         )
         constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
         if rows.init_score is None:
-            base = self._baseline(self._heads_, rows.y, rows.weight)
+            base = self._baseline(self._losses, rows.y, rows.weight)
             first = base[:, np.newaxis]
         else:
-            base = best_shift(self._heads_, rows.y, rows.weight, rows.init_score, self._is_multinomial)
+            base = best_shift(self._losses, rows.y, rows.weight, rows.init_score, self._is_multinomial)
             first = start_scores(base, rows)
-        judged = bent_heads(self._heads_, rows.y, rows.weight, first)
+        recorded = at_scores(self._losses, rows.y, rows.weight, first)
         problem = Problem(
-            matrix, rows.y, rows.weight, self._heads_, judged, self._is_multinomial, constraints, rows.counts
+            matrix, rows.y, rows.weight, self._losses, recorded, self._is_multinomial, constraints, rows.counts
         )
         tree = TreePlan(
             max_leaf_nodes=NO_DEPTH if self.max_leaf_nodes_ is None else int(self.max_leaf_nodes_),
@@ -496,7 +498,7 @@ class BaseGradientBoosting(Estimator):
         return [int(seed >> np.uint64(1)) for seed in seeds]
 
     def _boost(self, rows: Rows, judged: Rows | None, n_rounds: int) -> Floats | None:
-        """Run the rounds; scores [n, heads] of the validation rows at rounds they did not choose, where they chose."""
+        """Run the rounds; return scores [n, outputs] of validation rows at the rounds that the other half chose."""
         problem, plan, base = self._problem(rows)
         past = self._past(rows, base)
         if n_rounds < len(past.records):
@@ -505,13 +507,13 @@ class BaseGradientBoosting(Estimator):
                 "already when warm_start=True."
             )
         self.baseline_ = base
-        stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.n_counted), past.trees, len(problem.heads))
+        stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.n_counted), past.trees, len(problem.losses))
         judge = None
         is_active = judged is not None and self.early_stopping is not False and self.dropout == 0.0
         if judged is not None:
             judge = Judge(judged, problem, base, plan.dropout > 0.0, is_active and not is_classifier(self))
             if past.trees is not None:
-                done = np.zeros((len(judged.y), len(problem.heads)))
+                done = np.zeros((len(judged.y), len(problem.losses)))
                 add_scores(PackedSum(past.trees), judged.X, done, self.n_jobs)
                 judge.score += done.T
         seeds = self._seeds(len(past.records), n_rounds)
@@ -522,7 +524,7 @@ class BaseGradientBoosting(Estimator):
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
         some = rows.X[:: max(1, len(rows.X) // 1000)]  # all of a large table would take time
         arrays = (some, rows.y, rows.weight, NO_WEIGHTS if rows.init_score is None else rows.init_score)
-        losses = tuple((head.code, head.p, getattr(head.own, "name", "")) for head in self._heads_)
+        losses = tuple((loss.code, loss.parameter, getattr(loss.functions, "name", "")) for loss in self._losses)
         return (rows.X.shape, *(crc32(np.ascontiguousarray(array).tobytes()) for array in arrays), losses)
 
     def _past(self, rows: Rows, base: Floats) -> State:
@@ -553,11 +555,11 @@ class BaseGradientBoosting(Estimator):
         with progress(type(self).__name__, n_rounds - len(records), self.verbose) as tick:
             while not reason and len(records) < n_rounds:
                 with naming_round(len(records) + 1):
-                    turn = run.next_turn()
-                    loss = judge.loss(turn) if judge is not None else math.nan
-                records.append(Record.of(len(records) + 1, turn, loss))
+                    done = run.next_round()
+                    loss = judge.loss(done) if judge is not None else math.nan
+                records.append(Record.of(len(records) + 1, done, loss))
                 self._check_finite(records[-1])
-                tick(f"training loss {turn.train_loss:.4g}")
+                tick(f"training loss {done.train_loss:.4g}")
                 reason = self._why_stop(records[-1], patience, 1, self.callbacks)
                 if self._goes_on(reason, patience, [run]):
                     reason = ""
@@ -584,7 +586,7 @@ class BaseGradientBoosting(Estimator):
     def _why_stop(self, record: Record, patience: Patience, n_models: int, callbacks: Sequence[Callback] | None) -> str:
         reason = patience.look(record.round, record.validation_loss)
         is_sampled = self.subsample < 1.0 or self.colsample_bytree < 1.0 or self.max_features_ < 1.0
-        if record.n_leaves <= n_models * len(self._heads_) and not is_sampled:
+        if record.n_leaves <= n_models * len(self._losses) and not is_sampled:
             return "no split makes the loss smaller"
         for callback in callbacks or ():
             if callback(record):
@@ -595,13 +597,13 @@ class BaseGradientBoosting(Estimator):
         trees = stack.trees() if records else None
         self._state = State(past.score, trees, tuple(records), past.fingerprint)
         n_kept = patience.best_round if patience.is_active and patience.best_round else len(records)
-        self._keep_model(trees, n_kept, len(self._heads_), records, reason)
+        self._keep_model(trees, n_kept, len(self._losses), records, reason)
 
     def _keep_mean(self, found: CrossValidated) -> None:
         """The mean of the folds' models is the model."""
         self.baseline_, trees = mean_model(found)
         vars(self).pop("_state", None)
-        n_trees = len(found.folds) * len(self._heads_)
+        n_trees = len(found.folds) * len(self._losses)
         self._keep_model(trees, found.n_rounds, n_trees, found.records, "")
 
     def _keep_model(
@@ -619,7 +621,7 @@ class BaseGradientBoosting(Estimator):
                 "The first tree has no split: min_samples_leaf or another limit is too large for these rows, or no "
                 "feature tells anything.", ConvergenceWarning, stacklevel=level_of_caller(),
             )  # fmt: skip
-        elif self._heads_[0].own is not None and _stands_still(records):
+        elif self._losses[0].functions is not None and _stands_still(records):
             warnings.warn(
                 "No round made the loss smaller, so every step was taken back: the gradient of your loss must be its "
                 "derivative by the score, not the negative one.", ConvergenceWarning, stacklevel=level_of_caller(),
@@ -628,7 +630,7 @@ class BaseGradientBoosting(Estimator):
     # --- what a fitted model answers ----------------------------------------------------------------------------------
 
     def _raw(self, X: Any) -> Floats:
-        """Scores [n, heads]."""
+        """Scores [n, outputs]."""
         check_is_fitted(self, "n_estimators_")
         return self._raw_table(read_table(self, X))
 

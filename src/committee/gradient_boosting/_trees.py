@@ -15,7 +15,8 @@ from committee.kernels.boosting import leaves
 from committee.kernels.boosting.derivatives import quantise
 from committee.kernels.trees import criteria as scores
 from committee.kernels.trees.histogram_tree import FEW_CATEGORIES
-from committee.losses.gradient import NO_WEIGHTS, Head, weighted_quantile
+from committee.losses.loss import NO_WEIGHTS, Loss
+from committee.losses.minimizers import residual_location
 from committee.records.binned import BinnedMatrix
 from committee.records.ensemble import BoostedTrees
 from committee.records.growth import RULES, Constraints, Goal, Limits
@@ -182,61 +183,35 @@ def packing_scale(size: float, n: int) -> float:
 
 
 def newton_values(
-    grown: GrownTree, head: Head, g: Floats, h: Floats, weight: Floats, plan: TreePlan, rate: float
+    grown: GrownTree, loss: Loss, g: Floats, h: Floats, weight: Floats, plan: TreePlan, rate: float
 ) -> int:
     """Newton steps of the leaves into grown.value; return how many might raise the loss of their leaf."""
-    bend = head.bend
     return leaves.newton_leaves(
-        grown.nodes, grown.nodes.size, grown.rows, g, h, weight, plan.l1, plan.l2, rate, bend, grown.value
-    )
+        grown.nodes, grown.nodes.size, grown.rows, g, h, weight, plan.l1, plan.l2, rate, loss.curvature_bound,
+        grown.value,
+    )  # fmt: skip
 
 
-def quantile_values(grown: GrownTree, head: Head, y: Floats, score: Floats, weight: Floats, rate: float) -> None:
-    """Leaves of the absolute, quantile and Huber losses, minimised exactly and then shrunk, into grown.value."""
+def quantile_values(grown: GrownTree, loss: Loss, y: Floats, score: Floats, weight: Floats, rate: float) -> None:
+    """Leaves of the absolute, quantile and Huber losses, minimized exactly and then shrunk, into grown.value."""
     grown.value[:] = 0.0
     for i in np.flatnonzero(grown.nodes["left"] == LEAF):
         n = int(grown.nodes["n"][i])
         residual, w = np.empty(n), np.empty(n)
         leaves.gather_residuals(grown.nodes, i, grown.rows, y, score, weight, residual, w)
-        given = w if weight.size else weight
-        if head.leaf == "quantile":
-            best = weighted_quantile(residual, given, head.p)
-        else:
-            best = huber_location(residual, w, head.p)
+        best = residual_location(loss, residual, w if weight.size else weight)
         low, high = float(grown.nodes["lower"][i]), float(grown.nodes["upper"][i])
         grown.value[i] = rate * min(max(best, low), high)
-
-
-def huber_location(residual: Floats, weight: Floats, delta: float) -> float:
-    """The minimiser of the Huber loss: a root of its slope, by Newton's method kept inside a bracket."""
-    low, high = float(residual.min()), float(residual.max())
-    v = weighted_quantile(residual, weight, 0.5)
-    for _ in range(100):
-        distance = residual - v
-        slope = float(np.sum(weight * np.clip(distance, -delta, delta)))
-        if slope > 0.0:
-            low = v
-        elif slope < 0.0:
-            high = v
-        else:
-            break
-        near = float(np.sum(weight[np.abs(distance) <= delta]))
-        step = v + slope / near if near > 0.0 else 0.5 * (low + high)
-        step = step if low <= step <= high else 0.5 * (low + high)
-        if abs(step - v) <= 1e-12 * max(abs(v), delta):
-            return step
-        v = step
-    return v
 
 
 class TreeStack:
     """Trees put on top of each other. Node records are turned into arrays CHUNK trees at a time."""
 
     def __init__(
-        self, matrix: BinnedMatrix, max_nodes: int, done: BoostedTrees | None = None, n_heads: int = 1
+        self, matrix: BinnedMatrix, max_nodes: int, done: BoostedTrees | None = None, n_outputs: int = 1
     ) -> None:
         self.matrix, self.max_nodes = matrix, max_nodes
-        self.capacity = max(CHUNK // (n_heads * max_nodes), 1) * n_heads  # the trees of a round stay together
+        self.capacity = max(CHUNK // (n_outputs * max_nodes), 1) * n_outputs  # the trees of a round stay together
         self.parts = [] if done is None else [done]
         self.is_open = False
         self.sizes: list[int] = []

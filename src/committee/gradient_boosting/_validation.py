@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.gradient_boosting._trees import TreeStack, number_of_rows, place_rows
 from committee.gradient_boosting.dart import Memory
-from committee.gradient_boosting.gradient_boosting import Problem, Run, Turn
-from committee.losses.gradient import NO_WEIGHTS, LossError, Slope
+from committee.gradient_boosting.gradient_boosting import BoostingRound, Problem, Run
+from committee.losses.derivatives import Derivatives
+from committee.losses.loss import NO_WEIGHTS, LossError
 from committee.records.ensemble import BoostedTrees
 from committee.records.growth import Constraints
 from committee.tree_engine.binning import code_table
@@ -31,9 +32,9 @@ class Record(NamedTuple):
     n_halved: int
 
     @classmethod
-    def of(cls, round_: int, turn: Turn, validation_loss: float) -> Record:
-        n_leaves = sum((tree.nodes.size + 1) // 2 for tree in turn.trees)
-        return cls(round_, turn.train_loss, validation_loss, n_leaves, turn.n_halved)
+    def of(cls, round_: int, done: BoostingRound, validation_loss: float) -> Record:
+        n_leaves = sum((tree.nodes.size + 1) // 2 for tree in done.trees)
+        return cls(round_, done.train_loss, validation_loss, n_leaves, done.n_halved)
 
 
 class Rows(NamedTuple):
@@ -76,25 +77,23 @@ class Judge:
     def __init__(
         self, rows: Rows, problem: Problem, base: Floats, remembers: bool, crosses_halves: bool = False
     ) -> None:
-        matrix, judged, is_multinomial = problem.matrix, problem.judged, problem.is_multinomial
+        matrix, recorded, is_multinomial = problem.matrix, problem.recorded, problem.is_multinomial
         self.tiles = make_tiles(code_table(rows.X, matrix, None))
         self.records = feature_records(matrix, Constraints.none(matrix.n_features))
         self.score = start_scores(base, rows)
-        self.slope = Slope(judged, rows.y, rows.weight, is_multinomial)
+        self.derivatives = Derivatives(recorded, rows.y, rows.weight, is_multinomial)
         self.memory = Memory() if remembers else None
         self.halves = Halves(rows, problem) if crosses_halves and len(rows.y) > 3 else None
 
-    def loss(self, turn: Turn) -> float:
+    def loss(self, done: BoostingRound) -> float:
         """Mean loss after this round."""
-        placed = [place_rows(self.tiles, tree.nodes, self.records) for tree in turn.trees]
-        for k, (tree, leaf) in enumerate(zip(turn.trees, placed, strict=True)):
+        placed = [place_rows(self.tiles, tree.nodes, self.records) for tree in done.trees]
+        for k, (tree, leaf) in enumerate(zip(done.trees, placed, strict=True)):
             self.score[k] += tree.value[leaf]
         if self.memory is not None:
-            for earlier, factor in turn.rescaled:
-                self.memory.add(earlier, factor - 1.0, self.score)
-                self.memory.rescale(earlier, factor)
-            self.memory.remember(placed, [tree.value for tree in turn.trees])
-        loss = self.slope.update(self.score)
+            self.memory.follow(done.rescaled, self.score)
+            self.memory.remember(done.trees, placed)
+        loss = self.derivatives.update(self.score)
         if self.halves is not None:
             self.halves.look(self.score)
         return loss
@@ -108,7 +107,7 @@ class CrossedScores:
 
     def __init__(self, share: Floats) -> None:
         self.share, self.best_loss = share, np.full(share.size, np.inf)
-        self.score: list[Floats] = []  # [heads, n] of each part, nothing before the first round
+        self.score: list[Floats] = []  # [outputs, n] of each part, nothing before the first round
 
     def look(self, losses: Floats, scores: Sequence[Floats]) -> None:
         """After a round: the mean losses of the parts, and their scores."""
@@ -126,18 +125,20 @@ class Halves:
     def __init__(self, rows: Rows, problem: Problem) -> None:
         self.places = [np.arange(first, len(rows.y), 2) for first in (0, 1)]
         taken = [rows.take(places) for places in self.places]
-        self.slopes = [Slope(problem.judged, half.y, half.weight, problem.is_multinomial) for half in taken]
-        self.crossed = CrossedScores(np.array([slope.total_weight for slope in self.slopes]))
+        self.derivatives = [
+            Derivatives(problem.recorded, half.y, half.weight, problem.is_multinomial) for half in taken
+        ]
+        self.crossed = CrossedScores(np.array([each.total_weight for each in self.derivatives]))
 
     def look(self, score: Floats) -> None:
-        """After a round: the scores [heads, n] of all rows."""
+        """After a round: the scores [outputs, n] of all rows."""
         scores = [np.ascontiguousarray(score[:, places]) for places in self.places]
-        losses = [slope.update(half) for slope, half in zip(self.slopes, scores, strict=True)]
+        losses = [each.update(half) for each, half in zip(self.derivatives, scores, strict=True)]
         self.crossed.look(np.array(losses), scores)
 
     @property
     def score(self) -> Floats | None:
-        """Scores [n, heads] of all rows, None before the first round."""
+        """Scores [n, outputs] of all rows, None before the first round."""
         if not self.crossed.score:
             return None
         out = np.empty((sum(places.size for places in self.places), len(self.crossed.score[0])))
@@ -147,7 +148,7 @@ class Halves:
 
 
 def start_scores(base: Floats, rows: Rows) -> Floats:
-    """Scores [heads, n] before the first tree."""
+    """Scores [outputs, n] before the first tree."""
     score = np.repeat(base[:, np.newaxis], len(rows.y), axis=1)
     return score if rows.init_score is None else score + rows.init_score
 
@@ -201,12 +202,12 @@ class Fold:
 
     def next_record(self, t: int) -> Record:
         with naming_round(t):
-            turn = self.run.next_turn()
-            return Record.of(t, turn, self.judge.loss(turn))
+            done = self.run.next_round()
+            return Record.of(t, done, self.judge.loss(done))
 
 
 class CrossValidated(NamedTuple):
-    """The rounds chosen, their records, scores [n, heads] of held-out rows at the best round, and the folds' models.
+    """The rounds chosen, their records, scores [n, outputs] of held-out rows at the best round, and the folds' models.
 
     `crossed` are their scores at the round that the other folds choose.
     """
@@ -233,9 +234,9 @@ def mean_model(found: CrossValidated) -> tuple[Floats, BoostedTrees]:
 
     Every tree counts 1 / folds: bagging whose samples leave out one fold each (Breiman 1996), at no cost.
     """
-    n_folds, n_heads = len(found.folds), found.folds[0].base.size
-    each = [fold.stack.trees().first(found.n_rounds * n_heads) for fold in found.folds]
-    number = np.arange(n_folds * found.n_rounds * n_heads).reshape(n_folds, found.n_rounds, n_heads)
+    n_folds, n_outputs = len(found.folds), found.folds[0].base.size
+    each = [fold.stack.trees().first(found.n_rounds * n_outputs) for fold in found.folds]
+    number = np.arange(n_folds * found.n_rounds * n_outputs).reshape(n_folds, found.n_rounds, n_outputs)
     trees = BoostedTrees.join(each).in_order(number.transpose(1, 0, 2).reshape(-1))
     base = np.mean([fold.base for fold in found.folds], axis=0)
     return base, trees._replace(value=trees.value / n_folds)

@@ -1,8 +1,8 @@
 """DART: dropout for boosted trees.
 
-In every round a random set D of the earlier rounds is left out, and the new trees are fitted to what the others leave.
-To keep the sum from overshooting, the new trees then count 1 / (|D| + 1) and the dropped ones |D| / (|D| + 1) of what
-they did. So later trees do not only mend the last details of a few first ones.
+Before each round a random set D of the earlier rounds is dropped, and the new trees are fitted to what the others
+leave. To keep the sum from overshooting, the new trees then count 1 / (|D| + 1) and the dropped ones |D| / (|D| + 1)
+of what they did. So later trees do more than correct the last details of a few first ones.
 
 Rashmi and Gilad-Bachrach, DART: dropouts meet multiple additive regression trees, 2015.
 """
@@ -16,9 +16,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.gradient_boosting._trees import GrownTree, TreeGrower, TreeStack
+
+Leaves = Sequence[NDArray[np.int64]]
+"""The leaf of every row, tree by tree."""
+
+Rescaled = tuple[tuple[int, float], ...]
+"""Earlier rounds, each with the factor its trees were multiplied by."""
 
 
-class Share(NamedTuple):
+class Dropout:
+    """Drops earlier rounds with probability `rate`; with a rate of 0 nothing happens."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate, self.memory, self.dropped = rate, Memory(), list[int]()
+
+    def before_round(self, rng: np.random.Generator | None, score: Floats) -> bool:
+        """Drop rounds from score [outputs, n], in place; return whether it changed."""
+        if rng is None or self.rate == 0.0:
+            return False
+        self.dropped = np.flatnonzero(rng.random(len(self.memory.rounds)) < self.rate).tolist()
+        for t in self.dropped:
+            self.memory.add(t, -1.0, score)
+        return bool(self.dropped)
+
+    def after_round(self, trees: Sequence[GrownTree], grower: TreeGrower, stack: TreeStack, score: Floats) -> Rescaled:
+        """Rescale the new trees and the dropped ones, and put the dropped ones back into score [outputs, n]."""
+        if self.rate == 0.0:
+            return ()
+        n_dropped = len(self.dropped)
+        factor = n_dropped / (n_dropped + 1.0)
+        for tree in trees:
+            tree.value[:] /= n_dropped + 1.0
+        for t in self.dropped:
+            self.memory.rescale(t, factor)
+            self.memory.add(t, 1.0, score)
+            stack.rescale(t * len(trees), (t + 1) * len(trees), factor)
+        self.memory.remember(trees, [grower.place(tree.nodes) for tree in trees])
+        return tuple((t, factor) for t in self.dropped)
+
+
+class Addition(NamedTuple):
     """What one tree adds to the scores of some rows."""
 
     leaf: NDArray[np.uint32]
@@ -26,24 +64,27 @@ class Share(NamedTuple):
 
 
 class Memory:
-    """What every round added to the scores, so that it can be taken out again; four bytes for each row and tree."""
+    """What every round added to the scores of some rows; four bytes for each row and tree."""
 
     def __init__(self) -> None:
-        self.rounds: list[tuple[Share, ...]] = []
+        self.rounds: list[tuple[Addition, ...]] = []
 
-    def draw(self, rng: np.random.Generator, rate: float) -> list[int]:
-        """Rounds to drop, each with probability `rate`."""
-        return np.flatnonzero(rng.random(len(self.rounds)) < rate).tolist()
+    def remember(self, trees: Sequence[GrownTree], leaves: Leaves) -> None:
+        """Append a round."""
+        pairs = zip(trees, leaves, strict=True)
+        self.rounds.append(tuple(Addition(leaf.astype(np.uint32), tree.value.copy()) for tree, leaf in pairs))
 
-    def remember(self, leaves: Sequence[NDArray[np.int64]], values: Sequence[Floats]) -> None:
-        """Another round: the leaf of every row and the values of the nodes, tree by tree."""
-        self.rounds.append(tuple(Share(a.astype(np.uint32), v.copy()) for a, v in zip(leaves, values, strict=True)))
+    def add(self, t: int, factor: float, score: Floats) -> None:
+        """Add a multiple of what round t did to score [outputs, n], in place."""
+        for k, addition in enumerate(self.rounds[t]):
+            score[k] += factor * addition.value[addition.leaf]
 
-    def add(self, round_: int, factor: float, score: Floats) -> None:
-        """Add a multiple of what a round did to score [heads, n], in place."""
-        for k, share in enumerate(self.rounds[round_]):
-            score[k] += factor * share.value[share.leaf]
+    def rescale(self, t: int, factor: float) -> None:
+        for addition in self.rounds[t]:
+            addition.value[:] *= factor
 
-    def rescale(self, round_: int, factor: float) -> None:
-        for share in self.rounds[round_]:
-            share.value[:] *= factor
+    def follow(self, rescaled: Rescaled, score: Floats) -> None:
+        """Rescale earlier rounds as the training rows saw it, in score [outputs, n] too."""
+        for t, factor in rescaled:
+            self.add(t, factor - 1.0, score)
+            self.rescale(t, factor)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,39 +16,16 @@ from committee.base.parameters import between, fitted, inner_fraction, one_of, p
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.gradient_boosting._base import BaseGradientBoosting
 from committee.gradient_boosting._validation import Rows
-from committee.kernels.boosting.user_functions import LossFunction, OwnLoss
-from committee.losses.gradient import HEADS, LOG_LINK, Head, start_score
+from committee.losses.classification import CLASSIFICATION_LOSSES, LOG_LOSS
+from committee.losses.custom import LossFunctions, as_loss
+from committee.losses.loss import Loss
+from committee.losses.minimizers import start_score
+from committee.losses.regression import REGRESSION_LOSSES
 from committee.tabular.class_weight import class_weights
 from committee.tabular.validation import read_one_target, read_targets_classification
 
-OwnLossFunctions = LossFunction | tuple[LossFunction, LossFunction, LossFunction]
-
-CLASS_LOSSES = ("log_loss", "exponential", "squared_hinge", "savage", "tangent")
-VALUE_LOSSES = (
-    "squared_error", "absolute_error", "huber", "quantile", "expectile", "poisson", "gamma", "tweedie",
-)  # fmt: skip
-
-
-def make_head(loss: Any, parameter: Mapping[str, float]) -> Head:
-    """The loss of this name with its parameter, or the user's own functions, compiled."""
-    if isinstance(loss, str):
-        head = HEADS[loss]
-        return head._replace(p=float(parameter[loss])) if loss in parameter else head
-    if isinstance(loss, tuple) and len(loss) != 3:
-        raise ValueError(f"A loss of your own is a function, or three: (value, gradient, hessian); got {len(loss)}.")
-    value, gradient, hessian = loss if isinstance(loss, tuple) else (loss, None, None)
-    return Head(-1, own=OwnLoss(value, gradient, hessian))
-
-
-def class_share(loss: Any, score: Floats) -> Floats:
-    """P(second class | score) by the link of the loss; a user's own loss is taken to be on the scale of log-odds."""
-    if loss in ("exponential", "savage"):
-        return expit(2.0 * score)
-    if loss == "squared_hinge":
-        return np.clip(0.5 + 0.5 * score, 0.0, 1.0)
-    if loss == "tangent":
-        return np.clip(0.5 + np.arctan(score), 0.0, 1.0)
-    return expit(score)
+CLASS_LOSSES = tuple(name for name in CLASSIFICATION_LOSSES if name != "logistic")  # the log-loss of half the score
+POSITIVE_LOSSES = tuple(name for name, loss in REGRESSION_LOSSES.items() if loss.target != "real")
 
 
 class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
@@ -90,7 +67,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     0.177
     """
 
-    loss: str | OwnLossFunctions = param(one_of(*CLASS_LOSSES), callable, tuple, default="log_loss", kw_only=False)
+    loss: str | LossFunctions = param(one_of(*CLASS_LOSSES), callable, tuple, default="log_loss", kw_only=False)
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = param(dict, one_of("balanced"), None, default=None)
     classes_: NDArray[Any] = fitted()
     n_classes_: int = fitted()
@@ -124,8 +101,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     def _as_target(self, codes: NDArray[np.int64]) -> NDArray[Any]:
         if self.n_classes_ > 2:
             return codes
-        is_margin = isinstance(self.loss, str) and self.loss != "log_loss"
-        return 2.0 * codes - 1.0 if is_margin else codes.astype(np.float64)
+        is_margin_loss = isinstance(self.loss, str) and CLASSIFICATION_LOSSES[self.loss].is_margin_loss
+        return 2.0 * codes - 1.0 if is_margin_loss else codes.astype(np.float64)
 
     def _read_known_target(self, y: Any, n_rows: int) -> NDArray[Any]:
         labels, codes = read_targets_classification(y, n_rows)
@@ -143,16 +120,16 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     def _n_scores(self) -> int:
         return self.n_classes_ if self.n_classes_ > 2 else 1
 
-    def _heads(self, y: NDArray[Any]) -> tuple[tuple[Head, ...], bool]:
+    def _make_losses(self, y: NDArray[Any]) -> tuple[tuple[Loss, ...], bool]:
         if self.n_classes_ > 2:
-            return (HEADS["log_loss"],) * self.n_classes_, True
-        return (make_head(self.loss, {}),), False
+            return (LOG_LOSS,) * self.n_classes_, True
+        return (as_loss(self.loss, CLASSIFICATION_LOSSES, "logistic"),), False
 
-    def _baseline(self, heads: tuple[Head, ...], y: NDArray[Any], weight: Floats) -> Floats:
+    def _baseline(self, losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats) -> Floats:
         if self.n_classes_ <= 2:
-            return np.array([start_score(heads[0], y, weight)])
-        share = np.bincount(y, weight if weight.size else None, self.n_classes_)
-        return np.log(np.maximum(share / share.sum(), 1e-12))
+            return np.array([start_score(losses[0], y, weight)])
+        total = np.bincount(y, weight if weight.size else None, self.n_classes_)
+        return np.log(np.maximum(total / total.sum(), 1e-12))
 
     def decision_function(self, X: Any) -> Floats:
         """The score: the log-odds of the second class for the log-loss; for more classes one score each."""
@@ -167,7 +144,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
     def _shares(self, score: Floats) -> Floats:
         if self.n_classes_ > 2:
             return softmax(score, axis=1)
-        second = class_share(self._loss, score[:, 0])
+        second = self._losses[0].probability(score[:, 0])
         both = np.column_stack([1.0 - second, second])
         return both if self.n_classes_ == 2 else np.ones((len(score), 1))
 
@@ -227,7 +204,9 @@ class GradientBoostingRegressor(RegressorMixin, PredictionIntervals, BaseGradien
     0.93
     """
 
-    loss: str | OwnLossFunctions = param(one_of(*VALUE_LOSSES), callable, tuple, default="squared_error", kw_only=False)
+    loss: str | LossFunctions = param(
+        one_of(*REGRESSION_LOSSES), callable, tuple, default="squared_error", kw_only=False
+    )
     quantile: float | Sequence[float] | None = param(inner_fraction, "array-like", None, default=None)
     alpha: float = param(inner_fraction, default=0.9)
     power: float = param(between(1.0, 2.0, "neither"), default=1.5)
@@ -235,7 +214,7 @@ class GradientBoostingRegressor(RegressorMixin, PredictionIntervals, BaseGradien
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.loss in LOG_LINK
+        tags.target_tags.positive_only = self.loss in POSITIVE_LOSSES
         return tags
 
     def _quantiles(self) -> tuple[float, ...]:
@@ -249,31 +228,30 @@ class GradientBoostingRegressor(RegressorMixin, PredictionIntervals, BaseGradien
 
     def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
         target = read_one_target(y, n_rows, type(self).__name__)
-        if self.loss in ("poisson", "tweedie") and target.min() < 0.0:
-            raise ValueError(f"Some value(s) of y are negative: loss={self.loss!r} is for targets from zero up.")
-        if self.loss == "gamma" and target.min() <= 0.0:
-            raise ValueError("Some value(s) of y are not positive: loss='gamma' is for positive targets.")
+        if isinstance(self.loss, str):
+            REGRESSION_LOSSES[self.loss].check_target(target)
         return target
 
     def _n_scores(self) -> int:
         return len(self._quantiles()) if self.loss == "quantile" else 1
 
-    def _heads(self, y: NDArray[Any]) -> tuple[tuple[Head, ...], bool]:
-        if self.loss in LOG_LINK and not y.any():
-            raise ValueError(f"All values of y are zero: there is nothing for loss={self.loss!r} to learn.")
+    def _make_losses(self, y: NDArray[Any]) -> tuple[tuple[Loss, ...], bool]:
         quantiles = self._quantiles()
-        parameter = {"huber": self.alpha, "tweedie": self.power, "expectile": quantiles[0]}
-        if self.loss == "quantile":
-            return tuple(HEADS["quantile"]._replace(p=q) for q in quantiles), False
-        return (make_head(self.loss, parameter),), False
+        loss = as_loss(self.loss, REGRESSION_LOSSES, "identity")
+        if loss.link == "exp" and not y.any():
+            raise ValueError(f"All values of y are zero: loss={self.loss!r} needs positive targets among them.")
+        parameters = {"huber": (self.alpha,), "tweedie": (self.power,), "expectile": quantiles, "quantile": quantiles}
+        given = parameters.get(self.loss, ()) if isinstance(self.loss, str) else ()
+        given = given or (loss.parameter,)
+        return tuple(loss._replace(parameter=float(parameter)) for parameter in given), False
 
-    def _baseline(self, heads: tuple[Head, ...], y: NDArray[Any], weight: Floats) -> Floats:
-        return np.array([start_score(head, y, weight) for head in heads])
+    def _baseline(self, losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats) -> Floats:
+        return np.array([start_score(loss, y, weight) for loss in losses])
 
     def _answers(self, score: Floats) -> Floats:
-        if self._loss in LOG_LINK:
-            return np.exp(score[:, 0])
-        return score[:, 0] if score.shape[1] == 1 else np.sort(score, axis=1)
+        if score.shape[1] == 1:
+            return self._losses[0].prediction(score[:, 0])
+        return np.sort(score, axis=1)
 
     def predict(self, X: Any) -> Floats:
         """The prediction; with several quantiles one column each, in rising order."""
@@ -307,4 +285,4 @@ class GradientBoostingRegressor(RegressorMixin, PredictionIntervals, BaseGradien
 
     def _fitted_quantiles(self) -> Floats:
         """The quantiles side by side; any other prediction is taken for a median."""
-        return np.array([head.p for head in self._heads_] if self._loss == "quantile" else [0.5])
+        return np.array([loss.parameter for loss in self._losses] if self._loss == "quantile" else [0.5])

@@ -1,18 +1,18 @@
-"""Gradient tree boosting: any loss L(y, s), by steps along trees in the space of functions (G-4, G-5).
+"""Gradient tree boosting: any loss L(y, s), by steps along trees in the space of functions.
 
 Round t, at the scores s_i of the rows:
 
     g_i = -L'(y_i, s_i), h_i = L''(y_i, s_i)
-    a tree whose splits maximise the fall of the loss, G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H + l2)
-    the value of every leaf minimises the loss of its rows: the median for the absolute error, the quantile for the
+    a tree whose splits maximize the decrease of the loss, G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H + l2)
+    the value of every leaf minimizes the loss of its rows: the median for the absolute error, the quantile for the
     quantile loss, else one Newton step G / (H + l2)
     s_i <- s_i + rate * value of the leaf of x_i
 
 In the first-order form (Friedman 2001) the tree is the least-squares fit to the negative gradients (h_i = 1 while it
 grows), in the second-order form (Chen and Guestrin 2016) the hessians take part in the splits too. A Newton step may
-overshoot: a step that would raise the loss of its leaf is halved until it does not, and with several scores per row a
-whole round is; so without sampling the training loss never rises, but for Huber's, whose bend moves with the residuals,
-and with dropout, which shrinks earlier trees.
+overshoot: a step that would increase the loss of its leaf is halved until it does not, and with several scores per row
+a whole round is. So without sampling the training loss never increases, except for Huber's, whose delta follows the
+residuals, and with dropout (dart.py), which shrinks earlier trees.
 
 Friedman, Greedy function approximation: a gradient boosting machine, 2001. Chen and Guestrin, XGBoost, 2016.
 """
@@ -38,249 +38,265 @@ from committee.gradient_boosting._trees import (
     newton_values,
     quantile_values,
 )
-from committee.gradient_boosting.dart import Memory
-from committee.kernels.boosting import derivatives as d
+from committee.gradient_boosting.dart import Dropout, Rescaled
 from committee.kernels.boosting import leaves
-from committee.losses.gradient import NO_WEIGHTS, Head, LossError, OwnValues, Slope, mean_loss, weighted_quantile
+from committee.losses.derivatives import Derivatives, UserValues, mean_loss
+from committee.losses.loss import NO_WEIGHTS, Loss, LossError
+from committee.losses.regression import at_scores
 from committee.records.binned import BinnedMatrix
 from committee.records.growth import Constraints
 
-MOST_HALVINGS = 40
+MAX_HALVINGS = 40
 ROUNDING = 1e-12
-"""A loss that rises by less than this share is taken to stand still."""
+"""A loss that increases by less than this fraction counts as unchanged."""
 
-
-LONGEST_STEP = 30.0
-"""Of a class's score: beyond it a share is 0 or 1, and one leaf without curvature would shorten the whole round."""
+MAX_STEP = 30.0
+"""Of a class's score: beyond it a probability is 0 or 1, and one leaf without curvature would shorten a round."""
 
 
 class Problem(NamedTuple):
-    """What is learned: coded rows, targets, weights (empty if equal) and the loss of every score."""
+    """What is fitted: coded rows, targets, weights (empty if equal) and the loss of every output."""
 
     matrix: BinnedMatrix
     y: NDArray[Any]
     weight: Floats
-    heads: tuple[Head, ...]
-    judged: tuple[Head, ...]  # the losses that rounds are compared by: those of the heads, with a bend that stays
+    losses: tuple[Loss, ...]
+    recorded: tuple[Loss, ...]  # the losses that rounds are compared by: the same, with a Huber delta that stays
     is_multinomial: bool
     constraints: Constraints
-    counts: Floats = NO_WEIGHTS  # rows that each row is, where the weights hold those of classes too
+    counts: Floats = NO_WEIGHTS  # number of rows that each row stands for, where the weights include those of classes
 
 
 class Plan(NamedTuple):
-    """How it is learned."""
+    """How it is fitted."""
 
     tree: TreePlan
     learning_rate: float
     subsample: float
-    colsample: float  # share of the features that a tree may use
-    dropout: float  # probability that an earlier round is left out (dart.py)
+    colsample: float  # fraction of the features that a tree may use
+    dropout: float  # probability that an earlier round is dropped (dart.py)
     n_jobs: int | None
 
 
-class Turn(NamedTuple):
-    """One round: its trees, one per score, and the mean training loss after it."""
+class BoostingRound(NamedTuple):
+    """One round: its trees, one per output, and the mean training loss after it."""
 
     trees: tuple[GrownTree, ...]
     train_loss: float
     n_halved: int  # steps that were shortened
-    rescaled: tuple[tuple[int, float], ...] = ()  # earlier rounds whose trees now count this share of what they did
+    rescaled: Rescaled = ()
+
+
+class Workspace(NamedTuple):
+    """What all rounds of one run share; its arrays are overwritten in every round."""
+
+    problem: Problem
+    plan: Plan
+    derivatives: Derivatives
+    grower: TreeGrower
+    stack: TreeStack
+    rows: NDArray[np.uint32]
+    threads: int
+
+    @classmethod
+    def of(cls, problem: Problem, plan: Plan, stack: TreeStack) -> Workspace:
+        derivatives = Derivatives(problem.losses, problem.y, problem.weight, problem.is_multinomial)
+        grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight, plan.n_jobs, problem.counts)
+        n = problem.y.size
+        return cls(problem, plan, derivatives, grower, stack, all_rows(n), n_threads(plan.n_jobs, n * 8))
+
+
+class Sample(NamedTuple):
+    """The rows and features of one round's trees."""
+
+    rows: NDArray[np.uint32]
+    features: NDArray[np.int64] | None  # None: all
+    seed: int
+    rng: np.random.Generator | None  # None where nothing is random
 
 
 def gradient_boosting(
     problem: Problem, plan: Plan, score: Floats, seeds: Sequence[int], stack: TreeStack
-) -> Iterator[Turn]:
-    """Boost from `score` [heads, n], which moves on in place; a round per seed. The trees are put on `stack`."""
-    n = problem.y.size
-    threads = n_threads(plan.n_jobs, n * 8)
-    slope = Slope(problem.heads, problem.y, problem.weight, problem.is_multinomial)
-    grower = TreeGrower(problem.matrix, problem.constraints, plan.tree, problem.weight, plan.n_jobs, problem.counts)
-    memory = Memory() if plan.dropout > 0.0 else None
-    is_sampled = plan.subsample < 1.0 or memory is not None
-    is_monotone = bool(np.any(problem.constraints.monotone))
-    everyone = all_rows(n)
-    judge = Slope(problem.judged, problem.y, problem.weight, False) if problem.judged != problem.heads else None
-    loss = _update(slope, problem, score, threads)
+) -> Iterator[BoostingRound]:
+    """Boost from `score` [outputs, n], updated in place; one round per seed. The trees are put on `stack`."""
+    work, dropout = Workspace.of(problem, plan, stack), Dropout(plan.dropout)
+    recorded = None
+    if problem.recorded != problem.losses:
+        recorded = Derivatives(problem.recorded, problem.y, problem.weight, False)
+    loss = differentiate(work, score)
     for seed in seeds:
-        rng = np.random.default_rng(seed) if is_sampled or plan.colsample < 1.0 else None
-        sample = _sample_rows(rng, everyone, plan.subsample)
-        features = _sample_features(rng, problem.matrix.n_features, plan.colsample)
-        dropped = memory.draw(rng, plan.dropout) if memory is not None and rng is not None else []
-        if memory is not None and dropped:
-            for earlier in dropped:
-                memory.add(earlier, -1.0, score)
-            _update(slope, problem, score, threads)
-        grown: list[GrownTree] = []
-        n_halved = 0
-        for k, head in enumerate(slope.heads):
-            # Step 1: a tree that follows the negative gradients
-            nodes, value, weight_out = stack.room()
-            tree = _grow(grower, slope, k, head, plan, sample.copy(), nodes, value, features, seed)
-            # Step 2: leaves that minimise the loss
-            n_halved += _optimise_leaves(tree, slope, k, head, problem, plan, score[k], is_monotone)
-            if problem.weight.size:
-                leaves.sum_leaf_weights(tree.nodes, tree.nodes.size, tree.rows, problem.weight, weight_out)
-            stack.keep(tree.nodes.size, k)
-            grown.append(tree)
-        rescaled = ()
-        if memory is not None:
-            rescaled = _share_out(memory, dropped, grown, grower, stack, score)
-        # Step 3: a step along the trees, halved as long as it raises the loss
-        _step(grown, score, grower, n, 1.0)
-        new_loss = _update(slope, problem, score, threads)
-        while problem.is_multinomial and not is_sampled and new_loss > loss * (1.0 + ROUNDING):
-            if n_halved > MOST_HALVINGS:
-                break
-            share = 0.5 if n_halved < MOST_HALVINGS else 1.0  # at last the whole step is taken back
-            _step(grown, score, grower, n, -share)
-            for tree in grown:
-                tree.value[:] *= 1.0 - share
-            n_halved += 1
-            new_loss = _update(slope, problem, score, threads)
-        loss = new_loss
-        yield Turn(tuple(grown), loss if judge is None else judge.update(score, threads), n_halved, rescaled)
+        sample = draw_sample(work, seed)
+        if dropout.before_round(sample.rng, score):
+            differentiate(work, score)
+        # Step 1: for every output a tree that follows the negative gradients, with leaves that minimize the loss
+        trees, n_halved = fit_trees(work, sample, score)
+        rescaled = dropout.after_round(trees, work.grower, stack, score)
+        # Step 2: a step along the trees
+        add_trees(work, trees, score)
+        # Step 3: the derivatives at the new scores
+        loss, n_damped = differentiate_damped(work, trees, score, loss)
+        train_loss = loss if recorded is None else recorded.update(score, work.threads)
+        yield BoostingRound(trees, train_loss, n_halved + n_damped, rescaled)
 
 
 class Run:
     """Rounds of gradient boosting, one at a time; how trees are grown may change between two of them."""
 
     def __init__(self, problem: Problem, plan: Plan, score: Floats, seeds: Sequence[int], stack: TreeStack) -> None:
-        """`score` moves on in place."""
+        """`score` is updated in place."""
         self.problem, self.plan, self.score, self.seeds, self.stack = problem, plan, score, seeds, stack
         self.n_done = 0
-        self.turns = gradient_boosting(problem, plan, score, seeds, stack)
+        self.rounds = gradient_boosting(problem, plan, score, seeds, stack)
 
-    def next_turn(self) -> Turn:
-        turn = next(self.turns)
+    def next_round(self) -> BoostingRound:
+        done = next(self.rounds)
         self.n_done += 1
-        return turn
+        return done
 
     def frees_categories(self) -> bool:
-        """Go on without the penalty on splits of many categories; False if there is none or it changes nothing.
+        """Continue without the penalty on splits of many categories; False if there is none or it changes nothing.
 
-        It takes two columns of many categories for their pairs to tell what neither tells by itself.
+        It takes two columns of many categories for their pairs to predict what neither predicts by itself.
         """
         plan = self.plan
         if plan.tree.category_penalty == 0.0 or plan.dropout > 0.0 or not has_many_categories(self.problem.matrix, 2):
             return False
         self.plan = plan._replace(tree=plan.tree._replace(category_penalty=0.0))
-        self.turns = gradient_boosting(self.problem, self.plan, self.score, self.seeds[self.n_done :], self.stack)
+        self.rounds = gradient_boosting(self.problem, self.plan, self.score, self.seeds[self.n_done :], self.stack)
         return True
 
 
-def _share_out(
-    memory: Memory, dropped: list[int], grown: list[GrownTree], grower: TreeGrower, stack: TreeStack, score: Floats
-) -> tuple[tuple[int, float], ...]:
-    """Divide the step between the new trees and the dropped ones, which come back; what was rescaled, and how."""
-    n_dropped = len(dropped)
-    factor = n_dropped / (n_dropped + 1.0)
-    for tree in grown:
-        tree.value[:] /= n_dropped + 1.0
-    for earlier in dropped:
-        memory.rescale(earlier, factor)
-        memory.add(earlier, 1.0, score)
-        stack.rescale(earlier * len(grown), (earlier + 1) * len(grown), factor)
-    memory.remember([grower.place(tree.nodes) for tree in grown], [tree.value for tree in grown])
-    return tuple((earlier, factor) for earlier in dropped)
+# --- the parts of a round ---------------------------------------------------------------------------------------------
 
 
-def _update(slope: Slope, problem: Problem, score: Floats, threads: int) -> float:
-    """Derivatives at the scores; Huber's bend moves with them."""
-    slope.heads[:] = bent_heads(problem.heads, problem.y, problem.weight, score)
-    return slope.update(score, threads)
+def differentiate(work: Workspace, score: Floats) -> float:
+    """Derivatives at the scores, and the mean loss; Huber's delta follows the residuals."""
+    problem = work.problem
+    work.derivatives.losses = at_scores(problem.losses, problem.y, problem.weight, score)
+    return work.derivatives.update(score, work.threads)
 
 
-def bent_heads(heads: tuple[Head, ...], y: NDArray[Any], weight: Floats, score: Floats) -> tuple[Head, ...]:
-    """The losses at these scores: Huber's bend is a quantile of the residuals' sizes.
+def differentiate_damped(work: Workspace, trees: Sequence[GrownTree], score: Floats, loss: float) -> tuple[float, int]:
+    """The same after a step; return how often it was halved too.
 
-    Rounds are compared at the bend of the first scores: a smaller bend makes every loss smaller, so that a bend which
-    moves would let the loss of new rows fall for as long as the residuals of the old ones do.
+    Steps of the multinomial loss are fitted class by class: where together they increase the loss of all rows, they are
+    halved until they do not, and taken back at last.
     """
-
-    def bent(k: int, head: Head) -> Head:
-        if head.code != d.HUBER or head.own is not None:
-            return head
-        return head._replace(p=max(weighted_quantile(np.abs(y - score[k]), weight, head.p), 1e-300))
-
-    return tuple(bent(k, head) for k, head in enumerate(heads))
-
-
-def _sample_rows(rng: np.random.Generator | None, everyone: NDArray[np.uint32], share: float) -> NDArray[np.uint32]:
-    if rng is None or share >= 1.0:
-        return everyone
-    n = everyone.size
-    return np.sort(rng.choice(n, max(1, round(share * n)), replace=False, shuffle=False)).astype(np.uint32)
+    new_loss, n_halved = differentiate(work, score), 0
+    is_sampled = work.plan.subsample < 1.0 or work.plan.dropout > 0.0
+    if not work.problem.is_multinomial or is_sampled:
+        return new_loss, 0
+    while new_loss > loss * (1.0 + ROUNDING) and n_halved <= MAX_HALVINGS:
+        fraction = 0.5 if n_halved < MAX_HALVINGS else 1.0
+        add_trees(work, trees, score, -fraction)
+        for tree in trees:
+            tree.value[:] *= 1.0 - fraction
+        new_loss = differentiate(work, score)
+        n_halved += 1
+    return new_loss, n_halved
 
 
-def _sample_features(rng: np.random.Generator | None, n_features: int, share: float) -> NDArray[np.int64] | None:
-    if rng is None or share >= 1.0:
-        return None
-    return np.sort(rng.choice(n_features, max(1, round(share * n_features)), replace=False, shuffle=False))
+def draw_sample(work: Workspace, seed: int) -> Sample:
+    """Rows and features of a round, in ascending order."""
+    plan, rows = work.plan, work.rows
+    if plan.subsample == 1.0 and plan.colsample == 1.0 and plan.dropout == 0.0:
+        return Sample(rows, None, seed, None)
+    rng, features = np.random.default_rng(seed), None
+    if plan.subsample < 1.0:
+        rows = _draw(rng, rows.size, plan.subsample).astype(np.uint32)
+    if plan.colsample < 1.0:
+        features = _draw(rng, work.problem.matrix.n_features, plan.colsample)
+    return Sample(rows, features, seed, rng)
 
 
-def _grow(
-    grower: TreeGrower,
-    slope: Slope,
-    k: int,
-    head: Head,
-    plan: Plan,
-    rows: NDArray[np.uint32],
-    nodes: NDArray[np.void],
-    value: Floats,
-    features: NDArray[np.int64] | None,
-    seed: int,
-) -> GrownTree:
-    size_g, size_h = slope.sizes[k]
-    is_first_order = not plan.tree.second_order or not size_h > 0.0
-    h = grower.ones if is_first_order else slope.h[k]
+def _draw(rng: np.random.Generator, n: int, fraction: float) -> NDArray[np.int64]:
+    return np.sort(rng.choice(n, max(1, round(fraction * n)), replace=False, shuffle=False))
+
+
+def fit_trees(work: Workspace, sample: Sample, score: Floats) -> tuple[tuple[GrownTree, ...], int]:
+    """A tree for every output, put on the stack, and how many steps of their leaves were shortened."""
+    trees: list[GrownTree] = []
+    n_halved, weight = 0, work.problem.weight
+    for k in range(len(work.problem.losses)):
+        nodes, value, weight_out = work.stack.room()
+        tree = _grow(work, k, sample, nodes, value)
+        n_halved += _optimize_leaves(work, k, tree, score[k])
+        if weight.size:
+            leaves.sum_leaf_weights(tree.nodes, tree.nodes.size, tree.rows, weight, weight_out)
+        work.stack.keep(tree.nodes.size, k)
+        trees.append(tree)
+    return tuple(trees), n_halved
+
+
+def _grow(work: Workspace, k: int, sample: Sample, nodes: NDArray[np.void], value: Floats) -> GrownTree:
+    """A tree for the derivatives of output k, in the given room."""
+    derivatives, grower = work.derivatives, work.grower
+    size_g, size_h = derivatives.sizes[k]
+    is_first_order = not work.plan.tree.second_order or not size_h > 0.0
+    h = grower.ones if is_first_order else derivatives.h[k]
     size_h = grower.total_weight if is_first_order else size_h
-    grower.prepare(slope.g[k], h, size_g, size_h, head.has_unit_hessian or is_first_order)
-    nodes["key"][0] = seed + k
-    n_nodes = grower.grow(rows, nodes, features)
+    has_unit_hessian = derivatives.losses[k].has_unit_hessian or is_first_order
+    grower.prepare(derivatives.g[k], h, size_g, size_h, has_unit_hessian)
+    nodes["key"][0] = sample.seed + k
+    rows = sample.rows.copy()
+    n_nodes = grower.grow(rows, nodes, sample.features)
     return GrownTree(nodes[:n_nodes], rows, value[:n_nodes])
 
 
-def _optimise_leaves(
-    tree: GrownTree, slope: Slope, k: int, head: Head, problem: Problem, plan: Plan, score: Floats, is_monotone: bool
-) -> int:
+def add_trees(work: Workspace, trees: Sequence[GrownTree], score: Floats, factor: float = 1.0) -> None:
+    """Add a multiple of the trees to the scores of all rows; rows outside the sample are placed by their codes."""
+    for k, tree in enumerate(trees):
+        value = tree.value if factor == 1.0 else factor * tree.value
+        if tree.rows.size == work.problem.y.size:
+            leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, value, score[k])
+        else:
+            score[k] += value[work.grower.place(tree.nodes)]
+
+
+# --- leaves -----------------------------------------------------------------------------------------------------------
+
+
+def _optimize_leaves(work: Workspace, k: int, tree: GrownTree, score: Floats) -> int:
     """Values of the leaves; return how many steps had to be shortened."""
-    n_unsafe = 0
-    if head.leaf != "newton":
-        quantile_values(tree, head, problem.y, score, problem.weight, plan.learning_rate)
+    problem, plan, derivatives = work.problem, work.plan, work.derivatives
+    loss, n_unsafe = derivatives.losses[k], 0
+    if loss.leaf != "newton":
+        quantile_values(tree, loss, problem.y, score, problem.weight, plan.learning_rate)
     else:
-        n_unsafe = newton_values(tree, head, slope.g[k], slope.h[k], problem.weight, plan.tree, plan.learning_rate)
+        g, h = derivatives.g[k], derivatives.h[k]
+        n_unsafe = newton_values(tree, loss, g, h, problem.weight, plan.tree, plan.learning_rate)
     if problem.is_multinomial:
-        np.clip(tree.value, -LONGEST_STEP, LONGEST_STEP, out=tree.value)
-    if is_monotone:
-        return _halve_tree(tree, head, problem, score)
+        np.clip(tree.value, -MAX_STEP, MAX_STEP, out=tree.value)
+    if np.any(problem.constraints.monotone):
+        return _halve_tree(tree, loss, problem, score)
     if not n_unsafe or problem.is_multinomial:
         return 0
-    own_values = slope.own_values[k]
-    if own_values is not None and not _mark_risen(tree, own_values, problem, score):
+    user_values = derivatives.user_values[k]
+    if user_values is not None and not _mark_increased(tree, user_values, problem, score):
         return 0
     unsafe = np.flatnonzero(tree.nodes["score"] == 1.0)
-    return sum(_halve_leaf(tree, int(i), head, problem, score) for i in unsafe)
+    return sum(_halve_leaf(tree, int(i), loss, problem, score) for i in unsafe)
 
 
-def _mark_risen(tree: GrownTree, own_values: OwnValues, problem: Problem, score: Floats) -> int:
-    """How many leaves raise the loss of their rows; all at once in vector code, and the next round knows the values."""
+def _mark_increased(tree: GrownTree, user_values: UserValues, problem: Problem, score: Floats) -> int:
+    """How many leaves increase the loss of their rows; in vector code, and the next round reuses the values."""
     moved = score.copy()
     leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, tree.value, moved)
-    before = own_values(score)
+    before = user_values(score)
     try:
-        after = own_values(moved)
+        after = user_values(moved)
     except LossError:  # too far for the user's code: leaf by leaf then
         return 1
     return leaves.mark_risen(tree.nodes, tree.nodes.size, tree.rows, before, after, problem.weight, ROUNDING)
 
 
-def _halve_leaf(tree: GrownTree, i: int, head: Head, problem: Problem, score: Floats) -> int:
-    """Halve the step of leaf i until the loss of its rows does not rise; whether it had to be."""
+def _halve_leaf(tree: GrownTree, i: int, loss: Loss, problem: Problem, score: Floats) -> int:
+    """Halve the step of leaf i until the loss of its rows does not increase; return whether it had to be."""
     start, n = int(tree.nodes["start"][i]), int(tree.nodes["n"][i])
     rows = tree.rows[start : start + n]
-    before = _leaf_loss(head, problem, score, rows, 0.0)
-    for halvings in range(MOST_HALVINGS):
-        after = _leaf_loss(head, problem, score, rows, float(tree.value[i]))
+    before = _loss_of_rows(loss, problem, score, rows, 0.0)
+    for halvings in range(MAX_HALVINGS):
+        after = _loss_of_rows(loss, problem, score, rows, float(tree.value[i]))
         if after <= before + ROUNDING * abs(before):
             return int(halvings > 0)
         tree.value[i] *= 0.5
@@ -288,34 +304,24 @@ def _halve_leaf(tree: GrownTree, i: int, head: Head, problem: Problem, score: Fl
     return 1
 
 
-def _halve_tree(tree: GrownTree, head: Head, problem: Problem, score: Floats) -> int:
-    """The same for all leaves together: halving one by itself could break the order that a constraint demands."""
-    before = _leaf_loss(head, problem, score, tree.rows, 0.0)
-    for halvings in range(MOST_HALVINGS):
+def _halve_tree(tree: GrownTree, loss: Loss, problem: Problem, score: Floats) -> int:
+    """The same for all leaves together: halving one by itself could violate a monotonicity constraint."""
+    before = _loss_of_rows(loss, problem, score, tree.rows, 0.0)
+    for halvings in range(MAX_HALVINGS):
         moved = score.copy()
         leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, tree.value, moved)
-        if _leaf_loss(head, problem, moved, tree.rows, 0.0) <= before + ROUNDING * abs(before):
+        if _loss_of_rows(loss, problem, moved, tree.rows, 0.0) <= before + ROUNDING * abs(before):
             return int(halvings > 0)
         tree.value[:] *= 0.5
     tree.value[:] = 0.0
     return 1
 
 
-def _leaf_loss(head: Head, problem: Problem, score: Floats, rows: NDArray[np.uint32], step: float) -> float:
-    if head.own is not None:
+def _loss_of_rows(loss: Loss, problem: Problem, score: Floats, rows: NDArray[np.uint32], step: float) -> float:
+    if loss.functions is not None:
         try:
-            return float(head.own.total(problem.y, score, problem.weight, rows, step))
+            return float(loss.functions.total(problem.y, score, problem.weight, rows, step))
         except Exception:  # the user's code may raise anything: too far; if it raises at every step, the round says so
             return math.inf
     weight = problem.weight[rows] if problem.weight.size else NO_WEIGHTS
-    return mean_loss(head, problem.y[rows], score[rows] + step, weight)
-
-
-def _step(grown: Sequence[GrownTree], score: Floats, grower: TreeGrower, n: int, share: float) -> None:
-    """Move the scores of all rows by a share of the trees' values; rows outside the sample go down by their codes."""
-    for k, tree in enumerate(grown):
-        value = tree.value if share == 1.0 else share * tree.value
-        if tree.rows.size == n:
-            leaves.add_leaf_steps(tree.nodes, tree.nodes.size, tree.rows, value, score[k])
-        else:
-            score[k] += value[grower.place(tree.nodes)]
+    return mean_loss(loss, problem.y[rows], score[rows] + step, weight)

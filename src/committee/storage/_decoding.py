@@ -360,11 +360,11 @@ class Decoder:
         )
 
     def make_own_loss(self, functions: Any) -> Any:
-        from committee.kernels.boosting.user_functions import OwnLoss
+        from committee.kernels.boosting.user_functions import UserLoss
 
         given: list[Any] = self._values(functions)
-        _need(len(given) in (1, 3), "a loss of your own is one function or three")
-        return OwnLoss(*given) if len(given) == 3 else OwnLoss(given[0], None, None)
+        _need(len(given) in (1, 3), "a custom loss is one function or three")
+        return UserLoss(*given) if len(given) == 3 else UserLoss(given[0], None, None)
 
 
 def _need(is_so: Any, wrong: str) -> None:

@@ -281,7 +281,7 @@ class Encoder:
         return None if name is None else ["loss", name, [float(number) for number in thing.__reduce__()[1]]]
 
     def _own_loss(self, thing: Any, path: str) -> list[Any] | None:
-        if f"{type(thing).__module__}.{type(thing).__name__}" != "committee.kernels.boosting.user_functions.OwnLoss":
+        if f"{type(thing).__module__}.{type(thing).__name__}" != "committee.kernels.boosting.user_functions.UserLoss":
             return None
         loss = self._owners[-1].loss  # the object keeps nothing but machine code
         return ["own_loss", self._values(loss if isinstance(loss, tuple | list) else [loss], path)]

@@ -72,6 +72,17 @@ def _renamed(**new_names: str) -> Upgrade:
     return lambda state: {new_names.get(name, name): value for name, value in state.items()}
 
 
+def _loss_of_head(head: dict[str, Any]) -> dict[str, Any]:
+    """A loss from what its first version kept of it."""
+    from committee.losses.classification import CLASSIFICATION_LOSSES
+    from committee.losses.loss import USER, Loss
+    from committee.losses.regression import REGRESSION_LOSSES
+
+    known = {loss.code: loss for loss in (*REGRESSION_LOSSES.values(), *CLASSIFICATION_LOSSES.values())}
+    loss = known.get(head["code"], Loss("custom", USER, functions=head["own"]))
+    return loss._replace(parameter=head["p"])._asdict()
+
+
 UPGRADES: dict[str, tuple[str, Upgrade]] = {
     "BestOfRestarts/1": ("RestartClassifier/1", _renamed()),
     "CommitteeClassifier/1": ("CommitteeClassifier/2", _renamed(n_folds="cv")),
@@ -80,6 +91,7 @@ UPGRADES: dict[str, tuple[str, Upgrade]] = {
     "LandmarkSVR/1": ("NystroemSVR/1", _renamed()),
     "OnNumbersClassifier/1": ("NumericPipelineClassifier/1", _renamed()),
     "OnNumbersRegressor/1": ("NumericPipelineRegressor/1", _renamed()),
+    "gradient-boosting.head/1": ("loss/1", _loss_of_head),
 }
 """Of an older tag: the tag that follows it, and what makes its state of the old one."""
 

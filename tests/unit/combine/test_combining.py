@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from committee.combine.rules import class_votes, majority_vote, mean, mean_distribution, weighted_median
-from committee.losses.gradient import weighted_quantile
+from committee.losses.minimizers import weighted_quantile
 
 RNG = np.random.default_rng(0)
 

@@ -66,10 +66,10 @@ def assert_same_answers(model: Any, expected: Any, rows: Any = X) -> None:
 
 
 NOT_FOR_THE_LOSS = table(
-    ("poisson below zero", "poisson", np.r_[-1.0, np.ones(N - 1)], "y are negative: loss='poisson' is for targets"),
-    ("tweedie below zero", "tweedie", np.r_[-1.0, np.ones(N - 1)], "y are negative: loss='tweedie' is for targets"),
-    ("poisson all zero", "poisson", np.zeros(N), "All values of y are zero: there is nothing for loss='poisson'"),
-    ("gamma zero", "gamma", np.r_[0.0, np.ones(N - 1)], "y are not positive: loss='gamma' is for positive"),
+    ("poisson below zero", "poisson", np.r_[-1.0, np.ones(N - 1)], "y are negative: loss='poisson'"),
+    ("tweedie below zero", "tweedie", np.r_[-1.0, np.ones(N - 1)], "y are negative: loss='tweedie'"),
+    ("poisson all zero", "poisson", np.zeros(N), "All values of y are zero: loss='poisson'"),
+    ("gamma zero", "gamma", np.r_[0.0, np.ones(N - 1)], "y are not positive: loss='gamma'"),
 )
 
 
@@ -93,7 +93,7 @@ def test_monotone_constraints_are_for_two_classes() -> None:
 
 BAD_PARAMETERS = table(
     ("loss", {"loss": "hinge"}, "'loss' parameter of .* a str among"),
-    ("two functions", {"loss": (max, min)}, r"three: \(value, gradient, hessian\); got 2"),
+    ("two functions", {"loss": (max, min)}, r"\(value, gradient, hessian\); got 2"),
     ("class_weight negative", {"class_weight": {0: -1.0}}, "Negative values in sample_weight times class_weight"),
     ("class_weight zero", {"class_weight": {0: 0, 1: 0}}, "all weights are zero"),
     ("class_weight nan", {"class_weight": {0: nan}}, "contains NaN or infinity"),

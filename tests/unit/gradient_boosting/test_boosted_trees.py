@@ -18,7 +18,8 @@ from committee.gradient_boosting._trees import (
     quantile_values,
 )
 from committee.kernels.boosting.leaves import sum_leaf_weights
-from committee.losses.gradient import HEADS, NO_WEIGHTS
+from committee.losses.loss import NO_WEIGHTS
+from committee.losses.regression import REGRESSION_LOSSES
 from committee.records.binned import BinnedMatrix
 from committee.records.growth import Constraints
 from committee.records.tree import LEAF
@@ -145,10 +146,10 @@ def test_quantile_values_minimise_the_loss_of_the_leaf(name, is_weighted):
     g, h = np.sign(y - score), np.ones(n)
     grower.prepare(g, h, w.sum(), w.sum(), True)
     tree = grow_one(grower, TreeStack(matrix, grower.histograms.max_nodes), n)
-    head = HEADS[name]._replace(p=PINBALL.get(name, 0.7))
+    loss = REGRESSION_LOSSES[name]._replace(parameter=PINBALL.get(name, 0.7))
     bounded = int(np.flatnonzero(tree.nodes["left"] == LEAF)[0])
     tree.nodes["lower"][bounded], tree.nodes["upper"][bounded] = 5.0, 6.0
-    quantile_values(tree, head, y, score, weight, rate)
+    quantile_values(tree, loss, y, score, weight, rate)
     assert tree.value[bounded] == pytest.approx(rate * 5.0)
     for i in range(tree.nodes.size):
         if tree.nodes["left"][i] != LEAF:
@@ -156,7 +157,7 @@ def test_quantile_values_minimise_the_loss_of_the_leaf(name, is_weighted):
         elif i != bounded:
             rows = tree.rows[tree.nodes["start"][i] : tree.nodes["start"][i] + tree.nodes["n"][i]]
             r, u = (y - score)[rows], w[rows]
-            check_minimum(name, head.p, r, u, tree.value[i] / rate)
+            check_minimum(name, loss.parameter, r, u, tree.value[i] / rate)
 
 
 def check_minimum(name: str, p: float, r: NDArray, w: NDArray, found: float) -> None:

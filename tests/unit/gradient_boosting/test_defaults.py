@@ -13,7 +13,7 @@ from committee.gradient_boosting import _base as gradient_booster
 from committee.gradient_boosting._defaults import CHOSEN, PLAIN, automatic_rate
 from committee.gradient_boosting._splits import Division, Line
 from committee.gradient_boosting._validation import Patience, Rows
-from committee.losses.gradient import NO_WEIGHTS
+from committee.losses.loss import NO_WEIGHTS
 
 Floats = NDArray[np.float64]
 

@@ -22,7 +22,10 @@ from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.base import threads
 from committee.gradient_boosting import _trees as boosted_trees
 from committee.gradient_boosting import gradient_boosting
-from committee.losses.gradient import HEADS, NO_WEIGHTS, mean_loss
+from committee.losses.classification import CLASSIFICATION_LOSSES
+from committee.losses.derivatives import mean_loss
+from committee.losses.loss import NO_WEIGHTS
+from committee.losses.regression import REGRESSION_LOSSES
 from committee.records.tree import LEAF
 
 Floats = NDArray[np.float64]
@@ -30,6 +33,7 @@ Floats = NDArray[np.float64]
 VALUE_LOSSES = ["squared_error", "absolute_error", "huber", "quantile", "expectile", "poisson", "gamma", "tweedie"]
 CLASS_LOSSES = ["log_loss", "exponential", "squared_hinge", "savage", "tangent"]
 LOSSES = [*VALUE_LOSSES, *CLASS_LOSSES, "multinomial"]
+NAMED = REGRESSION_LOSSES | CLASSIFICATION_LOSSES
 EXTRA: dict[str, dict[str, Any]] = {"quantile": {"quantile": 0.3}, "expectile": {"quantile": 0.8}}
 
 every_loss = pytest.mark.parametrize("loss", LOSSES)
@@ -100,7 +104,7 @@ def test_the_training_loss_never_rises(loss: str, second_order: bool) -> None:
         model = make(loss, second_order=second_order, learning_rate=rate, min_samples_leaf=leaf, n_estimators=25,
                      min_hessian=0.0)  # fmt: skip
         model.fit(X, y, sample_weight=weight)
-        if loss != "huber":  # whose bend moves with the residuals: another loss in every round
+        if loss != "huber":  # whose delta follows the residuals: another loss in every round
             assert_falls(model.history_.train_loss)
         assert model.history_.train_loss[-1] < model.history_.train_loss[0]
 
@@ -113,14 +117,14 @@ def test_rows_that_judge_are_judged_by_the_loss_that_is_learned(loss: str) -> No
     np.testing.assert_allclose(model.history_.validation_loss, model.history_.train_loss, rtol=1e-9)
 
 
-def test_the_bend_of_huber_that_judges_has_the_unit_of_the_target_and_stays() -> None:
+def test_the_huber_delta_of_recorded_losses_has_the_unit_of_the_target_and_stays() -> None:
     X, y = data("huber", n=200, seed=4)
     small, large = (make("huber", n_estimators=30).fit(X, y * unit).history_ for unit in (1.0, 1024.0))
     np.testing.assert_allclose(large.train_loss, small.train_loss * 1024.0**2, rtol=1e-9)
     model = make("huber", n_estimators=30).fit(X, y)
-    bend = np.quantile(np.abs(y - np.median(y)), 0.9, method="averaged_inverted_cdf")
+    delta = np.quantile(np.abs(y - np.median(y)), 0.9, method="averaged_inverted_cdf")
     size = np.abs(y - model.predict(X))
-    loss = np.where(size <= bend, 0.5 * size**2, bend * (size - 0.5 * bend))
+    loss = np.where(size <= delta, 0.5 * size**2, delta * (size - 0.5 * delta))
     assert model.history_.train_loss[-1] == pytest.approx(np.mean(loss), rel=1e-9)
 
 
@@ -192,18 +196,18 @@ def paths(model: Any) -> list[set[int]]:
 
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber", "quantile"])
 def test_leaves_minimise_the_loss_of_their_rows(loss: str) -> None:
-    """Against a direct search on the loss as a function of one number (Huber's bend is that of the start)."""
+    """Against a direct search on the loss as a function of one number (Huber's delta is that of the start)."""
     X, y = data(loss, n=150)
     model = make(loss, n_estimators=1, learning_rate=1.0).fit(X, y)
     base = model.baseline_[0]
-    p = float(np.quantile(np.abs(y - base), 0.9, method="inverted_cdf")) if loss == "huber" else HEADS[loss].p
-    head = HEADS[loss]._replace(p=EXTRA.get(loss, {}).get("quantile", p))
+    p = float(np.quantile(np.abs(y - base), 0.9, method="inverted_cdf")) if loss == "huber" else NAMED[loss].parameter
+    chosen = NAMED[loss]._replace(parameter=EXTRA.get(loss, {}).get("quantile", p))
     leaf = model.apply(X)[:, 0]
     for i in np.unique(leaf):
         rows = leaf == i
 
         def at(s: float, rows: Any = rows) -> float:
-            return mean_loss(head, y[rows], np.full(int(rows.sum()), s), NO_WEIGHTS)
+            return mean_loss(chosen, y[rows], np.full(int(rows.sum()), s), NO_WEIGHTS)
 
         best: Any = minimize_scalar(at, bounds=(y.min(), y.max()), method="bounded", options={"xatol": 1e-10})
         assert at(model.predict(X[rows])[0]) <= best.fun * (1.0 + 1e-6) + 1e-12
@@ -215,13 +219,13 @@ def test_repeated_newton_steps_minimise_the_loss_of_their_rows(loss: str) -> Non
     table, y = data(loss, n=150)
     X = (table[:, :1] > 0.0).astype(float)
     model = make(loss, n_estimators=60, learning_rate=1.0).fit(X, y)
-    head = HEADS[loss]._replace(p=EXTRA.get(loss, {}).get("quantile", HEADS[loss].p))
+    chosen = NAMED[loss]._replace(parameter=EXTRA.get(loss, {}).get("quantile", NAMED[loss].parameter))
     target = 2.0 * y - 1.0 if loss == "exponential" else y
     for value in (0.0, 1.0):
         rows = X[:, 0] == value
 
         def at(s: float, rows: Any = rows) -> float:
-            return mean_loss(head, target[rows], np.full(int(rows.sum()), s), NO_WEIGHTS)
+            return mean_loss(chosen, target[rows], np.full(int(rows.sum()), s), NO_WEIGHTS)
 
         best: Any = minimize_scalar(at, bracket=(-2.0, 2.0), tol=1e-12)
         assert scores(model, [[value]])[0] == pytest.approx(best.x, abs=1e-5)

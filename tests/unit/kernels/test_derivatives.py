@@ -59,6 +59,7 @@ LOSSES = {
         d.SQUARED_HINGE, 0.0, lambda y, s, p: np.maximum(0, 1 - y * s) ** 2, "sign", lambda y, p: [y]
     ),
     "savage": Loss(d.SAVAGE, 0.0, lambda y, s, p: (1 + np.exp(2 * y * s)) ** -2, "sign", hessian="cut"),
+    "logistic": Loss(d.LOGISTIC, 0.0, lambda y, s, p: np.logaddexp(np.longdouble(0), -2 * y * s), "sign"),
     "tangent": Loss(d.TANGENT, 0.0, lambda y, s, p: (2 * np.arctan(y * s) - 1) ** 2, "sign", hessian="cut"),
 }
 
@@ -99,6 +100,10 @@ def differentiate(loss: Loss, y: NDArray, score: NDArray, weight: NDArray = NO_W
     return g, h, sums
 
 
+def test_every_code_is_checked():
+    assert sorted(loss.code for loss in LOSSES.values()) == list(range(d.LOGISTIC + 1))
+
+
 @pytest.mark.parametrize("name", LOSSES)
 def test_value_of_every_row(name):
     loss = LOSSES[name]
@@ -133,6 +138,18 @@ def test_gradient_and_hessian_are_differences_of_the_value(name):
         bend = np.maximum(bend, 0.0) if loss.hessian == "cut" else bend
         assert (abs(h - bend) <= 1e-6 * abs(bend) + 1e-7).all()  # the difference itself errs by e^2 L'''' / 12
         assert (h >= 0.0).all()
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name != "log_loss"])
+def test_evaluate_gives_each_row_what_differentiate_sums(name):
+    loss = LOSSES[name]
+    y, score = data(loss, 40)
+    value, g, h = np.empty((3, 40))
+    d.evaluate(loss.code, loss.p, y, score, value, g, h)
+    expected = differentiate(loss, y, score)
+    np.testing.assert_array_equal(g, expected[0])
+    np.testing.assert_array_equal(h, expected[1])
+    assert value.sum() == pytest.approx(expected[2][0, 0], rel=1e-12)
 
 
 def test_small_derivatives_of_the_log_loss_are_relatively_right():

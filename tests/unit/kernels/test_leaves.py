@@ -36,10 +36,12 @@ def rows_of(tree: Leaves, i: int) -> NDArray[np.uint32]:
     return tree.rows[start : start + tree.nodes["n"][i]]
 
 
-def newton(tree: Leaves, g, h, weight, l1=0.0, l2=0.0, rate=1.0, bend=0.0) -> tuple[NDArray[np.float64], int]:
+def newton(
+    tree: Leaves, g, h, weight, l1=0.0, l2=0.0, rate=1.0, curvature_bound=0.0
+) -> tuple[NDArray[np.float64], int]:
     value = np.full(tree.nodes.size, np.nan)
     n_unsafe = leaves.newton_leaves(
-        tree.nodes, tree.nodes.size, tree.rows, g, h, weight, l1, l2, rate, bend, value
+        tree.nodes, tree.nodes.size, tree.rows, g, h, weight, l1, l2, rate, curvature_bound, value
     )  # fmt: skip
     return value, n_unsafe
 
@@ -79,9 +81,9 @@ def test_marks_of_leaves_that_may_raise_the_loss():
     tree = make_leaves(np.random.default_rng(0), [2, 2])
     g, h = np.empty(4), np.ones(4)
     g[rows_of(tree, 1)], g[rows_of(tree, 2)] = 0.5, 20.0
-    for bend, expected in ((0.0, [0, 0, 0]), (1.0, [0, 0, 1]), (-1.0, [0, 1, 1])):
+    for curvature_bound, expected in ((0.0, [0, 0, 0]), (1.0, [0, 0, 1]), (-1.0, [0, 1, 1])):
         tree.nodes["score"] = 7.0
-        assert newton(tree, g, h, NO_WEIGHTS, bend=bend)[1] == sum(expected)
+        assert newton(tree, g, h, NO_WEIGHTS, curvature_bound=curvature_bound)[1] == sum(expected)
         assert tree.nodes["score"].tolist() == expected
 
 
@@ -164,7 +166,7 @@ def test_a_pure_logistic_leaf_far_out_is_not_called_safe():
     tree = make_leaves(np.random.default_rng(0), [4])
     y, s = np.array([1.0, 1.0, 1.0, 0.0]), np.full(4, -20.0)
     _, g, h = log_loss(y, s, 0.0)
-    value, n_unsafe = newton(tree, g, h, NO_WEIGHTS, bend=1.0)
+    value, n_unsafe = newton(tree, g, h, NO_WEIGHTS, curvature_bound=1.0)
     assert value[1] > 1e6
     assert n_unsafe == 1
 

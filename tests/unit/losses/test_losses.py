@@ -9,23 +9,17 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from committee.gradient_boosting._trees import huber_location, packing_scale
+from committee.gradient_boosting._trees import packing_scale
 from committee.kernels.boosting import derivatives as d
-from committee.kernels.boosting.user_functions import OwnLoss
-from committee.losses.gradient import (
-    HEADS,
-    NO_WEIGHTS,
-    Head,
-    Slope,
-    exact_mean,
-    mean_loss,
-    smallest_constant,
-    start_score,
-    weighted_quantile,
-)
+from committee.losses.classification import CLASSIFICATION_LOSSES, LOG_LOSS, MARGIN_LOSSES
+from committee.losses.custom import user_loss
+from committee.losses.derivatives import Derivatives, mean_loss
+from committee.losses.loss import NO_WEIGHTS, Loss
+from committee.losses.minimizers import exact_mean, huber_location, search_constant, start_score, weighted_quantile
+from committee.losses.regression import REGRESSION_LOSSES
 
 WEIGHTS = ("none", "whole", "fractional")
-SIGNS = ("exponential", "squared_hinge", "savage", "tangent")
+LOSSES = REGRESSION_LOSSES | CLASSIFICATION_LOSSES
 
 
 def make_weight(kind: str, n: int, seed: int = 0) -> NDArray[np.float64]:
@@ -40,70 +34,70 @@ def make_target(name: str, n: int, seed: int) -> NDArray[np.float64]:
     share = rng.uniform(0.1, 0.9)
     if name == "log_loss":
         return (rng.random(n) < share).astype(float)
-    if name in SIGNS:
+    if name in MARGIN_LOSSES:
         return np.where(rng.random(n) < share, 1.0, -1.0)
     if name in ("poisson", "tweedie"):
         return rng.poisson(3.0, n).astype(float)
     return rng.gamma(2.0, 1.5, n) if name == "gamma" else rng.normal(3.0, 2.0, n)
 
 
-def some_heads() -> dict[str, Head]:
-    heads = dict(HEADS)
-    heads["quantile 0.9"] = HEADS["quantile"]._replace(p=0.9)
-    heads["expectile 0.1"] = HEADS["expectile"]._replace(p=0.1)
-    heads["tweedie 1.9"] = HEADS["tweedie"]._replace(p=1.9)
-    return heads
+def some_losses() -> dict[str, Loss]:
+    losses = dict(LOSSES)
+    losses["quantile 0.9"] = LOSSES["quantile"]._replace(parameter=0.9)
+    losses["expectile 0.1"] = LOSSES["expectile"]._replace(parameter=0.1)
+    losses["tweedie 1.9"] = LOSSES["tweedie"]._replace(parameter=1.9)
+    return losses
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
-@pytest.mark.parametrize("name", [name for name in some_heads() if name != "huber"])
+@pytest.mark.parametrize("name", [name for name in some_losses() if name != "huber"])
 def test_start_score_is_the_minimiser(name, kind):
-    head = some_heads()[name]
+    loss = some_losses()[name]
     for seed in range(5):
         y = make_target(name.split()[0], 80, seed)
         weight = make_weight(kind, 80, seed)
-        found = start_score(head, y, weight)
+        found = start_score(loss, y, weight)
 
-        def loss(s: float, y=y, weight=weight) -> float:
-            return mean_loss(head, y, np.full(y.size, s), weight)
+        def mean_at(s: float, y=y, weight=weight) -> float:
+            return mean_loss(loss, y, np.full(y.size, s), weight)
 
         best = min(
-            (minimize_scalar(loss, bounds=(low, low + 7.0), method="bounded", options={"xatol": 1e-10}) for low in
+            (minimize_scalar(mean_at, bounds=(low, low + 7.0), method="bounded", options={"xatol": 1e-10}) for low in
              (-14.0, -7.0, 0.0, 7.0)),
             key=lambda result: result.fun,
         )  # fmt: skip
-        assert loss(found) <= best.fun + 1e-12 * abs(best.fun)
+        assert mean_at(found) <= best.fun + 1e-12 * abs(best.fun)
         if name.split()[0] not in ("absolute_error", "quantile"):  # theirs may be a whole interval
             assert found == pytest.approx(best.x, abs=1e-6)
 
 
 def test_huber_starts_at_the_median():
-    """Its bend is a quantile of the residuals, so before there are scores it is not known what would be minimised."""
+    """Its delta is a quantile of the residuals, so before there are scores it is not known what would be minimised."""
     y = make_target("huber", 81, 0)
-    assert start_score(HEADS["huber"], y, NO_WEIGHTS) == np.median(y)
+    assert start_score(LOSSES["huber"], y, NO_WEIGHTS) == np.median(y)
 
 
 @pytest.mark.parametrize("name", ["log_loss", "exponential", "savage"])
 def test_one_class_alone_starts_far_out_but_finite(name):
     for value in (-1.0, 1.0):
         y = np.full(5, value if name != "log_loss" else 0.5 + 0.5 * value)
-        assert 10.0 < value * start_score(HEADS[name], y, NO_WEIGHTS) < 30.0
+        assert 10.0 < value * start_score(LOSSES[name], y, NO_WEIGHTS) < 30.0
 
 
 @pytest.mark.parametrize("name", ["poisson", "tweedie"])
 def test_only_zero_counts_start_far_below_but_finite(name):
-    assert -30.0 < start_score(HEADS[name], np.zeros(4), NO_WEIGHTS) < -20.0
+    assert -30.0 < start_score(LOSSES[name], np.zeros(4), NO_WEIGHTS) < -20.0
 
 
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", LOSSES)
 def test_whole_weights_start_as_repetition(name):
-    head = HEADS[name]
+    loss = LOSSES[name]
     for seed in range(20):
         y, weight = make_target(name, 60, seed), make_weight("whole", 60, seed)
         repeated = np.repeat(y, weight.astype(int))
         # Brent's method stops within about the root of the rounding; everything else is exact.
         near = 1e-6 if name in ("expectile", "tangent") else 0.0
-        assert start_score(head, y, weight) == pytest.approx(start_score(head, repeated, NO_WEIGHTS), rel=0, abs=near)
+        assert start_score(loss, y, weight) == pytest.approx(start_score(loss, repeated, NO_WEIGHTS), rel=0, abs=near)
 
 
 def test_the_start_of_an_own_loss_is_its_minimiser():
@@ -111,10 +105,10 @@ def test_the_start_of_an_own_loss_is_its_minimiser():
         return (y - score) ** 4
 
     y, weight = make_target("own", 50, 1), make_weight("fractional", 50)
-    head = Head(-1, own=OwnLoss(fourth_power, None, None))
+    loss = user_loss(fourth_power, "identity")
     best = minimize_scalar(lambda s: np.sum(weight * (y - s) ** 4), bounds=(-9.0, 9.0), method="bounded")
-    assert start_score(head, y, weight) == pytest.approx(best.x, abs=1e-4)
-    assert smallest_constant(head, np.full(3, 4.0), NO_WEIGHTS) == pytest.approx(4.0, abs=1e-3)
+    assert start_score(loss, y, weight) == pytest.approx(best.x, abs=1e-4)
+    assert search_constant(loss, np.full(3, 4.0), NO_WEIGHTS) == pytest.approx(4.0, abs=1e-3)
 
 
 # --- means and quantiles ---------------------------------------------------------------------------------------------
@@ -209,41 +203,43 @@ def test_huber_location_between_median_and_mean(delta):
     assert huber_location(np.full(4, 2.5), np.ones(4), delta) == 2.5
 
 
-# --- slopes ----------------------------------------------------------------------------------------------------------
+# --- derivatives -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_slope_does_not_depend_on_threads(threads):
+def test_derivatives_does_not_depend_on_threads(threads):
     rng = np.random.default_rng(3)
     n = 3 * d.BLOCK + 100
     y, weight, score = rng.integers(0, 2, n).astype(float), rng.exponential(size=n), rng.normal(size=(1, n))
-    slope, alone = (Slope((HEADS["log_loss"],), y, weight, False) for _ in range(2))
-    assert slope.update(score, threads) == alone.update(score, 1)
-    np.testing.assert_array_equal(slope.g, alone.g)
-    assert slope.sizes[0] == alone.sizes[0]
-    assert slope.sizes[0] == pytest.approx([(weight * abs(slope.g[0])).sum(), (weight * slope.h[0]).sum()])
+    derivatives, alone = (Derivatives((LOG_LOSS,), y, weight, False) for _ in range(2))
+    assert derivatives.update(score, threads) == alone.update(score, 1)
+    np.testing.assert_array_equal(derivatives.g, alone.g)
+    assert derivatives.sizes[0] == alone.sizes[0]
+    assert derivatives.sizes[0] == pytest.approx(
+        [(weight * abs(derivatives.g[0])).sum(), (weight * derivatives.h[0]).sum()]
+    )
 
 
-def test_slope_of_several_quantiles_adds_their_losses():
+def test_derivatives_of_several_quantiles_adds_their_losses():
     rng = np.random.default_rng(4)
     y, score = rng.normal(size=50), rng.normal(size=(2, 50))
-    heads = tuple(HEADS["quantile"]._replace(p=p) for p in (0.1, 0.8))
-    expected = sum(mean_loss(head, y, score[k], NO_WEIGHTS) for k, head in enumerate(heads))
-    assert Slope(heads, y, NO_WEIGHTS, False).update(score) == pytest.approx(expected, rel=1e-14)
+    losses = tuple(LOSSES["quantile"]._replace(parameter=p) for p in (0.1, 0.8))
+    expected = sum(mean_loss(loss, y, score[k], NO_WEIGHTS) for k, loss in enumerate(losses))
+    assert Derivatives(losses, y, NO_WEIGHTS, False).update(score) == pytest.approx(expected, rel=1e-14)
 
 
-def test_slope_of_classes():
+def test_derivatives_of_classes():
     rng = np.random.default_rng(5)
     y, score, weight = rng.integers(0, 3, 90), rng.normal(size=(3, 90)), rng.exponential(size=90)
-    slope = Slope((HEADS["log_loss"],) * 3, y, weight, True)
+    derivatives = Derivatives((LOG_LOSS,) * 3, y, weight, True)
     share = np.exp(score) / np.exp(score).sum(axis=0)
     expected = np.average(-np.log(share[y, np.arange(90)]), weights=weight)
-    assert slope.update(score, 2) == pytest.approx(expected, rel=1e-13)
+    assert derivatives.update(score, 2) == pytest.approx(expected, rel=1e-13)
     for k in range(3):
-        np.testing.assert_allclose(slope.g[k], (y == k) - share[k], atol=1e-14)
-        np.testing.assert_allclose(slope.h[k], 1.5 * share[k] * (1 - share[k]), atol=1e-14)
-        expected_sizes = [(weight * abs(slope.g[k])).sum(), (weight * slope.h[k]).sum()]
-        assert slope.sizes[k] == pytest.approx(expected_sizes, rel=1e-12)
+        np.testing.assert_allclose(derivatives.g[k], (y == k) - share[k], atol=1e-14)
+        np.testing.assert_allclose(derivatives.h[k], 1.5 * share[k] * (1 - share[k]), atol=1e-14)
+        expected_sizes = [(weight * abs(derivatives.g[k])).sum(), (weight * derivatives.h[k]).sum()]
+        assert derivatives.sizes[k] == pytest.approx(expected_sizes, rel=1e-12)
 
 
 # --- packing ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from committee.losses.margin import MARGIN_LOSSES, MarginLoss, central_difference, make_loss
+from committee.losses.classification import MARGIN_LOSSES
+from committee.losses.custom import MarginFunctions, central_difference, margin_loss
+from committee.losses.loss import USER, Loss
 
 NAMES = sorted(MARGIN_LOSSES)
 MARGINS = np.concatenate([np.linspace(-6.0, 6.0, 77), [-20.0, 20.0]])  # the hinge's kink m = 1 is not among them
@@ -108,7 +110,8 @@ def test_probabilities_stay_in_their_range_and_rise(name):
 
 
 def test_a_loss_that_is_flat_on_both_sides_answers_by_the_sign():
-    cut = MarginLoss("cut", lambda m: np.clip(1.0 - m, 0.0, 2.0), lambda m: -1.0 * (np.abs(m) < 1.0))
+    functions = MarginFunctions(lambda m: np.clip(1.0 - m, 0.0, 2.0), lambda m: -1.0 * (np.abs(m) < 1.0))
+    cut = Loss("cut", USER, target="sign", link="ratio", functions=functions)
     assert cut.probability(np.array([-5.0, 0.0, 5.0])).tolist() == [0.0, 0.5, 1.0]
 
 
@@ -116,7 +119,7 @@ def test_a_loss_that_is_flat_on_both_sides_answers_by_the_sign():
 
 
 def test_an_own_loss_is_compiled_and_its_derivative_measured():
-    loss, known = make_loss(own_exponential), MARGIN_LOSSES["exponential"]
+    loss, known = margin_loss(own_exponential), MARGIN_LOSSES["exponential"]
     assert loss.name == "own_exponential"
     assert np.allclose(loss.value(MARGINS), known.value(MARGINS), rtol=1e-14, atol=0.0)
     # Rounding: eps * |m| / h relative, with h = 6e-6 max(1, |m|): 4e-11; truncation h^2 / 6 with h = 1.2e-4: 2.4e-9.
@@ -124,13 +127,13 @@ def test_an_own_loss_is_compiled_and_its_derivative_measured():
 
 
 def test_an_own_derivative_is_used():
-    loss = make_loss(own_exponential, own_exponential_derivative)
+    loss = margin_loss(own_exponential, own_exponential_derivative)
     assert np.allclose(loss.derivative(MARGINS), -np.exp(-MARGINS), rtol=1e-14, atol=0.0)
 
 
 def test_margins_need_not_be_contiguous():
     m = np.linspace(-1.0, 1.0, 10)[::3]
-    assert np.allclose(make_loss(own_exponential).value(m), np.exp(-m), rtol=1e-14, atol=0.0)
+    assert np.allclose(margin_loss(own_exponential).value(m), np.exp(-m), rtol=1e-14, atol=0.0)
 
 
 def test_where_a_loss_is_flat_its_measured_derivative_is_zero():
@@ -160,18 +163,18 @@ def rises_behind_zero(m: float) -> float:
 
 @pytest.mark.parametrize("function", [rises, is_constant, has_its_top_at_zero, rises_behind_zero])
 def test_what_does_not_fall_around_zero_is_no_margin_loss(function):
-    with pytest.raises(ValueError, match="not a margin loss: it does not fall around margin zero"):
-        make_loss(function)
+    with pytest.raises(ValueError, match=r"not a margin loss.* decrease"):
+        margin_loss(function)
 
 
 def test_what_is_not_finite_is_no_margin_loss():
     with pytest.raises(ValueError, match="not a margin loss: its value at margin -1 is not finite"):
-        make_loss(has_a_pole)
+        margin_loss(has_a_pole)
 
 
 def test_a_derivative_that_is_not_one_is_refused():
     with pytest.raises(ValueError, match="loss_derivative is not the derivative of 'own_exponential'"):
-        make_loss(own_exponential, own_exponential)  # the sign is wrong, and so it rises
+        margin_loss(own_exponential, own_exponential)  # the sign is wrong, and so it rises
 
 
 def half_the_derivative(m: float) -> float:
@@ -180,9 +183,9 @@ def half_the_derivative(m: float) -> float:
 
 def test_a_derivative_of_the_wrong_size_is_refused():
     with pytest.raises(ValueError, match=r"at margin -0.93 it gives -1.26.*the loss changes by -2.53"):
-        make_loss(own_exponential, half_the_derivative)
+        margin_loss(own_exponential, half_the_derivative)
 
 
 def test_a_named_loss_takes_no_derivative():
     with pytest.raises(ValueError, match="leave loss_derivative at None"):
-        make_loss("savage", own_exponential_derivative)
+        margin_loss("savage", own_exponential_derivative)

@@ -232,8 +232,8 @@ def test_sizes_that_do_not_fit(refuses: Any, model: str, change: Any, text: str)
     ["os.system", "subprocess.Popen", "builtins.eval", "committee.cli.main.main", "committee.records.tree.os", "",
      "committee.records.tree.InvalidTreeError", "committee.storage._decoding.Decoder", "committee.data...tree.Tree",
      "sklearn.ensemble.RandomForestClassifier", "trees.tree", "trees.tree/2", "committee.records.tree:Tree",
-     "committee.kernels.boosting.user_functions.OwnLoss",
-     "committee.losses.gradient.OwnValues", "committee.storage._prediction_only.UnpackedTree",
+     "committee.kernels.boosting.user_functions.UserLoss",
+     "committee.losses.derivatives.UserValues", "committee.storage._prediction_only.UnpackedTree",
       "sklearn.pipeline.os", "../committee.records.tree.Tree"],
 )  # fmt: skip
 def test_a_class_that_is_not_allowed_is_never_imported(refuses: Any, name: str) -> None:

@@ -1,22 +1,8 @@
-"""What gradient boosting needs of a loss L(y, s) at the scores s: its values, negative gradients and hessians.
+"""Values, negative gradients and hessians of the losses L(y, s) at the scores s; each formula stands at its branch.
 
-    code           L(y, s)                                        y
-    SQUARED        (y - s)^2 / 2
-    ABSOLUTE       |y - s|
-    HUBER          r^2 / 2 for |r| <= p, else p (|r| - p / 2), r = y - s
-    QUANTILE       p r for r > 0, else (p - 1) r
-    EXPECTILE      p r^2 for r > 0, else (1 - p) r^2
-    LOG_LOSS       ln(1 + e^s) - y s                              0 or 1
-    EXPONENTIAL    e^(-y s)                                       -1 or +1
-    POISSON        e^s - y s                                      y >= 0
-    GAMMA          s + y e^(-s)                                   y > 0
-    TWEEDIE        e^((2-p) s) / (2-p) - y e^((1-p) s) / (1-p)    y >= 0, 1 < p < 2
-    SQUARED_HINGE  max(0, 1 - y s)^2                              -1 or +1
-    SAVAGE         1 / (1 + e^(2 y s))^2                          -1 or +1
-    TANGENT        (2 arctan(y s) - 1)^2                          -1 or +1
-
-p is the loss's own parameter. Where the second derivative is zero or negative on whole pieces (absolute, quantile,
-Huber, Savage, tangent) the hessian is replaced by one, or cut at zero.
+All else about a loss - its target, start, link and leaves - stands in `losses/`. Where the second derivative is zero or
+negative on whole intervals (absolute, quantile, Huber, Savage, tangent) the hessian is replaced by one, or cut at zero.
+p is the loss's own parameter.
 """
 
 from __future__ import annotations
@@ -24,12 +10,15 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import kernel, part
-from committee.kernels.exp_log import LN2, exp, log_1_to_2, nearest
+from committee.kernels.exp_log import LN2, exp, exp_of_any, log1p_of_any, log_1_to_2, nearest
 
 (
     SQUARED, ABSOLUTE, HUBER, QUANTILE, EXPECTILE, LOG_LOSS, EXPONENTIAL, POISSON, GAMMA, TWEEDIE, SQUARED_HINGE,
-    SAVAGE, TANGENT,
-) = range(13)  # fmt: skip
+    SAVAGE, TANGENT, LOGISTIC,
+) = range(14)  # fmt: skip
+
+ZERO_SLOPE = 4.0 * np.finfo(np.float64).eps
+"""Of the tangent loss: so near to its minimum a rounding error must not pass for a gradient."""
 
 HALF, ONE = np.int64(32), np.int64(1)
 BLOCK = 4096
@@ -39,71 +28,71 @@ BLOCK = 4096
 @part
 def fill_residual_losses(code, p, y, score, value, g, h):
     """Losses of the residual r = y - s, whose hessian is a constant (or stands in for one)."""
-    if code == SQUARED:
+    if code == SQUARED:  # r^2 / 2
         for i in range(np.uintp(y.size)):
             r = y[i] - score[i]
             value[i] = 0.5 * r * r
             g[i] = r
             h[i] = 1.0
-    elif code == ABSOLUTE:
+    elif code == ABSOLUTE:  # |r|
         for i in range(np.uintp(y.size)):
             r = y[i] - score[i]
             value[i] = abs(r)
             g[i] = (1.0 if r > 0.0 else 0.0) - (1.0 if r < 0.0 else 0.0)
             h[i] = 1.0
-    elif code == HUBER:
+    elif code == HUBER:  # r^2 / 2 for |r| <= p, else p (|r| - p / 2)
         for i in range(np.uintp(y.size)):
             r = y[i] - score[i]
             near = min(max(r, -p), p)
             value[i] = near * (r - 0.5 * near)
             g[i] = near
             h[i] = 1.0
-    elif code == QUANTILE:
+    elif code == QUANTILE:  # p r for r > 0, else (p - 1) r
         for i in range(np.uintp(y.size)):
             r = y[i] - score[i]
-            slope = p if r > 0.0 else p - 1.0
-            value[i] = slope * r
-            g[i] = slope if r != 0.0 else 0.0
+            side = p if r > 0.0 else p - 1.0
+            value[i] = side * r
+            g[i] = side if r != 0.0 else 0.0
             h[i] = 1.0
-    else:
+    else:  # expectile: p r^2 for r > 0, else (1 - p) r^2
         for i in range(np.uintp(y.size)):
             r = y[i] - score[i]
-            slope = 2.0 * (p if r > 0.0 else 1.0 - p)
-            value[i] = 0.5 * slope * r * r
-            g[i] = slope * r
-            h[i] = slope
+            side = 2.0 * (p if r > 0.0 else 1.0 - p)
+            value[i] = 0.5 * side * r * r
+            g[i] = side * r
+            h[i] = side
 
 
 @part
 def fill_exponential_losses(code, p, y, score, value, g, h):
-    """Losses of e^s: log-loss, exponential, Poisson, gamma, Tweedie."""
-    if code == LOG_LOSS:
+    """Losses of e^s; the values of the log-loss come from its total (`total_log_loss`)."""
+    if code == LOG_LOSS:  # ln(1 + e^s) - y s, y = 0 or 1
         for i in range(np.uintp(y.size)):
             s = score[i]
             e = exp(-abs(s))
             q = 1.0 / (1.0 + e)
-            share = q if s > 0.0 else e * q
-            g[i] = y[i] - share
+            probability = q if s > 0.0 else e * q
+            g[i] = y[i] - probability
             h[i] = e * q * q
-    elif code == EXPONENTIAL:
+    elif code == EXPONENTIAL:  # e^(-y s), y = -1 or +1
         for i in range(np.uintp(y.size)):
             e = exp(-y[i] * score[i])
             value[i] = e
             g[i] = y[i] * e
             h[i] = e
-    elif code == POISSON:
+    elif code == POISSON:  # e^s - y s, y >= 0
         for i in range(np.uintp(y.size)):
             e = exp(score[i])
             value[i] = e - y[i] * score[i]
             g[i] = y[i] - e
             h[i] = e
-    elif code == GAMMA:
+    elif code == GAMMA:  # s + y e^(-s), y > 0
         for i in range(np.uintp(y.size)):
             e = y[i] * exp(-score[i])
             value[i] = score[i] + e
             g[i] = e - 1.0
             h[i] = e
-    else:
+    else:  # Tweedie: e^((2-p) s) / (2-p) - y e^((1-p) s) / (1-p), y >= 0, 1 < p < 2
         for i in range(np.uintp(y.size)):
             a = y[i] * exp((1.0 - p) * score[i])
             b = exp((2.0 - p) * score[i])
@@ -114,28 +103,38 @@ def fill_exponential_losses(code, p, y, score, value, g, h):
 
 @part
 def fill_margin_losses(code, y, score, value, g, h):
-    """Losses of the margin m = y s that are not convex or not smooth."""
-    if code == SQUARED_HINGE:
+    """Other losses of the margin m = y s, y = -1 or +1."""
+    if code == SQUARED_HINGE:  # max(0, 1 - m)^2
         for i in range(np.uintp(y.size)):
             d = max(1.0 - y[i] * score[i], 0.0)
             value[i] = d * d
             g[i] = 2.0 * y[i] * d
             h[i] = 2.0 if d > 0.0 else 0.0
-    elif code == SAVAGE:
+    elif code == SAVAGE:  # 1 / (1 + e^(2 m))^2
         for i in range(np.uintp(y.size)):
             e = exp(2.0 * y[i] * score[i])
             q = 1.0 / (1.0 + e)
             value[i] = q * q
             g[i] = 4.0 * y[i] * q * q * (1.0 - q)
             h[i] = max(8.0 * q * q * (1.0 - q) * (2.0 - 3.0 * q), 0.0)
-    else:
+    elif code == TANGENT:  # (2 arctan(m) - 1)^2
         for i in range(np.uintp(y.size)):
             m = y[i] * score[i]
             a = 2.0 * np.arctan(m) - 1.0
+            if abs(a) <= ZERO_SLOPE:
+                a = 0.0
             square = 1.0 + m * m
             value[i] = a * a
             g[i] = -4.0 * y[i] * a / square
             h[i] = max(8.0 * (1.0 - a * m) / (square * square), 0.0)
+    else:  # logistic: ln(1 + e^(-2 m))
+        for i in range(np.uintp(y.size)):
+            m = y[i] * score[i]
+            e = exp_of_any(-2.0 * abs(m))
+            q = 1.0 / (1.0 + e)
+            value[i] = max(-2.0 * m, 0.0) + log1p_of_any(e)
+            g[i] = 2.0 * y[i] * (e * q if m > 0.0 else q)
+            h[i] = 4.0 * e * q * q
 
 
 @part
@@ -201,8 +200,8 @@ def total_log_loss(y, score, weight, g, scratch):
         scratch[i] = max(score[i], 0.0) - y[i] * score[i]
     total = total_of(scratch[: y.size], weight)
     for i in range(n):
-        share = y[i] - g[i]
-        scratch[i] = max(share, 1.0 - share)
+        probability = y[i] - g[i]
+        scratch[i] = max(probability, 1.0 - probability)
     if weight.size == 0:
         return total - log_product(scratch[: y.size])
     for i in range(n):
@@ -216,6 +215,12 @@ def total_sizes(g, h, weight, scratch, sums_out):
         scratch[i] = abs(g[i])
     sums_out[1] = total_of(scratch[: g.size], weight)
     sums_out[2] = total_of(h, weight)
+
+
+@kernel
+def evaluate(code, p, y, score, value_out, g_out, h_out):
+    """Loss, negative gradient and hessian of every row; the log-loss has no values by row."""
+    fill(code, p, y, score, value_out, g_out, h_out)
 
 
 @kernel
@@ -268,9 +273,9 @@ def softmax_derivatives(y, score, weight, factor, first_block, last_block, g_out
         for k in range(n_classes):
             out, h = g_out[k, first:last], h_out[k, first:last]
             for i in range(n):
-                share = out[i] / total[i]
-                out[i] = (1.0 if label[i] == k else 0.0) - share
-                h[i] = factor * share * (1.0 - share)
+                probability = out[i] / total[i]
+                out[i] = (1.0 if label[i] == k else 0.0) - probability
+                h[i] = factor * probability * (1.0 - probability)
         for i in range(n):
             total[i] = np.log(total[i]) + largest[i] - score[label[i], first + i]
         sums_out[block, 0] = total_of(total, w)
@@ -280,10 +285,10 @@ def softmax_derivatives(y, score, weight, factor, first_block, last_block, g_out
 
 @kernel
 def quantise(g, h, weight, is_whole, g_scale, h_scale, amounts_out):
-    """(g << 32) + h as integers of 1 / g_scale and 1 / h_scale; h is at least 1.
+    """(g << 32) + h as integers in units of 1 / g_scale and 1 / h_scale; h is at least 1.
 
-    Whole weights multiply the rounded numbers: exactly what repeated rows would add up to. In a histogram a sum of zero
-    says that there is no row: without the 1, rows far out (h below half a unit) would be taken for none.
+    Integer weights multiply the rounded numbers: exactly what repeated rows would add up to. In a histogram a sum of
+    zero means an empty bin: without the 1, bins of rows with a tiny h (below half a unit) would count as empty.
     """
     n = np.uintp(g.size)
     if weight.size == 0:

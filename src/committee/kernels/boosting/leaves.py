@@ -38,13 +38,13 @@ def weight_of(node, rows, weight):
 
 
 @part
-def cannot_rise(step, h_sum, l2, learning_rate, bend):
-    """Is a Newton step of a convex loss sure not to raise the loss of its leaf?
+def cannot_rise(step, h_sum, l2, learning_rate, curvature_bound):
+    """Is a Newton step of a convex loss sure not to increase the loss of its leaf?
 
-    Where |L'''| <= bend * L'', L''(s + t) <= e^(bend |t|) L''(s), and the loss at step v = rate * G / (H + l2) is at
-    most L - |v|^2 (H + l2) / rate + H (e^a - 1 - a) / bend^2 with a = bend |v|.
+    Where |L'''| <= b L'' with b the curvature bound, L''(s + t) <= e^(b |t|) L''(s), and the loss at step
+    v = rate * G / (H + l2) is at most L - |v|^2 (H + l2) / rate + H (e^a - 1 - a) / b^2 with a = b |v|.
     """
-    a = bend * abs(step)
+    a = curvature_bound * abs(step)
     if a > 50.0:
         return False
     growth = 0.5 * a * a if a < 1e-4 else exp(a) - 1.0 - a
@@ -52,12 +52,12 @@ def cannot_rise(step, h_sum, l2, learning_rate, bend):
 
 
 @kernel
-def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, bend, value_out):
-    """Values rate * S(G, l1) / (H + l2) of the leaves (0 elsewhere); return how many may raise their leaf's loss.
+def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, curvature_bound, value_out):
+    """Values rate * S(G, l1) / (H + l2) of the leaves (0 elsewhere); return how many may increase their leaf's loss.
 
-    Those are marked in the node's own `score` field by a 1. bend = 0 says that the loss is quadratic, a negative one
-    that nothing is known of its third derivative: its leaves without curvature (H = 0) step along the mean gradient.
-    A step that a bound makes longer than Newton's may rise too; boosting looks at all leaves under bounds.
+    Those are marked by a 1 in the node's `score` field. curvature_bound = 0 means a quadratic loss, a negative one that
+    nothing is known of its third derivative: its leaves without curvature (H = 0) step along the mean gradient. A step
+    that bounds on the values make longer than Newton's may increase the loss too; boosting checks all leaves then.
     """
     n_unsafe = 0
     for i in range(n_nodes):
@@ -70,14 +70,15 @@ def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, ben
         shrunk = max(abs(g_sum) - l1, 0.0)
         below = h_sum + l2 + node.extra_l2
         if below <= 0.0:
-            if bend >= 0.0:
+            if curvature_bound >= 0.0:
                 continue
             below = weight_of(node, rows, weight)
         value = (shrunk if g_sum > 0.0 else -shrunk) / below
         value = min(max(value, node.lower), node.upper)
         value_out[i] = learning_rate * value
-        if bend != 0.0 and (
-            bend < 0.0 or not cannot_rise(value_out[i], h_sum, l2 + node.extra_l2, learning_rate, bend)
+        if curvature_bound < 0.0 or (
+            curvature_bound > 0.0
+            and not cannot_rise(value_out[i], h_sum, l2 + node.extra_l2, learning_rate, curvature_bound)
         ):
             node.score = 1.0
             n_unsafe += 1

@@ -1,7 +1,7 @@
 """Functions that a user wrote in Python, as loops of machine code over arrays.
 
 A compiled function that calls another one cannot be kept on disk, so each of these is compiled once in every process.
-The exp, log and log1p of `math` and NumPy in it become those of exponential.py: a loop with calls into the C library
+The exp, log and log1p of `math` and NumPy in it become those of exp_log.py: a loop with calls into the C library
 is not turned into vector code.
 """
 
@@ -105,7 +105,7 @@ def _compile(function: Any) -> ArrayLoop:
     return compiled
 
 
-class OwnLoss:
+class UserLoss:
     """A user's loss of (y, score) as compiled loops.
 
     value, gradient and hessian are functions of two floats; gradient and hessian are those of the loss by the score.
@@ -113,7 +113,7 @@ class OwnLoss:
     """
 
     def __init__(self, value: LossFunction, gradient: LossFunction | None, hessian: LossFunction | None) -> None:
-        self.name = getattr(value, "__name__", "own")
+        self.name = getattr(value, "__name__", "custom")
         given = [function for function in (value, gradient, hessian) if function is not None]
         for function in given:
             if not isinstance(function, FunctionType) and not hasattr(function, "py_func"):
@@ -122,7 +122,7 @@ class OwnLoss:
                     "`def loss(y, score): return (y - score) ** 2`."
                 )
         if (gradient is None) != (hessian is None):
-            raise ValueError("A loss of your own is a function, or three: (value, gradient, hessian).")
+            raise ValueError("A custom loss must be a function, or three functions: (value, gradient, hessian).")
         self._values, self._fill, self._total = _compile_loss(value, gradient, hessian)
 
     def values(self, y: NDArray[np.float64], score: NDArray[np.float64], out: NDArray[np.float64]) -> None:

@@ -1,0 +1,63 @@
+"""Losses of regression targets.
+
+    name             L(y, s), r = y - s                               s at the minimum       y
+    squared_error    r^2 / 2                                          mean
+    absolute_error   |r|                                              median
+    huber            r^2 / 2 for |r| <= p, else p (|r| - p / 2)       between the two
+    quantile         p r for r > 0, else (p - 1) r                    quantile p
+    expectile        p r^2 for r > 0, else (1 - p) r^2                expectile p
+    poisson          e^s - y s                                        ln mean                y >= 0
+    gamma            s + y e^(-s)                                     ln mean                y > 0
+    tweedie          e^((2-p) s) / (2-p) - y e^((1-p) s) / (1-p)      ln mean                y >= 0, 1 < p < 2
+
+p is the loss's `parameter`. Huber's is the fraction of residuals that count as near; from it the delta that the
+derivatives need is computed at the current scores (`at_scores`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.array_types import Floats
+from committee.kernels.boosting import derivatives as d
+from committee.losses.loss import Loss
+from committee.losses.minimizers import weighted_quantile
+
+_UNIT = Loss("squared_error", d.SQUARED, start="mean", curvature_bound=0.0)
+_LOG = Loss("poisson", d.POISSON, target="non_negative", start="log_mean", link="exp", curvature_bound=1.0)
+
+REGRESSION_LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        _UNIT,
+        _UNIT._replace(name="absolute_error", code=d.ABSOLUTE, parameter=0.5, start="median", leaf="quantile"),
+        _UNIT._replace(name="huber", code=d.HUBER, parameter=0.9, start="median", leaf="huber"),
+        _UNIT._replace(name="quantile", code=d.QUANTILE, parameter=0.5, start="quantile", leaf="quantile"),
+        Loss("expectile", d.EXPECTILE, 0.5, start="scaled_search"),
+        _LOG,
+        _LOG._replace(name="gamma", code=d.GAMMA, target="positive"),
+        _LOG._replace(name="tweedie", code=d.TWEEDIE, parameter=1.5),
+    )
+}
+
+
+def at_scores(losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats, score: Floats) -> tuple[Loss, ...]:
+    """The losses of scores [outputs, n]: Huber's fraction is replaced by that quantile of the absolute residuals.
+
+    Rounds are compared at the delta of the first scores: a smaller delta makes every loss smaller, so with a moving one
+    the loss of validation rows would decrease for as long as the residuals of the training rows do.
+    """
+    return tuple(
+        loss._replace(parameter=huber_delta(np.abs(y - score[k]), weight, loss.parameter))
+        if loss.code == d.HUBER
+        else loss
+        for k, loss in enumerate(losses)
+    )
+
+
+def huber_delta(size: Floats, weight: Floats, fraction: float) -> float:
+    """The absolute residual up to which this fraction of the rows lies; above zero."""
+    return max(weighted_quantile(size, weight, fraction), 1e-300)
