@@ -16,6 +16,7 @@ from committee.base.parameters import (
     at_least,
     between,
     fitted,
+    fixed,
     inner_fraction,
     non_negative,
     one_of,
@@ -89,7 +90,7 @@ class Run:
             self.records.append(record)
 
 
-class BaseBoostedVote(ClassifierMixin, BaseEnsemble):
+class BaseBooster(ClassifierMixin, BaseEnsemble):
     """A vote of weak hypotheses; a subclass learns them.
 
     Fitted attributes: ``estimators_`` (the members), ``estimator_weights_``, ``estimator_errors_``, ``history_``,
@@ -99,7 +100,14 @@ class BaseBoostedVote(ClassifierMixin, BaseEnsemble):
     """
 
     random_state: RandomState = param(*RANDOM_STATE, default=None)
+    early_stopping: Any = fixed(None)
+    classes_: NDArray[Any] = fitted()
+    n_classes_: int = fitted()
     coefficients_: NDArray[np.float64] = fitted()
+    estimator_weights_: NDArray[np.float64] = fitted()
+    estimator_errors_: NDArray[np.float64] = fitted()
+    history_: History = fitted()
+    stop_reason_: str = fitted()
     weights_: NDArray[np.float64] = fitted()
     _packed: PackedTrees | None = fitted()
     _two_classes_only: ClassVar[bool] = False
@@ -348,7 +356,7 @@ class BaseBoostedVote(ClassifierMixin, BaseEnsemble):
         return np.sum(agreement * (weight / weight.sum())[:, None], axis=0)
 
 
-class BaseRoundBooster(BaseBoostedVote):
+class BaseRoundBooster(BaseBooster):
     """A vote that grows round by round, with early stopping and warm starts.
 
     Under early_stopping="validation" ``estimators_`` are the members up to the best round; ``history_`` has a row for
@@ -393,7 +401,7 @@ class BaseRoundBooster(BaseBoostedVote):
         return np.setdiff1d(rows, test), np.sort(test)
 
 
-class BaseBooster(BaseRoundBooster):
+class BaseMultiplicativeBooster(BaseRoundBooster):
     """A booster by multiplicative weights; a subclass gives the rule for the coefficient.
 
     ``estimator_weights_`` are the coefficients on scikit-learn's scale, twice the papers'.

@@ -12,7 +12,7 @@ import math
 from typing import Literal
 
 from committee.base.parameters import one_of, param, positive
-from committee.boosting._classifier_base import BaseBooster
+from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting.multiplicative_weights import Round, Rule, Step
 
 CHANCE = 1e-10
@@ -42,7 +42,7 @@ def perfect(this: Round, sign: float = 1.0) -> Step:
     return Step(sign * a, stop=PERFECT, is_perfect=True)
 
 
-class AdaBoostClassifier(BaseBooster):
+class AdaBoostClassifier(BaseMultiplicativeBooster):
     """AdaBoost for two classes, SAMME for more (E-2, E-3, E-4, G-1).
 
     Parameters

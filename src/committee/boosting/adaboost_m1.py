@@ -8,7 +8,7 @@ A weak learner for K classes must beat one half, not 1 - 1/K: with stumps on man
 
 from __future__ import annotations
 
-from committee.boosting._classifier_base import BaseBooster
+from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting.adaboost import adaboost
 from committee.boosting.multiplicative_weights import Round, Rule, Step
 
@@ -18,7 +18,7 @@ def adaboost_m1(this: Round) -> Step:
     return adaboost(this._replace(n_classes=2))
 
 
-class AdaBoostM1Classifier(BaseBooster):
+class AdaBoostM1Classifier(BaseMultiplicativeBooster):
     """AdaBoost.M1 for any number of classes (G-1), beside SAMME to show the difference.
 
     Parameters

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Literal
 
 from committee.base.parameters import at_least, between, one_of, param
-from committee.boosting._classifier_base import BaseBooster
+from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting._weak_learners import Task
 from committee.boosting.adaboost_theta import target_margin
 from committee.boosting.multiplicative_weights import Round, Rule, Step
@@ -24,7 +24,7 @@ def adaboost_star(this: Round, nu: float) -> Step:
     return target_margin(this, max(this.smallest_edge - nu, -1.0 + 1e-12))
 
 
-class AdaBoostStarClassifier(BaseBooster):
+class AdaBoostStarClassifier(BaseMultiplicativeBooster):
     """AdaBoost*_nu, two classes (F-4): the largest margin up to nu.
 
     Parameters

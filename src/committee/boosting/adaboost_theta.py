@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.parameters import between, one_of, param
-from committee.boosting._classifier_base import BaseBooster, Judge
+from committee.boosting._classifier_base import BaseMultiplicativeBooster, Judge
 from committee.boosting._weak_learners import Task
 from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import Round, Rule, Step
@@ -35,7 +35,7 @@ def target_margin(this: Round, theta: float) -> Step:
     return Step(a, theta)
 
 
-class AdaBoostThetaClassifier(BaseBooster):
+class AdaBoostThetaClassifier(BaseMultiplicativeBooster):
     """AdaBoost with the margin target theta, two classes (F-1); theta="validation" chooses it (F-2).
 
     Parameters

@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.parameters import one_of, param, positive
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseBooster
+from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting._votes import ManyClasses, TwoClasses
 from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import ONLY_MEMBER, Round, State, Step, Turn, weighted_error
@@ -190,7 +190,7 @@ def mean_loss(loss: Loss, m: NDArray[np.float64], w0: NDArray[np.float64]) -> fl
         return float(np.sum(w0 * loss.value(m)))
 
 
-class AnyBoostClassifier(BaseBooster):
+class AnyBoostClassifier(BaseMultiplicativeBooster):
     """Boosting for any differentiable loss of the margin, two classes (G-3).
 
     ``history_`` has the column ``loss``, the weighted mean loss after every round.

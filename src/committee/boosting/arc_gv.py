@@ -9,7 +9,7 @@ would be -1 after the first round and the next coefficient infinite.)
 
 from __future__ import annotations
 
-from committee.boosting._classifier_base import BaseBooster
+from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting.adaboost_theta import target_margin
 from committee.boosting.multiplicative_weights import Round, Rule, Step
 
@@ -19,7 +19,7 @@ def arc_gv(this: Round) -> Step:
     return target_margin(this, max(0.0, this.smallest_margin))
 
 
-class ArcGVClassifier(BaseBooster):
+class ArcGVClassifier(BaseMultiplicativeBooster):
     """arc-gv, two classes (F-3): boosting that drives up the smallest margin.
 
     Parameters

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import root_scalar
 
 from committee.base.parameters import one_of, param
-from committee.boosting._classifier_base import BaseBooster
+from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting._weak_learners import AnswerKind
 from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import Round, Rule, Step
@@ -58,7 +58,7 @@ def log_odds(this: Round) -> Step:
     return Step(this.scale)
 
 
-class ConfidenceRatedAdaBoostClassifier(BaseBooster):
+class ConfidenceRatedAdaBoostClassifier(BaseMultiplicativeBooster):
     """AdaBoost with confidence-rated hypotheses, two classes (E-5).
 
     Parameters

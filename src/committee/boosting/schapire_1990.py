@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.parameters import at_least, param
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseBoostedVote, Judge
+from committee.boosting._classifier_base import BaseBooster, Judge
 from committee.boosting._votes import TwoClasses, vote_shares
 from committee.boosting._weak_learners import Task, make_learner
 from committee.members.member import Guess, Member, WeakLearner
@@ -139,7 +139,7 @@ class MajorityLearner:
         return Guess(outcome.majority._replace(weights=()), outcome.answers)
 
 
-class SchapireBoostClassifier(BaseBoostedVote):
+class SchapireBoostClassifier(BaseBooster):
     """Schapire's booster of 1990: the majority of three hypotheses, two classes (E-1).
 
     Parameters
