@@ -149,8 +149,10 @@ SETTINGS: list[Any] = [
     BaggingClassifier(
         n_estimators=6, bootstrap=False, max_samples=0.7, max_features=0.7, combine="vote", n_jobs=2, random_state=0
     ),
-    BaggingClassifier(n_estimators=3, tree="pruned", random_state=0),
-    BaggingClassifier(n_estimators="auto", patience=5, tree="max_leaf_nodes", max_leaf_nodes=6, random_state=0),
+    BaggingClassifier(n_estimators=3, tree_size="pruned", random_state=0),
+    BaggingClassifier(
+        n_estimators="auto", n_iter_no_change=5, tree_size="max_leaf_nodes", max_leaf_nodes=6, random_state=0
+    ),
     BaggingRegressor(random_state=0),
     BaggingRegressor(n_estimators=6, combine="weighted", max_features=0.7, random_state=0),
     BaggingRegressor(n_estimators=6, combine="median", bootstrap_features=True, max_samples=0.5, random_state=0),

@@ -67,7 +67,7 @@ def test_heart(kernel: str) -> None:
     X, y = load("heart_scale")
     printed = HEART[kernel]
     model = SVC(kernel=kernel, gamma="auto").fit(X, y)
-    assert_as_printed(model.machines_[0], printed.objective, printed.n_support, printed.n_bounded)
+    assert_as_printed(model.binary_svms_[0], printed.objective, printed.n_support, printed.n_bounded)
     # rho is as sharp as LIBSVM's tolerance on the gradient, 1e-3; its sign is that of the first label in the file, +1
     assert -model.intercept_[0] == pytest.approx(printed.rho, abs=2e-3)
     assert 100.0 * model.score(X, y) == pytest.approx(printed.accuracy, abs=1e-3)
@@ -75,7 +75,7 @@ def test_heart(kernel: str) -> None:
 
 def test_heart_nu() -> None:
     X, y = load("heart_scale")
-    machine = NuSVC(nu=0.3, gamma="auto").fit(X, y).machines_[0]
+    machine = NuSVC(nu=0.3, gamma="auto").fit(X, y).binary_svms_[0]
     # LIBSVM prints the objective and C after the division by rho and its square, which its tolerance leaves at 5e-4;
     # the objective that is minimised is sharp to 1e-4
     assert machine.objective == pytest.approx(206.719493 / 11.690656**2, rel=1e-4)
@@ -88,7 +88,7 @@ def test_heart_nu() -> None:
 def test_heart_regression() -> None:
     X, y = load("heart_scale")
     model = SVR(gamma="auto", epsilon=0.1).fit(X, y)
-    assert_as_printed(model.machines_[0], -95.509946, 200, 145)
+    assert_as_printed(model.binary_svms_[0], -95.509946, 200, 145)
     assert -model.intercept_[0] == pytest.approx(0.225125, abs=2e-3)
     assert np.mean((model.predict(X) - y) ** 2) == pytest.approx(0.413585, rel=1e-4)
 
@@ -119,7 +119,7 @@ def test_the_three_accuracies_of_the_libsvm_guide(
     # One of the 4000 rows lies 2e-4 from the plane of the scaled machine, within LIBSVM's tolerance: at the optimum it
     # is on the other side (so it is for LIBSVM at a tolerance of 1e-4), which is 0.025 %
     assert 100.0 * model.score(X_test, y_test) == pytest.approx(accuracy, abs=0.026)
-    machine = model.machines_[0]
+    machine = model.binary_svms_[0]
     assert machine.objective == pytest.approx(objective, rel=1e-5)
     # with kernel rows in float32 the run ends at the tolerance, as LIBSVM's does: a few rows more or less
     assert abs(len(machine.support) - n_support) <= max(2, 0.01 * n_support)

@@ -34,7 +34,7 @@ class Model(BaseEstimator):
         self.columns_ = Columns(self.n_features, None, (None,) * self.n_features)
         return self
 
-    def tree_sum_(self) -> TreeSum:
+    def to_tree_sum(self) -> TreeSum:
         return TreeSum((self.tree,), np.array([-1]), np.ones(1), np.zeros(self.tree.value.shape[1]))
 
 

@@ -137,7 +137,8 @@ def exclusive_or() -> ExclusiveOr:
     alpha[kernel.support_] = np.abs(kernel.dual_coef_[0])
     return ExclusiveOr(
         separate(ROWS, LABELS), error, separate(xor_map(ROWS), LABELS), mapped.coef_[0], float(mapped.intercept_[0]),
-        mapped.machines_[0].margin, kernel.machines_[0].margin, alpha, float(np.abs(difference).max()), mapped, kernel,
+        mapped.binary_svms_[0].margin, kernel.binary_svms_[0].margin, alpha, float(np.abs(difference).max()), mapped,
+        kernel,
     )  # fmt: skip
 
 

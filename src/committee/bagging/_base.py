@@ -64,7 +64,7 @@ from committee.trees.decision_tree import BaseDecisionTree
 MOST_MEMBERS = 1000
 """n_estimators="auto" grows no more than these."""
 
-TreeStrategy = Literal["full", "max_leaf_nodes", "pruned"] | None
+TreeSize = Literal["full", "max_leaf_nodes", "pruned"] | None
 
 
 def _is_sum_of_trees(self: Any) -> bool:
@@ -93,10 +93,10 @@ class BaseBagging(BaseEnsemble):
     max_features: int | float = param(at_least(1), count_fraction, default=1.0)
     bootstrap: bool = param("boolean", default=True)
     bootstrap_features: bool = param("boolean", default=False)
-    tree: TreeStrategy = param(one_of("full", "max_leaf_nodes", "pruned"), None, default=None)
+    tree_size: TreeSize = param(one_of("full", "max_leaf_nodes", "pruned"), None, default=None)
     max_leaf_nodes: int | None = param(at_least(2), None, default=None)
     oob_score: bool | str | Callable[..., float] = param("boolean", callable, str, default=False)
-    patience: int = param(at_least(1), default=25)
+    n_iter_no_change: int = param(at_least(1), default=25)
     tol: float = param(between(0.0, 1.0, "left"), default=0.01)
     warm_start: bool = param("boolean", default=False)
     random_state: RandomState = param(*RANDOM_STATE, default=None)
@@ -130,20 +130,20 @@ class BaseBagging(BaseEnsemble):
     # --- the base learner ---------------------------------------------------------------------------------------------
 
     def _default_estimator(self) -> Any:
-        if self.tree == "max_leaf_nodes":
+        if self.tree_size == "max_leaf_nodes":
             return self._default_tree(max_leaf_nodes=self.max_leaf_nodes)
-        return self._default_tree(ccp_alpha="cv") if self.tree == "pruned" else self._default_tree()
+        return self._default_tree(ccp_alpha="cv") if self.tree_size == "pruned" else self._default_tree()
 
     def _check_strategy(self) -> None:
-        if self.estimator is not None and (self.tree is not None or self.max_leaf_nodes is not None):
+        if self.estimator is not None and (self.tree_size is not None or self.max_leaf_nodes is not None):
             raise ValueError(
                 "tree and max_leaf_nodes are for the default learner, and estimator is given too: leave "
                 "estimator=None, or set such parameters on the estimator."
             )
-        if (self.tree == "max_leaf_nodes") != (self.max_leaf_nodes is not None):
+        if (self.tree_size == "max_leaf_nodes") != (self.max_leaf_nodes is not None):
             raise ValueError(
-                f"tree='max_leaf_nodes' and a number max_leaf_nodes go together; got tree={self.tree!r} and "
-                f"max_leaf_nodes={self.max_leaf_nodes!r}."
+                f"tree_size='max_leaf_nodes' and a number max_leaf_nodes go together; got tree_size={self.tree_size!r} "
+                f"and max_leaf_nodes={self.max_leaf_nodes!r}."
             )
 
     # --- fitting ------------------------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ class BaseBagging(BaseEnsemble):
     def _collect(self, turns: Iterator[Turn], judges: Judges, n_wanted: int) -> None:
         """Take members until their number or the settled error ends the run, and keep what they brought."""
         by_oob = judges.validation is None
-        settling = Settling(self.patience, self.tol, "out-of-bag" if by_oob else "validation")
+        settling = Settling(self.n_iter_no_change, self.tol, "out-of-bag" if by_oob else "validation")
         spread = _variance(judges.oob.target, judges.oob.weight) if self._rule() == "weighted" else 0.0
         members: list[Member] = []
         records: list[Record] = []
@@ -450,7 +450,7 @@ class BaseBagging(BaseEnsemble):
         return total / total.sum() if total.sum() > 0.0 else total
 
     @available_if(_is_sum_of_trees)
-    def tree_sum_(self) -> TreeSum:
+    def to_tree_sum(self) -> TreeSum:
         """The model as a sum of trees, for explanations; only with trees of the library and without the median."""
         check_is_fitted(self, "members_")
         trees = [member for member in self.members_ if isinstance(member, TreeMember | SubspaceTree)]

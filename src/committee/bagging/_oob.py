@@ -111,23 +111,23 @@ class Record(NamedTuple):
 
 
 class Settling:
-    """Grow until the error settles (C-6): the best of the last `patience` errors against the best before them."""
+    """Grow until the error settles: the best of the last `n_iter_no_change` errors against the best before them."""
 
-    def __init__(self, patience: int, tol: float, judge: str) -> None:
-        self.patience, self.tol, self.judge = patience, tol, judge
+    def __init__(self, n_iter_no_change: int, tol: float, judge: str) -> None:
+        self.n_iter_no_change, self.tol, self.judge = n_iter_no_change, tol, judge
         self.errors: list[float] = []
 
     def look(self, error: float) -> str:
         """Why to stop after this member; empty to go on."""
         self.errors.append(math.inf if math.isnan(error) else error)
-        if len(self.errors) >= 2 * max(self.patience, LEAST_LOOKS) and math.isinf(min(self.errors)):
+        if len(self.errors) >= 2 * max(self.n_iter_no_change, LEAST_LOOKS) and math.isinf(min(self.errors)):
             return f"no row was ever outside a sample: {len(self.errors)} members have measured no {self.judge} error"
-        before, last = self.errors[: -self.patience], self.errors[-self.patience :]
+        before, last = self.errors[: -self.n_iter_no_change], self.errors[-self.n_iter_no_change :]
         if not before or math.isinf(min(before)) or min(last) < (1.0 - self.tol) * min(before):
             return ""
         word = "rose" if min(last) > min(before) else "settled"
         return (
-            f"the {self.judge} error {word}: {min(last):.4g} at best over the last {self.patience} members, "
+            f"the {self.judge} error {word}: {min(last):.4g} at best over the last {self.n_iter_no_change} members, "
             f"{min(before):.4g} before them (tol={self.tol:g})"
         )
 

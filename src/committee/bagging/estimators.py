@@ -44,18 +44,18 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     max_samples : rows in a sample, as a number or a share; None for as many as there are
     max_features : features in a sample, as a number or a share
     bootstrap, bootstrap_features : draw rows, features with replacement
-    tree : {"full", "max_leaf_nodes", "pruned"}, optional; only for the default learner
+    tree_size : {"full", "max_leaf_nodes", "pruned"}, optional; only for the default learner
         Full trees, trees of at most `max_leaf_nodes` leaves, or full trees pruned by 10-fold cross-validation inside
         their own sample.
-    max_leaf_nodes : leaves of a tree under tree="max_leaf_nodes"
+    max_leaf_nodes : leaves of a tree under tree_size="max_leaf_nodes"
     combine : {"auto", "mean", "vote"}
         The mean of the members' class distributions or their vote; "auto" takes the mean where the learner has
         `predict_proba`.
     oob_score : bool, a scorer or its name, or function of (y_true, y_pred)
         Keep the score of the out-of-bag answers in ``oob_score_``; True is the accuracy. ``oob_error_``,
         ``oob_decision_function_`` and the curve in ``history_`` are there anyhow.
-    patience, tol : of "auto": stop once the best error of the last `patience` members is not lower than the best
-        before them by more than the share `tol` of it
+    n_iter_no_change, tol : of "auto": stop once the best error of the last `n_iter_no_change` members is not lower
+        than the best before them by more than the fraction `tol` of it
     warm_start : go on where the last fit stopped
     n_jobs : members that are fitted side by side; it changes nothing else
     random_state, verbose : as in scikit-learn

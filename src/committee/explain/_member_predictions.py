@@ -221,7 +221,7 @@ def _seen(model: Any, X: Any) -> NDArray[np.bool_]:
     frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
     n_rows = len(frame) if isinstance(frame, nw.DataFrame) else int(np.shape(X)[0])
     if isinstance(model, BaseForest):
-        left_out = [model.out_of_bag_(t) for t in range(len(model.trees_))]
+        left_out = [model.oob_indices(t) for t in range(len(model.trees_))]
         is_seen = np.ones((len(left_out), n_rows), np.bool_)
         for t, rows in enumerate(left_out):
             is_seen[t, rows] = False

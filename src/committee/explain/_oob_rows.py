@@ -34,8 +34,8 @@ def check_forest(forest: Any) -> BaseForest:
     """The forest if it is one, fitted on a single target; else an error that says what to pass."""
     if not isinstance(forest, BaseForest):
         raise TypeError(f"This is for random forests and extra-trees, not for {type(forest).__name__}.")
-    if hasattr(forest, "outputs_"):
-        raise ValueError("The forest has several targets: pass forest.outputs_[k] with the k-th column of y.")
+    if hasattr(forest, "output_forests_"):
+        raise ValueError("The forest has several targets: pass forest.output_forests_[k] with the k-th column of y.")
     check_is_fitted(forest, "trees_")
     return forest
 
@@ -67,7 +67,7 @@ def training_rows(forest: BaseForest, X: Any, y: Any, sample_weight: Any = None)
 
 def judged_forest(forest: BaseForest, rows: ForestRows) -> JudgedForest:
     """The forest beside the rows out of the bags of its trees; those of no weight are left out."""
-    unseen = [forest.out_of_bag_(t) for t in range(len(forest.trees_))]
+    unseen = [forest.oob_indices(t) for t in range(len(forest.trees_))]
     unseen = [some[rows.weight[some] > 0.0] for some in unseen]
     if not any(some.size for some in unseen):
         raise ValueError(

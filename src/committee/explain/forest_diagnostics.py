@@ -116,7 +116,7 @@ def _unseen_answers(forest: BaseForest, rows: ForestRows, looked_at: NDArray[np.
     spread = np.full(answers.shape[:2], np.nan)
     table = rows.X[looked_at]
     for t, tree in enumerate(forest.trees_):
-        is_unseen = np.isin(looked_at, forest.out_of_bag_(t), assume_unique=True)
+        is_unseen = np.isin(looked_at, forest.oob_indices(t), assume_unique=True)
         leaf = apply_tree(tree, table[is_unseen])
         answers[t, is_unseen] = tree.value[leaf]
         if not rows.n_classes:

@@ -101,7 +101,7 @@ def tree_importances(estimator: Any, kind: Literal["gain", "frequency"] = "gain"
 
     Parameters
     ----------
-    estimator : a fitted tree, a booster of trees, or anything with a method ``tree_sum_()`` that gives a `TreeSum`
+    estimator : a fitted tree, a booster of trees, or anything with a method ``to_tree_sum()`` that gives a `TreeSum`
     kind : "gain", the falls of loss or impurity summed per tree and averaged over trees, or "frequency", the share of
         all splits
 

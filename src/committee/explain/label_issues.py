@@ -92,7 +92,7 @@ def find_label_issues(
             f"find_label_issues is for boosted classifiers and forests of classes, not for {type(estimator).__name__}."
         )
     is_forest = isinstance(estimator, BaseForestClassifier)
-    check_is_fitted(estimator, ("trees_", "outputs_") if is_forest else "members_", all_or_any=any)
+    check_is_fitted(estimator, ("trees_", "output_forests_") if is_forest else "members_", all_or_any=any)
     if n is not None and n < 1:
         raise ValueError(f"n must be at least 1, or None for all rows; got {n}.")
     if len(estimator.classes_) < 2:

@@ -114,8 +114,8 @@ def partial_dependence(
         than that gets them all, another one evenly spaced points between the `percentiles` of its values; of more
         categories the most frequent are kept.
     kind : "average", "individual" (a curve per row), or "both"
-    method : "brute" or "recursion", as above; "auto" takes recursion for trees and for estimators with ``tree_sum_()``
-        where the average is asked for, without weights, and the answer is the sum of the trees
+    method : "brute" or "recursion", as above; "auto" takes recursion for trees and for estimators with
+        ``to_tree_sum()`` where the average is asked for, without weights, and the answer is the sum of the trees
     response : what is averaged. "auto": ``predict`` of a regressor, ``decision_function`` of a classifier, or its
         ``predict_proba`` (of the second class where there are two) if it has none. "score": the sum of the trees.
     sample_weight : weights of the rows in the average
@@ -323,7 +323,7 @@ def _check_choice(name: str, given: str, known: tuple[str, ...]) -> None:
 
 def _offers_sum(estimator: Any) -> bool:
     """Whose trees hold the weights of the rows themselves; those of a boosted vote hold those of their round."""
-    return hasattr(estimator, "tree_sum_") or isinstance(estimator, BaseDecisionTree)
+    return hasattr(estimator, "to_tree_sum") or isinstance(estimator, BaseDecisionTree)
 
 
 def _default_response(estimator: Any) -> Response:

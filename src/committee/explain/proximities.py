@@ -121,7 +121,7 @@ def _out_of_bag(forest: BaseForest, n_rows: int) -> NDArray[np.bool_]:
         )
     is_out = np.zeros((n_rows, len(forest.trees_)), np.bool_)
     for t in range(len(forest.trees_)):
-        is_out[forest.out_of_bag_(t), t] = True
+        is_out[forest.oob_indices(t), t] = True
     if not is_out.any():
         raise ValueError("No tree of the forest left rows out: fit it with bootstrap=True, or max_samples below 1.")
     return is_out

@@ -91,7 +91,7 @@ def shap_values(estimator: Any, X: Any, *, n_jobs: int | None = None) -> ShapVal
 
     Parameters
     ----------
-    estimator : a fitted tree, a booster of trees, or anything with a method ``tree_sum_()`` that gives a `TreeSum`
+    estimator : a fitted tree, a booster of trees, or anything with a method ``to_tree_sum()`` that gives a `TreeSum`
         Explained are the class shares of a classification tree, the prediction of a regression tree,
         ``decision_function`` of a booster, ``predict`` of a regression booster, and the sum of a ``TreeSum``.
     X : table of shape (n_samples, n_features)
@@ -174,7 +174,7 @@ def tree_sum(estimator: Any) -> TreeSum:
     """The sum of trees that a fitted estimator is."""
     if isinstance(estimator, type):
         raise TypeError(f"SHAP values explain a fitted model, not the class {estimator.__name__}: fit one and pass it.")
-    offer = getattr(estimator, "tree_sum_", None)
+    offer = getattr(estimator, "to_tree_sum", None)
     if offer is not None:
         check_is_fitted(estimator)
         return _checked(offer(), type(estimator).__name__)
@@ -187,7 +187,7 @@ def tree_sum(estimator: Any) -> TreeSum:
         return _members_sum(estimator)
     raise TypeError(
         f"SHAP values are for trees and sums of trees; {type(estimator).__name__} is neither and has no method "
-        "tree_sum_() that would give one."
+        "to_tree_sum() that would give one."
     )
 
 
@@ -196,14 +196,15 @@ def _checked(found: TreeSum, name: str) -> TreeSum:
     is_consistent = len(found.trees) == found.output.size == found.weight.size and found.base.ndim == 1
     if not is_consistent or np.any((found.output < -1) | (found.output >= n_outputs)):
         raise ValueError(
-            f"tree_sum_() of {name} has {len(found.trees)} trees, {found.output.size} outputs and {found.weight.size} "
-            f"weights: every tree needs one weight and one output in 0..{n_outputs - 1}, or -1 for all."
+            f"to_tree_sum() of {name} has {len(found.trees)} trees, {found.output.size} outputs and "
+            f"{found.weight.size} weights: every tree needs one weight and one output in 0..{n_outputs - 1}, "
+            "or -1 for all."
         )
     for tree, output in zip(found.trees, found.output, strict=True):
         if tree.value.shape[1] != (n_outputs if output < 0 else 1):
             raise ValueError(
-                f"tree_sum_() of {name} has a tree with {tree.value.shape[1]} columns of values for output {output} of "
-                f"{n_outputs}: a tree has one column for its output, or one per output where its output is -1."
+                f"to_tree_sum() of {name} has a tree with {tree.value.shape[1]} columns of values for output {output} "
+                f"of {n_outputs}: a tree has one column for its output, or one per output where its output is -1."
             )
     return found
 

@@ -200,7 +200,7 @@ def _codes(model: Any, y: Any) -> Rows:
 
 def _rows_of(model: Any, codes: Rows, weight: Floats, machine: int) -> tuple[Rows, TwoSides, Floats]:
     """Rows that a machine was trained on, its classes, and y = +1 or -1 of these rows."""
-    plan = machine_plan(len(model.classes_), "ovr") if isinstance(model, LinearSVC) else model.plan_()
+    plan = machine_plan(len(model.classes_), "ovr") if isinstance(model, LinearSVC) else model.binary_problems()
     if not 0 <= machine < len(plan):
         raise ValueError(f"machine must lie in 0..{len(plan) - 1}, the machines of this model; got {machine}.")
     sides = plan[machine]
@@ -221,7 +221,7 @@ def machine_values(model: Any, X: Any) -> Floats:
 
 
 def _kernel(model: SVC | NuSVC, X: Any, codes: Rows, weight: Floats, place: Rows, side: Floats, machine: int) -> _Dual:
-    found: Machine = model.machines_[machine]
+    found: Machine = model.binary_svms_[machine]
     kept = weight > 0.0
     _require_training_rows(model, X, kept, bool(np.isin(model.support_, np.flatnonzero(kept)).all()))
     alpha, is_bounded = np.zeros(place.size), np.full(place.size, False)

@@ -334,26 +334,28 @@ class BaseForest(Estimator):
         columns = _columns_of(y)
         self._check_outputs(len(columns))
         seed = int(member_seeds(self.random_state, 1)[0] >> np.uint64(33))
-        self.outputs_: list[Any] = [
+        self.output_forests_: list[Any] = [
             self._copy(seed, k).fit(X, column, sample_weight) for k, column in enumerate(columns)
         ]
-        self.n_outputs_ = len(self.outputs_)
-        first = self.outputs_[0]
+        self.n_outputs_ = len(self.output_forests_)
+        first = self.output_forests_[0]
         self.columns_, self.n_features_in_ = first.columns_, first.n_features_in_
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = first.feature_names_in_
         if hasattr(first, "classes_"):
-            self.classes_ = [output.classes_ for output in self.outputs_]
-            self.n_classes_ = [output.n_classes_ for output in self.outputs_]
+            self.classes_ = [output.classes_ for output in self.output_forests_]
+            self.n_classes_ = [output.n_classes_ for output in self.output_forests_]
         if hasattr(first, "oob_score_"):
             self.oob_score_, self.oob_error_ = (
-                float(np.mean([getattr(output, name) for output in self.outputs_]))
+                float(np.mean([getattr(output, name) for output in self.output_forests_]))
                 for name in ("oob_score_", "oob_error_")
             )
         if hasattr(first, "oob_prediction_"):
-            self.oob_prediction_ = np.column_stack([output.oob_prediction_ for output in self.outputs_])
+            self.oob_prediction_ = np.column_stack([output.oob_prediction_ for output in self.output_forests_])
         if hasattr(first, "oob_decision_function_"):
-            self.oob_decision_function_ = _side_by_side([output.oob_decision_function_ for output in self.outputs_])
+            self.oob_decision_function_ = _side_by_side(
+                [output.oob_decision_function_ for output in self.output_forests_]
+            )
 
     def _copy(self, seed: int, k: int) -> Any:
         """The forest of output k."""
@@ -370,7 +372,7 @@ class BaseForest(Estimator):
     def _forget(self) -> None:
         """What an earlier fit left and this one may not set."""
         left = (
-            "outputs_", "calibration_", "oob_error_", "oob_score_", "oob_decision_function_", "oob_prediction_",
+            "output_forests_", "calibration_", "oob_error_", "oob_score_", "oob_decision_function_", "oob_prediction_",
             "_residuals", "_calibrated",
         )  # fmt: skip
         for name in left if self.warm_start else (*left, "tuned_"):
@@ -385,9 +387,9 @@ class BaseForest(Estimator):
 
     def _need_trees(self) -> None:
         """Refuse what a forest not fitted cannot answer, and one with a forest per output."""
-        if hasattr(self, "outputs_"):
+        if hasattr(self, "output_forests_"):
             raise SeveralTargetsError(
-                "The forest has several targets, each with trees of its own: ask forest.outputs_[k]."
+                "The forest has several targets, each with trees of its own: ask forest.output_forests_[k]."
             )
         check_is_fitted(self, "trees_")
 
@@ -418,8 +420,8 @@ class BaseForest(Estimator):
 
         Of several targets the trees of the first one come first, then those of the second, and so on.
         """
-        if hasattr(self, "outputs_"):
-            return np.hstack([output.apply(X) for output in self.outputs_])
+        if hasattr(self, "output_forests_"):
+            return np.hstack([output.apply(X) for output in self.output_forests_])
         self._need_trees()
         table = read_table(self, X)
         return np.stack([apply_tree(tree, table, self.n_jobs) for tree in self.trees_], axis=1)
@@ -437,8 +439,8 @@ class BaseForest(Estimator):
     @property
     def estimators_(self) -> list[Any]:
         """The trees as estimators of their own; of several targets those of the first one first, as in `apply`."""
-        if hasattr(self, "outputs_"):
-            return [tree for output in self.outputs_ for tree in output.estimators_]
+        if hasattr(self, "output_forests_"):
+            return [tree for output in self.output_forests_ for tree in output.estimators_]
         self._need_trees()
         return [self._as_estimator(tree) for tree in self.trees_]
 
@@ -461,13 +463,13 @@ class BaseForest(Estimator):
             for sample in map(kept_from_fit(self, "_sampler").weights, self._seeds_)
         ]
 
-    def out_of_bag_(self, t: int) -> NDArray[np.int64]:
+    def oob_indices(self, t: int) -> NDArray[np.int64]:
         """The rows that tree t did not learn from."""
         self._need_trees()
         sampler = kept_from_fit(self, "_sampler")
         return sampler.out_of_bag(sampler.weights(self._seeds_[t]))
 
-    def tree_sum_(self) -> TreeSum:
+    def to_tree_sum(self) -> TreeSum:
         """The mean over the trees as a sum, for explanations: a column per class, or one; before any calibration."""
         self._need_trees()
         k, n = int(getattr(self, "n_classes_", 1)), len(self.trees_)
@@ -491,8 +493,8 @@ class BaseForest(Estimator):
     @property
     def feature_importances_(self) -> Floats:
         """Impurity falls of each feature's splits as shares of one, averaged over the trees (D-4)."""
-        if hasattr(self, "outputs_"):
-            return np.mean([output.feature_importances_ for output in self.outputs_], axis=0)
+        if hasattr(self, "output_forests_"):
+            return np.mean([output.feature_importances_ for output in self.output_forests_], axis=0)
         check_is_fitted(self, "trees_")
         d = self.columns_.n_features
         shares = np.zeros(d)

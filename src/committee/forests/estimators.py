@@ -113,8 +113,8 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
 
     def predict_proba(self, X: Any) -> Any:
         """Class shares in the leaves each row reaches, averaged over the trees; a list of these for several outputs."""
-        if hasattr(self, "outputs_"):
-            return [output.predict_proba(X) for output in self.outputs_]
+        if hasattr(self, "output_forests_"):
+            return [output.predict_proba(X) for output in self.output_forests_]
         return self._probabilities(self._mean_answers(X))
 
     def _probabilities(self, means: Floats) -> Floats:
@@ -130,8 +130,8 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of largest mean share."""
-        if hasattr(self, "outputs_"):
-            return np.stack([output.predict(X) for output in self.outputs_], axis=1)
+        if hasattr(self, "output_forests_"):
+            return np.stack([output.predict(X) for output in self.output_forests_], axis=1)
         shares = self.predict_proba(X)
         return self.classes_[shares.argmax(axis=1)]
 
@@ -209,8 +209,8 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
 
     def predict(self, X: Any) -> Floats:
         """Mean over the trees of the value of the leaf each row ends in."""
-        if hasattr(self, "outputs_"):
-            return np.stack([output.predict(X) for output in self.outputs_], axis=1)
+        if hasattr(self, "output_forests_"):
+            return np.stack([output.predict(X) for output in self.output_forests_], axis=1)
         return self._mean_answers(X)[:, 0]
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:

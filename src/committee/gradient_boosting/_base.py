@@ -657,7 +657,7 @@ class BaseGradientBoosting(Estimator):
         check_is_fitted(self, "n_estimators_")
         return [] if self._trees is None else [self._trees.tree(t) for t in range(self._trees.n_trees)]
 
-    def tree_sum_(self) -> TreeSum:
+    def to_tree_sum(self) -> TreeSum:
         """The scores as a sum of trees, for explanations."""
         trees = tuple(self.trees_)
         output = np.empty(0, np.int64) if self._trees is None else self._trees.output

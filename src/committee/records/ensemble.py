@@ -97,7 +97,7 @@ class BoostedTrees(NamedTuple):
 class TreeSum(NamedTuple):
     """A model that is a sum of trees: output k of a row is base[k] and the sum of weight[t] times its leaf's value.
 
-    An estimator offers it with a method ``tree_sum_()``; explanations of trees are written for it.
+    An estimator offers it with a method ``to_tree_sum()``; explanations of trees are written for it.
     """
 
     trees: tuple[Tree, ...]

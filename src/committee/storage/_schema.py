@@ -84,13 +84,24 @@ def _loss_of_head(head: dict[str, Any]) -> dict[str, Any]:
 
 
 UPGRADES: dict[str, tuple[str, Upgrade]] = {
+    "BaggingClassifier/1": ("BaggingClassifier/2", _renamed(patience="n_iter_no_change", tree="tree_size")),
+    "BaggingRegressor/1": ("BaggingRegressor/2", _renamed(patience="n_iter_no_change", tree="tree_size")),
     "BestOfRestarts/1": ("RestartClassifier/1", _renamed()),
     "CommitteeClassifier/1": ("CommitteeClassifier/2", _renamed(n_folds="cv")),
     "CommitteeRegressor/1": ("CommitteeRegressor/2", _renamed(n_folds="cv")),
+    "ExtraTreesClassifier/1": ("ExtraTreesClassifier/2", _renamed(outputs_="output_forests_")),
+    "ExtraTreesRegressor/1": ("ExtraTreesRegressor/2", _renamed(outputs_="output_forests_")),
     "LandmarkSVC/1": ("NystroemSVC/1", _renamed()),
     "LandmarkSVR/1": ("NystroemSVR/1", _renamed()),
+    "NuSVC/1": ("NuSVC/2", _renamed(machines_="binary_svms_")),
+    "NuSVR/1": ("NuSVR/2", _renamed(machines_="binary_svms_")),
     "OnNumbersClassifier/1": ("NumericPipelineClassifier/1", _renamed()),
     "OnNumbersRegressor/1": ("NumericPipelineRegressor/1", _renamed()),
+    "OneClassSVM/1": ("OneClassSVM/2", _renamed(machines_="binary_svms_")),
+    "RandomForestClassifier/1": ("RandomForestClassifier/2", _renamed(outputs_="output_forests_")),
+    "RandomForestRegressor/1": ("RandomForestRegressor/2", _renamed(outputs_="output_forests_")),
+    "SVC/1": ("SVC/2", _renamed(machines_="binary_svms_")),
+    "SVR/1": ("SVR/2", _renamed(machines_="binary_svms_")),
     "gradient-boosting.head/1": ("loss/1", _loss_of_head),
 }
 """Of an older tag: the tag that follows it, and what makes its state of the old one."""

@@ -170,7 +170,7 @@ class BaseKernelMachine(Estimator):
 
     def _keep(self, machines: list[Machine], solutions: list[Solution]) -> None:
         """What every machine measured; a warning where one is not optimal."""
-        self.machines_ = tuple(machines)
+        self.binary_svms_ = tuple(machines)
         self.history_ = History.from_records(
             [Record(k, *step) for k, found in enumerate(solutions) for step in found.records]
         )

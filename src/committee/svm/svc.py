@@ -123,7 +123,7 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         if self.class_weight is not None:
             read_weights(weight, codes.size, "class_weight")
         rows = self._rows(task)
-        plan = self.plan_()
+        plan = self.binary_problems()
         places = [_rows_of(codes, sides) for sides in plan]
         trained = [
             self._tell_apart(codes, weight, rows, sides, some, folds) for sides, some in zip(plan, places, strict=True)
@@ -185,7 +185,7 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
             raise ValueError(f"class_weight gives class {absent} no weight: leave its rows out, or give it a weight.")
         return by_class
 
-    def plan_(self) -> list[TwoSides]:
+    def binary_problems(self) -> list[TwoSides]:
         """Which classes every machine tells apart."""
         return machine_plan(len(self.classes_), "ovr" if self._is_one_rest() else "ovo")
 
@@ -266,7 +266,7 @@ class SVC(BaseSVC):
         Also "laplacian" and "gaussian", objects of `committee.svm.kernel_functions` with ``+``, ``*`` and ``**``, a
         function of two tables (their Gram matrix) or of two rows (a number).
     scale : bool
-        Standardise the columns first. ``support_vectors_``, ``dual_coef_`` and the margins of ``machines_`` are then
+        Standardise the columns first. ``support_vectors_``, ``dual_coef_`` and the margins of ``binary_svms_`` are then
         those of standardised columns; of a linear kernel ``coef_`` and ``intercept_`` are for the columns as they come.
     offset : {"free", "both"}
         The offset from all free support vectors, or as the mean over those of either class (see `machine.py`).
@@ -289,7 +289,7 @@ class SVC(BaseSVC):
     n_jobs : int
         Threads for kernel values; they change no bit of the result.
 
-    Fitted attributes are scikit-learn's, and ``kernel_`` (with gamma as a number), ``machines_`` (one `Machine` each:
+    Fitted attributes are scikit-learn's, and ``kernel_`` (with gamma as a number), ``binary_svms_`` (a `Machine` each:
     margin, free and bounded support vectors, duality gap, KKT gap), ``history_`` (objective, KKT gap and support
     vectors over the steps of the solver), ``platt_`` (slopes of the probabilities).
 

@@ -100,8 +100,16 @@ def test_missing_values_are_refused_where_the_learner_does_not_take_them(cls: ty
 BAD_PARAMETERS = table(
     ("more than all rows", {"max_samples": N + 1, "bootstrap": False}, "max_samples=41 must be at most the 40 rows"),
     ("max_features 4 of 3", {"max_features": 4}, "max_features=4 must be at most the number of features, 3"),
-    ("leaves without a tree", {"max_leaf_nodes": 5}, "tree='max_leaf_nodes' and a number max_leaf_nodes go together"),
-    ("a tree without leaves", {"tree": "max_leaf_nodes"}, "tree='max_leaf_nodes' and a number max_leaf_nodes go"),
+    (
+        "leaves without a tree",
+        {"max_leaf_nodes": 5},
+        "tree_size='max_leaf_nodes' and a number max_leaf_nodes go together",
+    ),
+    (
+        "a tree without leaves",
+        {"tree_size": "max_leaf_nodes"},
+        "tree_size='max_leaf_nodes' and a number max_leaf_nodes go",
+    ),
     ("oob_score word", {"oob_score": "acuracy"}, "'acuracy' is not a valid scoring value"),
     ("oob_score without bags", {"oob_score": True, "bootstrap": False}, "only available if rows are left out"),
     ("auto without bags", {"n_estimators": "auto", "bootstrap": False}, "n_estimators='auto' .* needs it"),
@@ -353,7 +361,7 @@ def test_equal_weights_change_no_answer(cls: type[Any], weight: Any) -> None:
 @each(ESTIMATORS)
 def test_rows_of_weight_zero_count_for_nothing(cls: type[Any]) -> None:
     y, weight = target_of(cls), np.arange(N) % 3 > 0
-    every = [{}, {"bootstrap": False, "max_samples": 0.5}, {"tree": "pruned"}] if cls in BAGGED else [{}]
+    every = [{}, {"bootstrap": False, "max_samples": 0.5}, {"tree_size": "pruned"}] if cls in BAGGED else [{}]
     for params in every:
         model, expected = make(cls, **params).fit(X, y, weight), make(cls, **params).fit(X[weight], y[weight])
         np.testing.assert_allclose(answers_of(model), answers_of(expected), rtol=1e-9, atol=1e-12)

@@ -170,12 +170,12 @@ WEIGHTED: list[Any] = [
     BaggingClassifier(n_estimators=8, bootstrap=False, max_samples=0.5, random_state=0),
     BaggingClassifier(n_estimators=8, bootstrap=False, max_features=0.6, random_state=0),
     BaggingClassifier(n_estimators=8, max_samples=0.7, max_features=3, combine="vote", random_state=0),
-    BaggingClassifier(n_estimators=4, tree="pruned", random_state=0),
-    BaggingClassifier(n_estimators=8, tree="max_leaf_nodes", max_leaf_nodes=5, random_state=0),
+    BaggingClassifier(n_estimators=4, tree_size="pruned", random_state=0),
+    BaggingClassifier(n_estimators=8, tree_size="max_leaf_nodes", max_leaf_nodes=5, random_state=0),
     BaggingClassifier(KNeighborsClassifier(4), 8, random_state=0),
     BaggingRegressor(n_estimators=8, random_state=0),
     BaggingRegressor(n_estimators=8, combine="median", bootstrap_features=True, random_state=0),
-    BaggingRegressor(n_estimators=4, tree="pruned", random_state=0),
+    BaggingRegressor(n_estimators=4, tree_size="pruned", random_state=0),
 ]
 
 
@@ -251,9 +251,9 @@ def test_without_draws_members_learn_under_the_weights() -> None:
 THREADED: list[Any] = [
     BaggingClassifier(n_estimators=20, random_state=0),
     BaggingClassifier(n_estimators=20, max_features=0.5, combine="vote", random_state=0),
-    BaggingClassifier(n_estimators="auto", patience=5, tol=0.1, random_state=0),
+    BaggingClassifier(n_estimators="auto", n_iter_no_change=5, tol=0.1, random_state=0),
     BaggingClassifier(DecisionTreeClassifier(splitter="binned", max_depth=3, max_features=2), 20, random_state=0),
-    BaggingClassifier(n_estimators=5, tree="pruned", random_state=0),
+    BaggingClassifier(n_estimators=5, tree_size="pruned", random_state=0),
     BaggingClassifier(LogisticRegression(), 20, random_state=0),
     BaggingRegressor(n_estimators=20, combine="weighted", random_state=0),
     BaggingRegressor(DecisionTreeRegressor(splitter="random"), 20, combine="median", random_state=0),
@@ -414,7 +414,7 @@ def test_tables_with_categories_and_holes() -> None:
 
 def test_the_rules_of_combination() -> None:
     X, y, numbers = make_data()
-    soft = BaggingClassifier(n_estimators=9, tree="max_leaf_nodes", max_leaf_nodes=4, random_state=0).fit(X, y)
+    soft = BaggingClassifier(n_estimators=9, tree_size="max_leaf_nodes", max_leaf_nodes=4, random_state=0).fit(X, y)
     np.testing.assert_allclose(soft.predict_proba(X), mean_distribution(np.array([m.predict_proba(X) for m in soft])))
     vote = clone(soft).set_params(combine="vote").fit(X, y)
     codes = np.array([np.searchsorted(vote.classes_, m.predict(X)) for m in vote])
@@ -495,7 +495,7 @@ def test_stages_are_smaller_models(model: Any) -> None:
 def test_the_three_tree_strategies() -> None:
     X, y, _ = make_data()
     leaves = {
-        tree: BaggingClassifier(n_estimators=10, tree=tree, max_leaf_nodes=size, random_state=0)
+        tree: BaggingClassifier(n_estimators=10, tree_size=tree, max_leaf_nodes=size, random_state=0)
         .fit(X, y)
         .history_.n_leaves
         for tree, size in (("full", None), ("max_leaf_nodes", 6), ("pruned", None))
@@ -531,13 +531,13 @@ def test_folds_share_out_the_target() -> None:
 def test_the_strategy_and_an_estimator_exclude_each_other() -> None:
     X, y, _ = make_data()
     with pytest.raises(ValueError, match="default learner, and estimator is given too"):
-        BaggingClassifier(GaussianNB(), tree="full").fit(X, y)
+        BaggingClassifier(GaussianNB(), tree_size="full").fit(X, y)
     with pytest.raises(ValueError, match="default learner, and estimator is given too"):
         BaggingClassifier(GaussianNB(), max_leaf_nodes=4).fit(X, y)
     with pytest.raises(ValueError, match="go together"):
-        BaggingClassifier(tree="max_leaf_nodes").fit(X, y)
+        BaggingClassifier(tree_size="max_leaf_nodes").fit(X, y)
     with pytest.raises(ValueError, match="go together"):
-        BaggingClassifier(tree="pruned", max_leaf_nodes=4).fit(X, y)
+        BaggingClassifier(tree_size="pruned", max_leaf_nodes=4).fit(X, y)
     with pytest.raises(ValueError, match="cv as a number of folds"):
         BaggingClassifier(DecisionTreeClassifier(ccp_alpha="cv", cv=[([0], [1])])).fit(X, y)
 
@@ -715,7 +715,7 @@ def test_auto_ends_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_validation_rows_may_judge() -> None:
     X, y, _ = make_data(300)
-    model = BaggingClassifier(n_estimators="auto", patience=10, random_state=0)
+    model = BaggingClassifier(n_estimators="auto", n_iter_no_change=10, random_state=0)
     model.fit(X[:150], y[:150], X_val=X[150:], y_val=y[150:])
     assert "validation error" in model.stop_reason_
     errors = [np.mean(labels != y[150:]) for labels in model.staged_predict(X[150:])]
@@ -808,14 +808,14 @@ def test_a_bagged_tree_is_explained() -> None:
 
     X, _, y = make_data()
     model = BaggingRegressor(n_estimators=5, combine="weighted", max_features=0.6, random_state=0).fit(X, y)
-    total = model.tree_sum_()
+    total = model.to_tree_sum()
     by_tree = [weight * member.predict(X[:, f]) for weight, member, f
                in zip(total.weight, model, model.estimators_features_, strict=True)]  # fmt: skip
     np.testing.assert_allclose(np.sum(by_tree, axis=0), model.predict(X))
     found: Any = shap_values(model, X[:5])
     assert np.isfinite(np.asarray(getattr(found, "values", found))).all()
-    assert not hasattr(BaggingRegressor(LinearRegression()), "tree_sum_")
-    assert not hasattr(BaggingRegressor(combine="median"), "tree_sum_")
+    assert not hasattr(BaggingRegressor(LinearRegression()), "to_tree_sum")
+    assert not hasattr(BaggingRegressor(combine="median"), "to_tree_sum")
 
 
 # --- the core, and what is refused ------------------------------------------------------------------------------------
@@ -877,11 +877,13 @@ CHECKED: list[Any] = [
         n_estimators=5, bootstrap=False, max_samples=0.7, max_features=0.7, combine="vote", n_jobs=2, random_state=0
     ),
     BaggingClassifier(GaussianNB(), 3, random_state=0),
-    BaggingClassifier(n_estimators="auto", patience=5, tree="max_leaf_nodes", max_leaf_nodes=4, random_state=0),
+    BaggingClassifier(
+        n_estimators="auto", n_iter_no_change=5, tree_size="max_leaf_nodes", max_leaf_nodes=4, random_state=0
+    ),
     BaggingRegressor(random_state=0),
     BaggingRegressor(n_estimators=5, combine="median", max_features=0.5, bootstrap=False, random_state=0),
     BaggingRegressor(n_estimators=5, combine="weighted", random_state=0),
-    BaggingRegressor(n_estimators=3, tree="pruned", random_state=0),
+    BaggingRegressor(n_estimators=3, tree_size="pruned", random_state=0),
 ]
 
 

@@ -18,8 +18,8 @@ def test_objective_and_gap_are_those_of_the_machine(C: float) -> None:
     X = np.asarray(split.X, np.float64)
     ours = SVC(C=C, gamma=0.2).fit(X, split.y)
     objective, gap = dual_evidence(ours, X, split.y, C, Gaussian(gamma=0.2))
-    assert objective == pytest.approx(ours.machines_[0].objective, rel=1e-9)
-    assert gap == pytest.approx(ours.machines_[0].kkt_gap, abs=1e-6)
+    assert objective == pytest.approx(ours.binary_svms_[0].objective, rel=1e-9)
+    assert gap == pytest.approx(ours.binary_svms_[0].kkt_gap, abs=1e-6)
     loose = peer.SVC(C=C, gamma=0.2, tol=0.1).fit(X, split.y)
     worse, wide = dual_evidence(loose, X, split.y, C, Gaussian(gamma=0.2))
     assert worse > objective

@@ -16,7 +16,7 @@ from committee.explain.forest_diagnostics import forest_diagnostics
 def unseen_answers(forest: Any, X: Any) -> np.ndarray:
     answers = forest.member_predictions(X).copy()
     for t in range(len(forest)):
-        seen = np.setdiff1d(np.arange(len(X)), forest.out_of_bag_(t))
+        seen = np.setdiff1d(np.arange(len(X)), forest.oob_indices(t))
         answers[t, seen] = np.nan
     return answers
 

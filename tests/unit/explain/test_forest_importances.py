@@ -395,7 +395,7 @@ def test_impurity_is_that_of_tree_importances_up_to_scale():
     X, y = load_dataset("glass")[:2]
     forest = ExtraTreesClassifier(10, random_state=0).fit(X, y)
     found = forest_importances(forest, X, y, kinds=["impurity", "frequency"])
-    if hasattr(forest, "tree_sum_"):
+    if hasattr(forest, "to_tree_sum"):
         np.testing.assert_allclose(found.of("impurity").raw, tree_importances(forest).raw)
     with pytest.raises(ValueError, match="bootstrap=True"):
         forest_importances(forest, X, y)
@@ -459,9 +459,9 @@ def test_bad_arguments_are_refused():
 def test_several_outputs_are_asked_one_by_one():
     X = np.random.default_rng(0).normal(size=(60, 3))
     forest = RandomForestRegressor(5, random_state=0).fit(X, X[:, :2])
-    with pytest.raises(ValueError, match=r"pass forest.outputs_\[k\]"):
+    with pytest.raises(ValueError, match=r"pass forest.output_forests_\[k\]"):
         forest_importances(forest, X, X[:, :2])
-    found = forest_importances(forest.outputs_[1], X, X[:, 1], random_state=0)
+    found = forest_importances(forest.output_forests_[1], X, X[:, 1], random_state=0)
     # in nodes of two rows every feature divides as well as the right one, so how often it is taken says little here
     assert all(np.argmax(one.raw) == 1 for one in found.kinds if one.kind != "frequency")
 

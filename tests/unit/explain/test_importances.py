@@ -105,7 +105,7 @@ def test_an_estimator_of_your_own_takes_part():
             self.tree_, self.columns_ = tree, Columns(2, None, (None, None))
             return self
 
-        def tree_sum_(self) -> TreeSum:
+        def to_tree_sum(self) -> TreeSum:
             return TreeSum((self.tree_,) * 2, np.array([0, 0]), np.array([1.0, -3.0]), np.zeros(1))
 
     tree = DecisionTreeRegressor().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0.0, 0.0, 0.0, 4.0])

@@ -70,7 +70,7 @@ def test_rows_without_weight_and_rows_in_every_bag_are_left_out():
     weight = np.where(np.arange(500) < 100, 0.0, 1.0)
     forest = RandomForestClassifier(3, random_state=0).fit(X, y, sample_weight=weight)
     found = find_label_issues(forest, X, y, None)
-    judged = np.unique(np.concatenate([forest.out_of_bag_(t) for t in range(3)]))
+    judged = np.unique(np.concatenate([forest.oob_indices(t) for t in range(3)]))
     np.testing.assert_array_equal(np.sort(found.rows), judged)
     assert found.rows.size < 400
     assert found.rows.min() >= 100

@@ -41,7 +41,7 @@ def test_proximities_are_shares_of_trees(small):
 
 def test_out_of_bag_proximities_count_trees_that_saw_neither(small):
     forest, X, _ = small
-    unseen = [set(forest.out_of_bag_(t).tolist()) for t in range(9)]
+    unseen = [set(forest.oob_indices(t).tolist()) for t in range(9)]
     expected = naive.proximity(forest.trees_, X, X, lambda t, i, j: i in unseen[t] and j in unseen[t])
     np.testing.assert_allclose(proximities(forest, X, out_of_bag=True).toarray(), expected)
 

@@ -42,7 +42,7 @@ class Sum(BaseEstimator):
         self.columns_ = Columns(self.n_features, None, (None,) * self.n_features)
         return self
 
-    def tree_sum_(self) -> TreeSum:
+    def to_tree_sum(self) -> TreeSum:
         return self.model
 
 

@@ -66,7 +66,7 @@ def test_norm_and_dual_against_the_gram_matrix() -> None:
     squared = float(by @ model.kernel_(X[rows.row]) @ by)
     assert found.norm**2 == pytest.approx(squared)
     assert found.margin == pytest.approx(2.0 / np.sqrt(squared))
-    assert found.margin == pytest.approx(model.machines_[0].margin)
+    assert found.margin == pytest.approx(model.binary_svms_[0].margin)
     bound = 1.5 * weight[rows.row]
     assert found.primal == pytest.approx(0.5 * squared + bound @ rows.slack)
     assert found.dual == pytest.approx(rows.alpha.sum() - 0.5 * squared)

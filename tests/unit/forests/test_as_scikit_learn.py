@@ -57,13 +57,15 @@ def test_what_is_out_of_bag_of_several_outputs() -> None:
     forest = RandomForestClassifier(40, random_state=0).fit(X, Y)
     theirs = TheirForest(40, oob_score=True, random_state=0).fit(X, Y)
     assert forest.oob_decision_function_.shape == theirs.oob_decision_function_.shape == (200, 2, 2)
-    np.testing.assert_array_equal(forest.oob_decision_function_[:, :, 1], forest.outputs_[1].oob_decision_function_)
-    assert forest.oob_error_ == pytest.approx(np.mean([each.oob_error_ for each in forest.outputs_]))
+    np.testing.assert_array_equal(
+        forest.oob_decision_function_[:, :, 1], forest.output_forests_[1].oob_decision_function_
+    )
+    assert forest.oob_error_ == pytest.approx(np.mean([each.oob_error_ for each in forest.output_forests_]))
     uneven = RandomForestClassifier(20, random_state=0).fit(X, np.column_stack([Y[:, 0], Y.sum(axis=1)]))
     assert [each.shape for each in uneven.oob_decision_function_] == [(200, 2), (200, 3)]
     numbers = Regressor(20, random_state=0).fit(X, X[:, :3])
     assert numbers.oob_prediction_.shape == (200, 3)
-    assert numbers.oob_error_ == pytest.approx(np.mean([each.oob_error_ for each in numbers.outputs_]))
+    assert numbers.oob_error_ == pytest.approx(np.mean([each.oob_error_ for each in numbers.output_forests_]))
     assert not hasattr(numbers.fit(X, X[:, 0]).set_params(bootstrap=False).fit(X, X[:, :2]), "oob_prediction_")
 
 
@@ -79,7 +81,7 @@ def test_trees_and_leaves_of_several_outputs() -> None:
 def test_class_weights_of_several_outputs() -> None:
     weights: Any = [{0: 1.0, 1: 9.0}, {0: 9.0, 1: 1.0}]
     forest = ExtraTreesClassifier(20, min_samples_leaf=20, class_weight=weights, random_state=0).fit(X, Y)
-    assert [each.class_weight for each in forest.outputs_] == weights
+    assert [each.class_weight for each in forest.output_forests_] == weights
     often = forest.predict(X).mean(axis=0)
     assert often[0] > 0.7
     assert often[1] < 0.3

@@ -207,7 +207,7 @@ def test_rows_never_judged_are_nan_and_counted(cls: type[Any]) -> None:
     with pytest.warns(UserWarning, match=r"\d+ rows were in the sample of every tree .* grow more trees"):
         model = make(cls, n_estimators=1, oob_score=True).fit(X, y)
     answers = model.oob_decision_function_[:, 0] if is_classifier(model) else model.oob_prediction_
-    judged = model.out_of_bag_(0)
+    judged = model.oob_indices(0)
     np.testing.assert_array_equal(np.flatnonzero(~np.isnan(answers)), judged)
     assert model.oob_score_ == pytest.approx(model.score(X[judged], y[judged]))
 
@@ -431,9 +431,9 @@ def test_what_a_forest_of_several_outputs_cannot_answer(cls: type[Any]) -> None:
     assert not hasattr(model, "trees_")  # those of the fit before
     for method in METHODS[3:]:
         if hasattr(model, method) and method != "apply":
-            with pytest.raises(ValueError, match=r"several targets, .*: ask forest.outputs_\[k\]"):
+            with pytest.raises(ValueError, match=r"several targets, .*: ask forest.output_forests_\[k\]"):
                 getattr(model, method)(X)
-    for look in (len, list, lambda m: m[0], lambda m: m.tree_sum_(), shap_of, lambda m: next(m.staged_predict(X))):
+    for look in (len, list, lambda m: m[0], lambda m: m.to_tree_sum(), shap_of, lambda m: next(m.staged_predict(X))):
         with pytest.raises(ValueError, match="several targets"):
             look(model)
     np.testing.assert_array_equal(answers_of(model.fit(X, y)), answers_of(fitted(cls)))  # and back
@@ -536,4 +536,4 @@ def test_a_forest_of_several_targets_can_be_shown_and_has_an_out_of_bag_score(cl
     assert cls.__name__ in forest._repr_html_()
     assert not hasattr(forest, "trees_")
     assert len(forest.estimators_) == 40
-    assert forest.oob_score_ == pytest.approx(np.mean([each.oob_score_ for each in forest.outputs_]))
+    assert forest.oob_score_ == pytest.approx(np.mean([each.oob_score_ for each in forest.output_forests_]))

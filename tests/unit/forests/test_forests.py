@@ -238,7 +238,7 @@ def test_out_of_bag_answers_and_curve(n_jobs):
     total, judges = np.zeros((250, 3)), np.zeros(250)
     for t, tree in enumerate(forest.estimators_):
         unseen = np.flatnonzero(sample_of(forest, t) == 0)
-        np.testing.assert_array_equal(unseen, forest.out_of_bag_(t))
+        np.testing.assert_array_equal(unseen, forest.oob_indices(t))
         total[unseen] += tree.predict_proba(X[unseen])
         judges[unseen] += 1
         judged = judges > 0
@@ -406,12 +406,12 @@ def test_several_outputs_are_a_forest_each():
     both = np.column_stack([y, X[:, 0]])
     forest = RandomForestRegressor(6, random_state=0).fit(X, both)
     assert forest.predict(X).shape == (150, 2)
-    np.testing.assert_array_equal(forest.outputs_[1].predict(X), forest.predict(X)[:, 1])
+    np.testing.assert_array_equal(forest.output_forests_[1].predict(X), forest.predict(X)[:, 1])
     labels = np.column_stack([classes(150)[1], classes(150, k=3)[1]])
     several = RandomForestClassifier(6, random_state=0).fit(X, labels)
     assert [p.shape[1] for p in several.predict_proba(X)] == [2, 3]
     assert several.predict(X).shape == (150, 2)
-    assert not hasattr(several.fit(X, labels[:, 0]), "outputs_")
+    assert not hasattr(several.fit(X, labels[:, 0]), "output_forests_")
 
 
 def test_nodes_take_twenty_bytes():

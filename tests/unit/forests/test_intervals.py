@@ -55,7 +55,7 @@ def test_ranks_are_shares_of_the_leaves_out_of_bag(n_values: int):
         if of_trees:
             below[i], upto[i] = np.mean(of_trees, axis=0)
     for t in range(15):
-        unseen = forest.out_of_bag_(t)
+        unseen = forest.oob_indices(t)
         tally.add(samples.leaves[t], samples.counts[t], unseen, leaves[unseen, t])
     np.testing.assert_allclose(tally.ranks, [below, upto], atol=1e-12)
     expected = Calibrated.by_ranks(np.array([below, upto]), np.ones(80))

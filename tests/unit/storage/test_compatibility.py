@@ -113,7 +113,12 @@ def test_files_name_neither_modules_nor_private_attributes(tag: str, tmp_path: P
 
 @pytest.mark.parametrize(
     ("old", "name", "new"),
-    [("CommitteeClassifier", "n_folds", "cv"), ("CommitteeRegressor", "n_folds", "cv")],
+    [
+        ("CommitteeClassifier", "n_folds", "cv"),
+        ("CommitteeRegressor", "n_folds", "cv"),
+        ("BaggingClassifier", "patience", "n_iter_no_change"),
+        ("BaggingRegressor", "tree", "tree_size"),
+    ],
 )
 def test_a_renamed_parameter_has_its_value_from_an_old_file(old: str, name: str, new: str) -> None:
     model = load_quietly(FILES / f"{old}.committee")

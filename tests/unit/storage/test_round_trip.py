@@ -303,7 +303,7 @@ def test_a_prediction_only_forest_says_what_it_cannot_tell(tmp_path: Path) -> No
     small = load_model(tmp_path / "small")
     asked: list[Callable[[], Any]] = [
         lambda: small.predict_quantiles(X), lambda: small.leaf_samples_, lambda: small.estimators_samples_,
-        lambda: small.out_of_bag_(0), lambda: committee.forest_importances(small, X, y),
+        lambda: small.oob_indices(0), lambda: committee.forest_importances(small, X, y),
         lambda: committee.forest_diagnostics(small, X, y),
     ]  # fmt: skip
     for ask in asked:

@@ -44,7 +44,7 @@ def test_values_are_right_at_a_large_penalty() -> None:
     assert np.abs(model.decision_function(asked) - f).max() < 1e-8  # 0.06 in float32
     np.testing.assert_array_equal(model.predict(asked), (f > 0.0).astype(int))
     # The solver measures the gap of a pair, the geometry a row's distance from its margin
-    assert svm_geometry(model, X, y).kkt_violation <= model.machines_[0].kkt_gap + 1e-9
+    assert svm_geometry(model, X, y).kkt_violation <= model.binary_svms_[0].kkt_gap + 1e-9
 
 
 @pytest.mark.parametrize("penalty", [0.05, 1.0, 10.0])

@@ -26,13 +26,13 @@ THREE = np.digitize(VALUES, [-0.5, 0.5])
 def tube_cost(model: Any, epsilon: float, C: float) -> float:
     """1/2 |w|^2 + C sum of what lies outside the tube."""
     beyond = np.maximum(0.0, np.abs(VALUES - model.predict(X)) - epsilon)
-    return 0.5 * model.machines_[0].squared_norm + C * float(beyond.sum())
+    return 0.5 * model.binary_svms_[0].squared_norm + C * float(beyond.sum())
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "laplacian"])
 def test_regression_closes_the_duality_gap(kernel: str) -> None:
     model = SVR(kernel=kernel, C=2.0, epsilon=0.1).fit(X, VALUES)
-    machine = model.machines_[0]
+    machine = model.binary_svms_[0]
     assert tube_cost(model, 0.1, 2.0) == pytest.approx(-machine.objective, rel=1e-8)
     assert machine.duality_gap < 1e-7
     error = VALUES - model.predict(X)
@@ -84,7 +84,7 @@ def test_nu_bounds_errors_and_support_vectors(nu: float) -> None:
 
 def test_a_nu_machine_is_the_machine_of_its_own_penalty() -> None:
     nu = NuSVC(nu=0.3).fit(X, LABELS)
-    same = SVC(C=1.0 / nu.machines_[0].scale).fit(X, LABELS)
+    same = SVC(C=1.0 / nu.binary_svms_[0].scale).fit(X, LABELS)
     np.testing.assert_allclose(nu.decision_function(X), same.decision_function(X), atol=1e-5)
     tube = NuSVR(nu=0.3, C=2.0).fit(X, VALUES)
     given = SVR(C=2.0, epsilon=tube.epsilon_).fit(X, VALUES)
@@ -151,9 +151,9 @@ def test_coef_and_intercept_are_for_the_columns_as_they_come(model: Any, y: Any,
     by_hand = table @ fitted.coef_.T + fitted.intercept_
     np.testing.assert_allclose(by_hand.reshape(ask(table).shape), ask(table), atol=1e-10)
     if scale and y is not None:  # the mean of the rows is the origin, which no plane leaves on one side
-        assert np.abs(fitted.intercept_ - [machine.offset for machine in fitted.machines_]).max() > 1e-3
+        assert np.abs(fitted.intercept_ - [machine.offset for machine in fitted.binary_svms_]).max() > 1e-3
     if y is None:
-        assert fitted.offset_[0] == -fitted.machines_[0].offset
+        assert fitted.offset_[0] == -fitted.binary_svms_[0].offset
 
 
 def test_an_earlier_model_that_was_scaled_says_so() -> None:

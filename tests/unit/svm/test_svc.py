@@ -45,7 +45,7 @@ def test_the_widest_margin_of_four_points() -> None:
     model = SVC(C=np.inf, kernel="linear").fit(X, y)
     np.testing.assert_allclose(model.coef_, [[2.0 / 3.0, 0.0]], atol=1e-9)
     np.testing.assert_allclose(model.intercept_, [-1.0], atol=1e-9)
-    machine = model.machines_[0]
+    machine = model.binary_svms_[0]
     assert machine.margin == pytest.approx(3.0)
     assert machine.duality_gap == pytest.approx(0.0, abs=1e-9)
     assert machine.n_bounded == 0
@@ -73,7 +73,7 @@ def test_offsets_of_a_loose_run_differ_as_documented() -> None:
     loose = SVC(kernel="linear", offset="both", max_iter=40)
     with pytest.warns(ConvergenceWarning):
         loose.fit(X, y)
-    machine = loose.machines_[0]
+    machine = loose.binary_svms_[0]
     rows = machine.support[~machine.is_bounded]
     rest = X[rows] @ loose.coef_[0] - np.where(y[rows] == 1, 1.0, -1.0)
     sides = [rest[y[rows] == k].mean() for k in (0, 1)]
@@ -103,7 +103,7 @@ def test_slack_and_the_kinds_of_support_vectors() -> None:
     assert (margin[alpha == 0.0] >= 1.0 - 1e-7).all()
     np.testing.assert_allclose(margin[(alpha > 0.0) & (alpha < 0.7)], 1.0, atol=1e-7)
     assert (margin[alpha == 0.7] <= 1.0 + 1e-7).all()
-    machine = model.machines_[0]
+    machine = model.binary_svms_[0]
     assert machine.n_bounded == np.count_nonzero(alpha == 0.7)
     assert machine.n_free == np.count_nonzero((alpha > 0.0) & (alpha < 0.7))
     K = rbf_kernel(X, X, model.kernel_.gamma)
@@ -120,7 +120,7 @@ def test_xor() -> None:
         SVC(C=np.inf, kernel="linear").fit(XOR, XOR_LABELS)
     mapped = SVC(C=np.inf, kernel="linear").fit(product_of_both(XOR), XOR_LABELS)
     np.testing.assert_allclose(mapped.coef_, [[0.0, 0.0, 1.0]], atol=1e-9)
-    assert mapped.machines_[0].margin == pytest.approx(2.0)
+    assert mapped.binary_svms_[0].margin == pytest.approx(2.0)
     for kernel in (Polynomial(2, coef0=1.0), Gaussian(width=1.0), Laplacian(), lambda a, b: (1.0 + a @ b.T) ** 2):
         assert SVC(C=np.inf, kernel=kernel).fit(XOR, XOR_LABELS).score(XOR, XOR_LABELS) == 1.0
 
@@ -231,7 +231,7 @@ def test_one_against_the_rest() -> None:
         np.testing.assert_allclose(values[:, k], two.decision_function(X), atol=1e-8)
     np.testing.assert_array_equal(model.predict(X), values.argmax(axis=1))
     assert model.dual_coef_.shape == (3, len(model.support_))
-    assert len(model.machines_) == 3
+    assert len(model.binary_svms_) == 3
     assert set(model.history_.machine.tolist()) == {0, 1, 2}
 
 
@@ -298,7 +298,7 @@ def test_non_convergence_says_what_was_reached() -> None:
         model.fit(X, y)
     assert model.fit_status_ == 1
     assert model.n_iter_.tolist() == [5]
-    assert model.history_.gap[-1] == model.machines_[0].kkt_gap > 1e-3
+    assert model.history_.gap[-1] == model.binary_svms_[0].kkt_gap > 1e-3
     assert SVC().fit(X, y).fit_status_ == 0
 
 
@@ -327,4 +327,4 @@ def test_real_data() -> None:
     model = SVC(C=10.0, scale=True).fit(glass.X, glass.y)
     theirs = reference.SVC(C=10.0, tol=1e-8).fit((glass.X - glass.X.mean(axis=0)) / glass.X.std(axis=0), glass.y)
     np.testing.assert_array_equal(model.support_, theirs.support_)
-    assert all(machine.duality_gap < 1e-6 * abs(machine.objective) for machine in model.machines_)
+    assert all(machine.duality_gap < 1e-6 * abs(machine.objective) for machine in model.binary_svms_)
