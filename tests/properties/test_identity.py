@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ def test_equal_rows_are_neighbours_in_the_order_of_content(n: int, seed: int) ->
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 3, (n, 2)).astype(float), rng.integers(0, 2, n)
     rows = [tuple(row) for row in np.column_stack([X, y])[content_order(X, y)].tolist()]
-    n_runs = 1 + sum(a != b for a, b in zip(rows, rows[1:], strict=False))
+    n_runs = 1 + sum(a != b for a, b in pairwise(rows))
     assert n_runs == len(set(rows))
 
 

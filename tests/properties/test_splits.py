@@ -171,6 +171,30 @@ def test_together_distinct_rows_of_a_class_are_spread_evenly(n: int, k: int, see
         assert np.all(np.abs(np.bincount(y[test], minlength=3) - np.bincount(y, minlength=3) / k) < 1.0)
 
 
+def test_apart_copies_go_to_different_folds_and_together_to_the_same() -> None:
+    y = np.repeat(np.arange(20.0), 5)
+    rows = rows_to_split(y[:, np.newaxis], y, is_class=False)
+    for _, test in k_folds(rows, 5, seed=0, equal_rows="apart"):
+        np.testing.assert_array_equal(np.sort(y[test]), np.arange(20.0))
+    for _, test in k_folds(rows, 5, seed=0):
+        assert np.unique(y[test], return_counts=True)[1].tolist() == [5] * 4
+
+
+def test_targets_do_not_tell_rows_apart() -> None:
+    X, y = np.repeat(np.arange(10.0), 4)[:, np.newaxis], np.tile([0, 1, 1, 2], 10)
+    for train, test in k_folds(rows_to_split(X, y, is_class=True), 5, seed=0):
+        assert not set(X[train, 0]) & set(X[test, 0])
+
+
+def test_the_fraction_held_out_is_the_one_asked_for() -> None:
+    rows = rows_to_split(np.arange(1000.0)[:, np.newaxis], np.arange(1000.0), is_class=False)
+    for fraction, n in ((0.1, 100), (0.25, 250), (0.999, 999), (0.9999, 999), (1e-9, 1)):
+        split = hold_out(rows, fraction, seed=0)
+        assert split is not None
+        assert split.test.size == n
+    assert hold_out(rows.take([0]), 0.5, seed=0) is None
+
+
 def test_seeds_make_different_folds_and_the_same_seed_the_same() -> None:
     rows = rows_to_split(np.arange(50.0)[:, np.newaxis], np.arange(50.0), is_class=False)
     first, again, other = (k_folds(rows, 5, seed)[0].test for seed in (1, 1, 2))

@@ -53,8 +53,9 @@ from committee.members.member import Member, TreeMember, check_learner
 from committee.records.ensemble import TreeSum
 from committee.records.forest import PackedForest
 from committee.records.history import History
-from committee.sampling.resampling import content_order, number_of_draws, without_common_factor
+from committee.sampling.resampling import number_of_draws, without_common_factor
 from committee.sampling.row_samples import Indices, Places, Sampler
+from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
 from committee.tabular.validation import read_training_table, read_weights
 from committee.tree_engine.memory_guard import refuse_too_many_trees

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
@@ -26,14 +26,15 @@ from committee.members.member import Answers, Member, TreeMember, predicted_code
 from committee.records.binned import BinnedMatrix
 from committee.records.growth import Constraints
 from committee.records.tree import Tree
-from committee.sampling.resampling import content_groups
 from committee.sampling.row_samples import Indices
+from committee.sampling.splits import k_folds, rows_to_split
 from committee.tabular.class_weight import reweighed
+from committee.tabular.identity import distinct_rows
 from committee.tabular.schema import Columns
 from committee.tree_engine.memory_guard import refuse_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree
 from committee.trees.decision_tree import BaseDecisionTree
-from committee.trees.pruning import cross_validate, deal_folds, prune, pruning_path
+from committee.trees.pruning import cross_validate, prune, pruning_path
 from committee.trees.training import Training
 
 
@@ -147,16 +148,19 @@ class TreeLearner:
         self.training.expect_many()
         self.training.series = None  # its memory is not for several threads
         self.task, self.prototype = task, prototype
-        self.groups = self._groups() if prototype.ccp_alpha == "cv" else np.empty(0, np.int64)
+        if prototype.ccp_alpha == "cv":
+            self._prepare_folds()
 
-    def _groups(self) -> Indices:
-        """Equal rows share a number: to cross-validation they are one, else a copy would be judged by a tree that saw
-        another."""
+    def _prepare_folds(self) -> None:
+        """Number the distinct rows: copies in a sample are one row to the cross-validation of its tree."""
         if not isinstance(self.prototype.cv, Integral):
             raise ValueError(
                 "A tree with ccp_alpha='cv' draws its folds anew in every sample: give its cv as a number of folds."
             )
-        return content_groups(self.task.X, np.asarray(self.training.target, np.float64))
+        target = np.asarray(self.training.target, np.float64)
+        self.distinct = distinct_rows(self.task.X, target)
+        first = self.distinct.first
+        self.to_split = rows_to_split(self.task.X[first], target[first], is_class=is_classifier(self.prototype))
 
     def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member:
         sample = self.training if features is None else subspace(self.training, features)
@@ -177,15 +181,16 @@ class TreeLearner:
     def _pruned(self, tree: Tree, sample: Training, weight: Floats, seed: int) -> Tree:
         if self.prototype.ccp_alpha != "cv":
             return prune(tree, float(self.prototype.ccp_alpha))
-        firsts = np.unique(self.groups, return_index=True)[1]
+        first, to_split = self.distinct.first, self.to_split
         merged = np.zeros_like(weight)
-        merged[firsts] = np.bincount(self.groups, weight)
+        merged[first] = self.distinct.total(weight)
         sample = copy(sample)
         sample.weight, sample.seed = merged, seed
         target = np.asarray(sample.target, np.float64)
-        folds = list(deal_folds(firsts[merged[firsts] > 0.0], target, int(self.prototype.cv), seed))
-        if len(folds) < 2:
+        splits = k_folds(to_split.take(merged[first][to_split.row] > 0.0), int(self.prototype.cv), seed)
+        if not splits:
             return tree
+        folds = [(first[train], first[test]) for train, test in splits]
         judge = self.prototype._prediction, self.prototype._loss_name()
         curve = cross_validate(pruning_path(tree), sample.X, target, merged, folds, sample.grow_on, *judge)
         return prune(tree, float(curve.alpha[curve.chosen]))

@@ -49,6 +49,7 @@ from committee.members.member import Member, WeakLearner, check_learner
 from committee.members.vote import pack_members, score_members, score_packed
 from committee.records.ensemble import PackedTrees
 from committee.records.history import History
+from committee.sampling.splits import Split, hold_out, rows_to_split
 from committee.tabular.validation import read_targets_classification, read_training_table, read_weights
 from committee.trees.decision_stump import DecisionStump
 
@@ -196,7 +197,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
             judge = self._given_judge(classes, X_val, y_val, sample_weight_val)
         rows = np.arange(len(table))
         if judge is None and self._holds_out():
-            rows, test = self._hold_out(codes, weight, seed)
+            rows, test = self._hold_out(table, codes, weight, seed)
             judge = Judge(table[test], codes[test], len(classes), weight[test])
         rows = rows[weight[rows] / weight[rows].sum() >= SMALLEST_SHARE]
         self._rows_seen, self._rows_kept = len(table), rows
@@ -226,8 +227,8 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         return Judge(table, np.searchsorted(classes, labels)[codes], len(classes), weight)
 
     def _hold_out(
-        self, codes: NDArray[np.int64], weight: NDArray[np.float64], seed: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        self, table: NDArray[np.floating], codes: NDArray[np.int64], weight: NDArray[np.float64], seed: int
+    ) -> Split:
         """Rows to learn from and rows to validate on."""
         raise NotImplementedError
 
@@ -386,19 +387,14 @@ class BaseRoundBooster(BaseBooster):
             )
 
     def _hold_out(
-        self, codes: NDArray[np.int64], weight: NDArray[np.float64], seed: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """A share of every class, by lot."""
-        rng = np.random.default_rng(seed)
-        rows = rng.permutation(np.flatnonzero(weight > 0))
-        by_class = [rows[codes[rows] == k] for k in np.unique(codes[rows])]
-        n_test = [min(round(self.validation_fraction * len(of_class)), len(of_class) - 1) for of_class in by_class]
-        if sum(n_test) == 0:
+        self, table: NDArray[np.floating], codes: NDArray[np.int64], weight: NDArray[np.float64], seed: int
+    ) -> Split:
+        found = hold_out(rows_to_split(table, codes, weight, is_class=True), self.validation_fraction, seed)
+        if found is None:
             raise ValueError(
-                f"{rows.size} rows leave none to validate on: pass X_val and y_val, or early_stopping=None."
+                f"{len(codes)} rows leave none to validate on: pass X_val and y_val, or early_stopping=None."
             )
-        test = np.concatenate([of_class[:n] for of_class, n in zip(by_class, n_test, strict=True)])
-        return np.setdiff1d(rows, test), np.sort(test)
+        return found
 
 
 class BaseMultiplicativeBooster(BaseRoundBooster):
@@ -548,9 +544,7 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
 
     def _trial(self, task: Task, learned: NDArray[np.int64], judged: NDArray[np.int64]) -> Trial:
         """A short run on some rows, judged on others."""
-        counts = task.weight * task.n_effective
-        whole = np.rint(counts)
-        counts = whole if np.allclose(counts, whole, rtol=1e-9, atol=0.0) else counts
+        counts = task.counts
         half = Task(task.columns, task.X[learned], task.codes[learned], task.classes, counts[learned])
         state = State(half.weight.copy(), np.empty(0), half.weight, (), (), (), (), "")
         n_rounds = min(len(self.members_), max(FEWEST_ROUNDS, len(self.members_) // 4))

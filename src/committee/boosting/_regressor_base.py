@@ -35,6 +35,7 @@ from committee.members.member import Member, check_learner
 from committee.members.vote import pack_members
 from committee.records.ensemble import PackedTrees
 from committee.records.history import History
+from committee.sampling.splits import Split, hold_out, rows_to_split
 from committee.tabular.validation import read_one_target, read_training_table, read_weights
 from committee.trees.decision_tree import DecisionTreeRegressor
 
@@ -167,7 +168,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
         if any(given is not None for given in (X_val, y_val, sample_weight_val)):
             judge = self._given_judge(X_val, y_val, sample_weight_val)
         elif self.early_stopping == "validation":
-            train, test = self._hold_out(weight)
+            train, test = self._hold_out(table, target, weight)
             judge = Judge(table[test], target[test], weight[test] / weight[test].sum())
             table, target, weight = table[train], target[train], weight[train]
         kept = np.flatnonzero(weight / weight.sum() >= SMALLEST_SHARE)
@@ -185,16 +186,15 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
         weight = np.ones(len(table)) if weight is None else weight
         return Judge(table, target, weight / weight.sum())
 
-    def _hold_out(self, weight: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows to learn from and rows to judge on, by lot."""
-        rows = np.random.default_rng(self._entropy).permutation(np.flatnonzero(weight > 0))
-        n_test = max(1, round(self.validation_fraction * rows.size))
-        if n_test >= rows.size:
+    def _hold_out(self, table: NDArray[np.floating], target: Floats, weight: Floats) -> Split:
+        rows = rows_to_split(table, target, weight, is_class=False)
+        found = hold_out(rows, self.validation_fraction, self._entropy)
+        if found is None:
             raise ValueError(
-                f"{rows.size} rows cannot be divided into rows to learn from and rows to validate on: pass X_val and "
+                f"{len(target)} rows cannot be divided into rows to learn from and rows to validate on: pass X_val and "
                 "y_val, or early_stopping=None."
             )
-        return np.sort(rows[n_test:]), np.sort(rows[:n_test])
+        return found
 
     def _run(self, task: Task, judge: Judge | None) -> None:
         past = self._past(task)

@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.base.array_types import Floats
 from committee.base.stacklevel import level_of_caller
 from committee.members.member import Member, TreeMember
-from committee.sampling.resampling import content_order
+from committee.sampling.splits import rows_to_split
 
 Rows = NDArray[np.int64]
 Probabilities = Callable[[Floats], Floats]
@@ -81,26 +81,13 @@ def shrinkage(c: float, n_rows: float, size: float) -> float:
 
 
 def halves(X: NDArray[np.floating], codes: Rows) -> tuple[Rows, Rows] | None:
-    """Two halves of every class by the values of the rows, equal rows in the same half; None if there are too few."""
-    order = content_order(X, codes.astype(np.float64))
-    group = _group_equal(X, codes, order)
-    order, group = order[group < 2 * MOST_ROWS], group[group < 2 * MOST_ROWS]
-    if group[-1] + 1 < FEWEST_ROWS:
+    """Two halves of every class, in the order of their content; None if there are too few rows."""
+    rows = rows_to_split(X, codes, is_class=True)
+    if rows.n_distinct < FEWEST_ROWS:
         return None
-    by_class = np.argsort(codes[order], kind="stable")
-    order, is_new = order[by_class], np.diff(group[by_class], prepend=-1) != 0
-    is_odd = np.cumsum(is_new) % 2 == 1
-    return order[is_odd], order[~is_odd]
-
-
-def _group_equal(X: NDArray[np.floating], codes: Rows, order: Rows) -> Rows:
-    """The number of the group of equal rows that each row in this order belongs to."""
-    first, second = order[:-1], order[1:]
-    differs = codes[first] != codes[second]
-    for column in X.T:
-        a, b = column[first], column[second]
-        differs |= (a != b) & ~(np.isnan(a) & np.isnan(b))
-    return np.concatenate([[0], np.cumsum(differs)])
+    some = rows.take(rows.content < 2 * MOST_ROWS)
+    is_odd = some.places(None) % 2 == 1
+    return some.row[~is_odd], some.row[is_odd]
 
 
 def log_loss(judged: Judged, slope: float, probabilities: Probabilities) -> float:

@@ -20,8 +20,9 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.ensemble.warm_start import table_checksum
 from committee.members.member import Answers, EstimatorMember, Guess, TreeMember, WeakLearner
 from committee.records.tree import Tree
-from committee.sampling.resampling import content_order, draw, number_of_draws
+from committee.sampling.resampling import draw, number_of_draws
 from committee.tabular.class_weight import class_weights
+from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
 from committee.tree_engine.memory_guard import refuse_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree
@@ -51,6 +52,13 @@ class Task:
         """What a warm start must find again."""
         checksums = crc32(self.codes.tobytes()), crc32(self.weight.tobytes()), table_checksum(self.X)
         return (self.X.shape, tuple(self.classes.tolist()), *checksums)
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """The weights as numbers of rows, where they are: exact integers, so that sums of them are exact too."""
+        counts = self.weight * self.n_effective
+        whole = np.rint(counts)
+        return whole if np.allclose(counts, whole, rtol=1e-9, atol=0.0) else counts
 
     @cached_property
     def y(self) -> NDArray[np.int8]:

@@ -17,7 +17,8 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.base.array_types import Floats
 from committee.ensemble.warm_start import table_checksum
 from committee.members.member import Answers, Guess, TreeMember
-from committee.sampling.resampling import are_whole, content_order, draw, number_of_draws
+from committee.sampling.resampling import are_whole, draw, number_of_draws
+from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
 from committee.tree_engine.memory_guard import refuse_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree

@@ -46,6 +46,8 @@ from committee.ensemble.warm_start import refuse_other_rows
 from committee.members.member import Answers, Member, WeakLearner
 from committee.members.vote import pack_members
 from committee.records.history import History
+from committee.sampling.splits import NOT_TESTED, Split, fold_numbers, k_folds, rows_to_split
+from committee.tabular.identity import distinct_rows
 from committee.theory.minmax import duality_gap, warn_of_gap
 
 LearnOn = Callable[[Task], WeakLearner]
@@ -210,17 +212,16 @@ def _optimal(edge: float, value: float, tol: float, is_known: bool) -> str:
     return "the weak learner came back with a hypothesis it had found before" if is_known else ""
 
 
-def distinct_rows(task: Task) -> tuple[Task, NDArray[np.int64]]:
+def merge_equal_rows(task: Task) -> tuple[Task, NDArray[np.int64]]:
     """Rows alike in table and class as one with the sum of their weights, in sorted order; the place of every row.
 
     A linear programme has many optima: this way repeated, weighted and shuffled rows lead to the same one.
     """
-    missing = np.isnan(task.X)
-    key = np.column_stack([np.where(missing, 0.0, task.X), missing, task.codes])
-    _, first, place = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    place = place.ravel()
-    weight = np.bincount(place, task.weight).astype(np.float64)
-    return Task(task.columns, task.X[first], task.codes[first], task.classes, weight), place
+    distinct = distinct_rows(task.X, task.codes)
+    order = np.lexsort((task.codes[distinct.first], *task.X[distinct.first].T[::-1]))
+    first = distinct.first[order]
+    merged = Task(task.columns, task.X[first], task.codes[first], task.classes, distinct.total(task.counts)[order])
+    return merged, np.argsort(order)[distinct.of_row]
 
 
 def shares_of(error: float, shares: Sequence[float] = SHARES) -> Floats:
@@ -230,17 +231,15 @@ def shares_of(error: float, shares: Sequence[float] = SHARES) -> Floats:
 
 def try_values(grid: Floats, rows: Task, learn_on: LearnOn, seeds: list[int], tol: float) -> list[Candidate]:
     """Judge the candidates by cross-validation; none where there is no choice, or a class has no row for every fold."""
-    fold = _folds(rows.codes, seeds[0])
-    n_folds = int(fold.max()) + 1
-    if n_folds < 2 or grid.size < 2:
+    folds = _folds(rows, seeds[0])
+    if not folds or grid.size < 2:
         return []
     wrong = np.zeros((rows.codes.size, grid.size))
     value = np.full(grid.size, np.inf)
-    for k in range(n_folds):
-        inside, outside = np.flatnonzero((fold >= 0) & (fold != k)), np.flatnonzero(fold == k)
+    for inside, outside in folds:
         wrong[outside], worst = _probe(grid, rows, inside, outside, learn_on, seeds)
         value = np.minimum(value, worst)
-    weight = np.where(fold >= 0, rows.weight, 0.0)
+    weight = np.where(fold_numbers(folds, rows.codes.size) != NOT_TESTED, rows.weight, 0.0)
     weight /= weight.sum()
     error = np.where(value > tol, weight @ wrong, np.inf)
     more = wrong - wrong[:, [int(error.argmin())]]
@@ -255,16 +254,11 @@ def pick_nu(seen: Sequence[Candidate], tol: float, otherwise: float) -> float:
     return max((each.nu for each in usable if each.error <= least + each.standard_error + SMALLEST), default=otherwise)
 
 
-def _folds(codes: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """A fold for every row by lot, each class spread evenly; -1 for rows beyond MOST_ROWS."""
-    order = np.random.default_rng(seed).permutation(codes.size)[:MOST_ROWS]
-    fold = np.full(codes.size, -1)
-    counts = np.bincount(codes[order], minlength=int(codes.max()) + 1)
-    n_folds = max(min(N_FOLDS, int(counts.min())), 1)
-    for k in range(counts.size):
-        of_class = order[codes[order] == k]
-        fold[of_class] = np.arange(of_class.size) % n_folds
-    return fold
+def _folds(rows: Task, seed: int) -> list[Split]:
+    """Folds of at most MOST_ROWS of the rows."""
+    to_split = rows_to_split(rows.X, rows.codes, is_class=True)
+    some = np.random.default_rng(seed).permutation(rows.codes.size)[:MOST_ROWS]
+    return k_folds(to_split.take(np.sort(some)), N_FOLDS, seed, every_class=True)
 
 
 def _probe(
@@ -332,7 +326,7 @@ class LPBoostClassifier(BaseRoundBooster):
     _two_classes_only = True
 
     def _run(self, task: Task, judge: Judge | None) -> None:
-        rows, place = distinct_rows(task)
+        rows, place = merge_equal_rows(task)
         earlier = self._earlier(task, rows)
         n_there = len(earlier.members)
         if self.n_estimators < n_there:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -38,6 +38,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from committee.base.array_types import Floats
 from committee.base.stacklevel import level_of_caller
 from committee.sampling.resampling import are_whole, without_common_factor
+from committee.sampling.splits import Split, given_splits, group_folds, read_splits
 from committee.tabular.rows import open_rows, take_rows
 from committee.tabular.validation import read_one_target, read_weights
 
@@ -255,7 +256,7 @@ class PredictionIntervals:
                 raise ValueError(f"cv must be a number of folds, a splitter, splits or 'prefit', got {cv!r}.")
             errors = self._errors(self, X, target)
         else:
-            errors = self._errors_by_folds(table, target, weight, _splits(cv, table, target, groups))
+            errors = self._errors_by_folds(table, target, weight, _splits(cv, table, target, weight, groups))
         found = gather_residuals(errors, weight)
         if not found:
             raise ValueError(f"Intervals need the residuals of two rows at least; {target.size} rows gave fewer.")
@@ -341,14 +342,10 @@ class PredictionIntervals:
     def _errors(self, model: Any, X: Any, target: Floats) -> Floats:
         return target[:, np.newaxis] - self._columns(model.predict(X))
 
-    def _errors_by_folds(
-        self, table: Any, target: Floats, weight: Floats | None, splits: Iterator[tuple[Indices, Indices]]
-    ) -> Floats:
+    def _errors_by_folds(self, table: Any, target: Floats, weight: Floats | None, splits: list[Split]) -> Floats:
         """Errors of each row by a clone fitted without its fold, nan for rows that no fold tests."""
         errors = np.full((target.size, self._fitted_quantiles().size), np.nan)
         for train, test in splits:
-            if not train.size or not test.size:
-                raise ValueError("cv must give folds with rows to fit on and rows to predict.")
             model: Any = clone(self)  # type: ignore[type-var]
             given: dict[str, Any] = {}
             if weight is not None:
@@ -360,18 +357,16 @@ class PredictionIntervals:
         return errors
 
 
-def _splits(cv: Any, table: Any, target: Floats, groups: Any) -> Iterator[tuple[Indices, Indices]]:
-    from sklearn.model_selection import GroupKFold, KFold, check_cv
-
-    n = target.size
-    if isinstance(cv, Integral):
-        if cv < 2 or n < 2:
-            raise ValueError(f"cv={cv} folds of {n} rows: there must be two folds and two rows at least.")
-        by_group = groups is not None
-        cv = GroupKFold(int(cv)) if by_group else KFold(min(int(cv), n), shuffle=True, random_state=0)
-    splitter: Any = check_cv(cv)
-    for train, test in splitter.split(np.zeros((n, 1)), target, groups):
-        yield np.arange(n)[train], np.arange(n)[test]
+def _splits(cv: Any, table: Any, target: Floats, weight: Floats | None, groups: Any) -> list[Split]:
+    if groups is not None:
+        numbers = np.unique(np.asarray(groups), return_inverse=True)[1].ravel()
+        return group_folds(numbers, int(cv), seed=0) if isinstance(cv, Integral) else given_splits(
+            cv, np.zeros((target.size, 1)), target, weight, groups
+        )  # fmt: skip
+    splits = read_splits(cv, table, target, weight, is_class=False, seed=0)
+    if not splits:
+        raise ValueError(f"cv={cv} folds of {target.size} rows: pass two folds and two different rows at least.")
+    return splits
 
 
 def _outer_quantiles(level: float) -> Floats:

@@ -36,9 +36,10 @@ from committee.evaluation.comparison import Comparison, compare, pick
 from committee.evaluation.methods import Variants, family_variants
 from committee.evaluation.metrics import find_metric
 from committee.ingest.files import read_frame
-from committee.ingest.row_hashes import packed, row_hashes
+from committee.ingest.row_hashes import packed
 from committee.ingest.table import TableReading, read_training_table
 from committee.storage import UnstorableError
+from committee.tabular.identity import row_keys
 from committee.theory.decomposition import Decomposition
 
 COMMITTEE = "committee"
@@ -155,7 +156,7 @@ def _facts(table: TableReading, found: Comparison) -> ModelFacts:
         n_rows=table.X.height,
         digest=table_digest(table.X, table.y),
         seed=found.random_state,
-        training_rows=packed(row_hashes(table.X, table.y)),
+        training_rows=packed(row_keys(table.X, table.y)),
     )
 
 

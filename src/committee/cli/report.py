@@ -19,9 +19,10 @@ from committee.cli.model_files import KnownModel, read_facts, read_model
 from committee.evaluation.metrics import format_loss
 from committee.ingest.column_types import as_numbers, clean_text
 from committee.ingest.files import TableError, read_frame
-from committee.ingest.row_hashes import JudgedRows, row_hashes, rows_to_judge, training_places, unpacked
+from committee.ingest.row_hashes import JudgedRows, rows_to_judge, training_places, unpacked
 from committee.ingest.table import MOST_LISTED, apply_recipe, find_column
 from committee.storage import inspect_model
+from committee.tabular.identity import row_keys
 
 
 def write_model_page(model: str, source: str, path: Path, out: Console) -> None:
@@ -78,7 +79,7 @@ def _rows_to_judge(known: KnownModel, X: pl.DataFrame, y: NDArray[Any]) -> Judge
     except ValueError as error:
         raise ValueError(f"The model file is damaged: {error}.") from error
     if hashes is not None:
-        return rows_to_judge(training_places(*hashes, row_hashes(X, y)), facts.n_rows)
+        return rows_to_judge(training_places(*hashes, row_keys(X, y)), facts.n_rows)
     if table_digest(X, y) == facts.digest:
         return JudgedRows(everything, True, None, "")
     words = (

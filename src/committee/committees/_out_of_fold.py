@@ -24,11 +24,12 @@ from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.committees._algorithms import ALGORITHMS, make_estimator
 from committee.committees._representations import Representation
-from committee.sampling.resampling import are_whole, content_groups, without_common_factor
+from committee.sampling.resampling import are_whole, without_common_factor
+from committee.sampling.splits import Split
 from committee.svm.platt import fit_slope
+from committee.tabular.identity import distinct_rows
 
 Indices = NDArray[np.int64]
-Fold = tuple[Indices, Indices]
 
 MOST_COPIES = 1_000_000
 """Whole weights become so many equal rows up to this total; beyond it they stay weights."""
@@ -56,11 +57,10 @@ def arrange(rows: Rows) -> Rows:
     """
     weight = without_common_factor(rows.counts)
     kept = np.flatnonzero(weight > 0.0)
-    group = content_groups(rows.X[kept], np.asarray(rows.y[kept], np.float64))
-    total = np.bincount(group, weight[kept] / weight.max()).astype(np.float64)
-    copies = np.bincount(group, weight[kept]).astype(np.float64) if are_whole(weight) else total
-    first = np.empty(total.size, np.int64)
-    first[group[::-1]] = kept[::-1]
+    distinct = distinct_rows(rows.X[kept], rows.y[kept])
+    total = distinct.total(weight[kept] / weight.max())
+    copies = distinct.total(weight[kept]) if are_whole(weight) else total
+    first = kept[distinct.first]
     if are_whole(copies):
         counts = copies.astype(np.int64)
         counts //= np.gcd.reduce(counts)
@@ -69,23 +69,6 @@ def arrange(rows: Rows) -> Rows:
             return rows._replace(X=np.ascontiguousarray(rows.X[first]), y=rows.y[first], weight=None)
     scaled = None if np.all(total == total[0]) else total / total.mean()
     return rows._replace(X=np.ascontiguousarray(rows.X[first]), y=rows.y[first], weight=scaled)
-
-
-def deal_folds(rows: Rows, n_folds: int, seed: int) -> list[Fold]:
-    """Rows left out in turn, every class spread over all folds."""
-    n = len(rows.y)
-    rank = np.random.default_rng(seed).permutation(n)
-    order = np.lexsort((rank, rows.y)) if rows.n_classes else np.argsort(rank)
-    place = np.empty(n, np.int64)
-    place[order] = np.arange(n)
-    fold = place % n_folds
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
-
-
-def hold_out(rows: Rows, share: float, seed: int) -> list[Fold]:
-    """A single fold, for tables so large that one is enough to judge on."""
-    n_parts = max(2, round(1.0 / share))
-    return deal_folds(rows, n_parts, seed)[:1]
 
 
 # --- a fitted member -------------------------------------------------------------------------------------------------
@@ -169,7 +152,7 @@ class Task(NamedTuple):
     n_jobs: int | None
 
 
-def judge(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]], screen: Screen | None = None) -> JudgedMember:
+def judge(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]], screen: Screen | None = None) -> JudgedMember:
     """Fit a member and evaluate it, on one or more divisions of the rows into folds.
 
     Where a member is fitted fold by fold, the `screen` may stop it after the first.
@@ -213,7 +196,7 @@ def _judge_bag(task: Task, rows: Rows) -> JudgedMember:
     return JudgedMember(_fitted(task, rows, [model]), np.asarray(answers, np.float64))
 
 
-def _judge_own_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]]) -> JudgedMember:
+def _judge_own_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]]) -> JudgedMember:
     models: list[Any] = []
     tally = Tally(len(rows.y), rows.n_classes)
     for r, folds in enumerate(repeats):
@@ -234,7 +217,7 @@ def _boosted_answers(score: Floats, n_classes: int) -> Floats:
     return np.column_stack([expit(-score[:, 0]), expit(score[:, 0])]) if n_classes == 2 else np.ones((len(score), 1))
 
 
-def _judge_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]], screen: Screen | None) -> JudgedMember:
+def _judge_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]], screen: Screen | None) -> JudgedMember:
     shift, scale = (0.0, 1.0) if rows.n_classes else _location(rows)
     target = rows.y if rows.n_classes else (rows.y - shift) / scale
     models: list[Any] = []
@@ -242,7 +225,7 @@ def _judge_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Fold]], scre
     for number, (train, test) in enumerate(fold for folds in repeats for fold in folds):
         seed = derived_seed(task.seed, number)
         train = _sample(train, task.sample, rows, seed)
-        model = _fit_fold(task, rows, target, (train, test), seed)
+        model = _fit_fold(task, rows, target, Split(train, test), seed)
         codes = model.classes_.astype(np.int64) if rows.n_classes else np.empty(0, np.int64)
         raw = raw_answers(task.algorithm, model, rows.X[test], codes, rows.n_classes)
         tally.add(test, raw)
@@ -264,7 +247,7 @@ def _settle(fitted: Fitted, raw: Floats, rows: Rows, known: Indices, location: t
     return fitted
 
 
-def _fit_fold(task: Task, rows: Rows, target: NDArray[Any], fold: Fold, seed: int) -> Any:
+def _fit_fold(task: Task, rows: Rows, target: NDArray[Any], fold: Split, seed: int) -> Any:
     train, test = fold
     model = _estimator(task, rows, task.parameters, seed)
     weight = None if rows.weight is None else rows.weight[train]

@@ -46,15 +46,12 @@ from committee.combine.rules import class_votes, mean, mean_distribution, weight
 from committee.committees._evidence import Seconds, diversity, error_of, join_steps
 from committee.committees._out_of_fold import (
     Fitted,
-    Fold,
     OfNoUseError,
     Rows,
     Screen,
     Task,
     arrange,
-    deal_folds,
     derived_seed,
-    hold_out,
     judge,
 )
 from committee.committees._plan import Facts, Member, Plan, choose_plan, read_plan
@@ -73,6 +70,7 @@ from committee.committees.selection import (
     without_idle,
 )
 from committee.records.history import History
+from committee.sampling.splits import Split, k_folds, rows_to_split
 from committee.tabular.class_weight import ClassWeight, class_weights
 from committee.tabular.schema import Columns
 from committee.tabular.validation import (
@@ -315,16 +313,17 @@ def judge_members(
     return found
 
 
-def make_repeats(plan: Plan, rows: Rows, seed: int) -> list[list[Fold]]:
+def make_repeats(plan: Plan, rows: Rows, seed: int) -> list[list[Split]]:
     """The folds, once or more often."""
+    to_split = rows_to_split(rows.X, rows.y, rows.weight, is_class=bool(rows.n_classes))
     seeds = [derived_seed(seed, "folds", r) for r in range(plan.n_repeats)]
     if plan.n_folds == 1:
-        return [hold_out(rows, HELD_OUT, one) for one in seeds]
-    return [deal_folds(rows, plan.n_folds, one) for one in seeds]
+        return [k_folds(to_split, round(1.0 / HELD_OUT), one, equal_rows="apart")[:1] for one in seeds]
+    return [k_folds(to_split, plan.n_folds, one, equal_rows="apart") for one in seeds]
 
 
 def _judge_member(
-    member: Member, rows: Rows, repeats: list[list[Fold]], known: dict[Any, Representation], seed: int,
+    member: Member, rows: Rows, repeats: list[list[Split]], known: dict[Any, Representation], seed: int,
     n_jobs: int | None, screen: Screen | None = None,
 ) -> Candidate:  # fmt: skip
     began = time.perf_counter()

@@ -21,7 +21,8 @@ from committee.ensemble.prequential import RECORD_ROWS, Prequential, Record
 from committee.members.member import Member, check_learner
 from committee.members.online import OnlineMember, refuse_offline
 from committee.records.history import History
-from committee.sampling.resampling import are_whole, content_groups
+from committee.sampling.resampling import are_whole
+from committee.tabular.identity import distinct_rows
 from committee.tabular.validation import (
     read_one_target,
     read_table,
@@ -53,12 +54,9 @@ def without_order(rows: Rows) -> Rows:
     So a weight means what repetition means, to the last bit. Weights that are no numbers of rows get the mean one.
     """
     numbers = rows.codes.astype(np.float64) if rows.codes.size else rows.target
-    group = content_groups(rows.X, numbers)
-    n_groups = int(group.max()) + 1
-    first = np.empty(n_groups, np.int64)
-    first[group[::-1]] = np.arange(group.size)[::-1]
+    distinct = distinct_rows(rows.X, numbers)
     weight = rows.weight if are_whole(rows.weight) else rows.weight / rows.weight.mean()
-    return rows.take(first)._replace(weight=np.bincount(group, weight, n_groups))
+    return rows.take(distinct.first)._replace(weight=distinct.total(weight))
 
 
 def pieces(n_before: int, n: int, batch_size: int) -> Iterator[slice]:

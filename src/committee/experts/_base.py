@@ -34,7 +34,7 @@ from committee.experts._initialization import FINALISTS, STARTS, Blank, Problem,
 from committee.experts.em import Found, Mixture, Rows, e_step, effective_number, evaluate, largest_norm
 from committee.experts.gate import ConstantGate, SoftmaxGate
 from committee.records.history import History
-from committee.sampling.resampling import content_groups
+from committee.tabular.identity import distinct_rows
 from committee.tabular.schema import Columns
 from committee.tabular.validation import read_table, read_training_table, read_weights, refuse_missing_cells
 
@@ -169,9 +169,8 @@ class BaseMixtureOfExperts(Estimator):
         self.columns_ = columns
         counts = weight > 0.0
         table, values, weight = np.asarray(table, np.float64)[counts], values[counts], weight[counts]
-        group = content_groups(table, values.astype(np.float64))
-        first = np.unique(group, return_index=True)[1]
-        return Task(columns, table[first], values[first], np.bincount(group, weight).astype(np.float64))
+        distinct = distinct_rows(table, values)
+        return Task(columns, table[distinct.first], values[distinct.first], distinct.total(weight))
 
     def _learn(self, task: Task) -> None:
         """Everything after reading: the number of experts, the best start, EM, evidence."""

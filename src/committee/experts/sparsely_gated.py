@@ -63,6 +63,7 @@ from committee.experts.deep_mixture import (
 )
 from committee.experts.noisy_top_k import hard_load, importance, squared_variation
 from committee.records.history import History
+from committee.sampling.splits import hold_out, rows_to_split
 from committee.tabular.class_weight import class_weights
 from committee.tabular.schema import Columns
 from committee.tabular.validation import (
@@ -161,20 +162,11 @@ def _capacity(load: Floats, share: Floats) -> Capacity:
     return Capacity(load, share, load_cv, importance_cv, float(load.max() / load.mean()))
 
 
-def hold_out(rows: Rows, share: float, seed: int) -> tuple[Rows, Rows] | None:
-    """Rows to learn from and rows to judge on; of every class its share, and never its last row. None if none is left.
-
-    The rows come distinct and in the order of their content, so that nothing here depends on their order in the table.
-    """
-    rank = np.random.default_rng(seed).permutation(len(rows.X))
-    group = rows.codes if rows.codes.size else np.zeros(len(rows.X), np.int64)
-    order = np.lexsort((rank, group))
-    size = np.bincount(group)
-    place = np.empty(len(rows.X), np.int64)
-    place[order] = np.arange(len(rows.X)) - np.repeat(np.cumsum(size) - size, size)
-    n_held_out = np.minimum(np.floor(share * size + 0.5).astype(np.int64), size - 1)
-    is_held_out = place < n_held_out[group]
-    return (rows.take(~is_held_out), rows.take(is_held_out)) if is_held_out.any() else None
+def divide(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows] | None:
+    """Training and validation rows; None if there are no rows to spare."""
+    to_split = rows_to_split(rows.X, rows.codes if rows.codes.size else rows.target, is_class=rows.codes.size > 0)
+    found = hold_out(to_split, fraction, seed)
+    return None if found is None else (rows.take(found.train), rows.take(found.test))
 
 
 class BaseSparselyGatedMixture(Estimator):
@@ -268,7 +260,7 @@ class BaseSparselyGatedMixture(Estimator):
     def _train(self, rows: Rows) -> None:
         seeds = [int(seed) for seed in member_seeds(self.random_state, 3)]
         self._design = make_design(self.columns_, rows.X, rows.weight, np.arange(rows.X.shape[1]))
-        divided = hold_out(rows, self.validation_fraction, seeds[0]) if self._holds_out(len(rows.X)) else None
+        divided = divide(rows, self.validation_fraction, seeds[0]) if self._holds_out(len(rows.X)) else None
         learned, judged = (rows, None) if divided is None else divided
         train = self._as_batch(learned)
         train = train._replace(weight=train.weight / train.weight.mean())

@@ -12,7 +12,7 @@ from committee.base.array_types import Floats
 from committee.base.prediction_only_error import kept_from_fit
 from committee.explain._oob_forest import Answers, JudgedForest
 from committee.forests._base import BaseForest
-from committee.sampling.resampling import content_order
+from committee.tabular.identity import content_order
 from committee.tabular.validation import (
     read_table,
     read_targets_classification,

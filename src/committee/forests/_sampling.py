@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.sampling.resampling import content_order, number_of_draws, without_common_factor
+from committee.sampling.resampling import number_of_draws, without_common_factor
 from committee.sampling.row_samples import Indices, Places, Sampler
+from committee.tabular.identity import content_order
 from committee.tree_engine.predict.apply import apply_tree
 
 if TYPE_CHECKING:

@@ -37,11 +37,11 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
 from committee.gradient_boosting._defaults import automatic, automatic_rate
-from committee.gradient_boosting._splits import Division, Line
 from committee.gradient_boosting._trees import TreePlan, TreeStack, max_leaves
 from committee.gradient_boosting._validation import (
     CrossedScores,
     CrossValidated,
+    Division,
     Fold,
     Judge,
     Patience,
@@ -60,6 +60,7 @@ from committee.records.ensemble import BoostedTrees, TreeSum
 from committee.records.history import History
 from committee.records.tree import LEAF, Tree
 from committee.sampling.resampling import without_common_factor
+from committee.sampling.splits import RowsToSplit, given_splits, hold_out, k_folds, rows_to_split
 from committee.tabular.schema import Columns
 from committee.tabular.validation import read_table, read_training_table, read_weights
 from committee.tree_engine.binning import BinMapper
@@ -110,7 +111,6 @@ class State(NamedTuple):
 
 
 Callback = Callable[[Any], bool | None]
-Folds = list[tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 class BaseGradientBoosting(Estimator):
@@ -385,39 +385,27 @@ class BaseGradientBoosting(Estimator):
             return MOST_ROUNDS if judging else FEW_ROUNDS
         return int(self.n_estimators)
 
-    def _line(self, rows: Rows) -> Line:
-        return Line(rows, self._entropy, is_classifier(self))
-
     def _hold_out(self, rows: Rows) -> Division:
-        line = self._line(rows)
-        found = line.hold_out(self.validation_fraction)
-        if found is None or line.n_distinct < 2:
+        to_split = self._rows_to_split(rows)
+        found = hold_out(to_split, self.validation_fraction, self._entropy)
+        if found is None:
             raise ValueError(
-                f"The rows (n_samples = {len(rows.y)}, {line.n_distinct} of them distinct) cannot be divided into rows "
-                "to learn from and rows to validate on: pass X_val and y_val, or early_stopping=False."
+                f"The rows (n_samples = {len(rows.y)}, {to_split.n_units} of them distinct) cannot be divided into "
+                "training and validation rows: pass X_val and y_val, or early_stopping=False."
             )
-        return found
+        return rows.divide(found)
 
     def _folds(self, every: Rows, rows: Rows) -> list[Division]:
         if not isinstance(self.cv, Integral):
-            return [Division(rows.take(train), rows.take(test)) for train, test in self._given_folds(every)]
-        line = self._line(rows)
-        n_folds = min(int(self.cv), line.n_distinct)
-        return line.folds(n_folds) if n_folds > 1 else []
+            weight = every.weight if every.weight.size else None
+            return [every.divide(split) for split in given_splits(self.cv, every.X, every.y, weight)]
+        to_split = self._rows_to_split(rows)
+        splits = k_folds(to_split, min(int(self.cv), to_split.n_distinct), self._entropy, equal_rows="apart")
+        return [rows.divide(split) for split in splits]
 
-    def _given_folds(self, every: Rows) -> Folds:
-        """The user's folds are of all rows; those of weight zero are taken out of them, as out of the table."""
-        from sklearn.model_selection import check_cv
-
-        n = len(every.y)
-        is_kept = every.weight > 0.0 if every.weight.size else np.ones(n, bool)
-        place, numbers = np.cumsum(is_kept) - 1, np.arange(n)
-        splitter: Any = check_cv(self.cv)
-        chosen = [(numbers[train], numbers[test]) for train, test in splitter.split(every.X, every.y)]
-        folds = [(place[train[is_kept[train]]], place[test[is_kept[test]]]) for train, test in chosen]
-        if not folds or any(min(train.size, test.size) == 0 for train, test in folds):
-            raise ValueError("cv must give folds with rows to learn from and rows to judge on, of weight above zero.")
-        return folds
+    def _rows_to_split(self, rows: Rows) -> RowsToSplit:
+        weight = rows.weight if rows.weight.size else None
+        return rows_to_split(rows.X, rows.y, weight, is_class=is_classifier(self))
 
     def _cross_validate(self, folds: list[Division], n_rounds: int) -> CrossValidated:
         """The number of rounds of smallest mean loss over the folds. The folds run side by side."""

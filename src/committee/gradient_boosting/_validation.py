@@ -17,6 +17,7 @@ from committee.losses.derivatives import Derivatives
 from committee.losses.loss import NO_WEIGHTS, LossError
 from committee.records.ensemble import BoostedTrees
 from committee.records.growth import Constraints
+from committee.sampling.splits import Split
 from committee.tree_engine.binning import code_table
 from committee.tree_engine.histograms import make_tiles
 from committee.tree_engine.subtrees import feature_records
@@ -63,12 +64,22 @@ class Rows(NamedTuple):
         offset = None if self.init_score is None else self.init_score[:, rows]
         return Rows(self.X[rows], self.y[rows], weight, offset, counts)
 
+    def divide(self, split: Split) -> Division:
+        return Division(self.take(split.train), self.take(split.test))
+
     @classmethod
     def join(cls, parts: Sequence[Rows]) -> Rows:
         offsets = [part.init_score for part in parts if part.init_score is not None]
         columns = list(zip(*parts, strict=True))
         X, y, weight, counts = (np.concatenate(list(columns[i])) for i in (0, 1, 2, 4))
         return cls(X, y, weight, np.concatenate(offsets, axis=1) if offsets else None, counts)
+
+
+class Division(NamedTuple):
+    """Training and test rows."""
+
+    train: Rows
+    test: Rows
 
 
 class Judge:

@@ -1,17 +1,15 @@
-"""Training rows known again: a hash of each stands in the model file, so that new rows are told from learned ones.
+"""Training rows known again: a hash of each is kept in the model file, so that new rows are told from training rows.
 
-The hash is made of the row as the model reads it (its features and its target), so it does not depend on the order of
-the rows, on the format of the file or on columns that were left out. Equal rows have equal hashes.
+The hash (`tabular.identity.row_keys`) is made of the row as the model reads it, its features and its target, so it does
+not depend on the order of the rows, on the format of the file or on columns that were left out.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
@@ -23,42 +21,6 @@ MOST_LONG, MOST_KEPT = 100_000, 2_000_000
 FEWEST_NEW = 20
 """New rows among more known ones that are enough to be judged by themselves."""
 
-MIXER, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
-EMPTY = np.uint64(0x5851F42D4C957F2D)
-
-
-def row_hashes(X: pl.DataFrame, y: NDArray[Any]) -> Hashes:
-    """A number for each row, the same on every machine.
-
-    >>> table = pl.DataFrame({"a": [1, 2, 1], "b": ["x", None, "x"]})
-    >>> first, second, third = row_hashes(table, np.array([0.5, 0.5, 0.5]))
-    >>> first == third, first == second
-    (np.True_, np.False_)
-    """
-    found = np.zeros(X.height, np.uint64)
-    for column in (*X.get_columns(), pl.Series("target", y.tolist())):
-        found = (found ^ _cell_hashes(column)) * MIXER
-        found ^= found >> SHIFT
-    return found
-
-
-def _cell_hashes(column: pl.Series) -> Hashes:
-    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
-        numbers = column.cast(pl.Float64).fill_null(float("nan")).to_numpy() + 0.0  # no -0.0
-        bits = numbers.view(np.uint64).copy()
-        bits[np.isnan(numbers)] = EMPTY
-        return bits * MIXER ^ (bits >> np.uint64(32))
-    texts = column.cast(pl.String)
-    distinct = texts.unique(maintain_order=True)
-    of_each = [EMPTY if text is None else np.uint64(_text_hash(text)) for text in distinct.to_list()]
-    place = pl.DataFrame({"text": distinct, "place": np.arange(len(distinct))})
-    joined = pl.DataFrame({"text": texts}).join(place, on="text", how="left", nulls_equal=True, maintain_order="left")
-    return np.array(of_each, np.uint64)[joined["place"].to_numpy()]
-
-
-def _text_hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-
 
 # --- in the model file ------------------------------------------------------------------------------------------------
 
@@ -67,22 +29,23 @@ def packed(hashes: Hashes) -> str:
     """Hashes as text, with 8 bytes or, of many rows, 4 of each; empty for more rows than can be kept.
 
     >>> packed(np.array([1, 2], np.uint64))
-    '8:AQAAAAAAAAACAAAAAAAAAA=='
+    'k8:AQAAAAAAAAACAAAAAAAAAA=='
     """
     if hashes.size > MOST_KEPT:
         return ""
     if hashes.size <= MOST_LONG:
-        return "8:" + base64.b64encode(hashes.astype("<u8").tobytes()).decode()
-    return "4:" + base64.b64encode((hashes >> np.uint64(32)).astype("<u4").tobytes()).decode()
+        return "k8:" + base64.b64encode(hashes.astype("<u8").tobytes()).decode()
+    return "k4:" + base64.b64encode((hashes >> np.uint64(32)).astype("<u4").tobytes()).decode()
 
 
 def unpacked(text: str, n_rows: int) -> tuple[Hashes, bool] | None:
     """The hashes, and whether they were cut to their upper halves; None where there are none."""
-    if not text:
+    form, _, data = text.partition(":")
+    if form in ("", "4", "8"):  # hashes of the first kind are no longer made
         return None
-    width, _, data = text.partition(":")
-    if width not in ("4", "8"):
+    if form not in ("k4", "k8"):
         raise ValueError("its list of training rows has an unknown form")
+    width = form[1]
     stored = base64.b64decode(data, validate=True)
     if len(stored) != n_rows * int(width):
         raise ValueError("its list of training rows has another length than its number of rows")

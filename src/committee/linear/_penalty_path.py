@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.threads import run
 from committee.linear._choosing import is_past_the_best
-from committee.linear._folds import Fold
 from committee.linear._logistic_loss import LogisticProblem, Point, constant_model, evaluate, with_penalty
 from committee.linear._newton import Aim, Inverse, Minimum, Scale, curvature_at, gradient_scale, is_direct, newton
+from committee.sampling.splits import Split
 
 
 class Track(NamedTuple):
@@ -73,7 +73,7 @@ def make_track(problem: LogisticProblem, weight: Floats, test: Floats | None = N
     return Track(own, gradient_scale(own, start), start, total, classes, scored / scored.sum())
 
 
-def fold_tracks(problem: LogisticProblem, weight: Floats, folds: Sequence[Fold]) -> list[Track | None]:
+def fold_tracks(problem: LogisticProblem, weight: Floats, folds: Sequence[Split]) -> list[Track | None]:
     """A track for each fold, None where it cannot be fitted or scored."""
     tracks: list[Track | None] = []
     for train, test in folds:

@@ -25,16 +25,16 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.parameters import CLASS_WEIGHT, RANDOM_STATE, at_least, param, positive
-from committee.base.rng import RandomState
+from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.threads import n_threads
 from committee.base.transaction import all_or_nothing
 from committee.linear._choosing import choose
 from committee.linear._design import BaseLinearModel, Table, to_dense
-from committee.linear._folds import make_folds
 from committee.linear._logistic_loss import LogisticProblem
 from committee.linear._newton import Aim, Minimum, curvature_at, is_direct, newton
 from committee.linear._penalty_path import Path, Settings, Track, fold_tracks, make_track, penalty_path
+from committee.sampling.splits import read_splits
 from committee.tabular.class_weight import class_weights
 from committee.tabular.validation import read_targets_classification, read_weights
 
@@ -132,7 +132,8 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
             self.classes_, codes = read_targets_classification(y, table.shape[0])
             self.Cs_ = read_grid(self.Cs)
             weight = self._class_weighted(weight, codes)
-            folds = make_folds(5 if self.cv is None else self.cv, table, codes, weight > 0.0, self.random_state)
+            cv, seed = 5 if self.cv is None else self.cv, int(member_seeds(self.random_state, 1)[0])
+            folds = read_splits(cv, table, codes, weight, is_class=True, seed=seed)
             rotated = row_space(table)
             problem = LogisticProblem(
                 table if rotated is None else rotated.Z, codes, weight, len(self.classes_), len(self.classes_) == 2,

@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.parameters import RANDOM_STATE, at_least, param, positive
-from committee.base.rng import RandomState
+from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
@@ -42,7 +42,7 @@ from committee.linear._design import (
     to_dense,
     weighted_gram,
 )
-from committee.linear._folds import Fold, make_folds
+from committee.sampling.splits import Split, read_splits
 from committee.tabular.validation import check_target_size, read_targets_regression
 
 LinearOperator: Any = sparse_linalg.LinearOperator  # its stubs know no matvec
@@ -273,12 +273,8 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
 
     def _cross_validate(self, table: Table, y: Floats, weight: Floats) -> Floats:
         """Mean squared errors of held-out rows, [alphas, k]; infinite where the path stopped."""
-        cv, one_stratum = LARGE_FOLDS if self.cv is None else self.cv, np.zeros(len(y), np.int64)
-        folds = [
-            fold
-            for fold in make_folds(cv, table, one_stratum, weight > 0.0, self.random_state)
-            if weight[fold[0]].any()
-        ]
+        cv, seed = LARGE_FOLDS if self.cv is None else self.cv, int(member_seeds(self.random_state, 1)[0])
+        folds = read_splits(cv, table, y, weight, is_class=False, seed=seed)
         paths = [self._fold_path(table, y, weight, fold) for fold in folds]
         residual = np.full((len(self.alphas_), *y.shape), np.nan)
         losses = np.full((len(paths), len(self.alphas_)), np.nan)
@@ -300,7 +296,7 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         self._keep_residuals(picked, weight[kept])
         return errors
 
-    def _fold_path(self, table: Table, y: Floats, weight: Floats, fold: Fold) -> Iterator[tuple[Any, Floats]]:
+    def _fold_path(self, table: Table, y: Floats, weight: Floats, fold: Split) -> Iterator[tuple[Any, Floats]]:
         """Held-out rows and their residuals, for one alpha after the other."""
         train, test = fold
         rows = centre(table[train], y[train], weight[train], self.fit_intercept)

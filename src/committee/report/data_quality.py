@@ -12,9 +12,12 @@ from committee.base.text import format_number, format_percent, join_names, plura
 from committee.report._context import Evidence
 from committee.report._section import Section, Tile, table
 from committee.tabular.cells import Table
+from committee.tabular.identity import distinct_rows
 
 TITLE = "The data"
 MOST_NAMED, MOST_COLUMNS = 4, 60
+MAX_COMPARED = 200_000
+"""Rows up to which copies are counted."""
 
 
 def data_warnings(found: Evidence) -> Section:
@@ -94,11 +97,10 @@ def _n_distinct(of: Table, f: int, enough: int) -> int:
 
 def _twins(found: Evidence, is_told: bool) -> list[str]:
     """Rows that are the same in every column, and those among them with different targets."""
-    keys = _row_keys(found)
-    if keys is None:
+    if found.n_rows > MAX_COMPARED:
         return []
-    _, place, n = np.unique(keys, return_inverse=True, return_counts=True)
-    n_twins = int(n[n > 1].sum() - np.count_nonzero(n > 1))
+    distinct = distinct_rows(found.table)
+    place, n_twins = distinct.of_row, found.n_rows - distinct.n
     if not n_twins:
         return []
     repeated = (
@@ -113,20 +115,6 @@ def _twins(found: Evidence, is_told: bool) -> list[str]:
         "about both."
     )
     return [*([] if is_told else [repeated]), *([contrary] if n_different else [])]
-
-
-def _row_keys(found: Evidence, most: int = 200_000) -> NDArray[np.uint64] | None:
-    """A number for each row, equal for equal rows."""
-    if found.n_rows > most:
-        return None
-    keys = np.zeros(found.n_rows, np.uint64)
-    for f in range(len(found.names)):
-        values = column(found.table, f)
-        codes = np.array([hash(v) for v in values.tolist()], np.int64) if values.dtype.kind not in "fiub" else (
-            values.astype(np.float64) + 0.0).view(np.int64)  # fmt: skip
-        keys = (keys ^ codes.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-    return keys
 
 
 def _rare_classes(found: Evidence, is_told: bool) -> list[str]:

@@ -51,16 +51,6 @@ def number_of_draws(counts: Floats) -> int:
     return round(float(counts.sum())) if are_whole(counts) else counts.size
 
 
-def content_order(X: NDArray[np.floating], y: Floats) -> NDArray[np.int64]:
-    """Rows ordered by a hash of their values: equal rows stand side by side, wherever they stood before."""
-    key = np.zeros(len(X), np.uint64)
-    for column in (*X.T, y):
-        values = np.where(np.isnan(column), np.nan, column.astype(np.float64) + 0.0)  # one nan, one zero
-        key = (key ^ values.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(29)
-    return np.argsort(key, kind="stable")
-
-
 @contextmanager
 def _room_for(n_draws: int, n_bytes: int) -> Generator[None]:
     """Refuse what does not fit the memory; large samples are drawn one after the other, on however many threads."""
@@ -116,14 +106,3 @@ def draw_without(weight: Floats, order: NDArray[np.int64], n_draws: int, seed: i
     times = rng.exponential(size=possible.size) / weight[possible]
     counts[possible[np.argsort(times, kind="stable")[:n_draws]]] = 1.0
     return counts
-
-
-def content_groups(X: NDArray[np.floating], y: Floats) -> NDArray[np.int64]:
-    """Numbers 0, 1, ... of the distinct rows, in an order that depends on their values alone; equal rows share one."""
-    order = content_order(X, y)
-    table = np.column_stack([X[order], y[order]])
-    same = (table[1:] == table[:-1]) | (np.isnan(table[1:]) & np.isnan(table[:-1]))
-    is_new = np.append(True, ~same.all(axis=1))
-    group = np.empty(len(X), np.int64)
-    group[order] = np.cumsum(is_new) - 1
-    return group

@@ -27,6 +27,7 @@ By group (a patient, a shop), and forward in time, rows of one group or one time
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -106,7 +107,7 @@ def k_folds(
 ) -> list[Split]:  # fmt: skip
     """Split the rows into k test parts of about equal size.
 
-    There are at most as many folds as units (as distinct rows where they are apart); none if there are fewer than two.
+    There are at most as many folds as units; none if there are fewer than two.
     With `every_class` there are fewer folds, or none, if otherwise a training part would lack a class.
 
     >>> X, y = np.arange(6.0).reshape(6, 1), np.array([0, 0, 0, 1, 1, 1])
@@ -114,7 +115,7 @@ def k_folds(
     [[0, 1], [0, 1], [0, 1]]
     """
     place = rows.places(seed, equal_rows)
-    n_folds = min(n_folds, rows.n_units if equal_rows == "together" else rows.n_distinct)
+    n_folds = min(n_folds, int(place.max(initial=-1)) + 1)
     while every_class and n_folds > 1 and not _keeps_classes(place % n_folds, rows.stratum, n_folds):
         n_folds -= 1
     return [rows.divide(place % n_folds == k) for k in range(n_folds)] if n_folds > 1 else []
@@ -178,6 +179,16 @@ def forward_stretches(times: NDArray[Any], n_folds: int, fraction: float = 0.0) 
     return stretch
 
 
+def read_splits(
+    cv: Any, X: Any, target: NDArray[Any], weight: Floats | None = None, *, is_class: bool, seed: int | None = None,
+    equal_rows: EqualRows = "together",
+) -> list[Split]:  # fmt: skip
+    """Return `k_folds` for a number, `given_splits` for a splitter or an iterable."""
+    if isinstance(cv, Integral):
+        return k_folds(rows_to_split(X, target, weight, is_class=is_class), int(cv), seed, equal_rows=equal_rows)
+    return given_splits(cv, X, target, weight)
+
+
 def given_splits(
     cv: Any, X: Any, target: NDArray[Any], weight: Floats | None = None, groups: Any = None
 ) -> list[Split]:
@@ -190,13 +201,17 @@ def given_splits(
     splitter: Any = check_cv(cv)
     rows = np.arange(len(target))
     counts = np.full(len(target), True) if weight is None else weight > 0.0
-    pairs = [(rows[train], rows[test]) for train, test in splitter.split(X, target, groups)]
-    splits = [Split(train[counts[train]], test[counts[test]]) for train, test in pairs]
+    splits: list[Split] = []
+    for train, test in splitter.split(X, target, groups):
+        train, test = rows[train], rows[test]
+        if not test.size:
+            raise ValueError("A split of cv has no test rows: pass splits with rows to test.")
+        if not counts[train].any():
+            raise ValueError("A split of cv has no training rows of positive weight: use fewer or shuffled splits.")
+        splits.append(Split(train[counts[train]], test[counts[test]]))
     splits = [split for split in splits if split.test.size]
-    if not splits or any(not split.train.size for split in splits):
-        raise ValueError(
-            "cv must give splits with rows of positive weight to fit on and to test: use fewer or shuffled splits."
-        )
+    if not splits:
+        raise ValueError("cv tests no rows of positive weight: pass splits with rows to test.")
     return splits
 
 

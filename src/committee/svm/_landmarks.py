@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.sampling.resampling import content_groups
 from committee.svm._nystroem_map import nystroem_map
 from committee.svm.kernel_functions import Kernel
+from committee.tabular.identity import distinct_rows
 
 Choice = Literal["uniform", "kmeans", "leverage"]
 
@@ -51,10 +51,8 @@ def candidates(
     if len(X) > MOST_ROWS:
         some = np.sort(rng.choice(len(X), MOST_ROWS, replace=False))
     table = np.asarray(X[some], np.float64)
-    group = content_groups(raw[some], np.zeros(len(table)))
-    first = np.empty(int(group.max()) + 1, np.int64)
-    first[group[::-1]] = np.arange(group.size)[::-1]
-    return Candidates(table[first], np.bincount(group, weight[some]).astype(np.float64))
+    distinct = distinct_rows(raw[some], np.zeros(len(table)))
+    return Candidates(table[distinct.first], distinct.total(weight[some]))
 
 
 def choose_landmarks(

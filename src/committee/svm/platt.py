@@ -7,8 +7,8 @@ that offset. Without it the probabilities never contradict `predict`.
 
 s is fitted by the log-loss to values of f at rows that were held out: five machines, each without a fifth of the rows,
 over the kernel rows of the machine they are for (a row that is held out has C_i = 0: it is no support vector then).
-Equal rows are held out together and folds follow from the values of the rows (shuffled by a seed on request), so a
-weight means repetition and there is nothing left to chance. Targets are Platt's: a class of N rows has (N + 1) /
+Rows with equal features are held out together and folds follow from the values of the rows (shuffled by a seed on
+request), so a weight means repetition and nothing is random. Targets are Platt's: a class of N rows has (N + 1) /
 (N + K) instead of 1, so that s is finite for classes that can be separated.
 
     two classes     p = (1 / (1 + exp(s f)), 1 / (1 + exp(-s f)))
@@ -32,7 +32,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_softmax, softmax
 
 from committee.base.array_types import Floats
-from committee.sampling.resampling import content_order
+from committee.sampling.splits import fold_numbers, k_folds, rows_to_split
 from committee.svm._binary_svm import Machine
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._multiclass import TwoSides
@@ -142,29 +142,13 @@ class Folds(NamedTuple):
         return Folds(self.of_row[rows], self.n)
 
 
-def deal_folds(X: Floats, codes: Codes, n_folds: int = N_FOLDS, seed: int | None = None) -> Folds:
-    """Equal rows in the same fold, the distinct rows of every class dealt evenly: in order, or as `seed` shuffles them.
+def make_folds(X: Floats, codes: Codes, n_folds: int = N_FOLDS, seed: int | None = None) -> Folds:
+    """Folds after which every class still has training rows.
 
     X as it came: the last digits of scaled columns depend on the order of the rows.
     """
-    order = content_order(X, codes.astype(np.float64))
-    first, second = order[:-1], order[1:]
-    differs = codes[first] != codes[second]
-    for column in X.T:
-        differs |= column[first] != column[second]
-    group = np.concatenate([[0], np.cumsum(differs)])  # along `order`
-    class_of_group = codes[order][np.concatenate([[True], differs])]
-    counts = np.bincount(class_of_group)
-    n_folds = min(n_folds, int(counts[counts > 0].min()))
-    if n_folds < 2:
-        return Folds(np.zeros(codes.size, np.int64), 0)
-    rng = None if seed is None else np.random.default_rng(seed)
-    rank = np.empty(class_of_group.size, np.int64)
-    for k in np.flatnonzero(counts):
-        rank[class_of_group == k] = np.arange(counts[k]) if rng is None else rng.permutation(counts[k])
-    fold = np.empty(codes.size, np.int64)
-    fold[order] = rank[group] % n_folds
-    return Folds(fold, n_folds)
+    splits = k_folds(rows_to_split(X, codes, is_class=True), n_folds, seed, every_class=True)
+    return Folds(fold_numbers(splits, codes.size), len(splits))
 
 
 def held_out_values(
@@ -180,6 +164,8 @@ def held_out_values(
     for k in range(folds.n):
         is_out = folds.of_row == k
         asked = np.flatnonzero(is_out)
+        if not asked.size:  # a pair of classes need not have rows in every fold
+            continue
         values[asked] = values_at(rows, train(np.where(is_out, 0.0, weight)), asked)
     return values
 

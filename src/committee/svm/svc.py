@@ -36,7 +36,7 @@ from committee.svm._kernel_base import BaseKernelMachine, Task
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._linear_base import ClassWeight
 from committee.svm._multiclass import MultiClass, TwoSides, join, machine_plan, vote
-from committee.svm.platt import Folds, PlattScaling, deal_folds, fit_platt, held_out_values
+from committee.svm.platt import Folds, PlattScaling, fit_platt, held_out_values, make_folds
 from committee.svm.smo import Problem, Progress, Solution, Step, solve
 from committee.tabular.class_weight import class_weights
 from committee.tabular.validation import read_targets_classification, read_weights
@@ -113,7 +113,7 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
 
     def _deal(self, X: Floats, codes: Codes) -> Folds:
         seed = None if self.random_state is None else int(member_seeds(self.random_state, 1)[0])
-        return deal_folds(X, codes, seed=seed)
+        return make_folds(X, codes, seed=seed)
 
     def _learn(self, task: Task, codes: Codes, folds: Folds | None) -> None:
         n_classes = len(self.classes_)

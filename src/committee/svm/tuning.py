@@ -9,19 +9,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.sampling.splits import Split, read_splits
 from committee.svm._cross_validation import ClassTask, Fold, Ground, NumberTask, Task, judge_kernel
 from committee.svm._scaling import fit_scaling, refuse_values
 from committee.svm._shrinking import shrinking
@@ -139,10 +139,8 @@ def tune_svc(
     weigher.classes_ = classes[present]
     codes = np.minimum(np.searchsorted(present, codes), present.size - 1)  # rows without weight may be of any class
     task = ClassTask(codes, weigher.classes_, model.multi_class, model.break_ties, weigher._weigh)
-    splitter: Any = (
-        StratifiedKFold(int(cv), shuffle=True, random_state=random_state) if isinstance(cv, Integral) else cv
-    )
-    ground = _with_folds(ground, check_cv(splitter, codes, classifier=True), codes)
+    splits = read_splits(cv, ground.table, codes, ground.weight, is_class=True, seed=random_state)
+    ground = _with_folds(ground, splits)
     lines = list(_lines(model, ground, kernel, gamma, (np.nan,)))
     return _search(model, lines, lambda _: task, ground, verbose, (X, y, sample_weight))
 
@@ -180,8 +178,8 @@ def tune_svr(
     _require(model, SVR)
     ground = _read_ground(model, X, C, sample_weight)
     target = read_one_target(y, len(ground.table), "SVR")
-    splitter: Any = KFold(int(cv), shuffle=True, random_state=random_state) if isinstance(cv, Integral) else cv
-    ground = _with_folds(ground, check_cv(splitter, target), target)
+    splits = read_splits(cv, ground.table, target, ground.weight, is_class=False, seed=random_state)
+    ground = _with_folds(ground, splits)
     lines = list(_lines(model, ground, kernel, gamma, _read_tubes(model, epsilon), has_tubes=epsilon is not None))
     return _search(model, lines, lambda line: NumberTask(target, line.epsilon), ground, verbose, (X, y, sample_weight))
 
@@ -281,16 +279,14 @@ def _read_ground(model: SVC | SVR, X: Any, C: Any, sample_weight: ArrayLike | No
     )  # fmt: skip
 
 
-def _with_folds(ground: Ground, splitter: Any, target: NDArray[Any]) -> Ground:
+def _with_folds(ground: Ground, splits: list[Split]) -> Ground:
     folds: list[Fold] = []
-    for train, test in splitter.split(ground.table, target):
+    for train, test in splits:
         weight = np.zeros(len(ground.table))
         weight[train] = ground.weight[train]
-        judged = np.arange(len(ground.table))[test]
-        judged = judged[ground.weight[judged] > 0.0]
-        if not judged.size or not weight.any():
-            raise ValueError("A fold has no rows that count, to learn from or to judge on: ask for fewer folds.")
-        folds.append(Fold(weight, judged))
+        folds.append(Fold(weight, test))
+    if not folds:
+        raise ValueError("cv needs two folds and two different rows of positive weight at least.")
     return ground._replace(folds=folds)
 
 

@@ -22,7 +22,7 @@ Keys = NDArray[np.uint64]
 Indices = NDArray[np.int64]
 
 ODD, SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
-EMPTY = np.uint64(0x5851F42D4C957F2D)
+EMPTY = 0x5851F42D4C957F2D
 """An empty cell of a column that is not numeric."""
 
 
@@ -90,16 +90,19 @@ def _column_bits(column: Any) -> Keys:
     if is_series and (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         column, is_series = column.cast(nw.Float64).to_numpy(), False
     if not is_series and column.dtype.kind in "fiub":
-        return _bits(np.asarray(column, np.float64))
+        with np.errstate(over="ignore"):  # beyond float64: the estimator says so
+            return _bits(np.asarray(column, np.float64))
     values: list[Any] = column.to_list() if is_series else column.tolist()
     if not is_series and all(isinstance(value, Real) for value in values):
         return _bits(np.array(values, np.float64))
-    is_empty = np.array([value is None or value != value for value in values], bool)
-    texts, of_row = np.unique([str(value) for value in values], return_inverse=True)
-    return np.where(is_empty, EMPTY, np.array([_text_bits(str(text)) for text in texts], np.uint64)[of_row])
+    texts = [None if value is None or value != value else str(value) for value in values]
+    bits = {text: _text_bits(text) for text in set(texts)}
+    return np.array([bits[text] for text in texts], np.uint64)
 
 
-def _text_bits(text: str) -> int:
+def _text_bits(text: str | None) -> int:
+    if text is None:
+        return EMPTY
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted
@@ -33,6 +33,7 @@ from committee.base.rng import RandomState
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.records.tree import Tree
+from committee.sampling.splits import read_splits
 from committee.tabular.class_weight import class_weights
 from committee.tabular.schema import Columns
 from committee.tabular.validation import (
@@ -46,7 +47,7 @@ from committee.tree_engine.limits import resolve_max_features
 from committee.tree_engine.predict.apply import decision_path
 from committee.tree_engine.response import WEIGHT_BITS, Response, class_response, value_response
 from committee.trees._sklearn_view import TreeView
-from committee.trees.pruning import PruningCurve, cross_validate, deal_folds, prune, pruning_path
+from committee.trees.pruning import PruningCurve, cross_validate, prune, pruning_path
 from committee.trees.training import Training
 
 CategoricalFeatures = Sequence[int] | Sequence[str] | Sequence[bool] | Literal["from_dtype"] | None
@@ -148,13 +149,17 @@ class BaseDecisionTree(Estimator):
     def _prune_by_cv(self, tree: Tree, training: Training) -> tuple[Tree, PruningCurve]:
         if np.count_nonzero(training.weight) < 2:
             raise ValueError("ccp_alpha='cv' needs at least two rows of positive weight; got n_samples = 1.")
+        splits = read_splits(
+            self.cv, training.X, training.target, training.weight, is_class=is_classifier(self), seed=training.seed,
+            equal_rows="apart",
+        )  # fmt: skip
         path = pruning_path(tree)
         curve = cross_validate(
             path,
             training.X,
             np.asarray(training.target, np.float64),
             training.weight,
-            self._folds(training),
+            splits,
             training.grow_on,
             self._prediction,
             self._loss_name(),
@@ -163,30 +168,6 @@ class BaseDecisionTree(Estimator):
 
     def _loss_name(self) -> str:
         return self._loss
-
-    def _folds(self, training: Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Folds that share out the target evenly, or the user's own."""
-        if not isinstance(self.cv, Integral):
-            yield from self._given_folds(training)
-            return
-        yield from deal_folds(np.flatnonzero(training.weight > 0), training.target, int(self.cv), training.seed)
-
-    def _given_folds(self, training: Training) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """The folds of a splitter or a list, without the rows of weight zero."""
-        from sklearn.model_selection import check_cv
-
-        splitter: Any = check_cv(self.cv)
-        rows = np.arange(len(training.X))
-        has_weight = training.weight > 0
-        n_tested = 0
-        for train, test in splitter.split(training.X, training.target):
-            train, test = (side[has_weight[side]] for side in (rows[train], rows[test]))
-            if train.size == 0:
-                raise ValueError("A split of cv has no training rows of positive weight: use fewer or shuffled splits.")
-            n_tested += test.size
-            yield train, test
-        if n_tested == 0:
-            raise ValueError("cv tests no rows of positive weight: pass splits with rows to test.")
 
     def _store(self, tree: Tree, curve: PruningCurve | None, training: Training, described: dict[str, Any]) -> None:
         self.adopt(tree, training.columns, described)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,18 +96,6 @@ def collapse(tree: Tree, nodes: NDArray[np.int64]) -> Tree:
         gain=np.where(inner, tree.gain[keep], 0.0),
         **cut,
     )
-
-
-def deal_folds(rows: Indices, target: NDArray[Any], n_folds: int, seed: int) -> Iterator[tuple[Indices, Indices]]:
-    """Rows to learn from and rows to judge on: of each run of `n_folds` sorted targets every fold gets one, by lot."""
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(rows)
-    order = order[np.argsort(target[order], kind="stable")]
-    n_folds = min(n_folds, order.size)
-    runs = np.tile(np.arange(n_folds), (-(-order.size // n_folds), 1))
-    fold = rng.permuted(runs, axis=1).ravel()[: order.size]
-    for k in range(n_folds):
-        yield order[fold != k], order[fold == k]
 
 
 def cross_validate(

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.base import MetaEstimatorMixin, TransformerMixin, is_classifier, is_regressor
-from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, get_tags
-from sklearn.utils._param_validation import Integral
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -20,9 +18,11 @@ from committee.base.parameters import N_JOBS, RANDOM_STATE, Estimator, fitted, p
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
+from committee.sampling.splits import Split
+from committee.tabular.rows import open_rows
 from committee.tabular.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.voting._members import Method, NamedMember, answer_fold, fit_member
-from committee.voting._rows import Fold, Task, deal_folds, open_rows
+from committee.voting._rows import Task
 
 DEFAULT_FOLDS = 5
 Members = list[tuple[str, Any]]
@@ -189,21 +189,20 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
         self.estimators_ = fitted
         self.named_estimators_ = Bunch(**{name: by_name.get(name, "drop") for name, _ in self._members()})
 
-    def _folds(self, task: Task, cv: Any) -> list[Fold]:
-        """By number dealt by the values of the rows; a splitter's or an iterable's as they come."""
-        if cv is None or isinstance(cv, Integral):
-            return deal_folds(task, DEFAULT_FOLDS if cv is None else int(cv))
-        splitter: Any = check_cv(cv, task.target, classifier=task.n_classes > 0)
-        folds = [Fold(*(np.asarray(rows, np.int64) for rows in pair)) for pair in splitter.split(task.X, task.target)]
+    def _folds(self, task: Task, cv: Any) -> list[Split]:
+        folds = task.splits(DEFAULT_FOLDS if cv is None else cv)
         tested = np.concatenate([fold.test for fold in folds]) if folds else np.empty(0, np.int64)
-        if tested.size == 0 or np.unique(tested).size < tested.size:
+        if tested.size == 0:
             raise ValueError(
-                "cv must test rows, and no row twice: pass a number of folds, or a partition as KFold makes."
+                f"Members cannot be evaluated on rows they were not fitted on (n_samples={task.n_rows}): pass at least "
+                "two rows with different features."
             )
+        if np.unique(tested).size < tested.size:
+            raise ValueError("cv must test no row twice: pass a number of folds, or a partition as KFold makes.")
         return folds
 
     def _out_of_fold(
-        self, members: Sequence[NamedMember], task: Task, folds: Sequence[Fold], methods: Sequence[Method]
+        self, members: Sequence[NamedMember], task: Task, folds: Sequence[Split], methods: Sequence[Method]
     ) -> list[Floats]:
         """For every member its answers [n, k] to rows that it did not see; nan for rows that no fold tests."""
         calls = [(m, task, fold, method) for m, method in zip(members, methods, strict=True) for fold in folds]

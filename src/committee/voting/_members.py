@@ -13,7 +13,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.array_types import Floats
 from committee.members.member import predicted_codes, refuses_weights
-from committee.voting._rows import Fold, Indices, Task, take_rows
+from committee.sampling.splits import Split
+from committee.tabular.rows import take_rows
+from committee.voting._rows import Indices, Task
 
 Method = Literal["predict_proba", "decision_function", "predict"]
 
@@ -146,7 +148,7 @@ def answers_of(member: Any, X: Any, method: Method, n_classes: int) -> Floats:
     return class_codes(member, X, n_classes).astype(np.float64)[:, np.newaxis]
 
 
-def answer_fold(member: NamedMember, task: Task, fold: Fold, method: Method) -> Floats:
+def answer_fold(member: NamedMember, task: Task, fold: Split, method: Method) -> Floats:
     """Answers to the rows of a fold by the member learned from the others."""
     fitted = fit_member(member, task, fold.train)
     rows = take_rows(task.X, fold.test)

@@ -9,7 +9,6 @@ Where the classifier has no probabilities, those to calibrate are made of its sc
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -23,8 +22,9 @@ from committee.base.array_types import Floats
 from committee.base.parameters import Estimator, at_least, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.power import Calibration, calibrate
+from committee.tabular.rows import open_rows, take_rows
 from committee.tabular.validation import read_targets_classification, read_weights
-from committee.voting._rows import Fold, Task, deal_folds, open_rows, take_rows
+from committee.voting._rows import Task
 
 NO_CALIBRATION = Calibration(1.0, 0.0, float("nan"), float("nan"))
 
@@ -120,21 +120,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
             return NO_CALIBRATION
         found = np.zeros((task.n_rows, classes.size))
         is_tested = np.zeros(task.n_rows, bool)
-        for fold in self._folds(task):
+        for fold in task.splits(self.cv):
             model = self._fitted(task.take(fold.train), classes)
             columns = np.searchsorted(classes, model.classes_)
             found[np.ix_(fold.test, columns)] = raw_probabilities(model, take_rows(task.X, fold.test))
             is_tested[fold.test] = True
         weight = np.ones(task.n_rows) if task.weight is None else task.weight
         return calibrate(found[is_tested], task.target[is_tested].astype(np.int64), weight[is_tested])
-
-    def _folds(self, task: Task) -> list[Fold]:
-        if isinstance(self.cv, Integral):
-            return deal_folds(task, int(self.cv))
-        from sklearn.model_selection import check_cv
-
-        splitter: Any = check_cv(self.cv, task.target, classifier=True)
-        return [Fold(np.asarray(train), np.asarray(test)) for train, test in splitter.split(task.X, task.target)]
 
     def _fitted(self, task: Task, classes: NDArray[Any]) -> Any:
         model: Any = clone(self._unfitted())

@@ -33,10 +33,11 @@ from committee.base.parameters import fitted, one_of, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.records.history import History
+from committee.tabular.rows import take_rows
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting._base import DEFAULT_FOLDS, BaseNamedMembers, Members
 from committee.voting._members import Method, NamedMember, answers_of, class_shares, fit_member, numbers
-from committee.voting._rows import Task, deal_folds, take_rows
+from committee.voting._rows import Task
 from committee.voting._scores import class_scores, number_scores
 from committee.voting.simplex_weights import SimplexCombination, simplex_weights
 
@@ -453,7 +454,7 @@ class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
         try:
             with warnings.catch_warnings():  # the fit on all rows has given them
                 warnings.simplefilter("ignore")
-                for fold in deal_folds(stacked, DEFAULT_FOLDS):
+                for fold in stacked.splits(DEFAULT_FOLDS):
                     made = self._made_final(final, task.take(fold.train), columns[fold.train])
                     answers = numbers(made, take_rows(stacked.X, fold.test))
                     errors[fold.test] = task.target[fold.test] - answers

@@ -37,7 +37,6 @@ from committee.sampling.row_samples import Places, Sampler
 from committee.tree_engine import memory_guard as memory
 from committee.trees.decision_stump import DecisionStump
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.trees.pruning import deal_folds
 from tests.naive.bagging import Bagged
 
 Floats = NDArray[np.float64]
@@ -515,17 +514,6 @@ def test_a_fixed_cost_prunes_every_member() -> None:
     model = BaggingRegressor(learner, 5, random_state=0).fit(X, y)
     for member, rows in zip(model, model.estimators_samples_, strict=True):
         assert member.get_n_leaves() == clone(learner).fit(X[rows], y[rows]).get_n_leaves()
-
-
-def test_folds_share_out_the_target() -> None:
-    target = np.repeat([0.0, 1.0, 2.0], 20)
-    folds = list(deal_folds(np.arange(60), target, 10, seed=1))
-    assert len(folds) == 10
-    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(60))
-    for train, test in folds:
-        np.testing.assert_array_equal(np.bincount(target[test].astype(int)), [2, 2, 2])
-        assert not np.intersect1d(train, test).size
-    assert len(list(deal_folds(np.arange(3), target, 10, seed=1))) == 3
 
 
 def test_the_strategy_and_an_estimator_exclude_each_other() -> None:

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from committee import AdaBoostClassifier, DecisionTreeClassifier
 from committee.boosting._weak_learners import Task
-from committee.boosting.lpboost import LPBoostClassifier, distinct_rows, lpboost, smallest_nu, solve_master
+from committee.boosting.lpboost import LPBoostClassifier, lpboost, merge_equal_rows, smallest_nu, solve_master
 from committee.datasets import load_dataset
 from committee.members.member import EstimatorMember, Guess
 from committee.tabular.schema import fit_encode, open_table
@@ -321,7 +321,7 @@ def test_rows_alike_are_one_row_of_the_programme() -> None:
     X = np.array([[np.nan, 1.0], [2.0, 1.0], [np.nan, 1.0], [0.0, 1.0], [np.nan, 1.0]])
     codes = np.array([0, 1, 0, 1, 1])
     columns = fit_encode(open_table(X, None), "from_dtype", None)[0]
-    rows, place = distinct_rows(Task(columns, X, codes, np.array([0, 1]), np.ones(5)))
+    rows, place = merge_equal_rows(Task(columns, X, codes, np.array([0, 1]), np.ones(5)))
     np.testing.assert_array_equal(rows.X[place], X)
     np.testing.assert_array_equal(rows.codes[place], codes)
     np.testing.assert_allclose(rows.weight[place], [0.4, 0.2, 0.4, 0.2, 0.2])

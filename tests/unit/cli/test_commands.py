@@ -28,8 +28,9 @@ from committee.cli.predict import Wish, interval_ends, predict_frame
 from committee.evaluation.comparison import Comparison, compare
 from committee.evaluation.methods import METHODS
 from committee.evaluation.metrics import format_loss
-from committee.ingest.row_hashes import packed, row_hashes, training_places, unpacked
+from committee.ingest.row_hashes import packed, training_places, unpacked
 from committee.storage import load_model, save_model
+from committee.tabular.identity import row_keys
 
 RNG = np.random.default_rng(0)
 FEW = ("--budget", "none", "--methods", "constant,pruned tree", "--folds", "3")
@@ -264,7 +265,7 @@ def test_the_page_says_what_leaks_and_has_the_rows_of_the_file(tmp_path: Path):
 
 
 def test_rows_are_known_by_short_hashes_too():
-    hashes = row_hashes(pl.DataFrame({"x": np.arange(100_001)}), np.zeros(100_001))
+    hashes = row_keys(pl.DataFrame({"x": np.arange(100_001)}), np.zeros(100_001))
     kept = unpacked(packed(hashes), hashes.size)
     assert kept is not None
     known, is_cut = kept

@@ -12,12 +12,11 @@ from committee.committees._out_of_fold import (
     Tally,
     Task,
     arrange,
-    deal_folds,
     derived_seed,
-    hold_out,
     judge,
 )
 from committee.committees._representations import Kind, fit_representation
+from committee.sampling.splits import Split, k_folds, rows_to_split
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -29,6 +28,11 @@ CODES = np.digitize(SIGNAL, [-1.0, 0.3])
 def make_rows(is_class: bool, weight: Any = None) -> Rows:
     y = CODES if is_class else SIGNAL
     return arrange(Rows(X, y, weight, np.zeros(3, bool), 3 if is_class else 0))
+
+
+def folds_of(rows: Rows, n_folds: int, seed: int) -> list[Split]:
+    to_split = rows_to_split(rows.X, rows.y, rows.weight, is_class=bool(rows.n_classes))
+    return k_folds(to_split, n_folds, seed, equal_rows="apart")
 
 
 def task(rows: Rows, algorithm: str, kind: Kind = "codes", sample: float = 1.0, **parameters: Any) -> Task:
@@ -66,20 +70,6 @@ def test_weights_that_are_no_numbers_of_rows_have_mean_1() -> None:
     np.testing.assert_allclose(np.sort(rows.weight), np.sort(weight / weight.mean()))
 
 
-def test_folds_leave_every_row_out_once_and_spread_the_classes() -> None:
-    rows = make_rows(True)
-    folds = deal_folds(rows, 5, 0)
-    np.testing.assert_array_equal(np.sort(np.concatenate([test for _, test in folds])), np.arange(N))
-    for train, test in folds:
-        assert not np.intersect1d(train, test).size
-        assert train.size + test.size == N
-        share = np.bincount(rows.y[test], minlength=3) - np.bincount(rows.y, minlength=3) / 5
-        assert np.all(np.abs(share) < 1.0 + 1e-9)
-    (train, test), *more = hold_out(rows, 0.1, 0)
-    assert not more
-    assert (train.size, test.size) == (108, 12)
-
-
 # --- honest answers --------------------------------------------------------------------------------------------------
 
 ALGORITHMS = [
@@ -105,7 +95,7 @@ def test_answers_to_rows_left_out_know_nothing_of_their_targets(
     rows = make_rows(is_class)
     noise = np.random.default_rng(1).permutation(rows.y)
     rows = rows._replace(y=noise)
-    found = judge(task(rows, algorithm, kind, **parameters), rows, [deal_folds(rows, 4, 0)])
+    found = judge(task(rows, algorithm, kind, **parameters), rows, [folds_of(rows, 4, 0)])
     new = found.fitted.answers(X)
     if is_class:
         assert found.answers.shape == new.shape == (N, 3)
@@ -122,7 +112,7 @@ def test_answers_to_rows_left_out_know_nothing_of_their_targets(
 def test_boosting_is_judged_by_the_folds_that_left_a_row_out() -> None:
     """The kept scores stand at the rows of their folds: each is what a run without the fold says."""
     rows = make_rows(False)
-    folds = deal_folds(rows, 4, 0)
+    folds = folds_of(rows, 4, 0)
     found = judge(task(rows, "gradient boosting"), rows, [folds])
     model = found.fitted.models[0]
     order = np.concatenate([test for _, test in folds])
@@ -133,14 +123,14 @@ def test_boosting_is_judged_by_the_folds_that_left_a_row_out() -> None:
 def test_a_large_table_is_judged_on_rows_held_out_once() -> None:
     rows = make_rows(True)
     for algorithm, kind in (("gradient boosting", "codes"), ("linear model", "scaled")):
-        found = judge(task(rows, algorithm, kind), rows, [hold_out(rows, 0.25, 0)])  # type: ignore[arg-type]
+        found = judge(task(rows, algorithm, kind), rows, [folds_of(rows, 4, 0)[:1]])  # type: ignore[arg-type]
         assert len(found.fitted.models) == 1
         assert np.sum(~np.isnan(found.answers[:, 0])) == 30
 
 
 def test_repeated_folds_average_answers_and_models() -> None:
     rows = make_rows(True)
-    repeats = [deal_folds(rows, 3, seed) for seed in (0, 1)]
+    repeats = [folds_of(rows, 3, seed) for seed in (0, 1)]
     one, other = (judge(task(rows, "linear model", "scaled"), rows, [folds]) for folds in repeats)
     both = judge(task(rows, "linear model", "scaled"), rows, repeats)
     np.testing.assert_allclose(both.answers, 0.5 * (one.answers + other.answers), atol=1e-9)
@@ -150,7 +140,7 @@ def test_repeated_folds_average_answers_and_models() -> None:
 
 def test_a_sample_keeps_every_class() -> None:
     rows = make_rows(True)
-    found = judge(task(rows, "support vector machine", "scaled", sample=0.2), rows, [deal_folds(rows, 3, 0)])
+    found = judge(task(rows, "support vector machine", "scaled", sample=0.2), rows, [folds_of(rows, 3, 0)])
     for model in found.fitted.models:
         assert model.classes_.tolist() == [0, 1, 2]
         assert len(model.support_) <= 20
@@ -159,7 +149,7 @@ def test_a_sample_keeps_every_class() -> None:
 def test_a_class_that_a_fit_did_not_see_gets_no_share() -> None:
     y = np.where(np.arange(N) == 0, 3, CODES)
     rows = arrange(Rows(X, y, None, np.zeros(3, bool), 4))
-    folds = deal_folds(rows, 3, 0)
+    folds = folds_of(rows, 3, 0)
     found = judge(task(rows, "linear model", "scaled"), rows, [folds])
     assert found.fitted.answers(X).shape == (N, 4)
     assert found.answers[rows.y == 3, 3].item() == 0.0  # nobody that judged it had seen its class
@@ -169,7 +159,7 @@ def test_columns_that_a_member_sees() -> None:
     rows = make_rows(False)
     some = np.array([0])
     rep = fit_representation("scaled", rows.X[:, some], rows.is_categorical[some])
-    found = judge(Task("linear model", {}, rep, some, 1.0, 0, None), rows, [deal_folds(rows, 3, 0)])
+    found = judge(Task("linear model", {}, rep, some, 1.0, 0, None), rows, [folds_of(rows, 3, 0)])
     other = X.copy()
     other[:, 1:] = 0.0
     np.testing.assert_array_equal(found.fitted.answers(X), found.fitted.answers(other))

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
 from committee.gradient_boosting import _base as gradient_booster
 from committee.gradient_boosting._defaults import CHOSEN, PLAIN, automatic_rate
-from committee.gradient_boosting._splits import Division, Line
-from committee.gradient_boosting._validation import Patience, Rows
-from committee.losses.loss import NO_WEIGHTS
+from committee.gradient_boosting._validation import Patience
 
 Floats = NDArray[np.float64]
 
@@ -92,51 +90,6 @@ def test_more_rounds_than_the_best_are_waited_for() -> None:
 # --- dealing out rows ------------------------------------------------------------------------------------------------
 
 
-def rows_of(values: Any, weight: Any = ()) -> Rows:
-    y = np.asarray(values, np.float64)
-    return Rows(y[:, np.newaxis].copy(), y, np.asarray(weight, np.float64) if len(weight) else NO_WEIGHTS, None)
-
-
-def copies(rows: Rows) -> NDArray[np.int64]:
-    """The values, as often as they count."""
-    return np.sort(np.repeat(rows.y, rows.weight.astype(int) if rows.weight.size else 1)).astype(np.int64)
-
-
-def held_out(line: Line, share: float) -> Division:
-    found = line.hold_out(share)
-    assert found is not None
-    return found
-
-
-@pytest.mark.parametrize("is_class", [False, True])
-def test_every_copy_judges_once_and_teaches_otherwise(is_class: bool) -> None:
-    values = np.random.default_rng(0).integers(0, 40, 103)
-    divisions = Line(rows_of(values), 0, is_class).folds(5)
-    np.testing.assert_array_equal(np.sort(np.concatenate([copies(d.test) for d in divisions])), np.sort(values))
-    for division in divisions:
-        together = np.concatenate([copies(division.train), copies(division.test)])
-        np.testing.assert_array_equal(np.sort(together), np.sort(values))
-        assert len(copies(division.test)) in (20, 21)
-
-
-def test_copies_of_a_row_are_dealt_out_to_different_folds() -> None:
-    """New rows repeat old ones as often as the old ones repeat each other: judged together they would not show it."""
-    divisions = Line(rows_of(np.repeat(np.arange(20), 5)), 0, False).folds(5)
-    for division in divisions:
-        np.testing.assert_array_equal(copies(division.test), np.arange(20))
-
-
-@pytest.mark.parametrize("is_class", [False, True])
-def test_a_weighted_row_stays_whole(is_class: bool) -> None:
-    """What learned from a copy of a row would judge it well: early stopping would never come."""
-    rng = np.random.default_rng(1)
-    weight = rng.integers(1, 4, 60)
-    line = Line(rows_of(np.arange(60), weight), 3, is_class)
-    for division in [*line.folds(4), held_out(line, 0.3)]:
-        assert not set(division.train.y) & set(division.test.y)
-        np.testing.assert_array_equal(division.test.weight, weight[division.test.y.astype(int)])
-
-
 def test_small_whole_weights_do_not_keep_early_stopping_from_stopping() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 5))
@@ -147,28 +100,6 @@ def test_small_whole_weights_do_not_keep_early_stopping_from_stopping() -> None:
     )
     assert plain == doubled
     assert weighted < 2 * plain
-
-
-def test_weights_that_are_no_counts_stay_with_their_rows() -> None:
-    division = Line(rows_of(np.arange(10), np.full(10, 0.5)), 0, False).folds(2)[0]
-    np.testing.assert_array_equal(division.train.weight, np.full(5, 0.5))
-    np.testing.assert_array_equal(np.sort(np.append(division.train.y, division.test.y)), np.arange(10))
-
-
-def test_classes_are_in_every_fold_by_their_shares() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 2)), np.repeat([0.0, 1.0], [185, 15])
-    divisions = Line(Rows(X, y, NO_WEIGHTS, None), 0, True).folds(5)
-    assert [int(division.test.y.sum()) for division in divisions] == [3] * 5
-
-
-def test_the_share_held_out_is_the_one_asked_for() -> None:
-    line = Line(rows_of(np.arange(1000)), 0, False)
-    for share in (0.1, 0.25, 0.999):
-        assert len(held_out(line, share).test.y) == round(1000 * share)
-    assert len(held_out(line, 1e-9).test.y) == 1
-    assert line.hold_out(0.9999) is None
-    assert not np.array_equal(Line(rows_of(np.arange(1000)), 1, False).folds(2)[0].test.y, line.folds(2)[0].test.y)
 
 
 def test_duplicates_judge_as_new_rows_would() -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee.sampling.resampling import content_order, draw, draw_without
+from committee.sampling.resampling import draw, draw_without
+from committee.tabular.identity import content_order
 from tests.naive.bagging import bootstrap, paste
 
 Floats = NDArray[np.float64]

@@ -21,10 +21,10 @@ from committee.svm.platt import (
     Folds,
     PlattScaling,
     agree,
-    deal_folds,
     fit_slope,
     held_out_values,
     join_pairs,
+    make_folds,
     values_at,
 )
 from committee.svm.svc import SVC, svc
@@ -156,20 +156,20 @@ def test_folds_deal_every_class_evenly_and_keep_equal_rows_together() -> None:
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(103, 2)), rng.integers(3, size=103)
     X, codes = np.vstack([X, X[:40]]), np.r_[codes, codes[:40]]
-    fold, n_folds = deal_folds(X, codes)
+    fold, n_folds = make_folds(X, codes)
     assert n_folds == 5
     np.testing.assert_array_equal(fold[:40], fold[103:])
     for k in range(3):
         counts = np.bincount(fold[:103][codes[:103] == k], minlength=5)
         assert np.ptp(counts) <= 1
     order = rng.permutation(len(codes))
-    np.testing.assert_array_equal(deal_folds(X[order], codes[order]).of_row, fold[order])
+    np.testing.assert_array_equal(make_folds(X[order], codes[order]).of_row, fold[order])
 
 
 def test_few_rows_have_fewer_folds_or_none() -> None:
     X = np.arange(8.0)[:, None]
-    assert deal_folds(X, np.array([0, 0, 0, 0, 0, 1, 1, 1])).n == 3
-    assert deal_folds(X, np.array([0, 0, 0, 0, 0, 0, 0, 1])).n == 0
+    assert make_folds(X, np.array([0, 0, 0, 0, 0, 0, 1, 1])).n == 5
+    assert make_folds(X, np.array([0, 0, 0, 0, 0, 0, 0, 1])).n == 0
     model = SVC(probability=True).fit(X, np.array([0, 0, 0, 0, 0, 0, 0, 1]))
     assert model.platt_.n_folds == 0
     np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))

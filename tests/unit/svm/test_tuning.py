@@ -201,7 +201,7 @@ def test_what_is_refused() -> None:
         tune_svc(X, y, sample_weight=(y == y[0]).astype(float))
     with pytest.raises(ValueError, match=r"no row of class .* to learn from: ask for fewer folds"):
         tune_svc(X, y, cv=[(np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0]))])
-    with pytest.raises(ValueError, match="no rows that count"):
+    with pytest.raises(ValueError, match="no training rows of positive weight"):
         tune_svc(X, y, cv=[(np.arange(0), np.arange(5))])
     with pytest.raises(ValueError, match="2 outputs, SVR takes one"):
         tune_svr(X, np.c_[X[:, 0], X[:, 1]])
