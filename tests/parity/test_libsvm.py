@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from committee.svm._binary_svm import Machine
+from committee.svm._binary_svm import BinarySVM
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
@@ -52,7 +52,9 @@ HEART = {
 }
 
 
-def assert_as_printed(machine: Machine, objective: float, n_support: int, n_bounded: int, sharp: float = 1e-4) -> None:
+def assert_as_printed(
+    machine: BinarySVM, objective: float, n_support: int, n_bounded: int, sharp: float = 1e-4
+) -> None:
     assert machine.objective == pytest.approx(objective, rel=sharp)
     assert machine.objective <= objective + 1e-6 * abs(objective)
     assert abs(len(machine.support) - n_support) <= 2

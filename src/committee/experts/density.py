@@ -26,28 +26,93 @@ from committee.tabular.validation import read_weights
 
 
 class MixtureOfExpertsDensity(DensityMixin, BaseMixtureOfExperts):
-    """Gaussian experts that share out the density of the rows (H-2, H-3, H-5).
+    """Mixture of Gaussian densities whose weights may depend on other columns.
+
+    Without `gate_features` it is a Gaussian mixture of all columns, fitted by the EM algorithm from several starts.
+    With them, a softmax gate of these columns gives the mixing weights, and the density is that of the other columns.
 
     Parameters
     ----------
-    n_experts : number of experts, or several numbers such as range(1, 7), of which `criterion` chooses one
-    covariance_type : {"full", "diag"}
-    gate_features : names or positions of columns that the gate sees and the experts do not, optional
-        With them the density of the other columns depends on these; without, the gate is constant.
-    gate_l2 : prior of the coefficients of a gate with features
-    variance_prior : number of rows that the prior of the covariances counts for; they keep these from being singular
-    criterion : {"bic", "held_out"}
-        How to choose among several `n_experts`: Bayesian information criterion, or the likelihood of a share
-        `validation_fraction` of the rows that are held out.
-    init : {"mixed", "kmeans", "annealing", "random"}
-        How EM begins; "mixed" takes these in turn.
-    n_restarts : number of starts; the two most promising after 30 iterations are run to their ends
-    max_iter : most iterations of EM
-    tol : stop when an iteration gains less log-likelihood than this for a row on average
-    random_state, n_jobs, verbose : as in scikit-learn
+    n_experts : int or iterable of int, default=3
+        Number of experts, or several numbers such as `range(1, 7)`, of which `criterion` selects one.
+    gate_features : array-like or None, default=None
+        Names or positions of the columns that the gate uses and the densities do not; None for constant mixing weights.
+    gate_l2 : float, default=0.001
+        L2 penalty of the coefficients of a gate with features.
+    criterion : "bic" or "held_out", default="bic"
+        How one of several `n_experts` is selected: by the Bayesian information criterion, or by the likelihood of
+        held-out rows.
+    validation_fraction : float, default=0.2
+        Fraction of the rows that are held out under `criterion="held_out"`.
+    init : "mixed", "kmeans", "annealing" or "random", default="mixed"
+        How the responsibilities are initialised; "mixed" uses the other three in turn.
+    n_restarts : int, default=6
+        Number of starts. The two best after 30 iterations are run to convergence.
+    max_iter : int, default=1000
+        Largest number of EM iterations.
+    tol : float, default=1e-05
+        EM stops when an iteration increases the mean penalised log-likelihood of a row by less.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the starts, and of the choice of held-out rows.
+    n_jobs : int or None, default=None
+        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
+        same for any number.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    covariance_type : "full" or "diag", default="full"
+        Full or diagonal covariance matrices.
+    variance_prior : float, default=1.0
+        Weight of the prior of the covariances, in rows; it keeps them from becoming singular.
 
-    ``means_`` [K, p] and ``covariances_`` [K, p, p] are in the units of the columns; ``history_``, ``restarts_``,
-    ``selection_``, ``load_``, ``effective_experts_`` and the gate's coefficients as in `MixtureOfExpertsRegressor`.
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_experts, p)
+        Means of the Gaussian densities, in units of the original columns.
+    covariances_ : ndarray of shape (n_experts, p, p)
+        Covariance matrices of the Gaussian densities, in units of the original columns.
+    load_ : ndarray of shape (n_experts,)
+        Mean responsibility of each expert; the sum is 1.
+    effective_experts_ : float
+        Effective number of experts: e to the entropy of `load_`.
+    n_experts_ : int
+        Number of experts.
+    gate_coef_ : ndarray of shape (n_experts, p)
+        Coefficients of the gate, in units of the original columns.
+    gate_intercept_ : ndarray of shape (n_experts,)
+        Intercepts of the gate.
+    log_likelihood_ : float
+        Log-likelihood of the training rows.
+    bic_ : float
+        Bayesian information criterion; smaller is better. NaN where the number of parameters of an expert is unknown.
+    history_ : History
+        A row for every EM iteration: log-likelihood, penalised log-likelihood (`objective`), its bound, effective
+        number of experts, smallest load, step halvings and repairs of experts without rows.
+    restarts_ : History
+        A row for every start: its kind, and the objective after the short run and at the end.
+    selection_ : History
+        A row for every number of experts that was compared: log-likelihood, number of parameters, BIC and held-out
+        log-likelihood; empty if `n_experts` is a number.
+    n_iter_ : int
+        Number of EM iterations of the best start.
+    converged_ : bool
+        Whether EM reached a maximum within `max_iter` iterations.
+    gradient_norm_ : float
+        Scaled norm of the gradient of the penalised log-likelihood at the end.
+    mixture_ : Fitted
+        The fitted parameters for standardised columns.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Xu, L., Jordan, M. I. and Hinton, G. E. (1995). An alternative model for mixtures of experts. NIPS 7, 633-640.
+
+    Jordan, M. I. and Xu, L. (1995). Convergence results for the EM approach to mixtures of experts architectures.
+    Neural Networks 8, 1409-1431.
 
     Examples
     --------

@@ -196,18 +196,99 @@ def _outline(
 
 
 class HierarchicalMixtureOfExpertsRegressor(_Hierarchy, MixtureOfExpertsRegressor):
-    """Linear experts at the leaves of a tree of softmax gates (H-4).
+    """Hierarchical mixture of linear experts, for regression.
+
+    A tree of softmax gates divides the space softly; its leaves are the experts, and the weight of a leaf is the
+    product of the gates on the way to it. All gates and experts are fitted together by the EM algorithm. `gate_table`
+    and `export_gates` show the tree.
 
     Parameters
     ----------
-    depth : levels of gates; 1 is the plain mixture
-    branching : branches of every gate; branching**depth experts
-    expert, gate_features, expert_features, l2, gate_l2, variance_prior : as for `MixtureOfExpertsRegressor`
-    init, n_restarts, max_iter, tol, categorical_features, random_state, n_jobs, verbose : as there
-        Starts by k-means are joined by one of k-means within k-means, level by level.
+    depth : int, default=2
+        Levels of gates; 1 is the plain mixture of experts.
+    branching : int, default=2
+        Branches of each gate; the tree has branching**depth experts.
+    gate_features : array-like or None, default=None
+        Names or positions of the columns that the gate uses; None for all columns.
+    gate_l2 : float, default=0.001
+        L2 penalty of the coefficients of the gate, for standardised columns.
+    init : "mixed", "kmeans", "annealing" or "random", default="mixed"
+        How the responsibilities are initialised; "mixed" uses the other three in turn. A start by k-means within
+        k-means, level by level, is added.
+    n_restarts : int, default=6
+        Number of starts. The two best after 30 iterations are run to convergence.
+    max_iter : int, default=1000
+        Largest number of EM iterations.
+    tol : float, default=1e-05
+        EM stops when an iteration increases the mean penalised log-likelihood of a row by less.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the starts, and of the choice of held-out rows.
+    n_jobs : int or None, default=None
+        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
+        same for any number.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    expert : estimator or None, default=None
+        The estimator of an expert; None is linear regression with its own noise variance. Any regressor whose `fit`
+        takes `sample_weight`; it is fitted on standardised columns and targets.
+    expert_features : array-like or None, default=None
+        Names or positions of the columns that the experts use; None for all columns.
+    l2 : float, default=0.01
+        L2 penalty of the coefficients of the experts, for standardised columns.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories: those of a categorical or text type, given names, positions or a mask, or none.
+    variance_prior : float, default=1.0
+        Weight of the prior of the noise variance, in rows; it keeps the variance away from 0.
 
-    Fitted attributes as there; ``gate_coef_`` is [gates, branching, p], gates numbered level by level. `gate_table` and
-    `export_gates` show the tree.
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_experts, p)
+        Coefficients of the experts, in units of the original columns (a categorical column has one coefficient per
+        category); absent with an `expert` of your own.
+    intercept_ : ndarray of shape (n_experts,)
+        Intercepts of the experts; absent with an `expert` of your own.
+    noise_ : ndarray of shape (n_experts,)
+        Standard deviation of the noise of each expert.
+    load_ : ndarray of shape (n_experts,)
+        Mean responsibility of each expert; the sum is 1.
+    effective_experts_ : float
+        Effective number of experts: e to the entropy of `load_`.
+    n_experts_ : int
+        Number of experts, branching**depth.
+    gate_coef_ : ndarray of shape (n_gates, branching, p)
+        Coefficients of the gates in units of the original columns, level by level.
+    gate_intercept_ : ndarray of shape (n_gates, branching)
+        Intercepts of the gates, level by level.
+    log_likelihood_ : float
+        Log-likelihood of the training rows.
+    bic_ : float
+        Bayesian information criterion; smaller is better. NaN where the number of parameters of an expert is unknown.
+    history_ : History
+        A row for every EM iteration: log-likelihood, penalised log-likelihood (`objective`), its bound, effective
+        number of experts, smallest load, step halvings and repairs of experts without rows.
+    restarts_ : History
+        A row for every start: its kind, and the objective after the short run and at the end.
+    selection_ : History
+        Empty: the number of experts is given.
+    n_iter_ : int
+        Number of EM iterations of the best start.
+    converged_ : bool
+        Whether EM reached a maximum within `max_iter` iterations.
+    gradient_norm_ : float
+        Scaled norm of the gradient of the penalised log-likelihood at the end.
+    mixture_ : Fitted
+        The fitted parameters for standardised columns.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Jordan, M. I. and Jacobs, R. A. (1994). Hierarchical mixtures of experts and the EM algorithm. Neural Computation 6,
+    181-214.
 
     Examples
     --------
@@ -223,18 +304,98 @@ class HierarchicalMixtureOfExpertsRegressor(_Hierarchy, MixtureOfExpertsRegresso
 
 
 class HierarchicalMixtureOfExpertsClassifier(_Hierarchy, MixtureOfExpertsClassifier):
-    """Logistic experts, multinomial for more than two classes, at the leaves of a tree of softmax gates (H-4).
+    """Hierarchical mixture of logistic experts, for classification.
+
+    A tree of softmax gates divides the space softly; its leaves are the experts, and the weight of a leaf is the
+    product of the gates on the way to it. All gates and experts are fitted together by the EM algorithm. `gate_table`
+    and `export_gates` show the tree.
 
     Parameters
     ----------
-    depth : levels of gates; 1 is the plain mixture
-    branching : branches of every gate; branching**depth experts
-    expert, gate_features, expert_features, l2, gate_l2 : as for `MixtureOfExpertsClassifier`
-    init, n_restarts, max_iter, tol, categorical_features, random_state, n_jobs, verbose : as there
-        Starts by k-means are joined by one of k-means within k-means, level by level.
+    depth : int, default=2
+        Levels of gates; 1 is the plain mixture of experts.
+    branching : int, default=2
+        Branches of each gate; the tree has branching**depth experts.
+    gate_features : array-like or None, default=None
+        Names or positions of the columns that the gate uses; None for all columns.
+    gate_l2 : float, default=0.001
+        L2 penalty of the coefficients of the gate, for standardised columns.
+    init : "mixed", "kmeans", "annealing" or "random", default="mixed"
+        How the responsibilities are initialised; "mixed" uses the other three in turn. A start by k-means within
+        k-means, level by level, is added.
+    n_restarts : int, default=6
+        Number of starts. The two best after 30 iterations are run to convergence.
+    max_iter : int, default=1000
+        Largest number of EM iterations.
+    tol : float, default=1e-05
+        EM stops when an iteration increases the mean penalised log-likelihood of a row by less.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the starts, and of the choice of held-out rows.
+    n_jobs : int or None, default=None
+        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
+        same for any number.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    expert : estimator or None, default=None
+        The estimator of an expert; None is logistic (multinomial for more than two classes) regression. Any classifier
+        with `predict_proba` whose `fit` takes `sample_weight`; it is fitted on standardised columns and the class codes
+        0, 1, 2 ...
+    expert_features : array-like or None, default=None
+        Names or positions of the columns that the experts use; None for all columns.
+    l2 : float, default=0.01
+        L2 penalty of the coefficients of the experts, for standardised columns.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories: those of a categorical or text type, given names, positions or a mask, or none.
 
-    Fitted attributes as there; ``gate_coef_`` is [gates, branching, p], gates numbered level by level. `gate_table` and
-    `export_gates` show the tree.
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    coef_ : ndarray
+        Coefficients of the experts in units of the original columns: shape (n_experts, p) for two classes, (n_experts,
+        n_classes, p) for more; absent with an `expert` of your own.
+    intercept_ : ndarray
+        Intercepts of the experts, of shape (n_experts,) or (n_experts, n_classes); absent with an `expert` of your own.
+    load_ : ndarray of shape (n_experts,)
+        Mean responsibility of each expert; the sum is 1.
+    effective_experts_ : float
+        Effective number of experts: e to the entropy of `load_`.
+    n_experts_ : int
+        Number of experts, branching**depth.
+    gate_coef_ : ndarray of shape (n_gates, branching, p)
+        Coefficients of the gates in units of the original columns, level by level.
+    gate_intercept_ : ndarray of shape (n_gates, branching)
+        Intercepts of the gates, level by level.
+    log_likelihood_ : float
+        Log-likelihood of the training rows.
+    bic_ : float
+        Bayesian information criterion; smaller is better. NaN where the number of parameters of an expert is unknown.
+    history_ : History
+        A row for every EM iteration: log-likelihood, penalised log-likelihood (`objective`), its bound, effective
+        number of experts, smallest load, step halvings and repairs of experts without rows.
+    restarts_ : History
+        A row for every start: its kind, and the objective after the short run and at the end.
+    selection_ : History
+        Empty: the number of experts is given.
+    n_iter_ : int
+        Number of EM iterations of the best start.
+    converged_ : bool
+        Whether EM reached a maximum within `max_iter` iterations.
+    gradient_norm_ : float
+        Scaled norm of the gradient of the penalised log-likelihood at the end.
+    mixture_ : Fitted
+        The fitted parameters for standardised columns.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Jordan, M. I. and Jacobs, R. A. (1994). Hierarchical mixtures of experts and the EM algorithm. Neural Computation 6,
+    181-214.
 
     Examples
     --------

@@ -70,35 +70,108 @@ class _BaseSupervised(BaseMixtureOfExperts):
 
 
 class MixtureOfExpertsRegressor(RegressorMixin, PredictionIntervals, _BaseSupervised):
-    """Linear experts behind a softmax gate (H-1, H-2, H-3, H-5).
+    """Mixture of linear experts with a softmax gate, for regression.
+
+    The gate is a softmax regression that gives every row mixing weights of the experts; each expert is a linear
+    regression with its own noise variance. Gate and experts are fitted together by the EM algorithm, from several
+    starts. Categorical columns are encoded, numbers are standardised; missing numbers raise an error. An integer sample
+    weight w is equivalent to repeating the row w times.
 
     Parameters
     ----------
-    n_experts : number of experts, or several numbers such as range(1, 7), of which `criterion` chooses one
-    expert : what an expert is, default linear regression with its own noise variance
-        Any regressor whose fit takes `sample_weight`; it sees standardised columns and targets.
-    gate : {"softmax", "constant"}
-        "constant" gives every row the same gate: then it is a mixture of regressions.
-    gate_features, expert_features : names or positions of the columns that gate and experts see, default all
-    l2 : prior of the experts' coefficients, for standardised columns; an expert minimises squares + l2 |b|^2
-    gate_l2 : prior of the gate's coefficients
-    variance_prior : number of rows that the prior of the noise variance counts for; they keep it from 0
-    criterion : {"bic", "held_out"}
-        How to choose among several `n_experts`: Bayesian information criterion, or the likelihood of a share
-        `validation_fraction` of the rows that are held out.
-    init : {"mixed", "kmeans", "annealing", "random"}
-        How EM begins; "mixed" takes these in turn.
-    n_restarts : number of starts; the two most promising after 30 iterations are run to their ends
-    max_iter : most iterations of EM
-    tol : stop when an iteration gains less log-likelihood than this for a row on average
-    categorical_features : "from_dtype", or names or positions of columns that hold categories
-    random_state, n_jobs, verbose : as in scikit-learn
+    n_experts : int or iterable of int, default=3
+        Number of experts, or several numbers such as `range(1, 7)`, of which `criterion` selects one.
+    gate_features : array-like or None, default=None
+        Names or positions of the columns that the gate uses; None for all columns.
+    gate_l2 : float, default=0.001
+        L2 penalty of the coefficients of the gate, for standardised columns.
+    criterion : "bic" or "held_out", default="bic"
+        How one of several `n_experts` is selected: by the Bayesian information criterion, or by the likelihood of
+        held-out rows.
+    validation_fraction : float, default=0.2
+        Fraction of the rows that are held out under `criterion="held_out"`.
+    init : "mixed", "kmeans", "annealing" or "random", default="mixed"
+        How the responsibilities are initialised; "mixed" uses the other three in turn.
+    n_restarts : int, default=6
+        Number of starts. The two best after 30 iterations are run to convergence.
+    max_iter : int, default=1000
+        Largest number of EM iterations.
+    tol : float, default=1e-05
+        EM stops when an iteration increases the mean penalised log-likelihood of a row by less.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the starts, and of the choice of held-out rows.
+    n_jobs : int or None, default=None
+        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
+        same for any number.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    expert : estimator or None, default=None
+        The estimator of an expert; None is linear regression with its own noise variance. Any regressor whose `fit`
+        takes `sample_weight`; it is fitted on standardised columns and targets.
+    gate : "softmax" or "constant", default="softmax"
+        "constant" gives all rows the same mixing weights, which makes a mixture of regressions.
+    expert_features : array-like or None, default=None
+        Names or positions of the columns that the experts use; None for all columns.
+    l2 : float, default=0.01
+        L2 penalty of the coefficients of the experts, for standardised columns.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories: those of a categorical or text type, given names, positions or a mask, or none.
+    variance_prior : float, default=1.0
+        Weight of the prior of the noise variance, in rows; it keeps the variance away from 0.
 
-    ``history_`` has a row for every iteration: log-likelihood, penalised log-likelihood (``objective``, which never
-    falls between repairs), bound, effective number of experts, smallest load, halved steps, repairs. ``restarts_`` and
-    ``selection_`` tell how starts and numbers of experts compared. ``coef_`` [K, p], ``intercept_``, ``noise_``
-    (standard deviations), ``gate_coef_``, ``gate_intercept_`` are for the columns as they come, ``load_`` are the
-    shares of the rows that the experts answer for, ``effective_experts_`` is e to their entropy.
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_experts, p)
+        Coefficients of the experts, in units of the original columns (a categorical column has one coefficient per
+        category); absent with an `expert` of your own.
+    intercept_ : ndarray of shape (n_experts,)
+        Intercepts of the experts; absent with an `expert` of your own.
+    noise_ : ndarray of shape (n_experts,)
+        Standard deviation of the noise of each expert.
+    load_ : ndarray of shape (n_experts,)
+        Mean responsibility of each expert; the sum is 1.
+    effective_experts_ : float
+        Effective number of experts: e to the entropy of `load_`.
+    n_experts_ : int
+        Number of experts.
+    gate_coef_ : ndarray of shape (n_experts, p)
+        Coefficients of the gate, in units of the original columns.
+    gate_intercept_ : ndarray of shape (n_experts,)
+        Intercepts of the gate.
+    log_likelihood_ : float
+        Log-likelihood of the training rows.
+    bic_ : float
+        Bayesian information criterion; smaller is better. NaN where the number of parameters of an expert is unknown.
+    history_ : History
+        A row for every EM iteration: log-likelihood, penalised log-likelihood (`objective`), its bound, effective
+        number of experts, smallest load, step halvings and repairs of experts without rows.
+    restarts_ : History
+        A row for every start: its kind, and the objective after the short run and at the end.
+    selection_ : History
+        A row for every number of experts that was compared: log-likelihood, number of parameters, BIC and held-out
+        log-likelihood; empty if `n_experts` is a number.
+    n_iter_ : int
+        Number of EM iterations of the best start.
+    converged_ : bool
+        Whether EM reached a maximum within `max_iter` iterations.
+    gradient_norm_ : float
+        Scaled norm of the gradient of the penalised log-likelihood at the end.
+    mixture_ : Fitted
+        The fitted parameters for standardised columns.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Jacobs, R. A., Jordan, M. I., Nowlan, S. J. and Hinton, G. E. (1991). Adaptive mixtures of local experts. Neural
+    Computation 3, 79-87.
+
+    Jordan, M. I. and Jacobs, R. A. (1994). Hierarchical mixtures of experts and the EM algorithm. Neural Computation 6,
+    181-214.
 
     Examples
     --------
@@ -176,31 +249,106 @@ class MixtureOfExpertsRegressor(RegressorMixin, PredictionIntervals, _BaseSuperv
 
 
 class MixtureOfExpertsClassifier(ClassifierMixin, _BaseSupervised):
-    """Logistic experts behind a softmax gate; multinomial ones for more than two classes (H-1, H-2, H-3, H-5).
+    """Mixture of logistic experts with a softmax gate, for classification.
+
+    The gate is a softmax regression that gives every row mixing weights of the experts; each expert is a logistic
+    regression, multinomial for more than two classes. Gate and experts are fitted together by the EM algorithm, from
+    several starts. Categorical columns are encoded, numbers are standardised; missing numbers raise an error.
 
     Parameters
     ----------
-    n_experts : number of experts, or several numbers such as range(1, 7), of which `criterion` chooses one
-    expert : what an expert is, default logistic (for more classes softmax) regression
-        Any classifier with `predict_proba` whose fit takes `sample_weight`; it sees standardised columns, and the
-        classes as 0, 1, 2 ...
-    gate : {"softmax", "constant"}
-        "constant" gives every row the same gate.
-    gate_features, expert_features : names or positions of the columns that gate and experts see, default all
-    l2 : prior of the experts' coefficients, for standardised columns: -l2/2 |b|^2 beside the log-likelihood
-    gate_l2 : prior of the gate's coefficients
-    criterion : {"bic", "held_out"}
-        How to choose among several `n_experts`: Bayesian information criterion, or the likelihood of a share
-        `validation_fraction` of the rows that are held out.
-    init : {"mixed", "kmeans", "annealing", "random"}
-        How EM begins; "mixed" takes these in turn.
-    n_restarts : number of starts; the two most promising after 30 iterations are run to their ends
-    max_iter : most iterations of EM
-    tol : stop when an iteration gains less log-likelihood than this for a row on average
-    categorical_features : "from_dtype", or names or positions of columns that hold categories
-    random_state, n_jobs, verbose : as in scikit-learn
+    n_experts : int or iterable of int, default=3
+        Number of experts, or several numbers such as `range(1, 7)`, of which `criterion` selects one.
+    gate_features : array-like or None, default=None
+        Names or positions of the columns that the gate uses; None for all columns.
+    gate_l2 : float, default=0.001
+        L2 penalty of the coefficients of the gate, for standardised columns.
+    criterion : "bic" or "held_out", default="bic"
+        How one of several `n_experts` is selected: by the Bayesian information criterion, or by the likelihood of
+        held-out rows.
+    validation_fraction : float, default=0.2
+        Fraction of the rows that are held out under `criterion="held_out"`.
+    init : "mixed", "kmeans", "annealing" or "random", default="mixed"
+        How the responsibilities are initialised; "mixed" uses the other three in turn.
+    n_restarts : int, default=6
+        Number of starts. The two best after 30 iterations are run to convergence.
+    max_iter : int, default=1000
+        Largest number of EM iterations.
+    tol : float, default=1e-05
+        EM stops when an iteration increases the mean penalised log-likelihood of a row by less.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the starts, and of the choice of held-out rows.
+    n_jobs : int or None, default=None
+        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
+        same for any number.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    expert : estimator or None, default=None
+        The estimator of an expert; None is logistic (multinomial for more than two classes) regression. Any classifier
+        with `predict_proba` whose `fit` takes `sample_weight`; it is fitted on standardised columns and the class codes
+        0, 1, 2 ...
+    gate : "softmax" or "constant", default="softmax"
+        "constant" gives all rows the same mixing weights, which makes a mixture of regressions.
+    expert_features : array-like or None, default=None
+        Names or positions of the columns that the experts use; None for all columns.
+    l2 : float, default=0.01
+        L2 penalty of the coefficients of the experts, for standardised columns.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories: those of a categorical or text type, given names, positions or a mask, or none.
 
-    Fitted attributes as those of `MixtureOfExpertsRegressor`; ``coef_`` is [K, p] for two classes, [K, C, p] for more.
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    coef_ : ndarray
+        Coefficients of the experts in units of the original columns: shape (n_experts, p) for two classes, (n_experts,
+        n_classes, p) for more; absent with an `expert` of your own.
+    intercept_ : ndarray
+        Intercepts of the experts, of shape (n_experts,) or (n_experts, n_classes); absent with an `expert` of your own.
+    load_ : ndarray of shape (n_experts,)
+        Mean responsibility of each expert; the sum is 1.
+    effective_experts_ : float
+        Effective number of experts: e to the entropy of `load_`.
+    n_experts_ : int
+        Number of experts.
+    gate_coef_ : ndarray of shape (n_experts, p)
+        Coefficients of the gate, in units of the original columns.
+    gate_intercept_ : ndarray of shape (n_experts,)
+        Intercepts of the gate.
+    log_likelihood_ : float
+        Log-likelihood of the training rows.
+    bic_ : float
+        Bayesian information criterion; smaller is better. NaN where the number of parameters of an expert is unknown.
+    history_ : History
+        A row for every EM iteration: log-likelihood, penalised log-likelihood (`objective`), its bound, effective
+        number of experts, smallest load, step halvings and repairs of experts without rows.
+    restarts_ : History
+        A row for every start: its kind, and the objective after the short run and at the end.
+    selection_ : History
+        A row for every number of experts that was compared: log-likelihood, number of parameters, BIC and held-out
+        log-likelihood; empty if `n_experts` is a number.
+    n_iter_ : int
+        Number of EM iterations of the best start.
+    converged_ : bool
+        Whether EM reached a maximum within `max_iter` iterations.
+    gradient_norm_ : float
+        Scaled norm of the gradient of the penalised log-likelihood at the end.
+    mixture_ : Fitted
+        The fitted parameters for standardised columns.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Jacobs, R. A., Jordan, M. I., Nowlan, S. J. and Hinton, G. E. (1991). Adaptive mixtures of local experts. Neural
+    Computation 3, 79-87.
+
+    Jordan, M. I. and Jacobs, R. A. (1994). Hierarchical mixtures of experts and the EM algorithm. Neural Computation 6,
+    181-214.
 
     Examples
     --------

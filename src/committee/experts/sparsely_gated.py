@@ -375,29 +375,93 @@ class BaseSparselyGatedMixture(Estimator):
 
 
 class SparselyGatedMixtureClassifier(ClassifierMixin, BaseSparselyGatedMixture):
-    """Mixture of small neural experts of which a gate asks a few for every row (H-4), for classes.
+    """Sparsely gated mixture of neural experts, in one or several layers, for classification.
+
+    A gate sends every row to the `top_k` experts with the largest values and mixes their outputs; experts are small
+    neural networks with one hidden layer. Columns are standardised, a category becomes a column.
+
+    Training minimises the log-loss by Adam.
 
     Parameters
     ----------
-    n_experts : experts of every layer
-    top_k : experts asked for a row; None for all, the dense mixture
-    n_layers : mixtures stacked on each other (Eigen et al. 2013)
-    hidden_units : units of the hidden layer of an expert
-    layer_width : numbers that one layer hands to the next
-    noisy_gating : whether gates draw noise in training, whose size they learn
-    importance_loss, load_loss : prices of the squared coefficients of variation of importance and load
-    alpha : price of the squared weights of the experts
-    learning_rate : of Adam in the first epoch; it falls linearly to 0 after `max_iter` epochs
-    batch_size : distinct rows a step; "auto" makes about 50 steps an epoch, of 32 to 256 rows
-    max_iter : number of epochs at most
-    early_stopping : whether `validation_fraction` of the rows judge every epoch; "auto" where there are 500 or more
-        Else the training loss does.
-    n_iter_no_change, tol : epochs without an improvement of `tol` that end the training
-    class_weight : "balanced" or a weight of every class, optional
-    categorical_features : "from_dtype", None, or names, indices or a mask of the columns to take as categories
-    random_state, verbose : as in scikit-learn
+    n_experts : int, default=8
+        Number of experts of each layer.
+    top_k : int or None, default=2
+        Number of experts that a row is sent to; None for all, the dense mixture.
+    n_layers : int, default=1
+        Number of mixtures stacked on each other.
+    hidden_units : int, default=16
+        Hidden units of an expert.
+    layer_width : int, default=16
+        Number of outputs of a layer that the next layer reads.
+    noisy_gating : bool, default=True
+        Add noise to the gates in training, whose size is learned.
+    importance_loss : float, default=0.1
+        Weight of the squared coefficient of variation of the mean gate values in the loss.
+    load_loss : float, default=0.1
+        Weight of the squared coefficient of variation of the number of rows per expert in the loss.
+    alpha : float, default=0.0001
+        L2 penalty of the weights of the experts.
+    learning_rate : float, default=0.01
+        Learning rate of Adam in the first epoch; it decreases linearly to 0 after `max_iter` epochs.
+    batch_size : int or "auto", default="auto"
+        Distinct rows per step. "auto" makes about 50 steps an epoch, of 32 to 256 rows.
+    max_iter : int, default=100
+        Largest number of epochs.
+    early_stopping : bool or "auto", default="auto"
+        Hold out validation rows, and stop and select the best epoch by their loss; "auto" does so from 500 rows on.
+        Otherwise the training loss is used.
+    validation_fraction : float, default=0.1
+        Fraction of the rows held out for validation.
+    n_iter_no_change : int, default=20
+        Number of epochs without an improvement by `tol` after which training stops.
+    tol : float, default=0.0001
+        Smallest decrease of the loss that counts as an improvement.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories: those of a categorical or text type, given names, positions or a mask, or none.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the initial parameters, the batches, the noise and the validation rows.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the sample weights. "balanced" gives all classes the same total weight;
+        None leaves the weights as they are.
 
-    Columns are standardised inside, a category becomes a column.
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    history_ : History
+        A row for every epoch: training loss, balance losses, validation loss and load of the experts.
+    n_iter_ : int
+        Number of epochs.
+    best_epoch_ : int
+        The epoch whose parameters were kept.
+    stop_reason_ : str
+        Why training stopped.
+    start_loss_ : float
+        Loss of the training rows before the first epoch.
+    loss_ : float
+        Loss of the training rows with the parameters that were kept.
+    capacity_ : list of Capacity
+        Load and importance of the experts of each layer on the training rows, with their coefficients of variation.
+    expert_load_ : ndarray of shape (n_layers, n_experts)
+        Fraction of the training rows that each expert receives.
+    layers_ : list of Layer
+        The parameters of each layer, for standardised columns.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Shazeer, N. et al. (2017). Outrageously large neural networks: the sparsely-gated mixture-of-experts layer. ICLR.
+
+    Eigen, D., Ranzato, M. and Sutskever, I. (2013). Learning factored representations in a deep mixture of experts.
+    arXiv 1312.4314.
 
     Examples
     --------
@@ -452,13 +516,88 @@ class SparselyGatedMixtureClassifier(ClassifierMixin, BaseSparselyGatedMixture):
 
 
 class SparselyGatedMixtureRegressor(RegressorMixin, PredictionIntervals, BaseSparselyGatedMixture):
-    """Mixture of small neural experts of which a gate asks a few for every row (H-4), for numbers; squared error.
+    """Sparsely gated mixture of neural experts, in one or several layers, for regression.
+
+    A gate sends every row to the `top_k` experts with the largest values and mixes their outputs; experts are small
+    neural networks with one hidden layer. Columns are standardised, a category becomes a column.
+
+    Training minimises the squared error of the standardised target by Adam; losses are half squared errors.
 
     Parameters
     ----------
-    as for `SparselyGatedMixtureClassifier`, without class_weight
+    n_experts : int, default=8
+        Number of experts of each layer.
+    top_k : int or None, default=2
+        Number of experts that a row is sent to; None for all, the dense mixture.
+    n_layers : int, default=1
+        Number of mixtures stacked on each other.
+    hidden_units : int, default=16
+        Hidden units of an expert.
+    layer_width : int, default=16
+        Number of outputs of a layer that the next layer reads.
+    noisy_gating : bool, default=True
+        Add noise to the gates in training, whose size is learned.
+    importance_loss : float, default=0.1
+        Weight of the squared coefficient of variation of the mean gate values in the loss.
+    load_loss : float, default=0.1
+        Weight of the squared coefficient of variation of the number of rows per expert in the loss.
+    alpha : float, default=0.0001
+        L2 penalty of the weights of the experts.
+    learning_rate : float, default=0.01
+        Learning rate of Adam in the first epoch; it decreases linearly to 0 after `max_iter` epochs.
+    batch_size : int or "auto", default="auto"
+        Distinct rows per step. "auto" makes about 50 steps an epoch, of 32 to 256 rows.
+    max_iter : int, default=100
+        Largest number of epochs.
+    early_stopping : bool or "auto", default="auto"
+        Hold out validation rows, and stop and select the best epoch by their loss; "auto" does so from 500 rows on.
+        Otherwise the training loss is used.
+    validation_fraction : float, default=0.1
+        Fraction of the rows held out for validation.
+    n_iter_no_change : int, default=20
+        Number of epochs without an improvement by `tol` after which training stops.
+    tol : float, default=0.0001
+        Smallest decrease of the loss that counts as an improvement.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns that hold categories: those of a categorical or text type, given names, positions or a mask, or none.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the initial parameters, the batches, the noise and the validation rows.
+    verbose : int, default=0
+        Show progress if larger than 0.
 
-    Columns and targets are standardised inside; losses in ``history_`` are half squared errors of standardised targets.
+    Attributes
+    ----------
+    history_ : History
+        A row for every epoch: training loss, balance losses, validation loss and load of the experts.
+    n_iter_ : int
+        Number of epochs.
+    best_epoch_ : int
+        The epoch whose parameters were kept.
+    stop_reason_ : str
+        Why training stopped.
+    start_loss_ : float
+        Loss of the training rows before the first epoch.
+    loss_ : float
+        Loss of the training rows with the parameters that were kept.
+    capacity_ : list of Capacity
+        Load and importance of the experts of each layer on the training rows, with their coefficients of variation.
+    expert_load_ : ndarray of shape (n_layers, n_experts)
+        Fraction of the training rows that each expert receives.
+    layers_ : list of Layer
+        The parameters of each layer, for standardised columns.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Shazeer, N. et al. (2017). Outrageously large neural networks: the sparsely-gated mixture-of-experts layer. ICLR.
+
+    Eigen, D., Ranzato, M. and Sutskever, I. (2013). Learning factored representations in a deep mixture of experts.
+    arXiv 1312.4314.
 
     Examples
     --------

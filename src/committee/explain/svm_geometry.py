@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from committee.base.array_types import Floats
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
-from committee.svm._binary_svm import Machine
+from committee.svm._binary_svm import BinarySVM
 from committee.svm._multiclass import TwoSides, machine_plan
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.nu_svm import NuSVC
@@ -36,7 +36,7 @@ Kind = Literal["free", "bounded", "outside"]
 
 KINDS: tuple[Kind, ...] = ("free", "bounded", "outside")
 
-MACHINES = (SVC, NuSVC, LinearSVC)
+MachineS = (SVC, NuSVC, LinearSVC)
 """Whose rows can be described."""
 
 ON_MARGIN = 1e-6
@@ -128,7 +128,7 @@ def svm_geometry(
     1 against 0: margin 2 (|w| 1); rows: 2 free, 0 bounded, 2 outside
     slack 0 in all, 0 on the wrong side; duality gap 0 of 0.5, KKT violation 0
     """
-    if not isinstance(model, MACHINES):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(model, MachineS):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             "svm_geometry and SVMDecisionBoundaryDisplay are for SVM classifiers (SVC, NuSVC, LinearSVC), not "
             f"for {type(model).__name__}."
@@ -221,7 +221,7 @@ def machine_values(model: Any, X: Any) -> Floats:
 
 
 def _kernel(model: SVC | NuSVC, X: Any, codes: Rows, weight: Floats, place: Rows, side: Floats, machine: int) -> _Dual:
-    found: Machine = model.binary_svms_[machine]
+    found: BinarySVM = model.binary_svms_[machine]
     kept = weight > 0.0
     _require_training_rows(model, X, kept, bool(np.isin(model.support_, np.flatnonzero(kept)).all()))
     alpha, is_bounded = np.zeros(place.size), np.full(place.size, False)

@@ -29,7 +29,7 @@ from committee.svm.smo import Problem, Solution
 Offset = Literal["free", "both"]
 
 
-class Machine(NamedTuple):
+class BinarySVM(NamedTuple):
     """One trained machine; positions are those of the rows it was trained on."""
 
     support: NDArray[np.int64]  # [m] rows with a coefficient
@@ -59,9 +59,9 @@ class Machine(NamedTuple):
         return int(np.count_nonzero(self.is_bounded))
 
 
-def make_machine(
+def make_binary_svm(
     problem: Problem, found: Solution, offset: Offset, n_rows: int, least_rho: float | None = None
-) -> Machine:
+) -> BinarySVM:
     """The machine of a solution; a nu-machine is divided by the margin rho it finds, at least `least_rho`."""
     nu = multipliers(problem, found, offset)
     by = found.alpha * problem.y
@@ -75,7 +75,7 @@ def make_machine(
         raise ValueError(
             "The classes leave no margin under this kernel and nu: raise nu, or choose another kernel or gamma."
         )
-    return Machine(
+    return BinarySVM(
         support, coef[support] / scale, at_bound[support], b / scale, scale, half_width, max(norm, 0.0) / scale**2,
         found.objective, duality_gap(problem, found, nu), found.gap, found.n_steps, found.is_optimal,
     )  # fmt: skip

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.svm._binary_svm import Machine, Offset, make_machine
+from committee.svm._binary_svm import BinarySVM, Offset, make_binary_svm
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._multiclass import MultiClass, TwoSides, machine_plan, vote
 from committee.svm._scaling import fit_scaling
@@ -56,7 +56,7 @@ class Ground(NamedTuple):
     n_jobs: int | None
 
 
-class MachineTask(NamedTuple):
+class SVMTask(NamedTuple):
     """A machine to train in a fold."""
 
     rows: Rows  # those it is trained among
@@ -67,7 +67,7 @@ class MachineTask(NamedTuple):
 class Task(Protocol):
     """What is to be learned: the machines of a fold, and the error of their values."""
 
-    def machines(self, weight: Floats) -> list[MachineTask]: ...
+    def machines(self, weight: Floats) -> list[SVMTask]: ...
 
     def error(self, values: Floats, test: Rows, weight: Floats) -> float:
         """Of values [n_test, machines] at the rows `test`, which count by `weight`."""
@@ -136,7 +136,7 @@ class _Trained(NamedTuple):
     seconds: float
 
 
-def _along_penalties(tasks: list[MachineTask], rows: KernelRows, ground: Ground, fold: Fold) -> Iterator[_Trained]:
+def _along_penalties(tasks: list[SVMTask], rows: KernelRows, ground: Ground, fold: Fold) -> Iterator[_Trained]:
     """Every penalty, after each machine has gone along all of them: its kernel rows are not needed twice."""
     done = [list(_solve_along(task, rows, ground, fold)) for task in tasks]
     for found in zip(*done, strict=True):
@@ -147,8 +147,8 @@ def _along_penalties(tasks: list[MachineTask], rows: KernelRows, ground: Ground,
 
 
 def _solve_along(
-    task: MachineTask, rows: KernelRows, ground: Ground, fold: Fold
-) -> Iterator[tuple[Machine, Floats, float]]:
+    task: SVMTask, rows: KernelRows, ground: Ground, fold: Fold
+) -> Iterator[tuple[BinarySVM, Floats, float]]:
     """A machine, support vectors by their place among all rows, its values at the rows held out, and its seconds."""
     part = rows if task.rows.size == rows.n else rows.subset(task.rows)
     upper, start = np.empty(0), None
@@ -159,7 +159,7 @@ def _solve_along(
             problem = problem._replace(start=_grown(start, upper, problem.upper))
         found = solve(problem, part, tol=ground.tol, max_steps=ground.max_iter)
         upper, start = problem.upper, found.alpha
-        machine = make_machine(problem, found, ground.offset, part.n)
+        machine = make_binary_svm(problem, found, ground.offset, part.n)
         machine = machine._replace(support=task.rows[machine.support])
         yield machine, values_at(rows, machine, fold.test), time.process_time() - began
 
@@ -185,7 +185,7 @@ class ClassTask:
         self.multi_class: MultiClass = multi_class
         self.break_ties = break_ties
 
-    def machines(self, weight: Floats) -> list[MachineTask]:
+    def machines(self, weight: Floats) -> list[SVMTask]:
         seen = np.bincount(self.target, weight, len(self.classes)) > 0.0
         if not seen.all():
             raise ValueError(
@@ -195,14 +195,14 @@ class ClassTask:
         weight = weight * self.weigh(weight[counted], self.target[counted])[self.target]
         return [self._machine(sides, weight) for sides in machine_plan(len(self.classes), self.multi_class)]
 
-    def _machine(self, sides: TwoSides, weight: Floats) -> MachineTask:
+    def _machine(self, sides: TwoSides, weight: Floats) -> SVMTask:
         if sides.negative is None or len(self.classes) == 2:
             rows = np.arange(weight.size)
         else:
             is_in = (self.target == sides.positive) | (self.target == sides.negative)
             rows = np.flatnonzero(is_in & (weight > 0.0))
         y = np.where(self.target[rows] == sides.positive, 1.0, -1.0)
-        return MachineTask(rows, weight[rows], lambda upper, start: svc_problem(y, upper, start))
+        return SVMTask(rows, weight[rows], lambda upper, start: svc_problem(y, upper, start))
 
     def error(self, values: Floats, test: Rows, weight: Floats) -> float:
         if len(self.classes) == 2:
@@ -221,9 +221,9 @@ class NumberTask:
     def __init__(self, target: Floats, epsilon: float) -> None:
         self.target, self.epsilon = target, epsilon
 
-    def machines(self, weight: Floats) -> list[MachineTask]:
+    def machines(self, weight: Floats) -> list[SVMTask]:
         return [
-            MachineTask(
+            SVMTask(
                 np.arange(weight.size), weight,
                 lambda upper, start: svr_problem(self.target, upper, self.epsilon, start),
             )

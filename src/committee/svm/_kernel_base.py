@@ -26,7 +26,7 @@ from committee.base.parameters import (
 from committee.base.progress import progress
 from committee.base.stacklevel import level_of_caller
 from committee.records.history import History
-from committee.svm._binary_svm import Machine, Offset, make_machine
+from committee.svm._binary_svm import BinarySVM, Offset, make_binary_svm
 from committee.svm._decision import Expansion, precision
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._scaling import fit_scaling, refuse_values, warn_of_scales
@@ -71,9 +71,10 @@ class Task(NamedTuple):
     kernel: Kernel  # settled on them
 
 
-class BaseKernelMachine(Estimator):
+class BaseKernelSVM(Estimator):
     """Estimators over the dual problem of `smo.py`."""
 
+    C: float = fixed(1.0)
     kernel: Any = param(one_of(*NAMES), callable, default="rbf")
     degree: int = param(at_least(0), default=3)
     gamma: Gamma = param(one_of("scale", "auto"), non_negative, default="scale")
@@ -85,7 +86,6 @@ class BaseKernelMachine(Estimator):
     scale: bool = param("boolean", default=False)
     n_jobs: int | None = param(*N_JOBS, default=None)
     verbose: int = param("verbose", default=0)
-    C: float = fixed(1.0)
     offset: Offset = fixed("free")
 
     columns_: Columns = fitted()
@@ -155,11 +155,11 @@ class BaseKernelMachine(Estimator):
             with shrinking(self.shrinking):
                 return solve(problem, rows, tol=self.tol, max_steps=self.max_iter, on_step=on_step)
 
-    def _train(self, task: Task, problem: Problem) -> Machine:
+    def _train(self, task: Task, problem: Problem) -> BinarySVM:
         """One machine without classes: solve, and keep all there is to know."""
         rows = self._rows(task)
         found = self._solve(problem, rows)
-        machine = make_machine(problem, found, self.offset, rows.n)
+        machine = make_binary_svm(problem, found, self.offset, rows.n)
         self._keep([machine], [found])
         self.n_support_ = np.array([len(machine.support)], np.int32)
         self.dual_coef_ = machine.coef[np.newaxis]
@@ -168,7 +168,7 @@ class BaseKernelMachine(Estimator):
         self._expand(task, rows, machine.support, machine.coef[:, np.newaxis], np.array([machine.offset]), spread)
         return machine
 
-    def _keep(self, machines: list[Machine], solutions: list[Solution]) -> None:
+    def _keep(self, machines: list[BinarySVM], solutions: list[Solution]) -> None:
         """What every machine measured; a warning where one is not optimal."""
         self.binary_svms_ = tuple(machines)
         self.history_ = History.from_records(

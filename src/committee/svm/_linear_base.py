@@ -47,7 +47,7 @@ class Costs(NamedTuple):
     down: Floats  # [n], cost of an answer too high
 
 
-class BaseLargeMachine(Estimator):
+class BaseLargeSVM(Estimator):
     """A machine for many rows; a subclass says how it learns from costs and scores rows."""
 
     C: float = param(positive_or_infinite, default=1.0)  # infinity is refused with a better message
@@ -103,7 +103,7 @@ class BaseLargeMachine(Estimator):
         return table
 
 
-class BaseLargeClassifier(ClassifierMixin, BaseLargeMachine):
+class BaseLargeClassifier(ClassifierMixin, BaseLargeSVM):
     """Classes by machines of two, one against the rest."""
 
     class_weight: ClassWeight = param(*CLASS_WEIGHT, default=None)
@@ -145,7 +145,7 @@ class BaseLargeClassifier(ClassifierMixin, BaseLargeMachine):
         return self.classes_[(scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)]
 
 
-class BaseLargeRegressor(RegressorMixin, PredictionIntervals, BaseLargeMachine):
+class BaseLargeRegressor(RegressorMixin, PredictionIntervals, BaseLargeSVM):
     """Numbers by one machine."""
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.svm._binary_svm import Machine
+from committee.svm._binary_svm import BinarySVM
 
 MultiClass = Literal["ovo", "ovr"]
 
@@ -57,7 +57,7 @@ class Joined(NamedTuple):
     dual_coef: Floats  # scikit-learn's layout
 
 
-def join(machines: list[Machine], rows: list[NDArray[np.int64]], codes: NDArray[np.int64], n_classes: int,
+def join(machines: list[BinarySVM], rows: list[NDArray[np.int64]], codes: NDArray[np.int64], n_classes: int,
          multi_class: MultiClass) -> Joined:  # fmt: skip
     """`rows` are those each machine was trained on."""
     full = np.zeros((codes.size, len(machines)))

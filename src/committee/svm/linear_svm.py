@@ -31,8 +31,8 @@ from committee.base.rng import RandomState, member_seeds
 from committee.records.history import History
 from committee.svm._linear_base import (
     BaseLargeClassifier,
-    BaseLargeMachine,
     BaseLargeRegressor,
+    BaseLargeSVM,
     Costs,
     Rows,
     warn_of_no_convergence,
@@ -92,7 +92,7 @@ def linear_svm(
     return dual_coordinate_descent(problem, power, tol=tol, max_iter=max_iter, seed=seed, number=number)
 
 
-class BaseLinearMachine(BaseLargeMachine):
+class BaseLinearSVM(BaseLargeSVM):
     """Learning and answering of a plane."""
 
     penalty: Literal["l2"] = fixed("l2")
@@ -226,28 +226,84 @@ def _nothing(solver: Solver, number: int) -> Record:
     return kind(number, 0, *[0.0] * (len(kind._fields) - 3), margin=np.inf)  # type: ignore[call-arg]
 
 
-class LinearSVC(BaseLargeClassifier, BaseLinearMachine):
-    """Linear support vector machine for classes (I-1, I-2, I-6, I-8); more than two one against the rest.
+class LinearSVC(BaseLargeClassifier, BaseLinearSVM):
+    """Linear support vector classifier for many rows.
 
-    Parameters have scikit-learn's names and meanings; these are new, differ or take more:
+    More than two classes are separated one against the rest. A sparse table (SciPy) of up to 20 million cells is made
+    dense; larger ones need the squared hinge, which solves them by conjugate gradients.
 
-    loss : {"squared_hinge", "hinge"}
-    dual : "auto" or bool
-        True takes dual coordinate descent; False Newton's method on the primal for the squared hinge, an interior
-        point method for the hinge; "auto" as False, but True for the hinge on more than 1,000 columns.
-    multi_class : "ovr"; the joint problem of Crammer and Singer is refused
-    penalize_intercept : bool
-        False, the documents' problem, leaves b out of the penalty. True adds 1/2 (b / intercept_scaling)^2 as LIBLINEAR
-        and scikit-learn do: the same numbers as there. `intercept_scaling` has no other use.
-    tol : dual coordinate descent ends at a duality gap below tol times the objective; the others, whose last steps are
-        cheap, go on to about tol^2 of that
-    scale : bring the columns to mean 0 and deviation 1 inside; ``coef_`` is for the columns as they come
+    Parameters
+    ----------
+    penalty : "l2", default="l2"
+        The norm of the penalty; only "l2" is available.
+    loss : "squared_hinge" or "hinge", default="squared_hinge"
+        The loss of a row inside the margin.
+    C : float, default=1.0
+        Cost of a violation of the margin; finite.
+    scale : bool, default=False
+        Standardise the columns before fitting; `coef_` and `intercept_` remain in the original columns.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    dual : bool or "auto", default="auto"
+        True solves the dual by coordinate descent. False solves the primal: Newton's method for the squared loss, an
+        interior point method for the other. "auto" is False, except for the unsquared loss on more than 1,000 columns.
+    tol : float, default=0.0001
+        Coordinate descent stops at a duality gap below `tol` times the objective; the primal solvers, whose last steps
+        are cheap, at about `tol` squared times the objective.
+    fit_intercept : bool, default=True
+        Fit an intercept.
+    intercept_scaling : float, default=1.0
+        Divides the intercept in the penalty; used with `penalize_intercept=True` only.
+    penalize_intercept : bool, default=False
+        True adds 1/2 (b / intercept_scaling)^2 to the penalty, as LIBLINEAR and scikit-learn do. False leaves the
+        intercept b out of it.
+    max_iter : int, default=1000
+        Largest number of iterations.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the order of the rows in coordinate descent.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the sample weights. "balanced" gives all classes the same total weight;
+        None leaves the weights as they are.
+    multi_class : "ovr", default="ovr"
+        One binary SVM for each class against the rest. "crammer_singer" is not available and raises an error.
 
-    A sparse table (SciPy) of up to 20 million cells becomes a dense one; larger ones only the squared hinge takes, by
-    conjugate gradients.
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    coef_ : ndarray of shape (n_binary, n_features)
+        Weights of the columns; n_binary is 1 for two classes, else the number of classes.
+    intercept_ : ndarray of shape (n_binary,)
+        Intercepts of the decision functions.
+    margin_ : ndarray of shape (n_binary,)
+        Width 2 / |w| of the margin, in standardised columns with `scale=True`.
+    objective_ : ndarray of shape (n_binary,)
+        Minimum of the objective of each problem.
+    duality_gap_ : ndarray of shape (n_binary,)
+        Certified relative distance of the objective from its minimum.
+    solver_ : str
+        The method that was used: "dual_coordinate_descent", "primal_newton" or "interior_point".
+    history_ : History
+        A row for every iteration: objective, gap or gradient norm, number of support vectors and margin.
+    converged_ : bool
+        Whether every problem reached the required gap.
+    n_iter_ : int
+        Largest number of iterations of any problem.
+    scaling_ : Scaling or None
+        Means and deviations of the columns with `scale=True`.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
 
-    ``margin_`` is the width 2 / |w| (in scaled columns) and ``objective_`` the minimum of every machine, ``solver_``
-    the method, ``history_`` has its steps: objective, gap or gradient norm, support vectors, margin.
+    References
+    ----------
+    Hsieh, C.-J., Chang, K.-W., Lin, C.-J., Keerthi, S. S. and Sundararajan, S. (2008). A dual coordinate descent method
+    for large-scale linear SVM. ICML, 408-415.
+
+    Mangasarian, O. L. (2002). A finite Newton method for classification. Optimization Methods and Software 17, 913-929.
 
     Examples
     --------
@@ -274,19 +330,72 @@ class LinearSVC(BaseLargeClassifier, BaseLinearMachine):
         super()._learn(rows, costs)
 
 
-class LinearSVR(BaseLargeRegressor, BaseLinearMachine):
-    """Linear support vector regression (I-6, I-8).
+class LinearSVR(BaseLargeRegressor, BaseLinearSVM):
+    """Linear support vector regression for many rows.
 
-    Parameters have scikit-learn's names and meanings; these are new, differ or take more:
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of an error beyond the tube; finite.
+    scale : bool, default=False
+        Standardise the columns before fitting; `coef_` and `intercept_` remain in the original columns.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    loss : "epsilon_insensitive" or "squared_epsilon_insensitive", default="epsilon_insensitive"
+        The loss of an error beyond the tube.
+    dual : bool or "auto", default="auto"
+        True solves the dual by coordinate descent. False solves the primal: Newton's method for the squared loss, an
+        interior point method for the other. "auto" is False, except for the unsquared loss on more than 1,000 columns.
+    tol : float, default=0.0001
+        Coordinate descent stops at a duality gap below `tol` times the objective; the primal solvers, whose last steps
+        are cheap, at about `tol` squared times the objective.
+    fit_intercept : bool, default=True
+        Fit an intercept.
+    intercept_scaling : float, default=1.0
+        Divides the intercept in the penalty; used with `penalize_intercept=True` only.
+    penalize_intercept : bool, default=False
+        True adds 1/2 (b / intercept_scaling)^2 to the penalty, as LIBLINEAR and scikit-learn do. False leaves the
+        intercept b out of it.
+    max_iter : int, default=1000
+        Largest number of iterations.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the order of the rows in coordinate descent.
+    epsilon : float, default=0.0
+        Half the width of the tube around the prediction within which errors cost nothing.
 
-    epsilon : half the width of the tube in which answers cost nothing
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
-    dual : "auto" or bool
-        True takes dual coordinate descent; False Newton's method on the primal for the squared loss, an interior point
-        method for the other; "auto" as False, but True for the latter on more than 1,000 columns.
-    penalize_intercept, tol, scale : as in `LinearSVC`
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the columns.
+    intercept_ : ndarray of shape (1,)
+        Intercept.
+    margin_ : ndarray of shape (1,)
+        2 / |w|, in standardised columns with `scale=True`.
+    objective_ : ndarray of shape (1,)
+        Minimum of the objective.
+    duality_gap_ : ndarray of shape (1,)
+        Certified relative distance of the objective from its minimum.
+    solver_ : str
+        The method that was used: "dual_coordinate_descent", "primal_newton" or "interior_point".
+    history_ : History
+        A row for every iteration: objective, gap or gradient norm, number of support vectors and margin.
+    converged_ : bool
+        Whether every problem reached the required gap.
+    n_iter_ : int
+        Largest number of iterations of any problem.
+    scaling_ : Scaling or None
+        Means and deviations of the columns with `scale=True`.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
 
-    ``objective_`` is the minimum, ``solver_`` the method, ``history_`` has its steps.
+    References
+    ----------
+    Hsieh, C.-J., Chang, K.-W., Lin, C.-J., Keerthi, S. S. and Sundararajan, S. (2008). A dual coordinate descent method
+    for large-scale linear SVM. ICML, 408-415.
 
     Examples
     --------

@@ -34,8 +34,8 @@ from committee.svm._decision import Expansion
 from committee.svm._landmarks import Choice, candidates, choose_landmarks
 from committee.svm._linear_base import (
     BaseLargeClassifier,
-    BaseLargeMachine,
     BaseLargeRegressor,
+    BaseLargeSVM,
     Costs,
     Rows,
     warn_of_no_convergence,
@@ -222,7 +222,7 @@ def begin(features: Floats, costs: Costs, factor: float, epsilon: float, is_all:
     return place, lambda g: cho_solve(factored, g, check_finite=False)
 
 
-class BaseNystroemSVM(BaseLargeMachine):
+class BaseNystroemSVM(BaseLargeSVM):
     """Learning and answering over landmarks."""
 
     n_landmarks: int | Literal["auto"] = param(one_of("auto"), at_least(1), default="auto", kw_only=False)
@@ -315,26 +315,83 @@ def _is_single(points: Points) -> bool:
 
 
 class NystroemSVC(BaseLargeClassifier, BaseNystroemSVM):
-    """Kernel machine over landmarks for classes and many rows (I-3, I-6, I-8); squared hinge, one against the rest.
+    """Kernel support vector classifier for many rows, by the Nystroem approximation.
+
+    The kernel is approximated by its values at some hundred landmarks, and the squared hinge loss is minimised by a few
+    passes over the rows. More than two classes are separated one against the rest.
 
     Parameters
     ----------
-    n_landmarks : int or "auto"
-        Points that stand for all rows; with as many as distinct rows the machine is exact. "auto" takes 4 sqrt(n), at
-        least 50 and at most 2,000. More are more exact, and cost time in proportion.
-    landmarks : {"kmeans", "uniform", "leverage"}
-        Centres of clusters, rows drawn by lot, or rows drawn by how much each alone tells.
-    kernel, degree, gamma, coef0 : as in `SVC`: a name, a kernel of the library, or a function
-    C : cost of a squared slack
-    tol : the passes end when the objective is this share, or less, above its minimum
-    class_weight : dict, "balanced" or None
-    scale : bring the columns to mean 0 and deviation 1 inside
-    max_iter : passes over the rows, at most
-    n_jobs, random_state, verbose : as in scikit-learn; n_jobs changes no bit of the model
+    n_landmarks : int or "auto", default="auto"
+        Number of landmarks. More landmarks approximate the kernel better and cost time in proportion; with as many as
+        distinct rows the kernel is exact. "auto" is 4 sqrt(n_samples), between 50 and 2,000.
+    C : float, default=1.0
+        Cost of a squared violation of the margin; finite.
+    scale : bool, default=False
+        Standardise the columns before fitting; landmarks are then in standardised columns.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    landmarks : "kmeans", "uniform" or "leverage", default="kmeans"
+        How landmarks are chosen: centres of clusters, rows drawn at random, or rows drawn by their leverage scores.
+    kernel : str, Kernel or callable, default="rbf"
+        The kernel, as in `SVC`, but not "precomputed".
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : float, "scale" or "auto", default="scale"
+        Coefficient of the "rbf", "laplacian", "poly" and "sigmoid" kernels. "scale" is 1 / (n_features * variance of
+        X), "auto" 1 / n_features.
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    tol : float, default=0.001
+        The passes stop when the estimated relative distance of the objective from its minimum is below it.
+    max_iter : int, default=30
+        Largest number of passes over the rows.
+    n_jobs : int or None, default=None
+        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
+        same for any number.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the choice of landmarks and of the starting sample.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the sample weights. "balanced" gives all classes the same total weight;
+        None leaves the weights as they are.
 
-    ``landmarks_`` are the landmarks (in scaled columns), ``landmark_coef_`` their coefficients, ``landmark_loss_`` the
-    share of the trace of the kernel that they lose (with much of it lost, more landmarks will help), ``history_`` has
-    objective, gradient norm and step of every pass.
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        The landmarks, in standardised columns with `scale=True`.
+    landmark_coef_ : ndarray of shape (n_binary, n_landmarks)
+        Coefficients of the kernel values of the landmarks.
+    intercept_ : ndarray of shape (n_binary,)
+        Intercepts of the decision functions.
+    kernel_ : Kernel
+        The kernel with all its parameters as numbers.
+    landmark_loss_ : float
+        Fraction of the trace of the kernel matrix that the landmarks lose; with much of it lost, more landmarks will
+        help.
+    objective_ : ndarray of shape (n_binary,)
+        Objective of each problem at the end.
+    excess_ : ndarray of shape (n_binary,)
+        Estimated relative distance of the objective from its minimum.
+    history_ : History
+        A row for every pass: objective, gradient norm, step length, support vectors and landmark loss.
+    converged_ : bool
+        Whether every binary problem reached `tol`.
+    n_iter_ : int
+        Number of passes over the rows.
+    scaling_ : Scaling or None
+        Means and deviations of the columns with `scale=True`.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Williams, C. K. I. and Seeger, M. (2001). Using the Nystroem method to speed up kernel machines. NIPS 13, 682-688.
 
     Examples
     --------
@@ -348,11 +405,80 @@ class NystroemSVC(BaseLargeClassifier, BaseNystroemSVM):
 
 
 class NystroemSVR(BaseLargeRegressor, BaseNystroemSVM):
-    """Kernel regression over landmarks for many rows (I-3, I-6, I-8); squared epsilon-insensitive loss.
+    """Kernel support vector regression for many rows, by the Nystroem approximation.
 
-    Parameters are those of `NystroemSVC` without `class_weight`, and
+    The kernel is approximated by its values at some hundred landmarks, and the squared epsilon-insensitive loss is
+    minimised by a few passes over the rows.
 
-    epsilon : half the width of the tube in which answers cost nothing
+    Parameters
+    ----------
+    n_landmarks : int or "auto", default="auto"
+        Number of landmarks. More landmarks approximate the kernel better and cost time in proportion; with as many as
+        distinct rows the kernel is exact. "auto" is 4 sqrt(n_samples), between 50 and 2,000.
+    C : float, default=1.0
+        Cost of a squared error beyond the tube; finite.
+    scale : bool, default=False
+        Standardise the columns before fitting; landmarks are then in standardised columns.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    landmarks : "kmeans", "uniform" or "leverage", default="kmeans"
+        How landmarks are chosen: centres of clusters, rows drawn at random, or rows drawn by their leverage scores.
+    kernel : str, Kernel or callable, default="rbf"
+        The kernel, as in `SVC`, but not "precomputed".
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : float, "scale" or "auto", default="scale"
+        Coefficient of the "rbf", "laplacian", "poly" and "sigmoid" kernels. "scale" is 1 / (n_features * variance of
+        X), "auto" 1 / n_features.
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    tol : float, default=0.001
+        The passes stop when the estimated relative distance of the objective from its minimum is below it.
+    max_iter : int, default=30
+        Largest number of passes over the rows.
+    n_jobs : int or None, default=None
+        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
+        same for any number.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the choice of landmarks and of the starting sample.
+    epsilon : float, default=0.1
+        Half the width of the tube around the prediction within which errors cost nothing.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (n_landmarks, n_features)
+        The landmarks, in standardised columns with `scale=True`.
+    landmark_coef_ : ndarray of shape (n_binary, n_landmarks)
+        Coefficients of the kernel values of the landmarks.
+    intercept_ : ndarray of shape (n_binary,)
+        Intercepts of the decision functions.
+    kernel_ : Kernel
+        The kernel with all its parameters as numbers.
+    landmark_loss_ : float
+        Fraction of the trace of the kernel matrix that the landmarks lose; with much of it lost, more landmarks will
+        help.
+    objective_ : ndarray of shape (n_binary,)
+        Objective of each problem at the end.
+    excess_ : ndarray of shape (n_binary,)
+        Estimated relative distance of the objective from its minimum.
+    history_ : History
+        A row for every pass: objective, gradient norm, step length, support vectors and landmark loss.
+    converged_ : bool
+        Whether every binary problem reached `tol`.
+    n_iter_ : int
+        Number of passes over the rows.
+    scaling_ : Scaling or None
+        Means and deviations of the columns with `scale=True`.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Williams, C. K. I. and Seeger, M. (2001). Using the Nystroem method to speed up kernel machines. NIPS 13, 682-688.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from sklearn.base import OutlierMixin
 from committee.base.array_types import Floats
 from committee.base.parameters import fraction, param
 from committee.base.transaction import all_or_nothing
-from committee.svm._kernel_base import BaseKernelMachine
+from committee.svm._kernel_base import BaseKernelSVM
 from committee.svm.nu_svm import fill_up
 from committee.svm.smo import Problem
 
@@ -32,13 +32,91 @@ def one_class_problem(weight: Floats, nu: float) -> Problem:
     return Problem(np.ones(n), np.zeros(n), weight, np.arange(n), fill_up(weight, nu * float(weight.sum())))
 
 
-class OneClassSVM(OutlierMixin, BaseKernelMachine):
-    """Outliers by a one-class support vector machine.
+class OneClassSVM(OutlierMixin, BaseKernelSVM):
+    """Outlier detection by a one-class support vector machine.
 
-    Parameters have scikit-learn's names and meanings; `kernel`, `scale`, `shrinking`, `max_iter` and `n_jobs`
-    are those of `SVC`.
-    ``offset_`` is rho; -``intercept_`` is the same but for a linear kernel with scale=True, where ``coef_`` and
-    ``intercept_`` are for the columns as they come.
+    The decision function is negative for at most a fraction `nu` of the training rows. Rows on the boundary count as
+    inside.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        The kernel: "linear", "poly", "rbf" (or "gaussian"), "laplacian", "sigmoid", "precomputed", an object of
+        `committee.svm.kernel_functions` (which can be combined with `+`, `*` and `**`), or a function of two tables
+        (their Gram matrix) or of two rows (a number).
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : float, "scale" or "auto", default="scale"
+        Coefficient of the "rbf", "laplacian", "poly" and "sigmoid" kernels. "scale" is 1 / (n_features * variance of
+        X), "auto" 1 / n_features.
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    shrinking : bool, default=True
+        Restrict late steps to the variables that may still change, where the cache is too small for all kernel rows.
+        The optimum is the same up to `tol`.
+    tol : float, default=0.001
+        Tolerance of the optimality (KKT) conditions at which the solver stops.
+    cache_size : float, default=200.0
+        Memory for kernel rows in megabytes.
+    max_iter : int, default=-1
+        Largest number of steps of the solver. With -1 it stops after 10,000,000 steps (100 per variable, if that is
+        more).
+    scale : bool, default=False
+        Standardise the columns before fitting. Support vectors, dual coefficients and margins are then in standardised
+        columns; `coef_` and `intercept_` of a linear kernel remain in the original ones.
+    n_jobs : int or None, default=None
+        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
+        same for any number.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    nu : float, default=0.5
+        Upper bound on the fraction of outliers among the training rows and lower bound on the fraction of support
+        vectors, in (0, 1].
+
+    Attributes
+    ----------
+    offset_ : ndarray of shape (1,)
+        Offset rho of the boundary: `decision_function` is `score_samples` minus it.
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors.
+    support_vectors_ : ndarray of shape (n_SV, n_features)
+        The support vectors; empty for a precomputed kernel.
+    n_support_ : ndarray of shape (1,)
+        Number of support vectors.
+    dual_coef_ : ndarray of shape (1, n_SV)
+        Coefficients of the support vectors.
+    coef_ : ndarray of shape (1, n_features)
+        Weights of the columns, for a linear kernel only.
+    intercept_ : ndarray of shape (1,)
+        Intercept of the decision function. It is `-offset_`, except for a linear kernel with `scale=True`, where
+        `coef_` and `intercept_` are for the original columns.
+    kernel_ : Kernel
+        The kernel with all its parameters as numbers.
+    binary_svms_ : tuple of BinarySVM
+        The solution of the problem: free and bounded support vectors, objective, duality gap and KKT gap.
+    history_ : History
+        A row for every outer step of the solver: objective, KKT gap and number of support vectors.
+    converged_ : bool
+        Whether the solver reached `tol`.
+    kkt_gap_ : float
+        Largest violation of the optimality conditions.
+    fit_status_ : int
+        0 if the solver converged, else 1.
+    n_iter_ : int
+        Number of steps of the solver.
+    shape_fit_ : tuple of int
+        Shape of the training table.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Schoelkopf, B., Platt, J. C., Shawe-Taylor, J., Smola, A. J. and Williamson, R. C. (2001). Estimating the support of
+    a high-dimensional distribution. Neural Computation 13, 1443-1471.
 
     Examples
     --------

@@ -33,7 +33,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from committee.base.array_types import Floats
 from committee.sampling.splits import fold_numbers, k_folds, rows_to_split
-from committee.svm._binary_svm import Machine
+from committee.svm._binary_svm import BinarySVM
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._multiclass import TwoSides
 
@@ -152,7 +152,7 @@ def make_folds(X: Floats, codes: Codes, n_folds: int = N_FOLDS, seed: int | None
 
 
 def held_out_values(
-    train: Callable[[Floats], Machine], machine: Machine, rows: KernelRows, weight: Floats, folds: Folds
+    train: Callable[[Floats], BinarySVM], machine: BinarySVM, rows: KernelRows, weight: Floats, folds: Folds
 ) -> Floats:
     """f at every row by a machine that did not see it; by the `machine` of all rows where there are no folds.
 
@@ -170,7 +170,7 @@ def held_out_values(
     return values
 
 
-def values_at(rows: KernelRows, machine: Machine, asked: Codes) -> Floats:
+def values_at(rows: KernelRows, machine: BinarySVM, asked: Codes) -> Floats:
     """f at some of the rows that a machine was trained among: from rows that are kept, else from kernel values."""
     if rows.capacity < rows.n:
         return rows.exact_sums(asked, machine.support, machine.coef) + machine.offset

@@ -31,8 +31,8 @@ from committee.base.parameters import CLASS_WEIGHT, RANDOM_STATE, fixed, one_of,
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
-from committee.svm._binary_svm import Machine, Offset, make_machine
-from committee.svm._kernel_base import BaseKernelMachine, Task
+from committee.svm._binary_svm import BinarySVM, Offset, make_binary_svm
+from committee.svm._kernel_base import BaseKernelSVM, Task
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._linear_base import ClassWeight
 from committee.svm._multiclass import MultiClass, TwoSides, join, machine_plan, vote
@@ -66,12 +66,12 @@ def require_separable(run: Progress, step: Step) -> None:
 
 
 def svc(y: Floats, upper: Floats, rows: KernelRows, *, tol: float = 1e-3, max_steps: int = -1,
-        start: Floats | None = None, offset: Offset = "free") -> tuple[Machine, Solution]:  # fmt: skip
+        start: Floats | None = None, offset: Offset = "free") -> tuple[BinarySVM, Solution]:  # fmt: skip
     """A machine for two classes: y is +1 or -1, `upper` C times the weight of each row, `start` a warm start."""
     problem = svc_problem(y, upper, start)
     watch = require_separable if np.isinf(upper).any() else None
     found = solve(problem, rows, tol=tol, max_steps=max_steps, on_step=watch)
-    return make_machine(problem, found, offset, rows.n), found
+    return make_binary_svm(problem, found, offset, rows.n), found
 
 
 def _has_probabilities(model: BaseSVC) -> bool:
@@ -80,7 +80,7 @@ def _has_probabilities(model: BaseSVC) -> bool:
     return True
 
 
-class BaseSVC(ClassifierMixin, BaseKernelMachine):
+class BaseSVC(ClassifierMixin, BaseKernelSVM):
     """Machines for two classes, and the votes of several for more."""
 
     multi_class: MultiClass = param(one_of("ovo", "ovr"), default="ovo")
@@ -142,7 +142,7 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
 
     def _tell_apart(
         self, codes: Codes, weight: Floats, rows: KernelRows, sides: TwoSides, some: Codes, folds: Folds | None
-    ) -> tuple[Machine, Solution, Floats]:
+    ) -> tuple[BinarySVM, Solution, Floats]:
         """The machine for two sides, on the rows of theirs; for probabilities, f at rows that were held out."""
         y = np.where(codes[some] == sides.positive, 1.0, -1.0)
         part = rows if some.size == codes.size else rows.subset(some)
@@ -150,9 +150,9 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
         if folds is None:
             return machine, found, np.empty(0)
 
-        held_out: list[Machine] = []
+        held_out: list[BinarySVM] = []
 
-        def train(w: Floats) -> Machine:
+        def train(w: Floats) -> BinarySVM:
             held_out.append(self._machine(y, w, part)[0])
             return held_out[-1]
 
@@ -161,7 +161,7 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
             self._warn_of_folds(held_out)
         return machine, found, values
 
-    def _warn_of_folds(self, machines: Sequence[Machine]) -> None:
+    def _warn_of_folds(self, machines: Sequence[BinarySVM]) -> None:
         late = [machine for machine in machines if not machine.is_optimal]
         if late:
             warnings.warn(
@@ -172,7 +172,7 @@ class BaseSVC(ClassifierMixin, BaseKernelMachine):
                 stacklevel=level_of_caller(),
             )
 
-    def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[Machine, Solution]:
+    def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[BinarySVM, Solution]:
         raise NotImplementedError
 
     def _weigh(self, weight: Floats, codes: Codes) -> Floats:
@@ -256,42 +256,122 @@ def _rows_of(codes: Codes, sides: TwoSides) -> Codes:
 
 
 class SVC(BaseSVC):
-    """Support vector classifier (I-1 to I-6).
+    """Support vector classifier.
 
-    Parameters have scikit-learn's names and meanings; these are new or take more:
+    The dual problem is solved to a certified duality gap by sequential minimal optimisation. The model is the same for
+    any order of the rows and any number of threads; an integer sample weight w is equivalent to repeating the row w
+    times.
 
-    C : float
-        The penalty; infinity is the hard margin, with an error where the classes cannot be separated.
-    kernel : str, a kernel object, or a function
-        Also "laplacian" and "gaussian", objects of `committee.svm.kernel_functions` with ``+``, ``*`` and ``**``, a
-        function of two tables (their Gram matrix) or of two rows (a number).
-    scale : bool
-        Standardise the columns first. ``support_vectors_``, ``dual_coef_`` and the margins of ``binary_svms_`` are then
-        those of standardised columns; of a linear kernel ``coef_`` and ``intercept_`` are for the columns as they come.
-    offset : {"free", "both"}
-        The offset from all free support vectors, or as the mean over those of either class (see `machine.py`).
-    probability : bool
-        Find probabilities by five more fits; unlike scikit-learn's they always agree with `predict` (see `platt.py`).
-        ``probA_`` and ``probB_`` are the numbers of Platt's sigmoid, B being 0.
-    random_state : int, generator or None
-        Deals the folds of these fits; None deals them by the values of the rows, the same in every run.
-    multi_class : {"ovo", "ovr"}
-        One machine for each pair of classes, or one for each class against the rest.
-    break_ties : bool
-        Ties of votes are decided by the confidences (the default here), so that `predict` always is the largest value
-        of `decision_function`.
-    max_iter : int
-        Limit on the pairs moved. -1 leaves it to the solver, which ends after 10,000,000 (100 for each variable where
-        that is more): rounding may go round in circles.
-    shrinking : bool
-        Go on among the variables that may still move where most are settled and the cache is too small for all kernel
-        rows (see `shrinking.py`); False always looks at all. The optimum is the same to `tol`.
-    n_jobs : int
-        Threads for kernel values; they change no bit of the result.
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a violation of the margin; the penalty of the weights has the factor 1/2. `inf` is the hard margin,
+        which raises an error if the classes cannot be separated.
+    kernel : str, Kernel or callable, default="rbf"
+        The kernel: "linear", "poly", "rbf" (or "gaussian"), "laplacian", "sigmoid", "precomputed", an object of
+        `committee.svm.kernel_functions` (which can be combined with `+`, `*` and `**`), or a function of two tables
+        (their Gram matrix) or of two rows (a number).
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : float, "scale" or "auto", default="scale"
+        Coefficient of the "rbf", "laplacian", "poly" and "sigmoid" kernels. "scale" is 1 / (n_features * variance of
+        X), "auto" 1 / n_features.
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+    shrinking : bool, default=True
+        Restrict late steps to the variables that may still change, where the cache is too small for all kernel rows.
+        The optimum is the same up to `tol`.
+    tol : float, default=0.001
+        Tolerance of the optimality (KKT) conditions at which the solver stops.
+    cache_size : float, default=200.0
+        Memory for kernel rows in megabytes.
+    max_iter : int, default=-1
+        Largest number of steps of the solver. With -1 it stops after 10,000,000 steps (100 per variable, if that is
+        more).
+    scale : bool, default=False
+        Standardise the columns before fitting. Support vectors, dual coefficients and margins are then in standardised
+        columns; `coef_` and `intercept_` of a linear kernel remain in the original ones.
+    n_jobs : int or None, default=None
+        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
+        same for any number.
+    verbose : int, default=0
+        Show progress if larger than 0.
+    offset : "free" or "both", default="free"
+        How the intercept is computed: the mean over all free support vectors, or half the sum of the means over those
+        of either class.
+    multi_class : "ovo" or "ovr", default="ovo"
+        One binary SVM for each pair of classes, or one for each class against the rest.
+    decision_function_shape : "ovo" or "ovr", default="ovr"
+        For more than two classes: one value per pair of classes, or one per class.
+    break_ties : bool, default=True
+        Break ties of the votes of pairs by the decision values, so that `predict` is the largest value of
+        `decision_function`. False takes the first class.
+    probability : bool, default=False
+        Calibrate probabilities by five more fits, for `predict_proba`. Unlike those of scikit-learn, they always agree
+        with `predict`.
+    random_state : int, Generator, RandomState or None, default=None
+        Shuffles the folds of the calibration. None makes folds from the values of the rows, the same in every run.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies the sample weights. "balanced" gives all classes the same total weight;
+        None leaves the weights as they are.
 
-    Fitted attributes are scikit-learn's, and ``kernel_`` (with gamma as a number), ``binary_svms_`` (a `Machine` each:
-    margin, free and bounded support vectors, duality gap, KKT gap), ``history_`` (objective, KKT gap and support
-    vectors over the steps of the solver), ``platt_`` (slopes of the probabilities).
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors.
+    support_vectors_ : ndarray of shape (n_SV, n_features)
+        The support vectors; empty for a precomputed kernel.
+    n_support_ : ndarray of shape (n_classes,)
+        Number of support vectors of each class.
+    dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
+        Coefficients of the support vectors, multiplied by their labels.
+    coef_ : ndarray of shape (n_binary, n_features)
+        Weights of the columns, for a linear kernel only.
+    intercept_ : ndarray of shape (n_binary,)
+        Intercepts of the decision functions.
+    kernel_ : Kernel
+        The kernel with all its parameters as numbers.
+    binary_svms_ : tuple of BinarySVM
+        The solution of each binary problem: margin, free and bounded support vectors, objective, duality gap and KKT
+        gap.
+    class_weight_ : ndarray of shape (n_classes,)
+        Factor of the cost of each class.
+    platt_ : PlattScaling or None
+        Slopes of the calibrated probabilities, None without `probability`.
+    probA_ : ndarray
+        A of Platt's sigmoid 1 / (1 + exp(A f + B)), one for each slope; empty without `probability`.
+    probB_ : ndarray
+        B of Platt's sigmoid, always 0.
+    history_ : History
+        A row for every outer step of the solver: objective, KKT gap and number of support vectors.
+    converged_ : bool
+        Whether every binary problem reached `tol`.
+    kkt_gap_ : float
+        Largest violation of the optimality conditions.
+    fit_status_ : int
+        0 if the solver converged, else 1.
+    n_iter_ : ndarray of shape (n_binary,)
+        Number of steps of the solver.
+    shape_fit_ : tuple of int
+        Shape of the training table.
+    columns_ : Columns
+        Names, categories and number of the columns of the training table.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the columns, if the training table has names that are strings.
+
+    References
+    ----------
+    Boser, B. E., Guyon, I. M. and Vapnik, V. N. (1992). A training algorithm for optimal margin classifiers. COLT,
+    144-152.
+
+    Cortes, C. and Vapnik, V. (1995). Support-vector networks. Machine Learning 20, 273-297.
+
+    Fan, R.-E., Chen, P.-H. and Lin, C.-J. (2005). Working set selection using second order information for training
+    support vector machines. Journal of Machine Learning Research 6, 1889-1918.
 
     Examples
     --------
@@ -307,8 +387,8 @@ class SVC(BaseSVC):
     class_weight: ClassWeight = param(*CLASS_WEIGHT, default=None)
     offset: Offset = param(one_of("free", "both"), default="free")
 
-    def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[Machine, Solution]:
+    def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[BinarySVM, Solution]:
         upper = np.multiply(self.C, weight, out=np.zeros(y.size), where=weight > 0.0)  # an infinite C, a row held out
         problem = svc_problem(y, upper)
         found = self._solve(problem, rows, watch=require_separable if np.isinf(self.C) else None)
-        return make_machine(problem, found, self.offset, rows.n), found
+        return make_binary_svm(problem, found, self.offset, rows.n), found

@@ -10,7 +10,7 @@ import pytest
 
 from committee.svm import _shrinking as shrinking
 from committee.svm import smo
-from committee.svm._binary_svm import make_machine
+from committee.svm._binary_svm import make_binary_svm
 from committee.svm._kernel_rows import KernelRows
 from committee.svm.kernel_functions import Gaussian, GramFunction, Kernel, Polynomial, Precomputed
 from committee.svm.smo import Problem, Progress, Solution, Step, solve
@@ -159,7 +159,7 @@ def test_the_history_is_that_of_the_whole(name: str, monkeypatch: pytest.MonkeyP
     assert found.records[:-1] == tuple(seen)
     steps = [step.step for step in found.records]
     assert steps == sorted(steps)
-    machine = make_machine(problem, found, "free", N)
+    machine = make_binary_svm(problem, found, "free", N)
     assert machine.squared_norm == pytest.approx(float(machine.coef @ K[np.ix_(machine.support, machine.support)]
                                                        @ machine.coef), rel=1e-4)  # fmt: skip
     assert 0.0 <= machine.duality_gap <= 2.0 * TOL * float(found.alpha.sum())

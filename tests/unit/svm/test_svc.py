@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from committee.datasets import load_dataset
-from committee.svm._kernel_base import BaseKernelMachine
+from committee.svm._kernel_base import BaseKernelSVM
 from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
 from committee.svm.nu_svm import NuSVC, NuSVR
 from committee.svm.one_class import OneClassSVM
@@ -244,7 +244,7 @@ def test_one_against_the_rest() -> None:
      SVC(multi_class="ovr", kernel=Linear() + Gaussian()), NuSVC(nu=0.2), NuSVR(), OneClassSVM(nu=0.3)],
     ids=repr,
 )  # fmt: skip
-def test_weights_mean_repetition(estimator: BaseKernelMachine) -> None:
+def test_weights_mean_repetition(estimator: BaseKernelSVM) -> None:
     X, y = blobs(90, 3, spread=2.5)
     weight = np.random.default_rng(0).integers(0, 4, 90)
     weighted = clone(estimator).fit(X, y, sample_weight=weight)
