@@ -36,7 +36,7 @@ Kind = Literal["free", "bounded", "outside"]
 
 KINDS: tuple[Kind, ...] = ("free", "bounded", "outside")
 
-MachineS = (SVC, NuSVC, LinearSVC)
+SVM_CLASSIFIERS = (SVC, NuSVC, LinearSVC)
 """Whose rows can be described."""
 
 ON_MARGIN = 1e-6
@@ -128,7 +128,7 @@ def svm_geometry(
     1 against 0: margin 2 (|w| 1); rows: 2 free, 0 bounded, 2 outside
     slack 0 in all, 0 on the wrong side; duality gap 0 of 0.5, KKT violation 0
     """
-    if not isinstance(model, MachineS):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(model, SVM_CLASSIFIERS):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             "svm_geometry and SVMDecisionBoundaryDisplay are for SVM classifiers (SVC, NuSVC, LinearSVC), not "
             f"for {type(model).__name__}."

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from sklearn.utils.validation import check_is_fitted
 
-from committee.explain.svm_geometry import MACHINES
+from committee.explain.svm_geometry import SVM_CLASSIFIERS
 from committee.records.history import History
 
 BY_HISTORY = (
@@ -46,6 +46,6 @@ def right_display(estimator: Any) -> str:
     for needed, found in BY_HISTORY:
         if needed <= columns:
             return found
-    if isinstance(estimator, MACHINES):
+    if isinstance(estimator, SVM_CLASSIFIERS):
         return "SVMDecisionBoundaryDisplay, its plane in two columns"
     return "PartialDependenceDisplay, which draws the answers of any model"
