@@ -363,7 +363,7 @@ def select_or_combine(
     >>> sonar = load_dataset("sonar")
     >>> result = select_or_combine(sonar.X, sonar.y, cv=CrossValidation(n_folds=4))
     >>> print(result.error("forest"), result.error("selected"), result.error("simplex"), sep=", ")
-    0.2067 ± 0.0326, 0.1346 ± 0.0379, 0.1394 ± 0.0367
+    0.2067 ± 0.0326, 0.1635 ± 0.0281, 0.1394 ± 0.0367
     """
     target = np.asarray(y)
     is_class = is_classifier(members[0][1]) if members else _is_class(target, task)

@@ -463,7 +463,7 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
     >>> glass = load_dataset("glass")
     >>> model = CommitteeClassifier(random_state=0).fit(glass.X, glass.y)
     >>> round(model.error_, 2)
-    0.21
+    0.2
     """
 
     combine: Literal["greedy", "stack", "mean", "vote"] = param(

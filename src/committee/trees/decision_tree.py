@@ -321,7 +321,7 @@ class DecisionTreeRegressor(RegressorMixin, PredictionIntervals, BaseDecisionTre
     >>> ozone = load_dataset("ozone")
     >>> tree = DecisionTreeRegressor(ccp_alpha="cv", random_state=0).fit(ozone.X, ozone.y)
     >>> tree.get_n_leaves()
-    9
+    5
     """
 
     criterion: Literal["squared_error", "friedman_mse", "absolute_error", "poisson"] = param(
