@@ -31,6 +31,9 @@ from committee.tabular.identity import distinct_rows
 
 Indices = NDArray[np.int64]
 
+NEITHER, TRAIN, TEST = np.int8(0), np.int8(1), np.int8(2)
+"""Roles of a row in a split."""
+
 MOST_COPIES = 1_000_000
 """Whole weights become so many equal rows up to this total; beyond it they stay weights."""
 
@@ -43,6 +46,7 @@ class Rows(NamedTuple):
     weight: Floats | None
     is_categorical: NDArray[np.bool_]
     n_classes: int  # 0 for numbers
+    roles: NDArray[np.int8] | None = None  # [n, k] of the row in given splits: NEITHER, TRAIN or TEST
 
     @property
     def counts(self) -> Floats:
@@ -57,7 +61,8 @@ def arrange(rows: Rows) -> Rows:
     """
     weight = without_common_factor(rows.counts)
     kept = np.flatnonzero(weight > 0.0)
-    distinct = distinct_rows(rows.X[kept], rows.y[kept])
+    roles = () if rows.roles is None else tuple(rows.roles[kept].T)
+    distinct = distinct_rows(rows.X[kept], rows.y[kept], *roles)
     total = distinct.total(weight[kept] / weight.max())
     copies = distinct.total(weight[kept]) if are_whole(weight) else total
     first = kept[distinct.first]
@@ -66,9 +71,22 @@ def arrange(rows: Rows) -> Rows:
         counts //= np.gcd.reduce(counts)
         if counts.sum() <= MOST_COPIES:
             first = np.repeat(first, counts)
-            return rows._replace(X=np.ascontiguousarray(rows.X[first]), y=rows.y[first], weight=None)
-    scaled = None if np.all(total == total[0]) else total / total.mean()
-    return rows._replace(X=np.ascontiguousarray(rows.X[first]), y=rows.y[first], weight=scaled)
+            return _take(rows, first, None)
+    return _take(rows, first, None if np.all(total == total[0]) else total / total.mean())
+
+
+def _take(rows: Rows, some: Indices, weight: Floats | None) -> Rows:
+    roles = None if rows.roles is None else rows.roles[some]
+    return rows._replace(X=np.ascontiguousarray(rows.X[some]), y=rows.y[some], weight=weight, roles=roles)
+
+
+def roles_of(splits: Sequence[Split], n_rows: int) -> NDArray[np.int8]:
+    """The role of each row in each split."""
+    roles = np.full((n_rows, len(splits)), NEITHER)
+    for k, split in enumerate(splits):
+        roles[split.train, k] = TRAIN
+        roles[split.test, k] = TEST
+    return roles
 
 
 # --- a fitted member -------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -45,6 +46,8 @@ from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.combine.rules import class_votes, mean, mean_distribution, weighted_median
 from committee.committees._evidence import Seconds, diversity, error_of, join_steps
 from committee.committees._out_of_fold import (
+    TEST,
+    TRAIN,
     Fitted,
     OfNoUseError,
     Rows,
@@ -53,6 +56,7 @@ from committee.committees._out_of_fold import (
     arrange,
     derived_seed,
     judge,
+    roles_of,
 )
 from committee.committees._plan import Facts, Member, Plan, choose_plan, read_plan
 from committee.committees._representations import Representation, fit_representation
@@ -70,7 +74,7 @@ from committee.committees.selection import (
     without_idle,
 )
 from committee.records.history import History
-from committee.sampling.splits import Split, k_folds, rows_to_split
+from committee.sampling.splits import Split, given_splits, k_folds, rows_to_split
 from committee.tabular.class_weight import ClassWeight, class_weights
 from committee.tabular.schema import Columns
 from committee.tabular.validation import (
@@ -127,7 +131,7 @@ class BaseCommittee(Estimator):
 
     time_budget: float | None = param(positive, None, default=None, kw_only=False)
     members: Literal["auto"] | Plan | Sequence[Member | str] = param(one_of("auto"), Plan, list, tuple, default="auto")
-    cv: int | Literal["auto"] = param(at_least(1), one_of("auto"), default="auto")
+    cv: Any = param(at_least(1), one_of("auto"), "cv_object", default="auto")
     keep_dropped: bool = param("boolean", default=False)
     categorical_features: Any = param(*CATEGORICAL_FEATURES, default="from_dtype")
     random_state: RandomState = param(*RANDOM_STATE, default=None)
@@ -163,10 +167,11 @@ class BaseCommittee(Estimator):
             rows = self._read(X, y, sample_weight)
             facts = Facts.of(rows)
             budget = None if self.time_budget is None else float(self.time_budget)
+            n_folds = (self.cv or "auto") if rows.roles is None else rows.roles.shape[1]
             if isinstance(self.members, str):
-                plan = choose_plan(facts, budget, self.cv)
+                plan = choose_plan(facts, budget, n_folds)
             else:
-                plan = read_plan(self.members, facts, self.cv)
+                plan = read_plan(self.members, facts, n_folds)
             self.seed_ = int(member_seeds(self.random_state, 1)[0] >> np.uint64(33))
             found = judge_members(
                 plan, rows, self.seed_, self.n_jobs, budget, type(self).__name__, self.verbose,
@@ -187,7 +192,10 @@ class BaseCommittee(Estimator):
         self.columns_ = columns
         target, n_classes = self._read_target(y, weight)
         numbers = np.asarray(table, np.float64)
-        rows = self._weigh_classes(arrange(Rows(numbers, target, weight, columns.is_categorical, n_classes)))
+        roles = None
+        if not isinstance(self.cv, Integral | str | None):
+            roles = roles_of(given_splits(self.cv, numbers, target, weight), len(target))
+        rows = self._weigh_classes(arrange(Rows(numbers, target, weight, columns.is_categorical, n_classes, roles)))
         if len(rows.y) < 2:
             raise ValueError(
                 f"n_samples = {len(rows.y)}: {type(self).__name__} learns from some rows and judges on others, so it "
@@ -314,7 +322,10 @@ def judge_members(
 
 
 def make_repeats(plan: Plan, rows: Rows, seed: int) -> list[list[Split]]:
-    """The folds, once or more often."""
+    """The folds, once or more often; or the given splits."""
+    if rows.roles is not None:
+        columns = rows.roles.T
+        return [[Split(np.flatnonzero(role == TRAIN), np.flatnonzero(role == TEST)) for role in columns]]
     to_split = rows_to_split(rows.X, rows.y, rows.weight, is_class=bool(rows.n_classes))
     seeds = [derived_seed(seed, "folds", r) for r in range(plan.n_repeats)]
     if plan.n_folds == 1:
@@ -449,7 +460,9 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
     combine : {"greedy", "stack", "mean", "vote"}
         Bagged greedy selection with replacement; weights on the simplex of smallest loss; the plain mean of all
         members' probabilities; the majority of their votes.
-    cv : number of folds; 1 holds a tenth of the rows out instead; "auto" is 5, and 1 on more than 50,000 rows
+    cv : int, "auto", splitter or iterable of (train, test), default="auto"
+        Number of folds, or the splits themselves; 1 holds a tenth of the rows out instead; "auto" is 5, and 1 on more
+        than 50,000 rows.
     keep_dropped : keep members of no weight, for `member_predictions`
     categorical_features : "from_dtype", or names or positions of columns that hold categories
     class_weight : "balanced" (all classes count the same), a dict from class to weight, or None; multiplies the

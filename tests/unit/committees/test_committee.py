@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold, TimeSeriesSplit
 
 from committee.committees import committee as module
 from committee.committees._algorithms import ALGORITHMS, Algorithm
@@ -513,3 +514,22 @@ def test_trees_come_first_where_most_columns_are_categories_or_rows_are_many() -
         names = [member.name for member in candidates(facts)]
         assert sorted(names) == sorted(usual)
         assert names.index("random forest") < names.index("linear model") < names.index("laplacian machine")
+
+
+def test_given_splits_are_those_of_the_out_of_fold_predictions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60)
+    members = [Member("line", "linear model", representation="scaled")]
+    splits = list(KFold(3).split(X))
+    given = CommitteeRegressor(members=members, cv=splits, random_state=0).fit(X, y)
+    shuffled = rng.permutation(60)
+    place = np.argsort(shuffled)
+    moved = [(place[train], place[test]) for train, test in splits]
+    same = CommitteeRegressor(members=members, cv=moved, random_state=0).fit(X[shuffled], y[shuffled])
+    assert given.loss_ == same.loss_
+    assert given.plan_.n_folds == 3
+    other = CommitteeRegressor(members=members, cv=KFold(3, shuffle=True, random_state=1), random_state=0).fit(X, y)
+    assert other.loss_ != given.loss_
+    forward = CommitteeRegressor(members=members, cv=TimeSeriesSplit(3), random_state=0).fit(X, y)
+    assert np.isfinite(forward.loss_)
