@@ -488,20 +488,20 @@ def test_a_failed_fit_changes_nothing(estimator: Any, was_fitted: bool) -> None:
 LONG_FIT = """
     import numpy as np
     from committee import DecisionTreeRegressor
-    import committee.tree_engine.growing as growing
+    import committee.trees.training as training
 
     small = np.random.default_rng(0).normal(size=(5000, 3))
     DecisionTreeRegressor(splitter="best").fit(small, small[:, 0])  # loads the kernels
     rng = np.random.default_rng(0)
     X = rng.random((2_000_000, 20), dtype=np.float32)
     y = rng.random(2_000_000)
-    grow = growing.grow_placed
+    grow = training.grow_placed
 
     def grow_aloud(*args, **kwargs):
         print("growing", flush=True)
         return grow(*args, **kwargs)
 
-    growing.grow_placed = grow_aloud
+    training.grow_placed = grow_aloud
     tree = DecisionTreeRegressor(splitter="best", n_jobs=N_JOBS)
     print("coding", flush=True)
     try:
