@@ -223,7 +223,7 @@ def test_a_stream_drops_the_calibration_of_what_it_was() -> None:
         ({"cv": "none"}, "cv must be a number of folds"),
         ({"cv": 1}, "two folds"),
         ({"sample_weight": [1.0]}, "sample_weight"),
-        ({"cv": [(np.arange(10), np.arange(0))]}, "rows to predict"),
+        ({"cv": [(np.arange(10), np.arange(0))]}, "no test rows"),
     ],
 )
 def test_bad_calibrations_are_refused(given: dict[str, Any], words: str) -> None:

@@ -218,7 +218,10 @@ def _judge_own_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]])
     models: list[Any] = []
     tally = Tally(len(rows.y), rows.n_classes)
     for r, folds in enumerate(repeats):
-        parameters = {**task.parameters, "cv": list(folds)}
+        parameters = {
+            **task.parameters,
+            "cv": [tuple(split) for split in folds],
+        }  # plain pairs: a model file holds them
         model = _estimator(task, rows, parameters, derived_seed(task.seed, r))
         model.fit(rows.X, rows.y, rows.weight)
         score = model.held_out_scores_

@@ -239,7 +239,7 @@ def test_report_of_a_model_file_that_does_not_tell_its_rows(classes: Made, tmp_p
     pl.read_csv(classes.table)[::3].write_csv(tmp_path / "part.csv")
     assert "perhaps rows of it" in run("report", old, tmp_path / "part.csv", "-o", page).output
     assert "may have seen or not" in page.read_text()
-    save_model(known.model, old, metadata={"table": known.facts.to_json(), "training rows": "8:AAAA"})
+    save_model(known.model, old, metadata={"table": known.facts.to_json(), "training rows": "k8:AAAA"})
     result = run("report", old, classes.table, "-o", page)
     assert result.exit_code == 2
     assert "damaged" in result.output
