@@ -89,7 +89,7 @@ def test_refits_from_counts_are_refits_on_the_rows():
 
 def coverage_of(which: str, kind: str, errors: Any, *, n: int, n_repeats: int) -> Coverage:
     """Of the bootstrap interval in the first half of the targets, of normal theory in the second."""
-    line = curve(cubic, noise=0.5, low=-1.0, high=1.0, errors=errors)
+    line = curve(cubic, noise=0.5, low=-1.0, high=1.0, sample_errors=errors)
 
     def draw(rng: np.random.Generator) -> tuple[tuple[Floats, Floats], Floats]:
         X, y = line.sample(n, rng)
