@@ -459,7 +459,7 @@ def test_bad_parameters_are_refused(params: dict[str, Any], text: str) -> None:
 @each
 def test_missing_and_huge_values_are_refused_by_name(cls: type[Any]) -> None:
     y = target_of(cls)
-    assert_refused(cls(), ValueError, r"contains NaN, which Landmark.* of column x\[1\] in", changed(nan), y)
+    assert_refused(cls(), ValueError, r"contains NaN, which Nystroem.* of column x\[1\] in", changed(nan), y)
     assert_refused(cls(), ValueError, r"largest \|x\| of column x\[1\] is 1e\+200, too large", changed(1e200), y)
 
 
