@@ -53,12 +53,16 @@ def sample_of(task: str) -> tuple[Any, Any]:
     return X[known][::step], np.asarray(sample.y)[known][::step]
 
 
+def task_of(model: Any) -> str:
+    """The sample that suits an estimator."""
+    if not is_classifier(model):
+        return "numbers"
+    return "classes" if get_tags(model).classifier_tags.multi_class else "two classes"
+
+
 def fingerprint(model: Any) -> dict[str, Any]:
     """Weighted sums of what a fit predicts and records."""
-    task = "numbers"
-    if is_classifier(model):
-        task = "classes" if get_tags(model).classifier_tags.multi_class else "two classes"
-    X, y = sample_of(task)
+    X, y = sample_of(task_of(model))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = seeded(model, 0).fit(X, y)

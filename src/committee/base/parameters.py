@@ -2,17 +2,18 @@
 
     class Shrunken(Estimator):
         n_estimators: int = param(at_least(1), default=100)
-        learning_rate: float | Literal["auto"] = param(positive, one_of("auto"), default="auto")
+        learning_rate: float | Literal["auto"] = param(positive, one_of("auto"), default="auto", doc="Shrinkage.")
         random_state: RandomState = param(*RANDOM_STATE, default=None)
-        trees_: tuple[Tree, ...] = fitted()
+        trees_: tuple[Tree, ...] = fitted(doc="The trees, in the order in which they were grown.")
 
     class Stump(Shrunken):
         n_estimators: int = fixed(1)
 
 A class that derives from `Estimator` is a dataclass: `__init__` is made of its fields and those of its bases, so that
 `inspect.signature`, `get_params`, `clone`, editors and type checkers see one list. `_parameter_constraints`, which
-scikit-learn validates in `fit`, is made of the same fields. A class that writes its own `__init__` or its own
-`_parameter_constraints`, as scikit-learn's classes do, keeps them.
+scikit-learn validates in `fit`, and the sections "Parameters" and "Attributes" of the docstring are made of the same
+fields. A class that writes its own `__init__` or its own `_parameter_constraints`, as scikit-learn's classes do, keeps
+them.
 """
 
 from __future__ import annotations
@@ -25,29 +26,29 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from committee.base.docstrings import CONSTRAINTS, DOC, ComposedDocstring
+
 T = TypeVar("T")
 
-CONSTRAINTS = "constraints"
-"""Key of the metadata of a field."""
 
-
-def param(*constraints: Any, default: T, kw_only: bool = True) -> T:
+def param(*constraints: Any, default: T, kw_only: bool = True, doc: str = "") -> T:
     """A parameter with its default; `kw_only=False` allows it to be given by position, in the order of the fields.
 
     `constraints` are what scikit-learn's validation accepts: types, intervals, options, "boolean", "array-like",
-    "random_state", None and so on; without any, every value is allowed.
+    "random_state", None and so on; without any, every value is allowed. `doc` describes the parameter in the docstring
+    of the class (base/docstrings.py).
     """
-    return dataclasses.field(default=default, kw_only=kw_only, metadata=_metadata(constraints))
+    return dataclasses.field(default=default, kw_only=kw_only, metadata=_metadata(constraints, doc))
 
 
-def required(*constraints: Any, kw_only: bool = False) -> Any:
+def required(*constraints: Any, kw_only: bool = False, doc: str = "") -> Any:
     """A parameter without a default."""
-    return dataclasses.field(kw_only=kw_only, metadata=_metadata(constraints))
+    return dataclasses.field(kw_only=kw_only, metadata=_metadata(constraints, doc))
 
 
-def fitted(*, init: Literal[False] = False) -> Any:
+def fitted(*, init: Literal[False] = False, doc: str = "") -> Any:
     """An attribute that `fit` sets; `__init__` does not know it."""
-    return dataclasses.field(init=init)
+    return dataclasses.field(init=init, metadata={DOC: doc})
 
 
 def fixed(default: T, *, init: Literal[False] = False) -> T:
@@ -55,8 +56,8 @@ def fixed(default: T, *, init: Literal[False] = False) -> T:
     return dataclasses.field(default=default, init=init)
 
 
-def _metadata(constraints: tuple[Any, ...]) -> dict[str, Any]:
-    return {CONSTRAINTS: list(constraints) or "no_validation"}
+def _metadata(constraints: tuple[Any, ...], doc: str) -> dict[str, Any]:
+    return {CONSTRAINTS: list(constraints) or "no_validation", DOC: doc}
 
 
 # --- constraints -----------------------------------------------------------------------------------------------------
@@ -107,7 +108,10 @@ class Estimator(BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         is_written = _has_written_init(cls)
+        written = vars(cls).get("__doc__") or ""
+        cls.__doc__ = written or cls.__name__  # else the decorator writes the signature
         dataclasses.dataclass(init=not is_written, eq=False, repr=False, kw_only=True, match_args=False)(cls)
+        cls.__doc__ = ComposedDocstring(written)  # type: ignore[assignment]
         cls._is_init_made_of_fields = not is_written
         if "_parameter_constraints" not in vars(cls):
             cls._parameter_constraints = _constraints_of(cls)
