@@ -4,12 +4,17 @@
 a deliberate change is written anew by `python -m tests.contract.test_golden` and named in the changelog.
 
 Fingerprints are weighted sums of the numbers, compared to a relative difference of 1e-7: bits may differ between
-processors, since linear algebra comes from whatever library NumPy was built with.
+processors, since linear algebra comes from whatever library NumPy was built with. Solvers that stop at a tolerance pass
+such a difference on: between processors their predictions agree to 1e-3 only, and their steps may differ. Before a
+refactoring, write exact fingerprints for one's own processor, `COMMITTEE_GOLDEN=FILE python -m
+tests.contract.test_golden`,
+and set the variable for the tests too.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterable
 from functools import cache
@@ -26,9 +31,12 @@ from committee.datasets import load_dataset
 from committee.evaluation._folds import seeded
 from tests.contract.test_contract import LINEAR, SETTINGS
 
-GOLDEN = Path(__file__).with_name("golden.json")
+GOLDEN = Path(os.environ.get("COMMITTEE_GOLDEN", Path(__file__).with_name("golden.json")))
+IS_LOCAL = "COMMITTEE_GOLDEN" in os.environ
 PUBLIC_NAMES = Path(__file__).with_name("public_names.txt")
 TOLERANCE = 1e-7
+SOLVER_TOLERANCE = 1e-3
+SOLVER_PACKAGES = ("svm", "linear", "voting")
 
 
 def numbered(models: Iterable[Any]) -> dict[str, Any]:
@@ -87,12 +95,21 @@ def checksum(values: Any) -> Any:
     return [float(finite @ np.cos(np.arange(finite.size))), float(np.abs(finite).sum())]
 
 
-def is_close(found: Any, known: Any) -> bool:
+def is_close(found: Any, known: Any, tolerance: float) -> bool:
     if isinstance(known, dict):
-        return found.keys() == known.keys() and all(is_close(found[key], known[key]) for key in known)
+        return found.keys() == known.keys() and all(is_close(found[key], known[key], tolerance) for key in known)
     if isinstance(known, list) and len(known) == 2:
-        return bool(np.allclose(found, known, rtol=0.0, atol=TOLERANCE * max(known[1], 1e-300)))
+        return bool(np.allclose(found, known, rtol=0.0, atol=tolerance * max(known[1], 1e-300)))
     return bool(found == known)
+
+
+def is_same(part: str, found: Any, known: Any, is_of_solver: bool) -> bool:
+    """Whether a part of a fingerprint is the known one; see the top of the file for solvers."""
+    if not is_of_solver or IS_LOCAL:
+        return is_close(found, known, TOLERANCE)
+    if part == "history_":
+        return found.keys() == known.keys()
+    return is_close(found, known, SOLVER_TOLERANCE)
 
 
 def public_names() -> list[str]:
@@ -108,8 +125,9 @@ def golden() -> dict[str, Any]:
 @pytest.mark.parametrize("name", MODELS, ids=str)
 def test_a_fit_is_what_it_was(name: str) -> None:
     found, known = fingerprint(MODELS[name]), golden()[name]
-    differ = [part for part in known if part not in found or not is_close(found[part], known[part])]
+    is_of_solver = type(MODELS[name]).__module__.split(".")[1] in SOLVER_PACKAGES
     assert found.keys() == known.keys()
+    differ = [part for part in known if not is_same(part, found[part], known[part], is_of_solver)]
     assert not differ, {part: (found[part], known[part]) for part in differ}
 
 
@@ -118,7 +136,7 @@ def test_public_names_are_what_they_were() -> None:
 
 
 def main() -> None:
-    """Write both files anew."""
+    """Write both files again."""
     found = {name: fingerprint(model) for name, model in MODELS.items()}
     GOLDEN.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     PUBLIC_NAMES.write_text("\n".join(public_names()) + "\n", encoding="utf-8")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,16 @@ import pytest
 from committee.base.interrupts import signals_held
 
 
-def test_a_signal_is_handled_at_the_end_of_the_block():
+@pytest.fixture
+def interrupt_handler() -> Iterator[object]:
+    """Python's own handler of Ctrl-C, also where the tests run as a background job, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_is_handled_at_the_end_of_the_block(interrupt_handler: object):
     steps: list[str] = []
-    before = signal.getsignal(signal.SIGINT)
 
     def work() -> None:
         with signals_held("the work"):
@@ -28,7 +36,7 @@ def test_a_signal_is_handled_at_the_end_of_the_block():
     with pytest.raises(KeyboardInterrupt):
         work()
     assert steps == ["inner", "outer"]
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is interrupt_handler
 
 
 def test_handlers_return_when_the_block_fails():
@@ -65,6 +73,7 @@ def test_other_threads_hold_nothing():
 INTERRUPTED_COMPILATION = """
     import signal
     import sys
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background may ignore it
     import numpy as np
     from llvmlite.binding.executionengine import ExecutionEngine
     from committee.kernels.boosting.user_functions import compile_elementwise
