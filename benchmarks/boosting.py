@@ -213,9 +213,9 @@ def _quality(load: Load) -> Quality:
         answer = model.predict(split.X_test)
         if not hasattr(model, "classes_"):
             return {"R2": float(r2_score(split.y_test, answer))}
-        found = {"accuracy": float(np.mean(answer == split.y_test))}
+        result = {"accuracy": float(np.mean(answer == split.y_test))}
         if len(model.classes_) == 2 and hasattr(model, "decision_function"):
-            found["AUC"] = float(roc_auc_score(split.y_test, model.decision_function(split.X_test)))
-        return found
+            result["AUC"] = float(roc_auc_score(split.y_test, model.decision_function(split.X_test)))
+        return result
 
     return judge

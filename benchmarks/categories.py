@@ -333,12 +333,12 @@ def _difference(cache: Mapping[str, Sequence[float]], which: Made | Public, peer
 def _verdict(cache: Mapping[str, Sequence[float]], sets: Sequence[Made | Public]) -> str:
     lines = []
     for peer in PEERS:
-        found = np.array([_difference(cache, which, peer)[1] for which in sets])
-        found = found[~np.isnan(found)]
-        better, worse = np.count_nonzero(found < -2.0), np.count_nonzero(found > 2.0)
+        result = np.array([_difference(cache, which, peer)[1] for which in sets])
+        result = result[~np.isnan(result)]
+        better, worse = np.count_nonzero(result < -2.0), np.count_nonzero(result > 2.0)
         lines.append(
-            f"- Against {peer}: the smaller loss on {np.count_nonzero(found < 0.0)} of {found.size} sets; by more than "
-            f"two standard errors smaller on {better}, larger on {worse}."
+            f"- Against {peer}: the smaller loss on {np.count_nonzero(result < 0.0)} of {result.size} sets; by more "
+            f"than two standard errors smaller on {better}, larger on {worse}."
         )
     return "\n".join(lines)
 
@@ -387,12 +387,12 @@ def measure(methods: Sequence[str], part: str, only: Sequence[str], cache: Path)
                 if (only and which.name not in only) or key in read_cache(cache):
                     continue
                 try:
-                    found = score(which, split, method)
+                    result = score(which, split, method)
                 except Skip as reason:
                     click.echo(f"{key}: {reason}")
                     continue
-                cache.write_text(json.dumps(read_cache(cache) | {key: found}))
-                click.echo(f"{key:50s} loss {found.loss:.5g}  error {found.error:.4f}  {found.seconds:.2f} s")
+                cache.write_text(json.dumps(read_cache(cache) | {key: result}))
+                click.echo(f"{key:50s} loss {result.loss:.5g}  error {result.error:.4f}  {result.seconds:.2f} s")
 
 
 def read_cache(cache: Path) -> dict[str, list[float]]:

@@ -27,7 +27,7 @@ NOMINAL = (0.80, 0.90, 0.95)
 GOAL = 0.02
 SPLITS = 5
 TREES = 200
-LEAST_ROWS, MOST_ROWS = 2_000, 6_000
+MIN_ROWS, MAX_ROWS = 2_000, 6_000
 
 METHODS = ("out-of-bag errors", "quantiles", "quantiles, calibrated")
 
@@ -58,11 +58,11 @@ def sets() -> list[DataSet]:
 def measure(data: DataSet, n_splits: int = SPLITS) -> Held | None:
     """Coverage on one set; None where it has too few rows. Raises Skip where its file is not there."""
     table = load(data)
-    if len(table.y) < LEAST_ROWS:
+    if len(table.y) < MIN_ROWS:
         return None
-    found = [intervals(*split) for split in splits(table, n_splits)]
-    covered, length = (np.array([each[k] for each in found]) for k in range(2))
-    return Held(data, min(len(table.y), MOST_ROWS), np.unique(table.y).size, covered, length)
+    result = [intervals(*split) for split in splits(table, n_splits)]
+    covered, length = (np.array([each[k] for each in result]) for k in range(2))
+    return Held(data, min(len(table.y), MAX_ROWS), np.unique(table.y).size, covered, length)
 
 
 class Split(NamedTuple):
@@ -78,7 +78,7 @@ class Split(NamedTuple):
 def splits(table: Table, n_splits: int) -> Iterator[Split]:
     """Two thirds against one third, at random; of a large set a sample of the rows, another one every time."""
     for seed in range(n_splits):
-        rows = np.random.default_rng(seed).permutation(len(table.y))[:MOST_ROWS]
+        rows = np.random.default_rng(seed).permutation(len(table.y))[:MAX_ROWS]
         train, test = np.split(rows, [2 * len(rows) // 3])
         yield Split(table.X.iloc[train], table.y[train], table.X.iloc[test], table.y[test], seed)
 
@@ -109,7 +109,7 @@ def report(results: Sequence[Held]) -> str:
             + ", ".join(f"{key} {value}" for key, value in describe_machine().items())
             + ".",
             f"`RandomForestRegressor` of {TREES} trees on two thirds of the rows, judged on the others; means of "
-            f"{SPLITS} random splits of at most {MOST_ROWS:,} rows. Coverage in per cent, behind it the mean length of "
+            f"{SPLITS} random splits of at most {MAX_ROWS:,} rows. Coverage in per cent, behind it the mean length of "
             "the intervals in standard deviations of the target. Bold: more than 2 points from nominal.",
             *(f"## {METHODS[m].capitalize()}\n\n{table(results, m)}" for m in range(len(METHODS))),
         ]
@@ -119,16 +119,18 @@ def report(results: Sequence[Held]) -> str:
 def table(results: Sequence[Held], method: int) -> str:
     """A row for each set."""
     header = ("set", "rows", "values of the target", *(f"{100 * level:.0f} %" for level in NOMINAL))
-    rows = [[found.data.name, str(found.n_rows), str(found.n_distinct), *_cells(found, method)] for found in results]
-    worst = [np.abs([found.misses[method, k] for found in results]).max() for k in range(len(NOMINAL))]
+    rows = [
+        [result.data.name, str(result.n_rows), str(result.n_distinct), *_cells(result, method)] for result in results
+    ]
+    worst = [np.abs([result.misses[method, k] for result in results]).max() for k in range(len(NOMINAL))]
     return markdown_table(header, [*rows, ["largest miss", "", "", *(f"{100 * miss:.1f}" for miss in worst)]])
 
 
-def _cells(found: Held, method: int) -> Iterator[str]:
+def _cells(result: Held, method: int) -> Iterator[str]:
     for k in range(len(NOMINAL)):
-        text = f"{100 * found.covered[:, method, k].mean():.1f}"
-        is_off = abs(found.misses[method, k]) > GOAL
-        yield f"{f'**{text}**' if is_off else text} ({found.length[:, method, k].mean():.2f})"
+        text = f"{100 * result.covered[:, method, k].mean():.1f}"
+        is_off = abs(result.misses[method, k]) > GOAL
+        yield f"{f'**{text}**' if is_off else text} ({result.length[:, method, k].mean():.2f})"
 
 
 @click.command()
@@ -142,13 +144,13 @@ def main(only: Sequence[str], write: bool) -> None:
             if only and data.name not in only:
                 continue
             try:
-                found = measure(data)
+                result = measure(data)
             except Skip as reason:
                 click.echo(f"{data.name} was skipped: {reason}")
                 continue
-            if found is not None:
-                results.append(found)
-                click.echo(f"{data.name}: {(100 * found.covered.mean(axis=0)).round(1).tolist()}")
+            if result is not None:
+                results.append(result)
+                click.echo(f"{data.name}: {(100 * result.covered.mean(axis=0)).round(1).tolist()}")
     if results and write:
         COVERAGE.write_text(report(results), encoding="utf-8")
 

@@ -28,8 +28,8 @@ Floats = NDArray[np.float64]
 
 STEPS = 10
 L2 = 1e-3
-MOST_SECONDS = 0.025 * STEPS
-MOST_OF_NUMPY = 0.2
+MAX_SECONDS = 0.025 * STEPS
+MAX_OF_NUMPY = 0.2
 
 
 class Problem(NamedTuple):
@@ -119,9 +119,9 @@ def _reached(objective: float) -> Mapping[str, float]:
 def _iterations(n: int, d: int, n_experts: int) -> Benchmark:
     contenders = {"committee": _on(ours, n, d, n_experts), "NumPy": _on(plain, n, d, n_experts)}
     task = f"{STEPS} iterations of EM, {n_experts} logistic experts, {size(n, d)}"
-    goals = (Goal("committee", MOST_OF_NUMPY, "NumPy"),)
+    goals = (Goal("committee", MAX_OF_NUMPY, "NumPy"),)
     if n == 50_000:
-        goals += (Goal("committee", MOST_SECONDS, kind="seconds"),)
+        goals += (Goal("committee", MAX_SECONDS, kind="seconds"),)
     covers = ("MixtureOfExpertsClassifier",)
     return Benchmark(f"experts/iterations-{size(n, d)}", task, contenders, _reached, goals=goals, covers=covers)
 
@@ -166,7 +166,7 @@ def _flexmix(n: int, d: int, n_experts: int) -> Benchmark:
     contenders: dict[str, Setup] = {"committee": ours, "R flexmix": lambda: Flexmix(*rows(), STEPS).fit}
     task = f"{STEPS} iterations of EM, {n_experts} linear regressions with constant gates, {size(n, d)}"
     return Benchmark(
-        f"experts/flexmix-{size(n, d)}", task, contenders, lambda found: {"log-likelihood": found}, clock="wall",
+        f"experts/flexmix-{size(n, d)}", task, contenders, lambda result: {"log-likelihood": result}, clock="wall",
         covers=("MixtureOfExpertsRegressor",),
     )  # fmt: skip
 

@@ -80,7 +80,7 @@ def judge(data: DataSet, makers: Mapping[str, Maker]) -> list[str]:
     is_class = data.task != "regression"
     folds = (StratifiedKFold if is_class else KFold)(FOLDS, shuffle=True, random_state=0)
     losses: dict[str, list[float]] = {name: [] for name in makers}
-    found, seconds = list[int](), 0.0
+    result, seconds = list[int](), 0.0
     for train, test in folds.split(table.X, table.y):
         reader = prepare().fit(table.X.iloc[train])
         X, X_test = (np.asarray(reader.transform(table.X.iloc[rows])) for rows in (train, test))
@@ -89,7 +89,7 @@ def judge(data: DataSet, makers: Mapping[str, Maker]) -> list[str]:
             model = make(is_class).fit(X, table.y[train])
             if name == "mixture of experts":
                 seconds += time.process_time() - began
-                found.append(model.n_experts_)
+                result.append(model.n_experts_)
             answer, truth = model.predict(X_test), table.y[test]
             losses[name].append(float(np.mean(answer != truth)) if is_class else root_mean_squared_error(truth, answer))
     mean = {name: float(np.mean(values)) for name, values in losses.items()}
@@ -97,7 +97,7 @@ def judge(data: DataSet, makers: Mapping[str, Maker]) -> list[str]:
     shown = [f"**{loss:.4g}**" if loss == best else f"{loss:.4g}" for loss in mean.values()]
     size = f"{len(table.y)} x {table.X.shape[1]}"
     kind = "error" if is_class else "RMSE"
-    return [data.name, size, kind, *shown, "/".join(map(str, found)), f"{seconds / FOLDS:.1f}"]
+    return [data.name, size, kind, *shown, "/".join(map(str, result)), f"{seconds / FOLDS:.1f}"]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

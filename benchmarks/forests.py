@@ -317,7 +317,7 @@ def _asking(name: str, task: str, load: Load, makers: Mapping[str, Make], n_aske
 def _judge(load: Load, is_class: bool, model: Any) -> Mapping[str, float]:
     split = load()
     if isinstance(model, Ranger):
-        answer = model.answers()
+        answer = model.predictions()
     else:
         answer = model.predict_proba(split.X_test) if is_class else model.predict(split.X_test)
     if is_class:
@@ -327,5 +327,5 @@ def _judge(load: Load, is_class: bool, model: Any) -> Mapping[str, float]:
 
 def of_forest_shares(y: NDArray[np.int64], share: NDArray[Any]) -> Mapping[str, float]:
     """Accuracy, and the AUC of two classes; classes are 0, 1, 2 ..."""
-    found = {"accuracy": float(np.mean(share.argmax(axis=1) == y))}
-    return {**found, "AUC": float(roc_auc_score(y, share[:, 1]))} if share.shape[1] == 2 else found
+    result = {"accuracy": float(np.mean(share.argmax(axis=1) == y))}
+    return {**result, "AUC": float(roc_auc_score(y, share[:, 1]))} if share.shape[1] == 2 else result

@@ -34,7 +34,7 @@ MUTANT_SECONDS = 30.0
 FIRST_SECONDS = 600.0
 MEMORY = 12 << 30
 
-OUTCOMES = ("refused", "answers", "raises", "unclear", "out of bounds", "crash", "hang")
+OUTCOMES = ("rejected", "predictions", "raises", "unclear", "out of bounds", "crash", "hang")
 """Refused with a ModelFileError; read and answers; answers with an error; another error than ModelFileError, ..."""
 
 
@@ -153,11 +153,11 @@ class Pieces(NamedTuple):
         from committee.storage._container import NAMES
 
         stored = {name: np.frombuffer(content, np.uint8) for name, (_, _, content) in self.arrays.items()}
-        found = restore(stored, self.texts["compression"])
+        result = restore(stored, self.texts["compression"])
         arrays = {
-            name: (NAMES[array.dtype], list(array.shape), array.tobytes()) for name, array in found.tensors.items()
+            name: (NAMES[array.dtype], list(array.shape), array.tobytes()) for name, array in result.tensors.items()
         }
-        return Pieces({**self.texts, "state": found.state}, arrays)
+        return Pieces({**self.texts, "state": result.state}, arrays)
 
     def compressed(self) -> Pieces:
         """Compressed again; as it is if an array has not the bytes of its shape any more."""
@@ -396,7 +396,7 @@ def examine(path: Path, kind: Kind, is_mapped: bool = False, asks_more: bool = T
         try:
             model = load_model(path, mmap=is_mapped)
         except ModelFileError as error:
-            return "refused", str(error)[:200]
+            return "rejected", str(error)[:200]
         except Exception as error:
             return "unclear", f"{error!r:.200}"
         X, y = kind.data()
@@ -404,7 +404,7 @@ def examine(path: Path, kind: Kind, is_mapped: bool = False, asks_more: bool = T
             ask(model, X[:70])
         except Exception as error:
             return ("out of bounds" if is_outside(error) else "raises"), f"{error!r:.200}"
-        return ask_more(model, X, y) if asks_more else ("answers", "")
+        return ask_more(model, X, y) if asks_more else ("predictions", "")
 
 
 def ask(model: Any, rows: Any) -> None:
@@ -434,7 +434,7 @@ def ask_more(model: Any, X: Any, y: Any) -> tuple[str, str]:
         except Exception as error:
             if is_outside(error):
                 return "out of bounds", f"{error!r:.200}"
-    return "answers", ""
+    return "predictions", ""
 
 
 def is_outside(error: Exception) -> bool:
@@ -450,7 +450,7 @@ def work(directory: Path, first: int, last: int) -> None:
     _limit_memory()
     files = [(directory / f"{i}.committee").read_bytes() for i in range(len(KINDS))]
     for i, kind in enumerate(KINDS):
-        assert examine(directory / f"{i}.committee", kind) == ("answers", ""), kind.name
+        assert examine(directory / f"{i}.committee", kind) == ("predictions", ""), kind.name
     path = directory / "mutant.committee"
     for seed in range(first, last):
         i = seed // len(MUTATIONS) % len(KINDS)
@@ -545,13 +545,13 @@ def report(results: Iterator[tuple[int, int, str, str, str]]) -> None:
     for seed, kind, mutation, outcome, error in results:
         by_mutation.setdefault(mutation, Counter())[outcome] += 1
         by_kind.setdefault(KINDS[kind].name, Counter())[outcome] += 1
-        if outcome not in ("refused", "answers", "same"):
+        if outcome not in ("rejected", "predictions", "same"):
             print(f"{outcome}: mutant {seed} of {KINDS[kind].name} by {mutation}: {error}", flush=True)
     columns = ("same", *OUTCOMES)
     for counts in (by_mutation, by_kind):
         print("\n| | " + " | ".join(columns) + " |\n|---" + "|---" * len(columns) + "|")
-        for name, found in [*counts.items(), ("all", sum(counts.values(), Counter()))]:
-            print(f"| {name} | " + " | ".join(str(found[column]) for column in columns) + " |")
+        for name, result in [*counts.items(), ("all", sum(counts.values(), Counter()))]:
+            print(f"| {name} | " + " | ".join(str(result[column]) for column in columns) + " |")
 
 
 if __name__ == "__main__":

@@ -30,10 +30,12 @@ EXTREMES = (b"0", b"-1", b"1", b"2147483647", b"-2147483648", b"99999999999", b"
 
 def change_numbers(data: bytes, rng: Generator) -> bytes:
     """Some numbers become extreme ones, or others of the same file."""
-    found = list(NUMBER.finditer(data))
-    for place in sorted((int(i) for i in rng.integers(0, len(found), rng.integers(1, 4))), reverse=True):
-        number = found[place]
-        other = found[rng.integers(len(found))].group() if rng.random() < 0.5 else EXTREMES[rng.integers(len(EXTREMES))]
+    result = list(NUMBER.finditer(data))
+    for place in sorted((int(i) for i in rng.integers(0, len(result), rng.integers(1, 4))), reverse=True):
+        number = result[place]
+        other = (
+            result[rng.integers(len(result))].group() if rng.random() < 0.5 else EXTREMES[rng.integers(len(EXTREMES))]
+        )
         data = data[: number.start()] + other + data[number.end() :]
     return data
 
@@ -80,7 +82,7 @@ def outcome(use: Callable[[bytes], Any], data: bytes) -> str:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
-            return {0: "answers", 3: "refused"}.get(code, "crash")
+            return {0: "predictions", 3: "rejected"}.get(code, "crash")
         time.sleep(0.002)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -95,11 +97,11 @@ def main() -> None:
     print("| | refused | answers | crash | hang |\n|---|---|---|---|---|")
     for name, make in (("LightGBM, text", lightgbm_model), ("XGBoost, JSON", xgboost_model)):
         data, use = make()
-        assert outcome(use, data) == "answers"
+        assert outcome(use, data) == "predictions"
         for mutate in MUTATIONS:
             rngs = (np.random.default_rng(seed) for seed in range(n_mutants))
             counts = Counter(outcome(use, mutate(data, rng)) for rng in rngs)
-            cells = [f"{counts[each] / n_mutants:.1%}" for each in ("refused", "answers", "crash", "hang")]
+            cells = [f"{counts[each] / n_mutants:.1%}" for each in ("rejected", "predictions", "crash", "hang")]
             print(f"| {name}, {mutate.__name__} | " + " | ".join(cells) + " |", flush=True)
 
 

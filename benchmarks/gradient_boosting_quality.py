@@ -162,8 +162,8 @@ class Cache:
         return f"{self.kind}, {data.name}, {n_rows} rows, {name}, {method.package} {version(method.package)}"
 
     def find(self, key: str, name: str) -> Score | None:
-        found = self.known.get(key)
-        return None if found is None or name == OURS else Score(tuple(found["losses"]), found["seconds"])
+        result = self.known.get(key)
+        return None if result is None or name == OURS else Score(tuple(result["losses"]), result["seconds"])
 
     def keep(self, key: str, score: Score) -> None:
         self.known[key] = {"losses": list(score.losses), "seconds": score.seconds}
@@ -229,11 +229,11 @@ def _warm_up(method: Method, is_class: bool) -> None:
 
 def equal_section(results: Sequence[Judged]) -> str:
     """Losses of ours and LightGBM's, their ratio, and its mean."""
-    both = [found for found in results if {OURS, "lightgbm"} <= found.scores.keys()]
-    ratio = np.array([found.scores[OURS].loss / found.scores["lightgbm"].loss for found in both])
+    both = [result for result in results if {OURS, "lightgbm"} <= result.scores.keys()]
+    ratio = np.array([result.scores[OURS].loss / result.scores["lightgbm"].loss for result in both])
     rows = [
-        [*_facts(found), *_losses(found, (OURS, "lightgbm")), f"{value:.4f}"]
-        for found, value in zip(both, ratio, strict=True)
+        [*_facts(result), *_losses(result, (OURS, "lightgbm")), f"{value:.4f}"]
+        for result, value in zip(both, ratio, strict=True)
     ]
     return "\n\n".join(
         [
@@ -260,18 +260,18 @@ def default_section(results: Sequence[Judged]) -> str:
     summary = [
         [
             name, f"{rank:.2f}", str(wins), f"{ratio:.4f}", "" if name == OURS else f"{beaten} of {shared}",
-            seconds_text(sum(found.scores[name].seconds for found in results if name in found.scores)),
+            seconds_text(sum(result.scores[name].seconds for result in results if name in result.scores)),
         ]
         for name, rank, wins, ratio, beaten, shared in summarise(results)
     ]  # fmt: skip
     header = ("method", "mean rank", "wins", "mean loss / smallest", "ours smaller on", "CPU time")
-    best = ["" if not found.scores else min(s.loss for s in found.scores.values()) for found in results]
+    best = ["" if not result.scores else min(s.loss for s in result.scores.values()) for result in results]
     rows = [
         [
-            *_marked_facts(found),
-            *(f"**{text}**" if _has(found, name, least) else text for name, text in _named(found, names)),
+            *_marked_facts(result),
+            *(f"**{text}**" if _has(result, name, least) else text for name, text in _named(result, names)),
         ]
-        for found, least in zip(results, best, strict=True)
+        for result, least in zip(results, best, strict=True)
     ]
     return "\n\n".join(
         [
@@ -300,13 +300,13 @@ class Summary(NamedTuple):
 def summarise(results: Sequence[Judged]) -> list[Summary]:
     """Best mean rank first."""
     names = _methods_of(results)
-    loss = np.array([[found.scores[n].loss if n in found.scores else np.inf for n in names] for found in results])
+    loss = np.array([[result.scores[n].loss if n in result.scores else np.inf for n in names] for result in results])
     if not loss.size:
         return []
     rank = rankdata(loss, axis=1)
     smallest = loss.min(axis=1)
     ours = loss[:, names.index(OURS)] if OURS in names else np.full(len(loss), np.inf)
-    found = [
+    result = [
         Summary(
             name, float(rank[:, k].mean()), int(np.sum(loss[:, k] == smallest)), _mean_ratio(loss[:, k], smallest),
             int(np.sum((ours < loss[:, k]) & np.isfinite(loss[:, k]))),
@@ -314,7 +314,7 @@ def summarise(results: Sequence[Judged]) -> list[Summary]:
         )
         for k, name in enumerate(names)
     ]  # fmt: skip
-    return sorted(found, key=lambda summary: summary.mean_rank)
+    return sorted(result, key=lambda summary: summary.mean_rank)
 
 
 def _mean_ratio(loss: NDArray[np.float64], smallest: NDArray[np.float64]) -> float:
@@ -324,49 +324,49 @@ def _mean_ratio(loss: NDArray[np.float64], smallest: NDArray[np.float64]) -> flo
 
 
 def _methods_of(results: Sequence[Judged]) -> list[str]:
-    return list(dict.fromkeys(name for found in results for name in found.scores))
+    return list(dict.fromkeys(name for result in results for name in result.scores))
 
 
-def _facts(found: Judged) -> list[str]:
-    return [found.data.name, found.data.task, f"{found.n_rows} x {found.n_features}"]
+def _facts(result: Judged) -> list[str]:
+    return [result.data.name, result.data.task, f"{result.n_rows} x {result.n_features}"]
 
 
-def _marked_facts(found: Judged) -> list[str]:
-    name, *rest = _facts(found)
+def _marked_facts(result: Judged) -> list[str]:
+    name, *rest = _facts(result)
     return [f"{name} \\*" if name in CHOOSING else name, *rest]
 
 
 def _sampled(results: Sequence[Judged]) -> str:
-    names = [found.data.name for found in results if found.n_rows == found.data.most_rows]
+    names = [result.data.name for result in results if result.n_rows == result.data.most_rows]
     return ", ".join(names) or "no set"
 
 
 def _left_out(results: Sequence[Judged]) -> str:
-    names = sorted(COSTLY - {found.data.name for found in results})
+    names = sorted(COSTLY - {result.data.name for result in results})
     return f"Not judged, as too slow with CatBoost by estimate: {', '.join(names)}." if names else ""
 
 
 def _ranks_apart(results: Sequence[Judged]) -> list[list[str]]:
     """Mean ranks over the sets that values were chosen on, and over the others."""
-    halves = [[found for found in results if (found.data.name in CHOOSING) == chosen] for chosen in (True, False)]
+    halves = [[result for result in results if (result.data.name in CHOOSING) == chosen] for chosen in (True, False)]
     ranks = [{summary.name: f"{summary.mean_rank:.2f}" for summary in summarise(half)} for half in halves]
     return [[name, *(half.get(name, "") for half in ranks)] for name in _methods_of(results)]
 
 
-def _losses(found: Judged, names: Sequence[str]) -> list[str]:
-    return [f"{found.scores[name].loss:.5g}" if name in found.scores else "failed" for name in names]
+def _losses(result: Judged, names: Sequence[str]) -> list[str]:
+    return [f"{result.scores[name].loss:.5g}" if name in result.scores else "failed" for name in names]
 
 
-def _named(found: Judged, names: Sequence[str]) -> list[tuple[str, str]]:
-    return list(zip(names, _losses(found, names), strict=True))
+def _named(result: Judged, names: Sequence[str]) -> list[tuple[str, str]]:
+    return list(zip(names, _losses(result, names), strict=True))
 
 
-def _has(found: Judged, name: str, loss: Any) -> bool:
-    return name in found.scores and found.scores[name].loss == loss
+def _has(result: Judged, name: str, loss: Any) -> bool:
+    return name in result.scores and result.scores[name].loss == loss
 
 
 def _times(results: Sequence[Judged], names: Sequence[str]) -> list[list[str]]:
-    return [[name, seconds_text(sum(found.scores[name].seconds for found in results))] for name in names]
+    return [[name, seconds_text(sum(result.scores[name].seconds for result in results))] for name in names]
 
 
 # --- the file --------------------------------------------------------------------------------------------------------
@@ -389,8 +389,8 @@ def document(new: Mapping[str, str], old: str) -> str:
 
 def _section(text: str, heading: str) -> str:
     """What stands under a heading, without it."""
-    _, found, rest = text.partition(f"{heading}\n")
-    return rest.partition("\n## ")[0].strip() if found else ""
+    _, result, rest = text.partition(f"{heading}\n")
+    return rest.partition("\n## ")[0].strip() if result else ""
 
 
 def _machine() -> str:

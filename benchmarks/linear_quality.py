@@ -37,7 +37,7 @@ NAMES = (
     "ozone", "quake", "skillcraft", "wine-white",
 )  # fmt: skip
 FOLDS = 3
-MOST_ROWS = 2000
+MAX_ROWS = 2000
 OURS, THEIRS = "committee", "scikit-learn"
 OTHER_SEEDS = range(1, 6)
 """Of the folds on which a set is tried again."""
@@ -46,7 +46,7 @@ ABOUT = f"""# Linear models on public data
 
 Written by `python -m benchmarks.linear_quality --output benchmarks/LINEAR.md`; do not edit. Held-out log-loss
 (classification) or RMSE (regression) over {FOLDS} folds, the same rows and the same numbers for both (missing values
-filled in, categories as columns of 0 and 1, one scale), at most {MOST_ROWS} rows of a set. committee's
+filled in, categories as columns of 0 and 1, one scale), at most {MAX_ROWS} rows of a set. committee's
 `LogisticRegressionCV()` and `RidgeCV()` are compared with scikit-learn's
 `LogisticRegressionCV(Cs=10, cv=5, scoring="neg_log_loss", max_iter=1000)` and `RidgeCV(alphas=np.logspace(-4, 4, 25))`;
 both RidgeCV use leave-one-out. The difference is ours minus theirs: negative is better. Its standard error is the
@@ -129,7 +129,7 @@ def row_losses(model: Any, X: Floats, y: NDArray[Any], is_class: bool) -> Floats
 def compare(data: DataSet, seed: int = 0) -> Outcome:
     """Both models on the same folds, divided by this seed."""
     table = load(data)
-    kept = np.sort(np.random.default_rng(0).permutation(len(table.y))[:MOST_ROWS])
+    kept = np.sort(np.random.default_rng(0).permutation(len(table.y))[:MAX_ROWS])
     X, y = table.X.iloc[kept], table.y[kept]
     is_class = data.task != "regression"
     folds = (StratifiedKFold if is_class else KFold)(FOLDS, shuffle=True, random_state=seed)

@@ -47,7 +47,7 @@ from committee.ingest.table import apply_recipe
 from committee.voting.calibrated_classifier import CalibratedClassifier, raw_probabilities
 
 NEW_USER = Path(__file__).with_name("NEW_USER.md")
-SMALLEST_PROBABILITY = 1e-15
+MIN_PROBABILITY = 1e-15
 Floats = NDArray[np.float64]
 
 
@@ -435,7 +435,7 @@ def _losses(model: Any, X: Any, case: Case, outcome: Compared) -> Floats:
     places = {str(label): k for k, label in enumerate(model.classes_)}
     own = [places[str(label).strip()] for label in truth]
     probability = raw_probabilities(model, X)[np.arange(len(own)), own]
-    return -np.log(np.clip(probability, SMALLEST_PROBABILITY, 1.0))
+    return -np.log(np.clip(probability, MIN_PROBABILITY, 1.0))
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

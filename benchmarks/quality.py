@@ -21,10 +21,10 @@ def of_classifier(load: Load) -> Quality:
     def judge(model: Any) -> Mapping[str, float]:
         split = load()
         share = model.predict_proba(split.X_test)
-        found = {"accuracy": float(np.mean(model.predict(split.X_test) == split.y_test))}
+        result = {"accuracy": float(np.mean(model.predict(split.X_test) == split.y_test))}
         if share.shape[1] == 2:
-            found["AUC"] = float(roc_auc_score(split.y_test == model.classes_[1], share[:, 1]))
-        return {**found, "leaves": int(model.get_n_leaves())}
+            result["AUC"] = float(roc_auc_score(split.y_test == model.classes_[1], share[:, 1]))
+        return {**result, "leaves": int(model.get_n_leaves())}
 
     return judge
 
@@ -46,17 +46,17 @@ def of_regressor(load: Load) -> Quality:
 
 def of_shares(y: NDArray[np.int64], share: NDArray[Any]) -> Mapping[str, float]:
     """Log-loss, and the AUC of two classes, of the probabilities of the classes 0, 1, 2 ..."""
-    found = {"log-loss": smoothed_log_loss(y, share)}
-    return {"AUC": float(roc_auc_score(y, share[:, 1])), **found} if share.shape[1] == 2 else found
+    result = {"log-loss": smoothed_log_loss(y, share)}
+    return {"AUC": float(roc_auc_score(y, share[:, 1])), **result} if share.shape[1] == 2 else result
 
 
-SMALLEST_SHARE = 1e-7
+MIN_SHARE = 1e-7
 """Below it float32, in which some libraries answer, could not hold one minus a probability."""
 
 
 def smoothed_log_loss(y: NDArray[np.int64], share: NDArray[Any]) -> float:
     """The log-loss with probabilities kept from 0, where one row would decide everything."""
-    kept = np.clip(np.asarray(share, np.float64), SMALLEST_SHARE, 1.0)
+    kept = np.clip(np.asarray(share, np.float64), MIN_SHARE, 1.0)
     return float(log_loss(y, kept / kept.sum(axis=1, keepdims=True), labels=np.arange(kept.shape[1])))
 
 

@@ -55,7 +55,7 @@ class Ranger:
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         self._process = subprocess.Popen(words, text=True, **pipes)
         weakref.finalize(self, _end, self._process)
-        if self._answer() != "ready":
+        if self._prediction() != "ready":
             raise Skip("R has no package ranger, or it did not start")
 
     def _write(self, split: Split) -> None:
@@ -63,13 +63,13 @@ class Ranger:
         for name, array in (("X", split.X), ("y", codes), ("X_test", split.X_test)):
             np.asarray(array, np.float64).ravel(order="F").tofile(Path(self._folder.name, name))  # R goes by columns
 
-    def _answer(self) -> str:
+    def _prediction(self) -> str:
         return self._process.stdout.readline().strip()
 
     def _ask(self, word: str) -> None:
         self._process.stdin.write(word + "\n")
         self._process.stdin.flush()
-        if self._answer() != "done":
+        if self._prediction() != "done":
             raise RuntimeError(f"R ended at the word {word!r}")
 
     def fit(self) -> Ranger:
@@ -77,11 +77,11 @@ class Ranger:
         self._ask("fit")
         return self
 
-    def answers(self) -> NDArray[np.float64]:
+    def predictions(self) -> NDArray[np.float64]:
         """For the rows held out: shares [n, classes], or numbers [n]."""
         self._ask("predict")
-        found = np.fromfile(Path(self._folder.name, "answer"))
-        return found.reshape(len(self.classes_), -1).T if self.is_class else found
+        result = np.fromfile(Path(self._folder.name, "answer"))
+        return result.reshape(len(self.classes_), -1).T if self.is_class else result
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -36,7 +36,7 @@ NAMES = (
 ADULT_TEST = "adult_test.csv.gz"
 """The one set with test rows of its own."""
 
-MOST_ROWS = 30_000
+MAX_ROWS = 30_000
 
 Floats = NDArray[np.float64]
 
@@ -50,14 +50,14 @@ class Judged(NamedTuple):
     winner: str
     reported: float
     reported_error: float  # standard error
-    found: float
+    result: float
     found_error: float
     seconds: float
 
     @property
     def distance(self) -> float:
         """In standard errors of the difference."""
-        return (self.reported - self.found) / float(np.hypot(self.reported_error, self.found_error))
+        return (self.reported - self.result) / float(np.hypot(self.reported_error, self.found_error))
 
 
 def halves(data: DataSet) -> tuple[Any, Any]:
@@ -65,7 +65,7 @@ def halves(data: DataSet) -> tuple[Any, Any]:
     frame = tables.shared(data.file)
     if data.name == "adult":
         return frame, tables.shared(ADULT_TEST)
-    rows = np.random.default_rng(0).permutation(len(frame))[:MOST_ROWS]
+    rows = np.random.default_rng(0).permutation(len(frame))[:MAX_ROWS]
     cut = 2 * len(rows) // 3
     return frame.iloc[rows[:cut]], frame.iloc[rows[cut:]]
 
@@ -84,22 +84,22 @@ def measure(data: DataSet, budget: str) -> Judged:
         seconds = time.perf_counter() - start
         _committee(folder, "predict", "out/model.committee", "test.csv", "--output", "answers.csv")
         said = json.loads((folder / "out" / "results.json").read_text())
-        answers = pd.read_csv(folder / "answers.csv").iloc[:, 0].to_numpy()
+        predictions = pd.read_csv(folder / "answers.csv").iloc[:, 0].to_numpy()
     winner = said["winner"]
-    found, error = judge(test[data.target].to_numpy(), answers, data.task == "regression")
+    result, error = judge(test[data.target].to_numpy(), predictions, data.task == "regression")
     reported = winner["held_out"][said["metric"]]
     return Judged(
-        data, len(train), len(test), winner["method"], reported, winner["held_out_stderr"], found, error, seconds
+        data, len(train), len(test), winner["method"], reported, winner["held_out_stderr"], result, error, seconds
     )  # fmt: skip
 
 
-def judge(truth: NDArray[Any], answers: NDArray[Any], is_number: bool) -> tuple[float, float]:
+def judge(truth: NDArray[Any], predictions: NDArray[Any], is_number: bool) -> tuple[float, float]:
     """The share of wrong classes or the root mean squared error, and its standard error."""
     n = len(truth)
     if not is_number:
-        wrong = np.char.strip(truth.astype(str)) != np.char.strip(answers.astype(str))
+        wrong = np.char.strip(truth.astype(str)) != np.char.strip(predictions.astype(str))
         return float(wrong.mean()), float(wrong.std() / np.sqrt(n))
-    squares = (np.asarray(truth, np.float64) - np.asarray(answers, np.float64)) ** 2
+    squares = (np.asarray(truth, np.float64) - np.asarray(predictions, np.float64)) ** 2
     root = float(np.sqrt(squares.mean()))
     return root, float(squares.std() / np.sqrt(n) / (2.0 * root))
 
@@ -130,7 +130,7 @@ def report(results: Sequence[Judged], budget: str) -> str:
 def _cells(one: Judged) -> list[str]:
     return [
         one.data.name, f"{one.n_train:,} + {one.n_test:,}", one.winner, _error(one, one.reported, one.reported_error),
-        _error(one, one.found, one.found_error), f"{one.distance:+.1f}", seconds_text(one.seconds),
+        _error(one, one.result, one.found_error), f"{one.distance:+.1f}", seconds_text(one.seconds),
     ]  # fmt: skip
 
 

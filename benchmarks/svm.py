@@ -113,8 +113,8 @@ def _predict(scale: Scale) -> Benchmark:
 
         return setup
 
-    def judge(answers: NDArray[Any]) -> Mapping[str, float]:
-        return {"accuracy": float(np.mean(answers == load().y_test))}
+    def judge(predictions: NDArray[Any]) -> Mapping[str, float]:
+        return {"accuracy": float(np.mean(predictions == load().y_test))}
 
     makers: dict[str, Make] = {
         OURS: partial(svc.SVC, n_jobs=1), SKLEARN: peer.SVC, INTELEX: partial(_intelex, "SVC"),
@@ -186,7 +186,7 @@ def _other_machines(scale: Scale) -> list[Benchmark]:
         contenders = {contender: _fit_setup(make, load) for contender, make in makers.items()}
         rows.append(Benchmark(
             f"svm/{other.name}-{size(n, d)}", f"{other.name}, gaussian kernel, {size(n, d)}", contenders,
-            partial(_judge_answers, load), covers=(other.name,),
+            partial(_judge_predictions, load), covers=(other.name,),
         ))  # fmt: skip
     return rows
 
@@ -230,7 +230,7 @@ def _landmarks(scale: Scale) -> list[Benchmark]:
     million = Benchmark(
         f"svm/landmarks-{size(n, d)}",
         f"landmarks, gaussian kernel, {size(n, d)} ({COMPONENTS} for the peer); the exact machine on {size(part, d)}",
-        contenders, partial(_judge_answers, load),
+        contenders, partial(_judge_predictions, load),
         goals=(Goal(OURS, 60.0, kind="seconds"), Goal(OURS, 1.0, NYSTROEM)), covers=("NystroemSVC",),
         peers=(NYSTROEM,),
     )  # fmt: skip
@@ -242,7 +242,7 @@ def _landmarks(scale: Scale) -> list[Benchmark]:
             OURS: _fit_setup(partial(NystroemSVR, COMPONENTS, n_jobs=1, random_state=0), numbers),
             RIDGE: _fit_setup(NystroemRidge, numbers),
         },
-        partial(_judge_answers, numbers), covers=("NystroemSVR",),
+        partial(_judge_predictions, numbers), covers=("NystroemSVR",),
     )  # fmt: skip
     return [million, regression]
 
@@ -298,8 +298,8 @@ def _tuning(scale: Scale) -> Benchmark:
         search = GridSearchCV(peer.SVC(), {"C": penalties, "gamma": gammas}, cv=folds)
         return lambda: search.fit(split.X, split.y)
 
-    def judge(found: Any) -> Mapping[str, float]:
-        error = found.error if hasattr(found, "error") else 1.0 - found.best_score_
+    def judge(result: Any) -> Mapping[str, float]:
+        error = result.error if hasattr(result, "error") else 1.0 - result.best_score_
         return {"smallest error": float(error)}
 
     task = f"C and gamma by five folds, {len(penalties)} x {len(gammas)} cells, {size(n, d)}"
@@ -396,8 +396,8 @@ def dual_evidence(model: Any, X: Floats, y: NDArray[Any], C: float, kernel: Kern
         g[start : start + some.n] = gram @ coef
     f = g - side
     below, above = alpha < C * (1.0 - AT_BOUND), alpha > C * AT_BOUND
-    may_rise, may_fall = np.where(side > 0.0, below, above), np.where(side > 0.0, above, below)
-    return float(0.5 * coef @ g[support] - alpha.sum()), float(f[may_fall].max() - f[may_rise].min())
+    may_increase, may_decrease = np.where(side > 0.0, below, above), np.where(side > 0.0, above, below)
+    return float(0.5 * coef @ g[support] - alpha.sum()), float(f[may_decrease].max() - f[may_increase].min())
 
 
 def _judge_linear(load: Load, loss: str, model: Any) -> Mapping[str, float]:
@@ -408,15 +408,15 @@ def _judge_linear(load: Load, loss: str, model: Any) -> Mapping[str, float]:
     is_class = "hinge" in loss
     beyond = np.maximum(0.0, 1.0 - np.where(split.y == 1, f, -f)) if is_class else np.abs(split.y - f)
     cost = float(np.sum(beyond**2 if loss.startswith("squared") else beyond))
-    return {"objective": 0.5 * (float(w @ w) + b * b) + cost, **_judge_answers(load, model)}
+    return {"objective": 0.5 * (float(w @ w) + b * b) + cost, **_judge_predictions(load, model)}
 
 
-def _judge_answers(load: Load, model: Any) -> Mapping[str, float]:
+def _judge_predictions(load: Load, model: Any) -> Mapping[str, float]:
     """Accuracy, R2, or the share of outliers."""
     split = load()
-    answers = model.predict(split.X_test)
-    if set(np.unique(answers)) == {-1, 1} and -1 not in split.y_test:
-        return {"share of outliers": float(np.mean(answers < 0))}
+    predictions = model.predict(split.X_test)
+    if set(np.unique(predictions)) == {-1, 1} and -1 not in split.y_test:
+        return {"share of outliers": float(np.mean(predictions < 0))}
     if split.y_test.dtype.kind == "f":
-        return {"R2": float(r2_score(split.y_test, answers))}
-    return {"accuracy": float(np.mean(answers == split.y_test))}
+        return {"R2": float(r2_score(split.y_test, predictions))}
+    return {"accuracy": float(np.mean(predictions == split.y_test))}

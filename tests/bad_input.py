@@ -55,11 +55,11 @@ def each(classes: list[type[Any]]) -> Any:
     return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
 
 
-def answers_of(model: Any, rows: Any = X) -> Any:
+def predictions_of(model: Any, rows: Any = X) -> Any:
     return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
 
 
-def assert_refused(model: Any, error: Any, text: str | None, *rows: Any, **more: Any) -> None:
+def assert_rejected(model: Any, error: Any, text: str | None, *rows: Any, **more: Any) -> None:
     """fit refuses with this text and leaves the model as it was."""
     before = dict(vars(model))
     with pytest.raises(error, match=text):

@@ -49,9 +49,9 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    found = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
-    yield found
-    found.quit()
+    result = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    yield result
+    result.quit()
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,7 @@ def luminance(color: str) -> float:
 
 def test_it_prints_on_a_few_pages(driver: Any, pages: dict[str, Path]) -> None:
     show(driver, pages["compared"], 1200)
-    found = driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True, "preferCSSPageSize": True})
-    document = base64.b64decode(found["data"])
+    result = driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True, "preferCSSPageSize": True})
+    document = base64.b64decode(result["data"])
     assert document.startswith(b"%PDF")
     assert 3 <= document.count(b"/Type /Page\n") <= 14

@@ -37,7 +37,7 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
-    assert_refused,
+    assert_rejected,
     changed,
     inf,
     with_params,
@@ -124,7 +124,7 @@ def test_bad_tables_raise(cls: type[Any], bad: Any, error: type[Exception], text
     if "Sparse" in text and get_tags(model).input_tags.sparse:
         pytest.skip("takes sparse tables")
     n_rows = len(bad) if isinstance(bad, list) and bad else N
-    assert_refused(model, error, text, bad, np.resize(target_of(cls), n_rows))
+    assert_rejected(model, error, text, bad, np.resize(target_of(cls), n_rows))
     for method in METHODS:
         if hasattr(fitted(cls), method) and (method != "predict_interval" or has_intervals(cls)):
             with pytest.raises(error, match=text):
@@ -153,25 +153,25 @@ def test_other_columns_than_in_fit_raise(cls: type[Any], other: Any, text: str) 
 def test_bad_targets_raise(cls: type[Any], y: Any, text: str) -> None:
     if isinstance(y, np.ndarray) and y.shape == (N, 2) and cls in SEVERAL_TARGETS:
         pytest.skip("takes several targets")
-    assert_refused(make(cls), (ValueError, TypeError), text, X, y)
+    assert_rejected(make(cls), (ValueError, TypeError), text, X, y)
 
 
 @pytest.mark.parametrize(("y", "text"), BAD_LABELS)
 @every(CLASSIFIERS)
 def test_bad_labels_raise(cls: type[Any], y: Any, text: str) -> None:
-    assert_refused(make(cls), ValueError, text, X, y)
+    assert_rejected(make(cls), ValueError, text, X, y)
 
 
 @pytest.mark.parametrize(("y", "text"), BAD_VALUES)
 @every([cls for cls in REGRESSORS if not cls.__name__.startswith("NumericPipeline")])  # they scale y
 def test_bad_regression_targets_raise(cls: type[Any], y: Any, text: str) -> None:
-    assert_refused(make(cls), ValueError, text, X, y)
+    assert_rejected(make(cls), ValueError, text, X, y)
 
 
 @pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
 @every([cls for cls in ESTIMATORS if has_fit_parameter(make(cls), "sample_weight")])
 def test_bad_weights_raise(cls: type[Any], weight: Any, text: str) -> None:
-    assert_refused(make(cls), ValueError, text, X, target_of(cls), sample_weight=weight)
+    assert_rejected(make(cls), ValueError, text, X, target_of(cls), sample_weight=weight)
 
 
 @every(ESTIMATORS)
@@ -187,8 +187,8 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls).fit(FRAME, y)
     before = predictions_of(model, FRAME)
-    assert_refused(model, ValueError, "pass one", X[:, :2], y[1:])
-    assert_refused(model, ValueError, "infinity", changed(inf), y)
+    assert_rejected(model, ValueError, "pass one", X[:, :2], y[1:])
+    assert_rejected(model, ValueError, "infinity", changed(inf), y)
     np.testing.assert_array_equal(predictions_of(model, FRAME), before)
 
 

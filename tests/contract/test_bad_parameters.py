@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.utils._param_validation import InvalidParameterError, generate_invalid_param_val, make_constraint
 
-from tests.bad_input import X, assert_refused
+from tests.bad_input import X, assert_rejected
 from tests.contract.test_bad_input import ESTIMATORS, make, target_of
 
 FREE = {"no_validation", "cv_object"}
@@ -54,7 +54,7 @@ def test_every_parameter_has_constraints(cls: type[Any]) -> None:
 def test_values_outside_the_constraints_raise(cls: type[Any], name: str) -> None:
     for value in bad_values(cls, name):
         model = make(cls).set_params(**{name: value})
-        assert_refused(model, InvalidParameterError, f"'{name}' parameter of {cls.__name__}", X, target_of(cls))
+        assert_rejected(model, InvalidParameterError, f"'{name}' parameter of {cls.__name__}", X, target_of(cls))
 
 
 @pytest.mark.parametrize(("cls", "name"), CASES)
@@ -63,4 +63,4 @@ def test_nan_is_no_number(cls: type[Any], name: str) -> None:
     if any(each.is_satisfied_by(np.nan) for each in constraints):
         pytest.skip("takes any object")
     model = make(cls).set_params(**{name: np.nan})
-    assert_refused(model, InvalidParameterError, f"'{name}' parameter of", X, target_of(cls))
+    assert_rejected(model, InvalidParameterError, f"'{name}' parameter of", X, target_of(cls))

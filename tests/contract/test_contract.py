@@ -303,10 +303,10 @@ def test_scikit_learn_checks(estimator: Any, check: Callable[[Any], None]) -> No
 
 def public_estimators() -> Iterator[str]:
     """Every estimator class that the package defines under a public name, bases aside."""
-    for found in pkgutil.walk_packages(committee.__path__, "committee."):
-        module = importlib.import_module(found.name)
-        for name, value in vars(module).items() if not found.name.startswith("committee.base.") else ():
-            is_own = isinstance(value, type) and issubclass(value, BaseEstimator) and value.__module__ == found.name
+    for result in pkgutil.walk_packages(committee.__path__, "committee."):
+        module = importlib.import_module(result.name)
+        for name, value in vars(module).items() if not result.name.startswith("committee.base.") else ():
+            is_own = isinstance(value, type) and issubclass(value, BaseEstimator) and value.__module__ == result.name
             if is_own and not name.startswith(("_", "Base")):
                 yield name
 
@@ -447,7 +447,7 @@ def test_an_interrupted_fit_changes_nothing(
         model.fit(X[:100, :3], y[:100])
     else:
         clone(estimator).fit(X, y)  # imports the modules to patch
-    before, answers = dict(vars(model)), model.predict(X[:, :3]) if was_fitted else None
+    before, predictions = dict(vars(model)), model.predict(X[:, :3]) if was_fitted else None
     calls = interrupt_growth(monkeypatch, n_calls)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -456,7 +456,7 @@ def test_an_interrupted_fit_changes_nothing(
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is before[name] for name in before)
     if was_fitted:
-        np.testing.assert_array_equal(model.predict(X[:, :3]), answers)
+        np.testing.assert_array_equal(model.predict(X[:, :3]), predictions)
     else:
         with pytest.raises(NotFittedError):
             model.predict(X)
@@ -623,18 +623,18 @@ def test_frames_with_names_and_categories(estimator: Any) -> None:
     frames, y = make_frames()
     target = (y > np.median(y)).astype(int) if is_classifier(estimator) else y
     models = {name: clone(estimator).fit(frame, target) for name, frame in frames.items()}
-    answers = models["pandas"].predict(frames["pandas"])
+    predictions = models["pandas"].predict(frames["pandas"])
     for name, model in models.items():
         assert list(model.feature_names_in_) == ["town", "size", "age"]
         assert model.columns_.category_names(0) == ["Bonn", "Hof", "Jena", "Kiel", "Ulm"]
         assert same(trees_of(model), trees_of(models["pandas"]))
         for frame in frames.values():  # fitted on one kind, asked with another
-            np.testing.assert_array_equal(model.predict(frame), answers, err_msg=name)
+            np.testing.assert_array_equal(model.predict(frame), predictions, err_msg=name)
     assert models["pandas"].score(frames["pandas"], target) > (0.7 if is_classifier(estimator) else 0.3)
 
 
 @every_setting
-def test_other_columns_are_refused(estimator: Any) -> None:
+def test_other_columns_are_rejected(estimator: Any) -> None:
     frames, y = make_frames()
     frame = frames["pandas"]
     model = clone(estimator).fit(frame, y > 4 if is_classifier(estimator) else y)

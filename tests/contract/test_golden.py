@@ -41,11 +41,11 @@ SOLVER_PACKAGES = ("svm", "linear", "voting")
 
 def numbered(models: Iterable[Any]) -> dict[str, Any]:
     """Models by their class and the place among those of the same class: names that outlive renamed parameters."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for model in models:
         kind = type(model).__name__
-        found[f"{kind}-{sum(name.split('-')[0] == kind for name in found)}"] = model
-    return found
+        result[f"{kind}-{sum(name.split('-')[0] == kind for name in result)}"] = model
+    return result
 
 
 MODELS = numbered((*SETTINGS, *LINEAR))
@@ -74,14 +74,14 @@ def fingerprint(model: Any) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = seeded(model, 0).fit(X, y)
-        found: dict[str, Any] = {"predict": checksum(fitted.predict(X))}
+        result: dict[str, Any] = {"predict": checksum(fitted.predict(X))}
         for method in ("predict_proba", "decision_function"):
             if hasattr(fitted, method):
-                found[method] = checksum(getattr(fitted, method)(X))
+                result[method] = checksum(getattr(fitted, method)(X))
     history = getattr(fitted, "history_", None)
     if history is not None:
-        found["history_"] = {name: checksum(history[name]) for name in history if "seconds" not in name}
-    return found
+        result["history_"] = {name: checksum(history[name]) for name in history if "seconds" not in name}
+    return result
 
 
 def checksum(values: Any) -> Any:
@@ -95,21 +95,21 @@ def checksum(values: Any) -> Any:
     return [float(finite @ np.cos(np.arange(finite.size))), float(np.abs(finite).sum())]
 
 
-def is_close(found: Any, known: Any, tolerance: float) -> bool:
+def is_close(result: Any, known: Any, tolerance: float) -> bool:
     if isinstance(known, dict):
-        return found.keys() == known.keys() and all(is_close(found[key], known[key], tolerance) for key in known)
+        return result.keys() == known.keys() and all(is_close(result[key], known[key], tolerance) for key in known)
     if isinstance(known, list) and len(known) == 2:
-        return bool(np.allclose(found, known, rtol=0.0, atol=tolerance * max(known[1], 1e-300)))
-    return bool(found == known)
+        return bool(np.allclose(result, known, rtol=0.0, atol=tolerance * max(known[1], 1e-300)))
+    return bool(result == known)
 
 
-def is_same(part: str, found: Any, known: Any, is_of_solver: bool) -> bool:
+def is_same(part: str, result: Any, known: Any, is_of_solver: bool) -> bool:
     """Whether a part of a fingerprint is the known one; see the top of the file for solvers."""
     if not is_of_solver or IS_LOCAL:
-        return is_close(found, known, TOLERANCE)
+        return is_close(result, known, TOLERANCE)
     if part == "history_":
-        return found.keys() == known.keys()
-    return is_close(found, known, SOLVER_TOLERANCE)
+        return result.keys() == known.keys()
+    return is_close(result, known, SOLVER_TOLERANCE)
 
 
 def public_names() -> list[str]:
@@ -124,11 +124,11 @@ def golden() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", MODELS, ids=str)
 def test_a_fit_is_what_it_was(name: str) -> None:
-    found, known = fingerprint(MODELS[name]), golden()[name]
+    result, known = fingerprint(MODELS[name]), golden()[name]
     is_of_solver = type(MODELS[name]).__module__.split(".")[1] in SOLVER_PACKAGES
-    assert found.keys() == known.keys()
-    differ = [part for part in known if not is_same(part, found[part], known[part], is_of_solver)]
-    assert not differ, {part: (found[part], known[part]) for part in differ}
+    assert result.keys() == known.keys()
+    differ = [part for part in known if not is_same(part, result[part], known[part], is_of_solver)]
+    assert not differ, {part: (result[part], known[part]) for part in differ}
 
 
 def test_public_names_are_what_they_were() -> None:
@@ -137,8 +137,8 @@ def test_public_names_are_what_they_were() -> None:
 
 def main() -> None:
     """Write both files again."""
-    found = {name: fingerprint(model) for name, model in MODELS.items()}
-    GOLDEN.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    result = {name: fingerprint(model) for name, model in MODELS.items()}
+    GOLDEN.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     PUBLIC_NAMES.write_text("\n".join(public_names()) + "\n", encoding="utf-8")
 
 

@@ -146,7 +146,7 @@ def test_residuals_survive_pickles_and_files(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_each", [np.ones(2), np.array([1.0, np.nan, 1.0]), np.array([1.0, -1.0, 1.0])])
-def test_damaged_residuals_are_refused(n_each: np.ndarray, tmp_path: Path) -> None:
+def test_damaged_residuals_are_rejected(n_each: np.ndarray, tmp_path: Path) -> None:
     model = c.DecisionTreeRegressor(max_depth=2).fit(X, Y)
     model._calibration_residuals = (Residuals(np.arange(3.0), n_each),)
     with pytest.raises(ModelFileError, match="residuals for intervals"):  # a file is read once before it is kept
@@ -191,11 +191,11 @@ def test_folds_are_the_users() -> None:
 def test_weights_count_in_fits_and_residuals() -> None:
     weight = np.resize([1.0, 2.0, 3.0], N)
     model = c.DecisionTreeRegressor(max_depth=3).fit(X, Y, weight)
-    found = model.calibrate_intervals(X, Y, cv="prefit", sample_weight=weight).interval_residuals()[0]
+    result = model.calibrate_intervals(X, Y, cv="prefit", sample_weight=weight).interval_residuals()[0]
     repeated = np.repeat(np.arange(N), weight.astype(int))
     expected = Residuals.of((Y - model.predict(X))[repeated], np.ones(repeated.size))
     for level in (0.5, 0.9):
-        np.testing.assert_array_equal(found.ends(level), expected.ends(level))
+        np.testing.assert_array_equal(result.ends(level), expected.ends(level))
     without = np.where(np.arange(N) < 20, 0.0, 1.0)
     assert model.calibrate_intervals(X, Y, sample_weight=without).interval_residuals()[0].value.size == N - 20
 
@@ -226,7 +226,7 @@ def test_a_stream_drops_the_calibration_of_what_it_was() -> None:
         ({"cv": [(np.arange(10), np.arange(0))]}, "no test rows"),
     ],
 )
-def test_bad_calibrations_are_refused(given: dict[str, Any], words: str) -> None:
+def test_bad_calibrations_are_rejected(given: dict[str, Any], words: str) -> None:
     model = c.DecisionTreeRegressor(max_depth=2).fit(X, Y)
     with pytest.raises(ValueError, match=words):
         model.calibrate_intervals(X, Y, **given)

@@ -144,16 +144,16 @@ def inside(node: ast.AST, prefix: str, is_class: bool) -> Iterator[Function]:
             yield from inside(child, prefix, is_class)
 
 
-def assert_only(found: dict[str, int], allowed: dict[str, str]) -> None:
+def assert_only(result: dict[str, int], allowed: dict[str, str]) -> None:
     """Nothing but the exceptions was found, and all of them."""
-    new = {name: n for name, n in found.items() if name not in allowed}
+    new = {name: n for name, n in result.items() if name not in allowed}
     assert not new, f"shorten these: {new}"
-    assert not allowed.keys() - found.keys(), f"take these off the list: {sorted(allowed.keys() - found.keys())}"
+    assert not allowed.keys() - result.keys(), f"take these off the list: {sorted(allowed.keys() - result.keys())}"
 
 
 def test_functions_have_few_parameters() -> None:
-    found = {f.name: f.n_parameters for f in functions() if f.node.name != "__init__"}
-    assert_only({name: n for name, n in found.items() if n > MAX_PARAMETERS}, LONG_SIGNATURES)
+    result = {f.name: f.n_parameters for f in functions() if f.node.name != "__init__"}
+    assert_only({name: n for name, n in result.items() if n > MAX_PARAMETERS}, LONG_SIGNATURES)
 
 
 def test_function_bodies_are_short() -> None:

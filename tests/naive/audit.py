@@ -246,9 +246,9 @@ class _Audit:
             "gain": gain,
         }
         for name, right in expected.items():
-            found = getattr(self.tree, name)[visit.node]
-            if name in self.stats and not np.allclose(found, right, rtol=self.tol, atol=self.tol):
-                self._note("wrong_stats", visit.node, f"{name} is {found}, should be {right}")
+            result = getattr(self.tree, name)[visit.node]
+            if name in self.stats and not np.allclose(result, right, rtol=self.tol, atol=self.tol):
+                self._note("wrong_stats", visit.node, f"{name} is {result}, should be {right}")
         if is_left is not None and "missing_left" in self.stats:
             self._check_missing_side(visit, is_left)
 

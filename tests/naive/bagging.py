@@ -43,7 +43,7 @@ class Bagged:
                    for c in self.classes]  # fmt: skip
         return np.column_stack(columns)
 
-    def answers(self, X: Floats, how: str) -> list[Floats]:
+    def predictions(self, X: Floats, how: str) -> list[Floats]:
         """Of every member: class shares, votes as shares 0 and 1, or numbers."""
         if how == "mean":
             return [self.shares(member, X) for member in self.members]
@@ -53,16 +53,16 @@ class Bagged:
 
     def mean(self, X: Floats, how: str) -> Floats:
         total = np.zeros(())
-        for answers in self.answers(X, how):
-            total = total + answers
+        for predictions in self.predictions(X, how):
+            total = total + predictions
         return total / len(self.members)
 
     def out_of_bag(self, how: str, n_members: int | None = None) -> Floats:
         """Mean answer of the first members that did not see the row, nan where all of them did."""
-        answers = self.answers(self.X, how)[:n_members]
-        out = np.full(answers[0].shape, np.nan)
+        predictions = self.predictions(self.X, how)[:n_members]
+        out = np.full(predictions[0].shape, np.nan)
         for i in range(len(self.X)):
-            judges = [answer[i] for answer, seen in zip(answers, self.samples, strict=False) if i not in seen]
+            judges = [answer[i] for answer, seen in zip(predictions, self.samples, strict=False) if i not in seen]
             if judges:
                 out[i] = np.sum(judges, axis=0) / len(judges)
         return out

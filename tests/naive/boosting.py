@@ -29,7 +29,7 @@ STEEP = 512.0  # a line search that is still falling here has no minimum; exp(51
 class Stumps(NamedTuple):
     """Every stump: `polarity` where x[feature] > threshold, else -polarity. Feature -1 is a constant."""
 
-    answers: Floats  # [S, n]
+    predictions: Floats  # [S, n]
     feature: Ints
     threshold: Floats
     polarity: Ints
@@ -37,7 +37,7 @@ class Stumps(NamedTuple):
 
 class BestStump(NamedTuple):
     edge: float
-    answers: Floats  # [n]
+    predictions: Floats  # [n]
     feature: int
     threshold: float
     polarity: int
@@ -50,18 +50,18 @@ def all_stumps(X: Floats) -> Stumps:
     for j in range(X.shape[1]):
         for low, high in pairwise(np.unique(X[:, j]).tolist()):
             threshold = midpoint(low, high)
-            answers = np.where(X[:, j] > threshold, 1.0, -1.0)
-            rows += [(answers, j, threshold, +1), (-answers, j, threshold, -1)]
+            predictions = np.where(X[:, j] > threshold, 1.0, -1.0)
+            rows += [(predictions, j, threshold, +1), (-predictions, j, threshold, -1)]
     return Stumps(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
 def best_stump(X: Floats, y: Floats, w: Floats, stumps: Stumps | None = None) -> BestStump:
     """The stump of the largest edge sum w y h, the first of ties. (A-1)"""
     stumps = all_stumps(X) if stumps is None else stumps
-    edges = stumps.answers @ (w * y)
+    edges = stumps.predictions @ (w * y)
     tied = np.flatnonzero(edges >= edges.max() - TIE)
     named = [(int(stumps.feature[s]), float(stumps.threshold[s]), int(stumps.polarity[s])) for s in tied]
-    return BestStump(float(edges[tied[0]]), stumps.answers[tied[0]], *named[0], ties=named)
+    return BestStump(float(edges[tied[0]]), stumps.predictions[tied[0]], *named[0], ties=named)
 
 
 # ---------------------------------------------------------------------------------------------- AdaBoost, learning
@@ -103,7 +103,7 @@ def adaboost(
     f, total, done, chosen, stopped = np.zeros(len(y)), 0.0, [], [], "rounds"
     for _ in range(rounds):
         best = best_stump(X, y, w, stumps)
-        h = best.answers
+        h = best.predictions
         e = w[h != y].sum()
         if abs(e - 1 / 2) <= TIE or (e > 1 / 2 and not negate):
             stopped = "weak"
@@ -130,7 +130,7 @@ def boost_stumps(
     run = _as_run([], "rounds")
     for t in range(rounds):
         chosen.append(best_stump(X, y, w, stumps))
-        run = replay(np.array([best.answers for best in chosen]))
+        run = replay(np.array([best.predictions for best in chosen]))
         if len(run.error) == t:  # stopped
             return run, chosen[:-1]
         w = run.weights[-1]
@@ -165,20 +165,20 @@ def _replay(
     return _as_run(done, "rounds")
 
 
-def _two_classes(answers: ArrayLike, y: ArrayLike, w0: ArrayLike, step: Step, negate: bool = False) -> Run:
-    h, y = np.asarray(answers, np.float64), np.asarray(y, np.float64)
+def _two_classes(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike, step: Step, negate: bool = False) -> Run:
+    h, y = np.asarray(predictions, np.float64), np.asarray(y, np.float64)
     return _replay(y * h, h, lambda f: y * f, w0, step, negate)
 
 
-def _many_classes(answers: ArrayLike, y: ArrayLike, n_classes: int, w0: ArrayLike, step: Step) -> Run:
+def _many_classes(predictions: ArrayLike, y: ArrayLike, n_classes: int, w0: ArrayLike, step: Step) -> Run:
     """A class scores a for each vote; the margin is the true class's score less the best of the others."""
-    answers, y = np.asarray(answers), np.asarray(y)
+    predictions, y = np.asarray(predictions), np.asarray(y)
     is_true = np.eye(n_classes, dtype=bool)[y]
 
     def margins(f: Floats) -> Floats:
         return f[is_true] - np.where(is_true, -np.inf, f).max(axis=1)
 
-    return _replay(np.where(answers == y, 1.0, -1.0), np.eye(n_classes)[answers], margins, w0, step)
+    return _replay(np.where(predictions == y, 1.0, -1.0), np.eye(n_classes)[predictions], margins, w0, step)
 
 
 def _half_log_odds(w: Floats, u: Floats) -> float:
@@ -194,42 +194,42 @@ def _log_shift(theta: float) -> float:
 # ----------------------------------------------------------------------------------------------------- two classes
 
 
-def replay_adaboost(answers: ArrayLike, y: ArrayLike, w0: ArrayLike, negate: bool = False) -> Run:
+def replay_adaboost(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike, negate: bool = False) -> Run:
     """a = 1/2 ln((1 - e) / e). (E-2)"""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         return 0.0, _half_log_odds(w, u)
 
-    return _two_classes(answers, y, w0, step, negate)
+    return _two_classes(predictions, y, w0, step, negate)
 
 
-def replay_theta(answers: ArrayLike, y: ArrayLike, w0: ArrayLike, theta: float, negate: bool = False) -> Run:
+def replay_theta(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike, theta: float, negate: bool = False) -> Run:
     """AdaBoost_theta (Raetsch and Warmuth 2005, their AdaBoost_rho): the fixed margin target theta. (F-1)"""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         return theta, _half_log_odds(w, u) - _log_shift(theta)
 
-    return _two_classes(answers, y, w0, step, negate)
+    return _two_classes(predictions, y, w0, step, negate)
 
 
-def replay_arc_gv(answers: ArrayLike, y: ArrayLike, w0: ArrayLike) -> Run:
+def replay_arc_gv(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike) -> Run:
     """arc-gv (Breiman 1999): the target is the minimum margin so far, at least 0. (F-3)"""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         theta = max(0.0, margin)
         return theta, _half_log_odds(w, u) - _log_shift(theta)
 
-    return _two_classes(answers, y, w0, step)
+    return _two_classes(predictions, y, w0, step)
 
 
-def replay_star(answers: ArrayLike, y: ArrayLike, w0: ArrayLike, nu: float) -> Run:
+def replay_star(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike, nu: float) -> Run:
     """AdaBoost*_nu (Raetsch and Warmuth 2005): the target is the smallest edge so far less nu. (F-4)"""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         theta = min(edges) - nu
         return theta, _half_log_odds(w, u) - _log_shift(theta)
 
-    return _two_classes(answers, y, w0, step)
+    return _two_classes(predictions, y, w0, step)
 
 
 def replay_confidence(
@@ -283,22 +283,22 @@ def confidence_tree_values(leaf_of_row: ArrayLike, y: Floats, w: Floats, smoothi
 # ---------------------------------------------------------------------------------------------------- many classes
 
 
-def replay_m1(answers: ArrayLike, y: ArrayLike, n_classes: int, w0: ArrayLike) -> Run:
+def replay_m1(predictions: ArrayLike, y: ArrayLike, n_classes: int, w0: ArrayLike) -> Run:
     """AdaBoost.M1 (Freund and Schapire 1996): half of ln((1 - e) / e), stops at e >= 1/2. (G-1)"""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         return 0.0, _half_log_odds(w, u)
 
-    return _many_classes(answers, y, n_classes, w0, step)
+    return _many_classes(predictions, y, n_classes, w0, step)
 
 
-def replay_samme(answers: ArrayLike, y: ArrayLike, n_classes: int, w0: ArrayLike) -> Run:
+def replay_samme(predictions: ArrayLike, y: ArrayLike, n_classes: int, w0: ArrayLike) -> Run:
     """SAMME (Zhu, Zou, Rosset, Hastie 2009): half of ln((1 - e) / e) + ln(K - 1), stops at e >= 1 - 1/K. (G-1)"""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         return 2 / n_classes - 1, _half_log_odds(w, u) + 1 / 2 * np.log(n_classes - 1)
 
-    return _many_classes(answers, y, n_classes, w0, step)
+    return _many_classes(predictions, y, n_classes, w0, step)
 
 
 # ------------------------------------------------------------------------------------------------------ regression
@@ -387,7 +387,7 @@ def stagewise(
 
 class Schapire1990(NamedTuple):
     distributions: Floats  # [k, n], k <= 3: as many as were needed
-    answers: Floats  # [k, n]
+    predictions: Floats  # [k, n]
     errors: Floats  # [k] of each hypothesis under its own distribution
     vote: Floats  # [n]
     error: float  # of the vote under the first distribution
@@ -401,20 +401,20 @@ def schapire_1990(learn: Callable[[Floats], Floats], y: Floats, w0: ArrayLike | 
     """
     D1 = _normalised(np.ones(len(y)) if w0 is None else w0)
     h1 = learn(D1)
-    distributions, answers, vote = [D1], [h1], h1
+    distributions, predictions, vote = [D1], [h1], h1
     e1 = D1[h1 != y].sum()
     if 0 < e1 and D1[h1 == y].sum() > 0:
         D2 = np.where(h1 != y, D1 / (2 * e1), D1 / (2 * (1 - e1)))  # half the weight where h1 is wrong
         h2 = learn(D2)
-        distributions, answers = [*distributions, D2], [*answers, h2]
+        distributions, predictions = [*distributions, D2], [*predictions, h2]
         if D1[h1 != h2].sum() > 0:
             D3 = _normalised(np.where(h1 != h2, D1, 0.0))
             h3 = learn(D3)
-            distributions, answers, vote = [*distributions, D3], [*answers, h3], np.sign(h1 + h2 + h3)
-    errors = np.array([D[h != y].sum() for D, h in zip(distributions, answers, strict=True)])
+            distributions, predictions, vote = [*distributions, D3], [*predictions, h3], np.sign(h1 + h2 + h3)
+    errors = np.array([D[h != y].sum() for D, h in zip(distributions, predictions, strict=True)])
     p = errors.max()
     error = float(D1[vote != y].sum())
-    return Schapire1990(np.array(distributions), np.array(answers), errors, vote, error, float(3 * p**2 - 2 * p**3))
+    return Schapire1990(np.array(distributions), np.array(predictions), errors, vote, error, float(3 * p**2 - 2 * p**3))
 
 
 class AnyBoostRun(NamedTuple):
@@ -442,7 +442,7 @@ def anyboost(
     w = _normalised(-w0 * derivative(y * F))
     for _ in range(rounds):
         best = best_stump(X, y, w, stumps)
-        h = best.answers
+        h = best.predictions
         if best.edge <= TIE:
             stopped = "weak"
             break

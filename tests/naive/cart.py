@@ -315,10 +315,10 @@ def _sum(problem: Problem, rows: NDArray[np.int64]) -> float:
 
 def _gain(problem: Problem, node: dict[str, Any], split: Split) -> float:
     """Weighted fall of impurity: W_t/W * (imp - W_L/W_t * imp_L - W_R/W_t * imp_R)."""
-    fall = node["weight"] * node["impurity"]
+    decrease = node["weight"] * node["impurity"]
     for rows in (node["rows"][split.goes_left], node["rows"][~split.goes_left]):
-        fall -= problem.w[rows].sum() * impurity(problem.rule, problem.y[rows], problem.w[rows])
-    return float(fall / problem.w.sum())
+        decrease -= problem.w[rows].sum() * impurity(problem.rule, problem.y[rows], problem.w[rows])
+    return float(decrease / problem.w.sum())
 
 
 def to_tree(nodes: list[dict[str, Any]]) -> Tree:

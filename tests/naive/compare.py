@@ -70,17 +70,17 @@ def _node_differences(a: Tree, i: int, b: Tree, j: int, tol: float) -> list[str]
 
 
 def _split_differences(a: Tree, i: int, b: Tree, j: int, tol: float) -> list[str]:
-    found = []
+    result = []
     if a.feature[i] != b.feature[j]:
-        found.append(f"node {i}/{j}: feature {a.feature[i]} != {b.feature[j]}")
+        result.append(f"node {i}/{j}: feature {a.feature[i]} != {b.feature[j]}")
     if _left_codes(a, i) != _left_codes(b, j):
-        found.append(f"node {i}/{j}: categories {_left_codes(a, i)} != {_left_codes(b, j)}")
+        result.append(f"node {i}/{j}: categories {_left_codes(a, i)} != {_left_codes(b, j)}")
     both_nan = np.isnan(a.threshold[i]) and np.isnan(b.threshold[j])
     if not both_nan and abs(a.threshold[i] / 2 - b.threshold[j] / 2) > tol * (1 + abs(b.threshold[j])) / 2:
-        found.append(f"node {i}/{j}: threshold {a.threshold[i]} != {b.threshold[j]}")
+        result.append(f"node {i}/{j}: threshold {a.threshold[i]} != {b.threshold[j]}")
     if a.missing_left[i] != b.missing_left[j]:
-        found.append(f"node {i}/{j}: missing_left {a.missing_left[i]} != {b.missing_left[j]}")
-    return found
+        result.append(f"node {i}/{j}: missing_left {a.missing_left[i]} != {b.missing_left[j]}")
+    return result
 
 
 def _left_codes(tree: Tree, node: int) -> list[int] | None:

@@ -7,14 +7,14 @@ import numpy as np
 
 def best_cut(codes: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[int, int, float]:
     """Feature, last code on the left and fall; codes [features, rows]. (-1, -1, -inf) where nothing splits."""
-    found = (-1, -1, -np.inf)
+    result = (-1, -1, -np.inf)
     for f, column in enumerate(codes):
         for code in np.unique(column)[:-1]:
             left = column <= code
-            fall = _squares(y, weight) - _squares(y[left], weight[left]) - _squares(y[~left], weight[~left])
-            if fall > found[2] + 1e-9:
-                found = (f, int(code), float(fall))
-    return found
+            decrease = _squares(y, weight) - _squares(y[left], weight[left]) - _squares(y[~left], weight[~left])
+            if decrease > result[2] + 1e-9:
+                result = (f, int(code), float(decrease))
+    return result
 
 
 def _squares(y: np.ndarray, weight: np.ndarray) -> float:

@@ -38,12 +38,14 @@ def margin(votes: list[int], y: int, n_classes: int) -> float:
     return shares[y] - max((share for k, share in enumerate(shares) if k != y), default=0.0)
 
 
-def judge(answers: list[Any], y: Any, n_classes: int) -> float:
+def judge(predictions: list[Any], y: Any, n_classes: int) -> float:
     """What falls when answers get worse: the margin, or minus the squared error of the mean."""
-    return margin(answers, y, n_classes) if n_classes else -((np.mean(answers) - y) ** 2)
+    return margin(predictions, y, n_classes) if n_classes else -((np.mean(predictions) - y) ** 2)
 
 
-def local_falls(trees: Sequence[Tree], unseen: Sequence[Any], X: Floats, y: Any, donors: Any, n_classes: int) -> Floats:
+def local_decreases(
+    trees: Sequence[Tree], unseen: Sequence[Any], X: Floats, y: Any, donors: Any, n_classes: int
+) -> Floats:
     """Importance 1 of every row and feature."""
     out = np.full(X.shape, np.nan)
     for i in range(len(X)):
@@ -61,7 +63,7 @@ def loss(given: Any, y: Any, n_classes: int) -> float:
     return float(given != y) if n_classes else (given - y) ** 2
 
 
-def tree_falls(tree: Tree, rows: Any, X: Floats, y: Any, weight: Floats, donors: Any, n_classes: int) -> Floats:
+def tree_decreases(tree: Tree, rows: Any, X: Floats, y: Any, weight: Floats, donors: Any, n_classes: int) -> Floats:
     """Breiman's form of importance 1 of one tree."""
     out = np.zeros(X.shape[1])
     for f in range(X.shape[1]):
@@ -91,7 +93,7 @@ def covariance_form(tree: Tree, rows: Any, X: Floats, y: Floats, weight: Floats)
     return out / sum(weight[i] for i in rows)
 
 
-def node_falls(
+def node_decreases(
     tree: Tree, rows: Any, X: Floats, y: Any, weight: Floats, donor: Callable[[int, list[int]], dict[int, int]],
     n_classes: int,
 ) -> Floats:  # fmt: skip

@@ -18,7 +18,7 @@ def from_sklearn(tree: Any) -> Tree:
     order, left = _side_by_side(tree)
     is_leaf = left == LEAF
     mass = tree.weighted_n_node_samples * tree.impurity
-    fall = mass - mass[tree.children_left] - mass[tree.children_right]
+    decrease = mass - mass[tree.children_left] - mass[tree.children_right]
     m = len(order)
     return Tree(
         feature=np.where(is_leaf, LEAF, tree.feature[order]).astype(np.int32),
@@ -30,7 +30,7 @@ def from_sklearn(tree: Any) -> Tree:
         categories=np.zeros((0, 4), np.uint64),
         value=tree.value[order, 0, :].astype(np.float64),
         impurity=tree.impurity[order].astype(np.float64),
-        gain=np.where(is_leaf, 0.0, fall[order] / tree.weighted_n_node_samples[0]),
+        gain=np.where(is_leaf, 0.0, decrease[order] / tree.weighted_n_node_samples[0]),
         n_samples=tree.n_node_samples[order].astype(np.int64),
         weight=tree.weighted_n_node_samples[order].astype(np.float64),
     )

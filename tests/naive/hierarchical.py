@@ -25,10 +25,10 @@ def leaf_shares(params: Floats, x: Floats, depth: int, branching: int, level: in
 
 def joint_responsibilities(r: Floats, depth: int, branching: int) -> list[Floats]:
     """h of every gate in the order of levels, [branching] each, from the responsibilities of the leaves of one row."""
-    found: list[Floats] = []
+    result: list[Floats] = []
     for level in range(depth):
         n_below = branching ** (depth - level - 1)
         for place in range(branching**level):
             first = place * branching * n_below
-            found.append(np.array([r[first + c * n_below :][:n_below].sum() for c in range(branching)]))
-    return found
+            result.append(np.array([r[first + c * n_below :][:n_below].sum() for c in range(branching)]))
+    return result

@@ -23,14 +23,16 @@ def tube(X: Floats, y: Floats, cost: Floats, w: Floats, b: float, epsilon: float
 
 def smooth_minimum(objective: Any, n_columns: int) -> tuple[Floats, float, float]:
     """w, b and the value of the minimum of objective(w, b), which must have a gradient."""
-    found = minimize(lambda v: objective(v[:-1], v[-1]), np.zeros(n_columns + 1), method="BFGS", options={"gtol": 1e-7})
-    return found.x[:-1], float(found.x[-1]), float(found.fun)
+    result = minimize(
+        lambda v: objective(v[:-1], v[-1]), np.zeros(n_columns + 1), method="BFGS", options={"gtol": 1e-7}
+    )
+    return result.x[:-1], float(result.x[-1]), float(result.fun)
 
 
 def hinge_dual(X: Floats, y: Floats, cost: Floats) -> tuple[Floats, float]:
     """w and the value of the dual: max sum a - 1/2 |sum a y x|^2, 0 <= a <= cost, sum a y = 0."""
     Z = X * y[:, None]
-    found = minimize(
+    result = minimize(
         lambda a: 0.5 * float((a @ Z) @ (a @ Z)) - a.sum(),
         np.zeros(y.size),
         jac=lambda a: Z @ (a @ Z) - 1.0,
@@ -39,7 +41,7 @@ def hinge_dual(X: Floats, y: Floats, cost: Floats) -> tuple[Floats, float]:
         method="SLSQP",
         options={"maxiter": 1000, "ftol": 1e-13},
     )
-    return found.x @ Z, -float(found.fun)
+    return result.x @ Z, -float(result.fun)
 
 
 def tube_dual(X: Floats, y: Floats, cost: Floats, epsilon: float) -> tuple[Floats, float]:
@@ -48,7 +50,7 @@ def tube_dual(X: Floats, y: Floats, cost: Floats, epsilon: float) -> tuple[Float
     both = np.vstack([X, -X])
     gain = np.concatenate([y - epsilon, -y - epsilon])
     sign = np.repeat([1.0, -1.0], n)
-    found = minimize(
+    result = minimize(
         lambda a: 0.5 * float((a @ both) @ (a @ both)) - float(gain @ a),
         np.zeros(2 * n),
         jac=lambda a: both @ (a @ both) - gain,
@@ -57,7 +59,7 @@ def tube_dual(X: Floats, y: Floats, cost: Floats, epsilon: float) -> tuple[Float
         method="SLSQP",
         options={"maxiter": 1000, "ftol": 1e-13},
     )
-    return found.x @ both, -float(found.fun)
+    return result.x @ both, -float(result.fun)
 
 
 def descend(

@@ -35,7 +35,7 @@ def shares_and_chances(layer: Layer, z: Floats, k: int, eps: Floats | None) -> t
     return G / G.sum(), P
 
 
-def expert_answer(layer: Layer, e: int, z: Floats) -> Floats:
+def expert_prediction(layer: Layer, e: int, z: Floats) -> Floats:
     return layer.B[e].T @ np.maximum(layer.A[e].T @ z + layer.a[e], 0.0) + layer.b[e]
 
 
@@ -46,7 +46,9 @@ def deep_mixture(
     z, shares, chances = x, list[Floats](), list[Floats]()
     for index, layer in enumerate(views(theta, network.shapes)):
         G, P = shares_and_chances(layer, z, network.top_k, None if eps is None else eps[index])
-        z = sum((G[e] * expert_answer(layer, e, z) for e in range(len(G)) if G[e] > 0.0), np.zeros(layer.b.shape[1]))
+        z = sum(
+            (G[e] * expert_prediction(layer, e, z) for e in range(len(G)) if G[e] > 0.0), np.zeros(layer.b.shape[1])
+        )
         shares.append(G)
         chances.append(P)
     return z, shares, chances

@@ -77,7 +77,7 @@ def quadratic_programme(dual: Dual) -> Floats:
     """By scipy's SLSQP, which knows nothing of support vectors."""
     sums = dual.sums()
     fixed = sums @ dual.start
-    found: Any = minimize(
+    result: Any = minimize(
         dual.objective,
         dual.start,
         jac=lambda a: dual.matrix @ a + dual.p,
@@ -86,4 +86,4 @@ def quadratic_programme(dual: Dual) -> Floats:
         method="SLSQP",
         options={"ftol": 1e-15, "maxiter": 2000},
     )
-    return found.x
+    return result.x

@@ -40,8 +40,8 @@ def compare(model, run, rounds):
     np.testing.assert_allclose(model.weights_, run.weights[rounds - 1], rtol=1e-7, atol=1e-15)
 
 
-def answers_of(model, X):
-    return np.array([np.asarray(member.answers(X), float) for member in model.members_])
+def predictions_of(model, X):
+    return np.array([np.asarray(member.predictions(X), float) for member in model.members_])
 
 
 FAMILY = {
@@ -70,10 +70,10 @@ def test_booster_equals_its_twin(name, seed):
     X, codes, weight = problem(seed)
     model = model.fit(X, codes, weight)
     y = np.where(codes == 1, 1, -1)
-    answers = answers_of(model, X)
+    predictions = predictions_of(model, X)
     if name == "log-odds":  # in the paper the answers are the log-odds themselves and a = 1
-        answers *= model.coefficients_[:, None]
-    run = twin(answers, y=y, w0=weight, **extra)
+        predictions *= model.coefficients_[:, None]
+    run = twin(predictions, y=y, w0=weight, **extra)
     rounds = len(model.members_)
     assert rounds <= len(run.edge)
     if name == "log-odds":
@@ -105,9 +105,9 @@ def test_samme_and_m1_equal_their_twins(k, seed):
     tree = DecisionTreeClassifier(max_depth=3)
     for model, twin in ((AdaBoostClassifier(tree), naive.replay_samme), (AdaBoostM1Classifier(tree), naive.replay_m1)):
         model = model.set_params(n_estimators=12).fit(X, codes, weight)
-        answers = answers_of(model, X)
-        answers = (answers > 0).astype(int) if k == 2 else answers.astype(int)
-        run = twin(answers, codes, k, weight)
+        predictions = predictions_of(model, X)
+        predictions = (predictions > 0).astype(int) if k == 2 else predictions.astype(int)
+        run = twin(predictions, codes, k, weight)
         rounds = len(run.coefficient)
         np.testing.assert_allclose(model.history_.coefficient[:rounds], run.coefficient, rtol=1e-9)
         np.testing.assert_allclose(model.history_.error[:rounds], run.error, atol=1e-9)
@@ -123,5 +123,5 @@ def test_log_odds_of_the_leaves():
     y = np.where(codes == 1, 1, -1)
     values = naive.confidence_tree_values(leaf, y, weight / weight.sum(), smoothing)
     for node in np.unique(leaf):
-        assert model.coefficients_[0] * member.node_answers[node] == pytest.approx(values[node], abs=1e-12)
-    assert np.abs(member.node_answers).max() == 1.0
+        assert model.coefficients_[0] * member.node_predictions[node] == pytest.approx(values[node], abs=1e-12)
+    assert np.abs(member.node_predictions).max() == 1.0

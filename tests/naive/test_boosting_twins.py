@@ -44,7 +44,7 @@ def make_data(seed: int, n: int = 40, weighted: bool = True) -> tuple:
     return X, y, rng.uniform(0.5, 2.0, size=n) if weighted else np.ones(n)
 
 
-def make_answers(seed: int, y: np.ndarray, rounds: int, accuracy: float, n_classes: int = 2) -> np.ndarray:
+def make_predictions(seed: int, y: np.ndarray, rounds: int, accuracy: float, n_classes: int = 2) -> np.ndarray:
     """Class codes, right with probability `accuracy`, else another class."""
     rng = np.random.default_rng(seed)
     wrong = (y + rng.integers(1, n_classes, size=(rounds, len(y)))) % n_classes
@@ -61,12 +61,12 @@ def assert_same(one: Run, other: Run) -> None:
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), **CLOSE, err_msg=name)
 
 
-def largest_margin(answers: np.ndarray, y: np.ndarray) -> float:
+def largest_margin(predictions: np.ndarray, y: np.ndarray) -> float:
     """rho*, the largest minimum margin of a convex combination, by linear programming."""
-    n_hypotheses, n = answers.shape
+    n_hypotheses, n = predictions.shape
     solved = linprog(
         np.append(np.zeros(n_hypotheses), -1.0),
-        A_ub=np.column_stack([-(y * answers).T, np.ones(n)]),
+        A_ub=np.column_stack([-(y * predictions).T, np.ones(n)]),
         b_ub=np.zeros(n),
         A_eq=[np.append(np.ones(n_hypotheses), 0.0)],
         b_eq=[1.0],
@@ -83,11 +83,11 @@ def test_all_stumps_in_order() -> None:
     assert stumps.feature.tolist() == [-1, -1, 0, 0, 0, 0, 1, 1]
     assert stumps.threshold.tolist() == [-np.inf, -np.inf, 1.5, 1.5, 3.0, 3.0, 5.5, 5.5]
     assert stumps.polarity.tolist() == [1, -1] * 4
-    assert stumps.answers[0].tolist() == [1, 1, 1]
-    assert stumps.answers[2].tolist() == [-1, 1, 1]
-    assert stumps.answers[5].tolist() == [1, 1, -1]
+    assert stumps.predictions[0].tolist() == [1, 1, 1]
+    assert stumps.predictions[2].tolist() == [-1, 1, 1]
+    assert stumps.predictions[5].tolist() == [1, 1, -1]
     neighbours = all_stumps(np.array([[1.0], [np.nextafter(1.0, 2.0)]]))  # no number between them
-    assert neighbours.answers[2].tolist() == [-1, 1]
+    assert neighbours.predictions[2].tolist() == [-1, 1]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -101,9 +101,9 @@ def test_best_stump_beats_every_cut(seed: int) -> None:
         for cut in [-np.inf, *np.unique(X[:, j])]
     )
     np.testing.assert_allclose(best.edge, best_by_cut, **CLOSE)
-    assert best.edge == pytest.approx(np.sum(w * y * best.answers), abs=1e-15)
+    assert best.edge == pytest.approx(np.sum(w * y * best.predictions), abs=1e-15)
     is_above = X[:, best.feature] > best.threshold
-    np.testing.assert_array_equal(best.answers, np.where(is_above, best.polarity, -best.polarity))
+    np.testing.assert_array_equal(best.predictions, np.where(is_above, best.polarity, -best.polarity))
 
 
 def test_best_stump_takes_the_first_of_ties() -> None:
@@ -111,7 +111,7 @@ def test_best_stump_takes_the_first_of_ties() -> None:
     x = np.array([0.0, 1.0, 2.0, 3.0])
     constant = best_stump(x[:, None], np.array([1.0, 1.0, -1.0, 1.0]), w)  # edge 1/2, as "x <= 1.5"
     assert (constant.feature, constant.polarity, constant.edge) == (-1, 1, 0.5)
-    assert constant.answers.tolist() == [1, 1, 1, 1]
+    assert constant.predictions.tolist() == [1, 1, 1, 1]
     assert constant.ties == [(-1, -np.inf, 1), (0, 1.5, -1)]
     twice = best_stump(np.column_stack([-x, x]), np.array([-1.0, 1.0, -1.0, 1.0]), w)
     assert twice.ties == [(0, -2.5, -1), (0, -0.5, -1), (1, 0.5, 1), (1, 2.5, 1)]
@@ -142,7 +142,7 @@ def test_adaboost_identities(seed: int) -> None:
     run, chosen = adaboost(X, y, w0, 60)
     assert len(run.error) == 60
     w0 = w0 / w0.sum()
-    h = np.array([best.answers for best in chosen])
+    h = np.array([best.predictions for best in chosen])
     e, g = run.error, 1 / 2 - run.error
     np.testing.assert_allclose(run.weights.sum(axis=1), 1, **CLOSE)
     np.testing.assert_allclose(np.sum(run.weights * (h != y), axis=1), 1 / 2, **CLOSE)
@@ -163,7 +163,7 @@ def test_replays_of_the_same_answers_agree(seed: int) -> None:
     """AdaBoost is the case theta = 0, M1 and SAMME with two classes, and confidence-rated with answers of +-1."""
     X, y, w0 = make_data(seed)
     learned, chosen = adaboost(X, y, w0, 40)
-    h = np.array([best.answers for best in chosen])
+    h = np.array([best.predictions for best in chosen])
     assert_same(learned, replay_adaboost(h, y, w0))
     assert_same(learned, replay_theta(h, y, w0, 0.0))
     assert_same(learned, replay_confidence(h, y, w0, "closed"))
@@ -179,7 +179,7 @@ def test_replays_of_the_same_answers_agree(seed: int) -> None:
 def test_negate_keeps_what_is_worse_than_chance() -> None:
     """E-3: a hypothesis of error above 1/2 counts as its opposite, with a negative coefficient."""
     y = np.where(np.arange(60) % 3 == 0, 1, -1)
-    h = 2 * make_answers(0, (y > 0).astype(int), 9, 0.8) - 1
+    h = 2 * make_predictions(0, (y > 0).astype(int), 9, 0.8) - 1
     sides = np.where(np.arange(9) % 2 == 0, 1, -1)
     upright = replay_adaboost(h, y, np.ones(60))
     turned = replay_adaboost(sides[:, None] * h, y, np.ones(60), negate=True)
@@ -196,12 +196,12 @@ def test_negate_when_learning() -> None:
     """All stumps of the class are worse than chance: with `negate` one round of the least bad, without none."""
     X, y, w0 = make_data(0)
     stumps = all_stumps(X)
-    is_bad = stumps.answers @ (w0 * y) < 0
+    is_bad = stumps.predictions @ (w0 * y) < 0
     bad = Stumps(*(column[is_bad] for column in stumps))
     run, _ = adaboost(X, y, w0, 1, negate=True, stumps=bad)
     assert run.coefficient[0] < 0
     assert run.error[0] > 1 / 2
-    assert_same(run, replay_adaboost(bad.answers[[np.argmax(bad.answers @ (w0 * y))]], y, w0, negate=True))
+    assert_same(run, replay_adaboost(bad.predictions[[np.argmax(bad.predictions @ (w0 * y))]], y, w0, negate=True))
     assert adaboost(X, y, w0, 1, stumps=bad)[0].stopped == "weak"
 
 
@@ -237,7 +237,7 @@ def test_weights_mean_copies(form: str) -> None:
     _, y, _ = make_data(4, n=30)
     counts = np.random.default_rng(4).integers(0, 3, size=30)
     replay = {"adaboost": replay_adaboost, "arc_gv": replay_arc_gv, "star": partial(replay_star, nu=0.2)}[form]
-    h = 2 * make_answers(4, (y > 0).astype(int), 7, 0.85) - 1
+    h = 2 * make_predictions(4, (y > 0).astype(int), 7, 0.85) - 1
     h = np.where(counts == 0, -y, h)  # wrong where it does not count
     weighted = replay(h, y, counts)
     copies = replay(np.repeat(h, counts, axis=1), np.repeat(y, counts), np.ones(counts.sum()))
@@ -251,7 +251,7 @@ def test_weights_mean_copies(form: str) -> None:
 
 def test_weights_mean_copies_when_learning() -> None:
     X, y, w0 = make_data(0, weighted=False)
-    odd = np.flatnonzero(y * best_stump(X, y, w0 / 40).answers < 0)[:2]
+    odd = np.flatnonzero(y * best_stump(X, y, w0 / 40).predictions < 0)[:2]
     w0[odd] = [0, 2]
     run, chosen = adaboost(X, y, w0, 30)
     copies, _ = adaboost(
@@ -266,7 +266,7 @@ def test_weights_mean_copies_when_learning() -> None:
 def repeated(X: np.ndarray, w0: np.ndarray) -> Stumps:
     """The stumps of X, answering the copies of its rows."""
     stumps = all_stumps(X)
-    return stumps._replace(answers=np.repeat(stumps.answers, w0.astype(int), axis=1))
+    return stumps._replace(predictions=np.repeat(stumps.predictions, w0.astype(int), axis=1))
 
 
 # ------------------------------------------------------------------------------------------------- the theta family
@@ -277,7 +277,7 @@ def test_theta_identities(theta: float) -> None:
     """F-1, E-11: error (1 - theta)/2 under the new weights; the share of margins <= theta stays under the bound."""
     X, y, w0 = make_data(1)
     run, chosen = boost_stumps(X, y, w0, 50, partial(replay_theta, y=y, w0=w0, theta=theta))
-    h = np.array([best.answers for best in chosen])
+    h = np.array([best.predictions for best in chosen])
     assert len(run.error) >= 10
     np.testing.assert_allclose(np.sum(run.weights * (h != y), axis=1), (1 - theta) / 2, **CLOSE)
     expected = (np.log((1 - run.error) / run.error) - np.log((1 + theta) / (1 - theta))) / 2
@@ -291,8 +291,8 @@ def test_theta_identities(theta: float) -> None:
         def penalised(a: float, t: int = t) -> float:
             return float(np.log(np.sum(before[t] * np.exp(-a * y * h[t]))) + theta * a)
 
-        found = minimize_scalar(penalised, bracket=(0.0, 1.0))
-        np.testing.assert_allclose(run.coefficient[t], found.x, atol=1e-6)  # a minimum shows to the root of 1e-16 only
+        result = minimize_scalar(penalised, bracket=(0.0, 1.0))
+        np.testing.assert_allclose(run.coefficient[t], result.x, atol=1e-6)  # a minimum shows to the root of 1e-16 only
 
 
 def test_margin_bound_of_adaboost() -> None:
@@ -318,10 +318,10 @@ def test_arc_gv_targets_and_margin() -> None:
     """F-3: theta is 0, then the margin so far where positive; the minimum margin comes near the largest possible."""
     X, y, w0 = make_data(3, n=20, weighted=False)
     run, chosen = boost_stumps(X, y, w0, 200, partial(replay_arc_gv, y=y, w0=w0))
-    h = np.array([best.answers for best in chosen])
+    h = np.array([best.predictions for best in chosen])
     np.testing.assert_array_equal(run.theta, np.maximum(0, np.append(0.0, run.margin[:-1])))
     np.testing.assert_allclose(np.sum(run.weights * (h != y), axis=1), (1 - run.theta) / 2, **CLOSE)
-    rho = largest_margin(all_stumps(X).answers, y)
+    rho = largest_margin(all_stumps(X).predictions, y)
     assert rho > 0.1
     assert 0.9 * rho < run.margin[-1] <= rho + 1e-9
 
@@ -332,11 +332,11 @@ def test_star_targets_and_margin() -> None:
     nu = 0.2
     rounds = int(np.ceil(2 * np.log(20) / nu**2)) + 1
     run, chosen = boost_stumps(X, y, w0, rounds, partial(replay_star, y=y, w0=w0, nu=nu))
-    h = np.array([best.answers for best in chosen])
+    h = np.array([best.predictions for best in chosen])
     assert len(run.error) == rounds
     np.testing.assert_array_equal(run.theta, [run.edge[: t + 1].min() - nu for t in range(rounds)])
     np.testing.assert_allclose(np.sum(run.weights * (h != y), axis=1), (1 - run.theta) / 2, **CLOSE)
-    rho = largest_margin(all_stumps(X).answers, y)
+    rho = largest_margin(all_stumps(X).predictions, y)
     assert np.all(run.edge >= rho - 1e-9)
     assert rho - nu < run.margin[-1] <= rho + 1e-9
 
@@ -363,8 +363,8 @@ def test_confidence_rated(seed: int) -> None:
         np.testing.assert_allclose(np.cumprod(run.Z), risk, **CLOSE)
         assert np.all(np.sum(w0 / w0.sum() * (y * run.f <= 0), axis=1) <= risk)
     for t in (0, 11):
-        found = minimize_scalar(lambda a, t=t: np.sum(before[t] * np.exp(-a * y * values[t])), bracket=(0.0, 1.0))
-        np.testing.assert_allclose(numeric.coefficient[t], found.x, atol=1e-6)  # as above: the root of 1e-16
+        result = minimize_scalar(lambda a, t=t: np.sum(before[t] * np.exp(-a * y * values[t])), bracket=(0.0, 1.0))
+        np.testing.assert_allclose(numeric.coefficient[t], result.x, atol=1e-6)  # as above: the root of 1e-16
     np.testing.assert_allclose(numeric.error, np.sum(before * (y * values <= 0), axis=1), **CLOSE)
 
 
@@ -406,20 +406,20 @@ def test_samme_identities(n_classes: int) -> None:
     """G-1: new error (K-1)/K; the coefficient of the paper; SAMME is the margin target 2/K - 1 on right and wrong."""
     rng = np.random.default_rng(n_classes)
     y, w0 = rng.integers(0, n_classes, size=50), rng.uniform(0.5, 2.0, size=50)
-    answers = make_answers(0, y, 10, 0.45, n_classes)
-    run = replay_samme(answers, y, n_classes, w0)
+    predictions = make_predictions(0, y, 10, 0.45, n_classes)
+    run = replay_samme(predictions, y, n_classes, w0)
     assert len(run.error) == 10
     assert run.error.max() > 1 / 2  # M1 would have stopped
     K = n_classes
     np.testing.assert_allclose(2 * run.coefficient, np.log((1 - run.error) / run.error) + np.log(K - 1), **CLOSE)
-    np.testing.assert_allclose(np.sum(run.weights * (answers != y), axis=1), (K - 1) / K, **CLOSE)
-    right = np.where(answers == y, 1, -1)
+    np.testing.assert_allclose(np.sum(run.weights * (predictions != y), axis=1), (K - 1) / K, **CLOSE)
+    right = np.where(predictions == y, 1, -1)
     theta = replay_theta(right, np.ones(50), w0, 2 / K - 1)
     for name in ("error", "edge", "theta", "coefficient", "Z", "weights"):
         np.testing.assert_allclose(getattr(run, name), getattr(theta, name), **CLOSE)
     for t in (0, 9):
         votes = np.array(
-            [[run.coefficient[: t + 1][answers[: t + 1, i] == k].sum() for k in range(K)] for i in range(50)]
+            [[run.coefficient[: t + 1][predictions[: t + 1, i] == k].sum() for k in range(K)] for i in range(50)]
         )
         np.testing.assert_allclose(run.f[t], votes, **CLOSE)
         margins = [votes[i, y[i]] - np.delete(votes[i], y[i]).max() for i in range(50)]
@@ -435,10 +435,10 @@ def test_m1_and_samme_stop_where_they_should() -> None:
         (19, "weak", "rounds"),
         (20, "weak", "weak"),
     ]:
-        answers = np.where(np.arange(30) < n_wrong, (y + 1) % 3, y)[None]
-        assert replay_m1(answers, y, 3, np.ones(30)).stopped == m1
-        assert replay_samme(answers, y, 3, np.ones(30)).stopped == samme
-    half = replay_m1(make_answers(1, y, 1, 0.7, 3), y, 3, np.ones(30))
+        predictions = np.where(np.arange(30) < n_wrong, (y + 1) % 3, y)[None]
+        assert replay_m1(predictions, y, 3, np.ones(30)).stopped == m1
+        assert replay_samme(predictions, y, 3, np.ones(30)).stopped == samme
+    half = replay_m1(make_predictions(1, y, 1, 0.7, 3), y, 3, np.ones(30))
     np.testing.assert_allclose(2 * half.coefficient, np.log((1 - half.error) / half.error), **CLOSE)
 
 
@@ -491,7 +491,7 @@ def test_drucker_against_sklearn(loss: str) -> None:
 
 def test_drucker_with_losses_of_0_and_1_is_adaboost() -> None:
     _, y, w0 = make_data(2)
-    h = 2 * make_answers(2, (y > 0).astype(int), 8, 0.75) - 1
+    h = 2 * make_predictions(2, (y > 0).astype(int), 8, 0.75) - 1
     run, same = drucker_r2(h, y, "linear", w0), replay_adaboost(h, y, w0)
     assert len(run.beta) == 8
     np.testing.assert_allclose(run.mean_loss, same.error, **CLOSE)
@@ -555,31 +555,31 @@ def test_stagewise(shrinkage: float) -> None:
 def test_schapire_1990(seed: int) -> None:
     """E-1: h1 has error 1/2 under the second distribution, the third lives where h1 and h2 differ, the bound holds."""
     X, y, w0 = make_data(seed)
-    found = schapire_1990(lambda w: best_stump(X, y, w).answers, y, w0)
-    assert found.answers.shape == (3, 40)
-    (D1, D2, D3), (h1, h2, h3) = found.distributions, found.answers
+    result = schapire_1990(lambda w: best_stump(X, y, w).predictions, y, w0)
+    assert result.predictions.shape == (3, 40)
+    (D1, D2, D3), (h1, h2, h3) = result.distributions, result.predictions
     np.testing.assert_allclose(D1, w0 / w0.sum(), **CLOSE)
-    np.testing.assert_allclose(found.distributions.sum(axis=1), 1, **CLOSE)
+    np.testing.assert_allclose(result.distributions.sum(axis=1), 1, **CLOSE)
     np.testing.assert_allclose(D2[h1 != y].sum(), 1 / 2, **CLOSE)
     for part in (h1 == y, h1 != y):  # within right and wrong, proportional to the first
         np.testing.assert_allclose(D2[part] / D2[part].sum(), D1[part] / D1[part].sum(), **CLOSE)
     np.testing.assert_array_equal(D3 > 0, h1 != h2)
     np.testing.assert_allclose(D3[h1 != h2] / D1[h1 != h2], 1 / D1[h1 != h2].sum(), **CLOSE)
-    np.testing.assert_array_equal(found.vote, np.where(h1 == h2, h1, h3))
-    assert found.errors.max() < 1 / 2
-    p = found.errors.max()
-    np.testing.assert_allclose(found.bound, p**2 * (1 - p) * 3 + p**3, **CLOSE)  # two or three of three are wrong
-    assert found.error <= found.bound
+    np.testing.assert_array_equal(result.vote, np.where(h1 == h2, h1, h3))
+    assert result.errors.max() < 1 / 2
+    p = result.errors.max()
+    np.testing.assert_allclose(result.bound, p**2 * (1 - p) * 3 + p**3, **CLOSE)  # two or three of three are wrong
+    assert result.error <= result.bound
 
 
 def test_schapire_1990_stops_early() -> None:
     y = np.array([1.0, 1.0, -1.0])
     perfect = schapire_1990(lambda w: y, y)
-    assert (len(perfect.answers), perfect.error) == (1, 0.0)
+    assert (len(perfect.predictions), perfect.error) == (1, 0.0)
     all_wrong = schapire_1990(lambda w: -y, y)
-    assert (len(all_wrong.answers), all_wrong.error) == (1, pytest.approx(1.0))
+    assert (len(all_wrong.predictions), all_wrong.error) == (1, pytest.approx(1.0))
     stubborn = schapire_1990(lambda w: np.ones(3), y)
-    assert len(stubborn.answers) == 2
+    assert len(stubborn.predictions) == 2
     np.testing.assert_allclose([*stubborn.errors, stubborn.error], [1 / 3, 1 / 2, 1 / 3], **CLOSE)
 
 
@@ -605,7 +605,7 @@ def test_logistic_anyboost() -> None:
     assert np.all(np.diff(np.append(np.log(2), run.risk)) < 0)
     pull = w0 / (1 + np.exp(y * run.F))
     np.testing.assert_allclose(run.weights, pull / pull.sum(axis=1, keepdims=True), **CLOSE)
-    h = np.array([best.answers for best in run.chosen])
+    h = np.array([best.predictions for best in run.chosen])
     np.testing.assert_allclose(np.sum(run.weights * y * h, axis=1), 0, atol=1e-12)
     np.testing.assert_allclose(run.F, np.cumsum(run.coefficient[:, None] * h, axis=0), **CLOSE)
     first = minimize_scalar(lambda a: np.sum(w0 * np.logaddexp(0, -a * y * h[0])), bracket=(0.0, 1.0))

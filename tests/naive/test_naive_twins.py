@@ -71,12 +71,12 @@ def assert_same_as_sklearn(
     theirs = from_sklearn(fit_sklearn(X, y, w, criterion, **limits).tree_)
     nodes = naive_cart(X, y, w, criterion=criterion, n_classes=k, **limits)
     ours = check_tree(to_tree(nodes), X.shape[1])
-    found = compare_trees(ours, theirs, np.array([node["margin"] for node in nodes]))
-    assert found.differences == []
+    result = compare_trees(ours, theirs, np.array([node["margin"] for node in nodes]))
+    assert result.differences == []
     audit = audit_tree(theirs, X, y, w, criterion=criterion, n_classes=k, **limits)
     assert audit.is_clean, audit.notes
     assert audit.n_inner == (theirs.n_nodes - 1) // 2
-    return found.n_compared
+    return result.n_compared
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -148,9 +148,9 @@ def test_integer_weights_are_repeated_rows(criterion: str) -> None:
     options: dict[str, Any] = {"criterion": criterion, "n_classes": 3}
     a = to_tree(naive_cart(X, y, times.astype(float), **options))
     b = to_tree(naive_cart(np.repeat(X, times, axis=0), np.repeat(y, times, axis=0), None, **options))
-    found = compare_trees(a._replace(n_samples=b.n_samples, missing_left=b.missing_left), b)
-    assert found.differences == []
-    assert found.n_compared == a.n_nodes
+    result = compare_trees(a._replace(n_samples=b.n_samples, missing_left=b.missing_left), b)
+    assert result.differences == []
+    assert result.n_compared == a.n_nodes
 
 
 def test_newton_with_unit_hessians_is_squared_error() -> None:
@@ -245,10 +245,10 @@ def test_audit_sees_what_is_wrong() -> None:
     assert audit_tree(stump, X, y, w, **options, max_leaf_nodes=3).wrong_leaves == 1
     worse = tree.threshold.copy()
     worse[0] = np.sort(X[~np.isnan(X[:, tree.feature[0]]), tree.feature[0]])[20]
-    found = audit_tree(stump._replace(threshold=worse[:3]), X, y, w, **options, max_depth=1)
-    assert found.n_suboptimal == 1
-    assert found.worst > 0.01
-    assert found.wrong_stats > 0
+    result = audit_tree(stump._replace(threshold=worse[:3]), X, y, w, **options, max_depth=1)
+    assert result.n_suboptimal == 1
+    assert result.worst > 0.01
+    assert result.wrong_stats > 0
     turned = audit_tree(stump._replace(missing_left=~stump.missing_left), X, y, w, **options, max_depth=1)
     assert turned.n_suboptimal == 1
     assert audit_tree(tree, X, y, w, criterion="squared_error", min_samples_leaf=6).n_invalid > 0
@@ -263,9 +263,9 @@ def test_audit_checks_every_number(name: str) -> None:
     tree = to_tree(naive_cart(X, y, w, criterion="gini", n_classes=3, max_depth=3))
     column = getattr(tree, name).astype(float)
     column[2] += 1e-6
-    found = audit_tree(tree._replace(**{name: column}), X, y, w, criterion="gini", n_classes=3, max_depth=3)
-    assert (found.wrong_stats, found.n_suboptimal) == (1, 0)
-    assert name in found.notes[0]
+    result = audit_tree(tree._replace(**{name: column}), X, y, w, criterion="gini", n_classes=3, max_depth=3)
+    assert (result.wrong_stats, result.n_suboptimal) == (1, 0)
+    assert name in result.notes[0]
 
 
 def test_audit_tries_all_subsets_of_categories() -> None:

@@ -94,15 +94,15 @@ def test_the_judgement_of_the_kkt_conditions() -> None:
     up, low, out = np.empty(n), np.empty(n), np.empty(4)
     kernels.judge(g, row, shift, y, alpha, upper, up, low, out)
     f = g[row] + shift
-    may_rise = np.where(y > 0, alpha < upper, alpha > 0)
-    may_fall = np.where(y > 0, alpha > 0, alpha < upper)
-    np.testing.assert_array_equal(up[may_rise], f[may_rise])
-    np.testing.assert_array_equal(low[may_fall], f[may_fall])
-    assert (up[~may_rise] > 1e37).all()
-    assert (low[~may_fall] < -1e37).all()
+    may_increase = np.where(y > 0, alpha < upper, alpha > 0)
+    may_decrease = np.where(y > 0, alpha > 0, alpha < upper)
+    np.testing.assert_array_equal(up[may_increase], f[may_increase])
+    np.testing.assert_array_equal(low[may_decrease], f[may_decrease])
+    assert (up[~may_increase] > 1e37).all()
+    assert (low[~may_decrease] < -1e37).all()
     for k, side in enumerate((y > 0, y < 0)):
-        assert out[2 * k] == f[may_rise & side].min()
-        assert out[2 * k + 1] == f[may_fall & side].max()
+        assert out[2 * k] == f[may_increase & side].min()
+        assert out[2 * k + 1] == f[may_decrease & side].max()
 
 
 def nearest(values: Any, end: float, width: float, n: int) -> Any:
@@ -121,9 +121,9 @@ def nearest(values: Any, end: float, width: float, n: int) -> Any:
 def test_the_variables_that_violate_most_are_chosen(kind: str, n: int) -> None:
     rng = np.random.default_rng(n)
     f = np.where(rng.random(400) < 0.5, 1.0, -1.0) if kind == "tied" else rng.normal(size=400)
-    may_rise = rng.random(400) < (0.1 if kind == "near the end" else 0.7)
-    may_fall = ~may_rise | (rng.random(400) < 0.3)
-    up, low = np.where(may_rise, f, kernels.FAR), np.where(may_fall, f, -kernels.FAR)
+    may_increase = rng.random(400) < (0.1 if kind == "near the end" else 0.7)
+    may_decrease = ~may_increase | (rng.random(400) < 0.3)
+    up, low = np.where(may_increase, f, kernels.FAR), np.where(may_decrease, f, -kernels.FAR)
     lowest, highest = up.min(), low.max()
     up[:20], low[:20] = np.inf, -np.inf  # those that stay from the last block
     risers = nearest(up, lowest, highest - lowest, n)
@@ -195,12 +195,12 @@ def test_the_solver_finds_the_optimum_of_a_quadratic_programme(name: str, seed: 
                 problem.is_by_class)  # fmt: skip
     rows = KernelRows(GramFunction(lambda X, Z: K[np.ix_(X[:, 0].astype(int), Z[:, 0].astype(int))]),
                       np.arange(24.0)[:, None])  # fmt: skip
-    found = solve(problem, rows)
-    assert found.is_optimal
-    assert found.objective == pytest.approx(dual.objective(found.alpha), rel=1e-9, abs=1e-9)
-    assert found.gap == pytest.approx(dual.gap(found.alpha), abs=1e-9)
-    assert dual.gap(found.alpha) < 1e-8
-    np.testing.assert_allclose(dual.sums() @ found.alpha, dual.sums() @ problem.start, atol=1e-9)
+    result = solve(problem, rows)
+    assert result.is_optimal
+    assert result.objective == pytest.approx(dual.objective(result.alpha), rel=1e-9, abs=1e-9)
+    assert result.gap == pytest.approx(dual.gap(result.alpha), abs=1e-9)
+    assert dual.gap(result.alpha) < 1e-8
+    np.testing.assert_allclose(dual.sums() @ result.alpha, dual.sums() @ problem.start, atol=1e-9)
     other = quadratic_programme(dual)
-    assert found.objective == pytest.approx(dual.objective(other), rel=1e-6, abs=1e-7)
-    assert found.objective <= dual.objective(other) + 1e-9
+    assert result.objective == pytest.approx(dual.objective(other), rel=1e-6, abs=1e-7)
+    assert result.objective <= dual.objective(other) + 1e-9

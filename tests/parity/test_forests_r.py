@@ -172,8 +172,8 @@ def test_importances_rank_the_features_as_randomforest_does(name: str):
     """As well as another seed of randomForest does, minus 0.05."""
     X, y = read_set(name)
     forest = RandomForestClassifier(N_TREES, random_state=0).fit(X, y)
-    found = forest_importances(forest, X, y, kinds=["tree_permutation", "impurity"], random_state=0)
-    accuracy = spearmanr(found.of("tree_permutation").raw, MEAN_DECREASE_ACCURACY[name]).statistic
-    gini = spearmanr(found.of("impurity").raw, MEAN_DECREASE_GINI[name]).statistic
+    result = forest_importances(forest, X, y, kinds=["tree_permutation", "impurity"], random_state=0)
+    accuracy = spearmanr(result.of("tree_permutation").raw, MEAN_DECREASE_ACCURACY[name]).statistic
+    gini = spearmanr(result.of("impurity").raw, MEAN_DECREASE_GINI[name]).statistic
     assert accuracy >= R_WITH_ITSELF[name][0] - 0.05
     assert gini >= R_WITH_ITSELF[name][1] - 0.05

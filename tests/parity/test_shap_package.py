@@ -110,14 +110,14 @@ INTERACTIONS_OF_OUTPUT_0 = [
 
 
 def test_values_are_those_of_the_package():
-    found = shap_values(Model(check_tree(TREE, 3)).fit(), ROWS)
-    np.testing.assert_allclose(found.base_values, BASE, **CLOSE)
-    np.testing.assert_allclose(found.values, VALUES, **CLOSE)
+    result = shap_values(Model(check_tree(TREE, 3)).fit(), ROWS)
+    np.testing.assert_allclose(result.base_values, BASE, **CLOSE)
+    np.testing.assert_allclose(result.values, VALUES, **CLOSE)
 
 
 def test_interactions_are_those_of_the_package():
-    found = shap_interaction_values(Model(TREE).fit(), ROWS)
-    np.testing.assert_allclose(found[..., 0], INTERACTIONS_OF_OUTPUT_0, **CLOSE)
+    result = shap_interaction_values(Model(TREE).fit(), ROWS)
+    np.testing.assert_allclose(result[..., 0], INTERACTIONS_OF_OUTPUT_0, **CLOSE)
 
 
 # --- the package itself ----------------------------------------------------------------------------------------------
@@ -155,9 +155,9 @@ def test_trees_of_scikit_learn(shap: Any, n_classes: int, max_depth: int | None)
     y = np.digitize(target, np.quantile(target, np.arange(1, n_classes) / n_classes)) if n_classes else target
     peer = kind(max_depth=max_depth, random_state=0).fit(X, y, sample_weight=weight)
     ours, package = Model(from_sklearn(peer.tree_), 8).fit(), shap.TreeExplainer(peer)
-    found = shap_values(ours, X[:60])
-    np.testing.assert_allclose(found.values, package.shap_values(X[:60]), **CLOSE)
-    np.testing.assert_allclose(np.ravel(found.base_values), np.ravel(package.expected_value), **CLOSE)
+    result = shap_values(ours, X[:60])
+    np.testing.assert_allclose(result.values, package.shap_values(X[:60]), **CLOSE)
+    np.testing.assert_allclose(np.ravel(result.base_values), np.ravel(package.expected_value), **CLOSE)
     if max_depth:
         pairs = shap_interaction_values(ours, X[:20])
         np.testing.assert_allclose(pairs, package.shap_interaction_values(X[:20]), **CLOSE)

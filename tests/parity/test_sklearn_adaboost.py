@@ -21,7 +21,7 @@ def two_classes(name):
     return X[keep], y[keep]
 
 
-def gini_fall(tree):
+def gini_decrease(tree):
     """The fall of the weighted Gini impurity by a stump of either library."""
     if tree.node_count == 1:
         return 0.0
@@ -40,8 +40,8 @@ def test_best_gain_equals_scikit_learns_under_its_weights(name):
     same, differ = 0, 0
     for member, a in zip(theirs.estimators_, theirs.estimator_weights_, strict=True):
         ours = DecisionTreeClassifier(max_depth=1, splitter="best").fit(X, y, sample_weight=w)
-        ours_fall, their_fall = gini_fall(ours.tree_), gini_fall(member.tree_)
-        assert ours_fall == pytest.approx(their_fall, abs=1e-10)
+        ours_decrease, their_decrease = gini_decrease(ours.tree_), gini_decrease(member.tree_)
+        assert ours_decrease == pytest.approx(their_decrease, abs=1e-10)
         is_same = np.array_equal(ours.predict(X), member.predict(X))
         same, differ = same + is_same, differ + (not is_same)
         w = w * np.exp(a * (member.predict(X) != y))

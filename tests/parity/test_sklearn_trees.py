@@ -94,8 +94,8 @@ def twin(data: Data, criterion: str, n_classes: int, w: Floats | None, **limits:
 def compare_with_twin(fits: Fits, grown: tuple[Tree, Floats]) -> Comparison:
     """Both libraries' trees against the twin's; where none of its splits ties, they are then equal to each other."""
     tree, margins = grown
-    for found in fits.trees:
-        comparison = compare_trees(tree, found, margins, tie=TIE, tol=STAT)
+    for result in fits.trees:
+        comparison = compare_trees(tree, result, margins, tie=TIE, tol=STAT)
         assert comparison.differences == []
     return comparison
 
@@ -262,10 +262,10 @@ def test_pruning_path(criterion: str, n_classes: int) -> None:
     fits = fit_both(data.X, data.y, data.w, criterion, min_samples_leaf=2)
     ours = fits.ours.cost_complexity_pruning_path(data.X, data.y, data.w)
     theirs = fits.theirs.cost_complexity_pruning_path(data.X, data.y, data.w)
-    found = last_of_equal(ours.ccp_alphas, ours.impurities)
+    result = last_of_equal(ours.ccp_alphas, ours.impurities)
     wanted = last_of_equal(theirs.ccp_alphas, theirs.impurities)
     assert len(wanted[0]) > 10
-    np.testing.assert_allclose(found, wanted, rtol=STAT, atol=STAT)
+    np.testing.assert_allclose(result, wanted, rtol=STAT, atol=STAT)
 
 
 @every_problem

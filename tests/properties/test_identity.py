@@ -24,17 +24,17 @@ def test_distinct_rows_are_those_of_numpy_in_an_order_that_depends_on_values(
     rows: list[tuple[float, float]], seed: int
 ) -> None:
     X = np.array(rows)
-    found = distinct_rows(X)
+    result = distinct_rows(X)
     plain = [tuple("nan" if np.isnan(cell) else cell + 0.0 for cell in row) for row in rows]
-    assert found.n == len(set(plain))
+    assert result.n == len(set(plain))
     assert all(
-        (plain[i] == plain[j]) == (found.of_row[i] == found.of_row[j]) for i, j in product(range(len(X)), repeat=2)
+        (plain[i] == plain[j]) == (result.of_row[i] == result.of_row[j]) for i, j in product(range(len(X)), repeat=2)
     )
-    np.testing.assert_array_equal(found.first, [found.of_row.tolist().index(g) for g in range(found.n)])
+    np.testing.assert_array_equal(result.first, [result.of_row.tolist().index(g) for g in range(result.n)])
     order = np.random.default_rng(seed).permutation(len(X))
-    np.testing.assert_array_equal(distinct_rows(X[order]).of_row, found.of_row[order])
+    np.testing.assert_array_equal(distinct_rows(X[order]).of_row, result.of_row[order])
     weight = np.arange(1.0, len(X) + 1.0)
-    np.testing.assert_allclose(found.total(weight), [weight[found.of_row == g].sum() for g in range(found.n)])
+    np.testing.assert_allclose(result.total(weight), [weight[result.of_row == g].sum() for g in range(result.n)])
 
 
 def test_arrays_frames_and_sparse_matrices_have_keys_of_their_values() -> None:

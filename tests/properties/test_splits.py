@@ -113,12 +113,12 @@ def test_weights_of_equal_rows_are_divided_the_same_way_in_any_order(
     X, y = table
     weight = 1.0 + (np.arange(y.size) % 3)
     other = np.random.default_rng(2).permutation(y.size)
-    found = [
+    result = [
         [contents(X[o], np.column_stack([y, weight])[o], split) for split in
          k_folds(rows_to_split(X[o], y[o], weight[o], is_class=True), k, seed, equal_rows=mode)]
         for o in (np.arange(y.size), other)
     ]  # fmt: skip
-    assert found[0] == found[1]
+    assert result[0] == result[1]
 
 
 @given(tables(), st.integers(2, 8), seeds)
@@ -241,8 +241,8 @@ def test_given_splits_lose_rows_without_weight_and_parts_that_test_nothing(of: s
     pairs: list[Any] = [(np.array([0, 1, 2]), np.array([3, 4])), (np.array([0, 4]), np.array([1, 3]))]
     if of == "masks":
         pairs = [tuple(np.isin(np.arange(5), part) for part in pair) for pair in pairs]
-    found = given_splits(pairs, np.zeros((5, 1)), np.zeros(5), weight)
-    assert [[part.tolist() for part in split] for split in found] == [[[0, 2], [4]]]
+    result = given_splits(pairs, np.zeros((5, 1)), np.zeros(5), weight)
+    assert [[part.tolist() for part in split] for split in result] == [[[0, 2], [4]]]
 
 
 @pytest.mark.parametrize("pairs", [[], [(np.array([1]), np.array([0]))], [(np.array([0]), np.array([1]))]])

@@ -137,8 +137,8 @@ def assert_same_splits(a: Tree, b: Tree, are_ties_settled: bool = True) -> None:
     the same up to the rounding of targets: there the trees may differ below a tie.
     """
     margins = None if are_ties_settled else gain_margins(a, b)
-    found = compare_trees(a, b, margins, tol=1e-9)
-    assert found.differences == []
+    result = compare_trees(a, b, margins, tol=1e-9)
+    assert result.differences == []
 
 
 def without_counts(tree: Tree) -> Tree:
@@ -227,11 +227,11 @@ def test_the_form_of_the_input_does_not_matter(criterion: str, splitter: str, da
     X, y, _, _ = data.draw(tables(criterion))
     model = model_of(criterion)(splitter=splitter, max_bins=6)
     reference = model.fit(X, y)
-    tree, answers = reference.tree_.arrays, reference.predict(X)
+    tree, predictions = reference.tree_.arrays, reference.predict(X)
     for name, form in forms(X).items():
         model = model_of(criterion)(splitter=splitter, max_bins=6).fit(form, y)
         assert_same_tree(model.tree_.arrays, tree)
-        np.testing.assert_array_equal(model.predict(form), answers, err_msg=name)
+        np.testing.assert_array_equal(model.predict(form), predictions, err_msg=name)
 
 
 @settings(max_examples=25)

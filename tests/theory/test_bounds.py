@@ -44,7 +44,7 @@ class Run(NamedTuple):
 def naive_adaboost(candidates: NDArray[Any], w0: Floats, n_rounds: int) -> Run:
     """AdaBoost that takes the candidate of the largest edge; a = 1/2 ln((1 + r) / (1 - r))."""
     w, total = w0.copy(), np.zeros(w0.size)
-    taken, coefficients, found, loss = [], [], [], []
+    taken, coefficients, result, loss = [], [], [], []
     for _ in range(n_rounds):
         by_candidate = edges(candidates, w)
         t = int(np.argmax(by_candidate))
@@ -55,9 +55,9 @@ def naive_adaboost(candidates: NDArray[Any], w0: Floats, n_rounds: int) -> Run:
         w = w0 * np.exp(least - total)  # else all weights vanish after some hundred rounds
         taken.append(candidates[:, t])
         coefficients.append(a)
-        found.append(r)
+        result.append(r)
         loss.append(w.sum() * math.exp(-least))
-    return Run(np.column_stack(taken).astype(float), np.array(coefficients), np.array(found), np.array(loss))
+    return Run(np.column_stack(taken).astype(float), np.array(coefficients), np.array(result), np.array(loss))
 
 
 def diagonal(seed: int, n: int = 30) -> tuple[Floats, NDArray[np.int64], Floats]:
@@ -69,16 +69,16 @@ def diagonal(seed: int, n: int = 30) -> tuple[Floats, NDArray[np.int64], Floats]
 
 
 def agreement_of_stumps(X: Floats, y: NDArray[np.int64]) -> NDArray[Any]:
-    return all_stumps(X).answers * y[:, None]
+    return all_stumps(X).predictions * y[:, None]
 
 
 # --- training error --------------------------------------------------------------------------------------------------
 
 
 def test_training_error_bounds_by_hand() -> None:
-    found = training_error_bounds(np.array([0.6, 0.0, 0.8]))
-    np.testing.assert_allclose(found.product, [0.8, 0.8, 0.48], atol=1e-15)
-    np.testing.assert_allclose(found.exponential, np.exp([-0.18, -0.18, -0.5]), atol=1e-15)
+    result = training_error_bounds(np.array([0.6, 0.0, 0.8]))
+    np.testing.assert_allclose(result.product, [0.8, 0.8, 0.48], atol=1e-15)
+    np.testing.assert_allclose(result.exponential, np.exp([-0.18, -0.18, -0.5]), atol=1e-15)
     assert training_error_bounds(np.array([0.5, 1.0])).product[1] == 0.0
 
 
@@ -86,11 +86,11 @@ def test_training_error_bounds_by_hand() -> None:
 def test_bounds_in_errors_advantages_and_edges_are_one(seed: int) -> None:
     e = np.random.default_rng(seed).uniform(0, 1, 20)
     g = 0.5 - e
-    found = training_error_bounds(1 - 2 * e)
-    np.testing.assert_allclose(found.product, np.cumprod(2 * np.sqrt(e * (1 - e))), atol=EXACT)
-    np.testing.assert_allclose(found.product, np.cumprod(np.sqrt(1 - 4 * g**2)), atol=EXACT)
-    np.testing.assert_allclose(found.exponential, np.exp(-2 * np.cumsum(g**2)), atol=EXACT)
-    assert np.all(found.product < found.exponential)
+    result = training_error_bounds(1 - 2 * e)
+    np.testing.assert_allclose(result.product, np.cumprod(2 * np.sqrt(e * (1 - e))), atol=EXACT)
+    np.testing.assert_allclose(result.product, np.cumprod(np.sqrt(1 - 4 * g**2)), atol=EXACT)
+    np.testing.assert_allclose(result.exponential, np.exp(-2 * np.cumsum(g**2)), atol=EXACT)
+    assert np.all(result.product < result.exponential)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -195,19 +195,19 @@ def test_adaboost_reaches_half_of_the_largest_margin(seed: int) -> None:
 
 
 def test_vc_bound_by_hand() -> None:
-    found = vc_bound(0.1, n=1000, d=10, delta=0.04)
-    assert found.penalty == pytest.approx(math.sqrt((10 * (math.log(200) + 1) + math.log(100)) / 1000), abs=1e-12)
-    assert found.value == pytest.approx(0.1 + found.penalty, abs=1e-15)
-    assert not found.is_vacuous
-    assert "0.96" in found.note
+    result = vc_bound(0.1, n=1000, d=10, delta=0.04)
+    assert result.penalty == pytest.approx(math.sqrt((10 * (math.log(200) + 1) + math.log(100)) / 1000), abs=1e-12)
+    assert result.value == pytest.approx(0.1 + result.penalty, abs=1e-15)
+    assert not result.is_vacuous
+    assert "0.96" in result.note
 
 
 def test_margin_bound_by_hand() -> None:
-    found = margin_bound(0.1, 0.5, n=10_000, d=2, delta=0.01)
+    result = margin_bound(0.1, 0.5, n=10_000, d=2, delta=0.01)
     inside = (2 * math.log(5000) ** 2 / 0.25 + math.log(100)) / 10_000
-    assert found.penalty == pytest.approx(math.sqrt(inside), abs=1e-12)
-    assert found.value == pytest.approx(0.1 + found.penalty, abs=1e-15)
-    assert "trend" in found.note  # its constant is open: no probability is promised
+    assert result.penalty == pytest.approx(math.sqrt(inside), abs=1e-12)
+    assert result.value == pytest.approx(0.1 + result.penalty, abs=1e-15)
+    assert "trend" in result.note  # its constant is open: no probability is promised
 
 
 @pytest.mark.parametrize("bound", [vc_bound(0.0, 100, 100), vc_bound(1.0, 10**9, 1), margin_bound(0.0, 0.05, 500, 3)])
@@ -243,7 +243,7 @@ def test_boosted_vc_dimension() -> None:
 
 
 def can_shatter(X: Floats) -> bool:
-    return all_stumps(X).answers.shape[1] == 2 ** X.shape[0]
+    return all_stumps(X).predictions.shape[1] == 2 ** X.shape[0]
 
 
 def test_stump_vc_dimension_is_reached_on_few_features() -> None:
@@ -292,7 +292,7 @@ def test_beyond_the_stump_vc_dimension_nothing_is_shattered(d: int) -> None:
         (tree_vc_dimension, (1, 1)),
     ],
 )
-def test_what_is_refused(call: Any, arguments: tuple[Any, ...]) -> None:
+def test_what_is_rejected(call: Any, arguments: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError, match=r"must|Needs"):
         call(*arguments)
 
@@ -303,14 +303,14 @@ def test_trees_shatter_no_more_points_than_their_dimension_says(n_features: int,
     rng = np.random.default_rng(0)
 
     def labellings(X: Any, rows: tuple[int, ...], leaves: int) -> set[tuple[tuple[int, int], ...]]:
-        found = {tuple((row, answer) for row in rows) for answer in (0, 1)}
+        result = {tuple((row, answer) for row in rows) for answer in (0, 1)}
         for feature, cut in itertools.product(range(X.shape[1]), rows) if leaves > 1 else ():
             left = tuple(row for row in rows if X[row, feature] <= X[cut, feature])
             right = tuple(row for row in rows if row not in left)
             for k in range(1, leaves):
                 both = itertools.product(labellings(X, left, k), labellings(X, right, leaves - k))
-                found |= {tuple(sorted((*a, *b))) for a, b in both}
-        return found
+                result |= {tuple(sorted((*a, *b))) for a, b in both}
+        return result
 
     def is_shattered(n: int) -> bool:
         return any(len(labellings(rng.random((n, n_features)), tuple(range(n)), n_leaves)) == 2**n for _ in range(5))

@@ -113,11 +113,11 @@ def test_the_undamped_step_lowers_the_likelihood_and_the_guarded_one_does_not() 
     undamped = mixture.experts.m_step(coef, rows.X, rows.y, shares)
     after = mixture.experts.log_likelihood(undamped, rows.X, rows.y)
     assert float(after.sum()) < float(log_p.sum()) - 100.0  # it overshoots, and by far
-    found = run_em(mixture, rows, state, max_iter=200, tol=1e-12)
-    assert found.records[0].n_halvings >= 1
-    assert np.all(np.diff([r.objective for r in found.records]) >= -1e-10)
+    result = run_em(mixture, rows, state, max_iter=200, tol=1e-12)
+    assert result.records[0].n_halvings >= 1
+    assert np.all(np.diff([r.objective for r in result.records]) >= -1e-10)
     best = LogisticRegression(C=1e6, fit_intercept=False, tol=1e-12, max_iter=1000).fit(rows.X, rows.y)
-    np.testing.assert_allclose(found.state.experts, best.coef_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(result.state.experts, best.coef_, rtol=1e-4, atol=1e-6)
 
 
 # --- mixtures are found again ----------------------------------------------------------------------------------------

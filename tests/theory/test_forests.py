@@ -40,14 +40,14 @@ def test_the_bound_holds_for_every_vote(n_classes: int, accuracy: float, n_membe
     """Exactly, for the rows at hand, when all members vote on all rows: error <= Chebyshev <= bound."""
     for seed in range(3):
         votes, y = simulated_votes(seed, n_members, n_classes, accuracy)
-        found = strength_and_correlation(votes, y)
-        assert found.is_vacuous == (found.bound >= 1.0)
-        assert ("nothing" in found.note) == found.is_vacuous
-        if found.strength <= 0.0:
-            assert found.bound == np.inf
+        result = strength_and_correlation(votes, y)
+        assert result.is_vacuous == (result.bound >= 1.0)
+        assert ("nothing" in result.note) == result.is_vacuous
+        if result.strength <= 0.0:
+            assert result.bound == np.inf
             continue
-        assert found.error <= found.chebyshev_bound + 1e-9
-        assert found.chebyshev_bound <= found.bound + 1e-9
+        assert result.error <= result.chebyshev_bound + 1e-9
+        assert result.chebyshev_bound <= result.bound + 1e-9
 
 
 def test_the_error_is_that_of_the_vote() -> None:
@@ -67,20 +67,20 @@ def test_correlation_is_the_mean_over_pairs_of_members() -> None:
     pairs = list(itertools.product(range(12), repeat=2))  # with itself as well: two independent draws of a member
     covariance = np.mean([np.cov(raw[[a, b]], ddof=0)[0, 1] for a, b in pairs])
     deviation = np.mean([raw[a].std() * raw[b].std() for a, b in pairs])
-    found = strength_and_correlation(votes, y)
-    assert found.strength == pytest.approx(raw.mean(), abs=1e-9)
-    assert found.margin_variance == pytest.approx(covariance, abs=1e-9)
-    assert found.correlation == pytest.approx(covariance / deviation, abs=1e-9)
+    result = strength_and_correlation(votes, y)
+    assert result.strength == pytest.approx(raw.mean(), abs=1e-9)
+    assert result.margin_variance == pytest.approx(covariance, abs=1e-9)
+    assert result.correlation == pytest.approx(covariance / deviation, abs=1e-9)
 
 
 def test_out_of_bag_votes_estimate_the_same() -> None:
     """A third of 600 votes on every row: strength as it is, correlation a little above."""
     votes, y = simulated_votes(2, 600, 2, 0.75)
     in_bag = np.random.default_rng(3).random(votes.shape) < 0.632
-    whole, found = strength_and_correlation(votes, y), strength_and_correlation(np.where(in_bag, -1, votes), y)
-    assert found.strength == pytest.approx(whole.strength, abs=0.01)
-    assert whole.correlation < found.correlation < whole.correlation + 0.02
-    assert found.n_rows == y.size
+    whole, result = strength_and_correlation(votes, y), strength_and_correlation(np.where(in_bag, -1, votes), y)
+    assert result.strength == pytest.approx(whole.strength, abs=0.01)
+    assert whole.correlation < result.correlation < whole.correlation + 0.02
+    assert result.n_rows == y.size
 
 
 def test_rows_and_members_without_a_vote_are_left_out() -> None:
@@ -92,15 +92,15 @@ def test_rows_and_members_without_a_vote_are_left_out() -> None:
 
 def test_members_that_are_always_right() -> None:
     y = np.array([0, 1, 1])
-    found = strength_and_correlation(np.tile(y, (4, 1)), y)
-    assert (found.strength, found.correlation, found.bound, found.error) == (1.0, 0.0, 0.0, 0.0)
+    result = strength_and_correlation(np.tile(y, (4, 1)), y)
+    assert (result.strength, result.correlation, result.bound, result.error) == (1.0, 0.0, 0.0, 0.0)
 
 
 def test_no_better_than_chance_promises_nothing() -> None:
     y = np.array([0, 1, 0, 1])
-    found = strength_and_correlation(np.tile(1 - y, (4, 1)), y)
-    assert found.is_vacuous
-    assert "no better than chance" in found.note
+    result = strength_and_correlation(np.tile(1 - y, (4, 1)), y)
+    assert result.is_vacuous
+    assert "no better than chance" in result.note
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_no_better_than_chance_promises_nothing() -> None:
         (np.zeros((2, 3), int), np.full(3, -1), "class codes >= 0"),
     ],
 )
-def test_bad_votes_are_refused(votes: Any, y: Any, text: str) -> None:
+def test_bad_votes_are_rejected(votes: Any, y: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         strength_and_correlation(votes, y)
 
@@ -125,18 +125,18 @@ def test_bad_votes_are_refused(votes: Any, y: Any, text: str) -> None:
 @pytest.mark.parametrize("n_members", [2, 3, 10])
 def test_the_decomposition_is_an_identity(n_members: int) -> None:
     rng = np.random.default_rng(n_members)
-    answers, y = rng.normal(size=(n_members, 60)) + rng.normal(size=60), rng.normal(size=60)
-    found = variance_of_average(answers, y)
-    assert found.of_average == pytest.approx(np.mean((answers.mean(axis=0) - y) ** 2), abs=1e-9)
-    assert found.variance == pytest.approx(np.mean((answers - y) ** 2), abs=1e-9)
-    assert found.removable == pytest.approx(np.mean(answers.var(axis=0, ddof=1)), abs=1e-9)
-    assert found.shared + found.removable == pytest.approx(found.variance, abs=1e-9)
-    assert found.correlation * found.variance == pytest.approx(found.shared, abs=1e-9)
-    assert found.with_members(n_members) == found.of_average
-    without = variance_of_average(answers)
-    assert without.of_average == pytest.approx(answers.mean(axis=0).var(), abs=1e-9)
+    predictions, y = rng.normal(size=(n_members, 60)) + rng.normal(size=60), rng.normal(size=60)
+    result = variance_of_average(predictions, y)
+    assert result.of_average == pytest.approx(np.mean((predictions.mean(axis=0) - y) ** 2), abs=1e-9)
+    assert result.variance == pytest.approx(np.mean((predictions - y) ** 2), abs=1e-9)
+    assert result.removable == pytest.approx(np.mean(predictions.var(axis=0, ddof=1)), abs=1e-9)
+    assert result.shared + result.removable == pytest.approx(result.variance, abs=1e-9)
+    assert result.correlation * result.variance == pytest.approx(result.shared, abs=1e-9)
+    assert result.with_members(n_members) == result.of_average
+    without = variance_of_average(predictions)
+    assert without.of_average == pytest.approx(predictions.mean(axis=0).var(), abs=1e-9)
     assert without.shared == pytest.approx(
-        np.mean([np.cov(answers[[a, b]], ddof=0)[0, 1] for a, b in itertools.combinations(range(n_members), 2)]),
+        np.mean([np.cov(predictions[[a, b]], ddof=0)[0, 1] for a, b in itertools.combinations(range(n_members), 2)]),
         abs=1e-9,
     )
 
@@ -149,22 +149,22 @@ def test_known_correlation_and_variance_are_found(rho: float, variance: float, o
     n, n_members = 20000, 15
     y = rng.normal(size=n)
     error = np.sqrt(rho) * rng.normal(size=n) + np.sqrt(1.0 - rho) * rng.normal(size=(n_members, n))
-    answers = y + np.sqrt(variance) * error
+    predictions = y + np.sqrt(variance) * error
     if out_of_bag:
-        answers[rng.random(answers.shape) < 0.632] = np.nan
-    found = variance_of_average(answers, y)
-    assert found.variance == pytest.approx(variance, rel=0.03)
-    assert found.correlation == pytest.approx(rho, abs=0.03)
-    assert found.of_average == pytest.approx(rho * variance + (1.0 - rho) * variance / n_members, rel=0.05)
-    assert found.gain_left == pytest.approx((1.0 - rho) * variance / n_members, rel=0.05)
+        predictions[rng.random(predictions.shape) < 0.632] = np.nan
+    result = variance_of_average(predictions, y)
+    assert result.variance == pytest.approx(variance, rel=0.03)
+    assert result.correlation == pytest.approx(rho, abs=0.03)
+    assert result.of_average == pytest.approx(rho * variance + (1.0 - rho) * variance / n_members, rel=0.05)
+    assert result.gain_left == pytest.approx((1.0 - rho) * variance / n_members, rel=0.05)
 
 
 def test_rows_with_fewer_than_two_answers_are_left_out() -> None:
-    answers = np.array([[1.0, 2.0, np.nan, np.nan], [2.0, 5.0, 9.0, np.nan]])
+    predictions = np.array([[1.0, 2.0, np.nan, np.nan], [2.0, 5.0, 9.0, np.nan]])
     y = np.zeros(4)
-    assert variance_of_average(answers, y) == variance_of_average(answers[:, :2], y[:2])
+    assert variance_of_average(predictions, y) == variance_of_average(predictions[:, :2], y[:2])
     with pytest.raises(ValueError, match="No row has the answers of two members"):
-        variance_of_average(answers[:, 2:], y[2:])
+        variance_of_average(predictions[:, 2:], y[2:])
 
 
 def test_the_note_answers_whether_more_would_help() -> None:
@@ -179,20 +179,20 @@ def test_over_training_sets_the_textbook_formula_is_found(rho: float, variance: 
     """What the members of one set share is drawn anew for every set; 400 sets of 5 members on 30 rows."""
     rng = np.random.default_rng(1)
     shared = np.sqrt(rho * variance) * rng.normal(size=(400, 1, 30))
-    answers = 7.0 + shared + np.sqrt((1.0 - rho) * variance) * rng.normal(size=(400, 5, 30))
-    found = variance_over_training_sets(answers)
-    assert found.variance == pytest.approx(variance, rel=0.05)
-    assert found.correlation == pytest.approx(rho, abs=0.03)
-    assert found.of_average == pytest.approx(np.mean(answers.mean(axis=1).var(axis=0, ddof=1)), abs=1e-9)
+    predictions = 7.0 + shared + np.sqrt((1.0 - rho) * variance) * rng.normal(size=(400, 5, 30))
+    result = variance_over_training_sets(predictions)
+    assert result.variance == pytest.approx(variance, rel=0.05)
+    assert result.correlation == pytest.approx(rho, abs=0.03)
+    assert result.of_average == pytest.approx(np.mean(predictions.mean(axis=1).var(axis=0, ddof=1)), abs=1e-9)
 
 
 def test_one_training_set_shows_the_removable_part_alone() -> None:
     """The members of one of many sets: the same (1 - rho) s^2, another rho."""
     rng = np.random.default_rng(2)
     shared = rng.normal(size=(200, 1, 50))
-    answers = shared + 0.5 * rng.normal(size=(200, 6, 50))
-    over_sets = variance_over_training_sets(answers)
-    one_set = [variance_of_average(of_set).removable for of_set in answers]
+    predictions = shared + 0.5 * rng.normal(size=(200, 6, 50))
+    over_sets = variance_over_training_sets(predictions)
+    one_set = [variance_of_average(of_set).removable for of_set in predictions]
     assert np.mean(one_set) == pytest.approx(over_sets.removable, rel=0.05)
 
 
@@ -202,7 +202,7 @@ def test_training_sets_need_members(shape: tuple[int, ...]) -> None:
         variance_over_training_sets(np.zeros(shape))
 
 
-def test_bad_answers_are_refused() -> None:
+def test_bad_answers_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"\[members, n\]"):
         variance_of_average(np.zeros(3))
     with pytest.raises(ValueError, match="finite or nan"):
@@ -216,11 +216,11 @@ def test_bad_answers_are_refused() -> None:
 
 def test_entropies_are_those_of_scipy() -> None:
     p = np.random.default_rng(0).dirichlet(np.full(4, 0.3), (6, 30))
-    found = uncertainty(p)
-    np.testing.assert_allclose(found.total, entropy(p.mean(axis=0), axis=1), atol=1e-9)
-    np.testing.assert_allclose(found.aleatoric, entropy(p, axis=2).mean(axis=0), atol=1e-9)
+    result = uncertainty(p)
+    np.testing.assert_allclose(result.total, entropy(p.mean(axis=0), axis=1), atol=1e-9)
+    np.testing.assert_allclose(result.aleatoric, entropy(p, axis=2).mean(axis=0), atol=1e-9)
     information = np.mean([entropy(member, p.mean(axis=0), axis=1) for member in p], axis=0)
-    np.testing.assert_allclose(found.epistemic, information, atol=1e-9)
+    np.testing.assert_allclose(result.epistemic, information, atol=1e-9)
 
 
 def test_members_that_agree_leave_no_epistemic_part() -> None:
@@ -233,17 +233,17 @@ def test_out_of_bag_members_do_not_count() -> None:
     p = rng.dirichlet(np.ones(3), (4, 3))
     holed = np.concatenate([p, np.full((1, 3, 3), np.nan)])
     holed[:, 2] = np.nan
-    for found, expected in zip(uncertainty(holed), uncertainty(p), strict=True):
-        np.testing.assert_allclose(found[:2], expected[:2], atol=1e-12)
-        assert np.isnan(found[2])
+    for result, expected in zip(uncertainty(holed), uncertainty(p), strict=True):
+        np.testing.assert_allclose(result[:2], expected[:2], atol=1e-12)
+        assert np.isnan(result[2])
     means, variances = rng.normal(size=(4, 3)), rng.exponential(size=(4, 3))
     holed = np.vstack([means, np.full((1, 3), np.nan)])
-    for found, expected in zip(
+    for result, expected in zip(
         value_uncertainty(holed, np.vstack([variances, np.ones((1, 3))])),
         value_uncertainty(means, variances),
         strict=True,
     ):
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
 def test_the_law_of_total_variance() -> None:
@@ -252,13 +252,13 @@ def test_the_law_of_total_variance() -> None:
     means, variances = np.array([[0.0], [2.0], [5.0]]), np.array([[1.0], [0.5], [3.0]])
     member = rng.integers(0, 3, 200000)
     draws = means[member, 0] + np.sqrt(variances[member, 0]) * rng.normal(size=member.size)
-    found = value_uncertainty(means, variances)
-    assert found.total[0] == pytest.approx(draws.var(), rel=0.02)
-    assert found.epistemic[0] == pytest.approx(means.var(), abs=1e-9)
+    result = value_uncertainty(means, variances)
+    assert result.total[0] == pytest.approx(draws.var(), rel=0.02)
+    assert result.epistemic[0] == pytest.approx(means.var(), abs=1e-9)
     np.testing.assert_array_equal(value_uncertainty(means).aleatoric, [0.0])
 
 
-def test_bad_distributions_are_refused() -> None:
+def test_bad_distributions_are_rejected() -> None:
     with pytest.raises(ValueError, match="sum to one"):
         uncertainty(np.ones((2, 3, 2)))
     with pytest.raises(ValueError, match=r"\[members, n, classes\]"):

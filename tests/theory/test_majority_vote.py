@@ -70,20 +70,20 @@ def test_correlated_voters_by_simulation() -> None:
     simulated = np.mean(right.sum(axis=0) < k / 2)
     assert abs(simulated - error) < 4 * np.sqrt(error * (1 - error) / n)
     assert np.corrcoef(right[0], right[1])[0, 1] == pytest.approx(rho, abs=4 / np.sqrt(n))
-    found = fit_voter_model(right)
-    assert found.correlation == pytest.approx(rho, abs=0.01)
-    assert found.correlated_error == pytest.approx(found.error, abs=0.01)
-    assert found.independent_error == pytest.approx(float(majority_vote_error(k, p)), abs=0.01)
-    assert found.independent_error < found.correlated_error < 1 - found.accuracy
+    result = fit_voter_model(right)
+    assert result.correlation == pytest.approx(rho, abs=0.01)
+    assert result.correlated_error == pytest.approx(result.error, abs=0.01)
+    assert result.independent_error == pytest.approx(float(majority_vote_error(k, p)), abs=0.01)
+    assert result.independent_error < result.correlated_error < 1 - result.accuracy
 
 
 def test_independent_and_equal_voters_are_told_apart() -> None:
     rng = np.random.default_rng(1)
     same = np.tile(rng.uniform(size=500) < 0.7, (9, 1))
-    found = fit_voter_model(same)
-    assert found.correlation == pytest.approx(1.0)
-    assert found.error == pytest.approx(1 - found.accuracy)
-    assert found.correlated_error == pytest.approx(found.error)
+    result = fit_voter_model(same)
+    assert result.correlation == pytest.approx(1.0)
+    assert result.error == pytest.approx(1 - result.accuracy)
+    assert result.correlated_error == pytest.approx(result.error)
     assert fit_voter_model(rng.uniform(size=(9, 5000)) < 0.7).correlation < 0.01
     assert fit_voter_model(np.ones((3, 4), bool)).error == 0.0
     assert fit_voter_model(np.eye(4, dtype=bool)).correlation == 0.0  # negative by moments

@@ -74,22 +74,22 @@ def test_class_margins_are_those_of_the_loop(seed: int) -> None:
 
 
 def test_distribution_by_hand() -> None:
-    found = margin_distribution(np.array([0.2, -0.4, 0.2, 1.0]), np.array([1, 2, 3, 2]))
-    np.testing.assert_array_equal(found.value, [-0.4, 0.2, 1.0])
-    np.testing.assert_allclose(found.share, [0.25, 0.75, 1.0], atol=1e-15)
+    result = margin_distribution(np.array([0.2, -0.4, 0.2, 1.0]), np.array([1, 2, 3, 2]))
+    np.testing.assert_array_equal(result.value, [-0.4, 0.2, 1.0])
+    np.testing.assert_allclose(result.share, [0.25, 0.75, 1.0], atol=1e-15)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_distribution_and_share_say_the_same(seed: int) -> None:
     agreement, a, w = random_vote(seed)
     m = np.round(margins(agreement, a), 1)  # with ties
-    found = margin_distribution(m, w)
-    assert np.all(np.diff(found.value) > 0)
-    assert found.value.size < m.size
-    assert found.share[-1] == 1.0
-    np.testing.assert_allclose([share_below(m, theta, w) for theta in found.value], found.share, atol=1e-12)
-    between = (found.value[:-1] + found.value[1:]) / 2
-    np.testing.assert_allclose([share_below(m, theta, w) for theta in between], found.share[:-1], atol=1e-12)
+    result = margin_distribution(m, w)
+    assert np.all(np.diff(result.value) > 0)
+    assert result.value.size < m.size
+    assert result.share[-1] == 1.0
+    np.testing.assert_allclose([share_below(m, theta, w) for theta in result.value], result.share, atol=1e-12)
+    between = (result.value[:-1] + result.value[1:]) / 2
+    np.testing.assert_allclose([share_below(m, theta, w) for theta in between], result.share[:-1], atol=1e-12)
 
 
 def test_share_counts_a_margin_at_theta_and_weights() -> None:
@@ -159,6 +159,6 @@ AGREEMENT = np.array([[1.0, -1.0], [1.0, 1.0]])
         (edges, (AGREEMENT, np.array([-1.0, 2.0])), ">= 0"),
     ],
 )
-def test_what_is_refused(call: Any, arguments: tuple[Any, ...], message: str) -> None:
+def test_what_is_rejected(call: Any, arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(*arguments)

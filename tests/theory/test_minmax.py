@@ -40,7 +40,7 @@ def random_table(seed: int, n: int = 25, d: int = 3) -> tuple[Floats, NDArray[np
     return X, y
 
 
-def answers_of(stumps: Stumps, t: int, X: Floats) -> NDArray[np.int64]:
+def predictions_of(stumps: Stumps, t: int, X: Floats) -> NDArray[np.int64]:
     """What stump t says by its fields, row by row."""
     if stumps.feature[t] == CONSTANT:
         return np.full(X.shape[0], int(stumps.polarity[t]))
@@ -53,18 +53,18 @@ def answers_of(stumps: Stumps, t: int, X: Floats) -> NDArray[np.int64]:
 
 
 def test_matching_pennies() -> None:
-    found = largest_minimum_margin(np.array([[1, -1], [-1, 1]]))
-    assert found.value == pytest.approx(0.0, abs=DUALITY)
-    np.testing.assert_allclose(found.coefficients, [0.5, 0.5], atol=DUALITY)
-    np.testing.assert_allclose(found.weights, [0.5, 0.5], atol=DUALITY)
+    result = largest_minimum_margin(np.array([[1, -1], [-1, 1]]))
+    assert result.value == pytest.approx(0.0, abs=DUALITY)
+    np.testing.assert_allclose(result.coefficients, [0.5, 0.5], atol=DUALITY)
+    np.testing.assert_allclose(result.weights, [0.5, 0.5], atol=DUALITY)
 
 
 def test_a_game_with_unequal_stakes() -> None:
     """max_a min(a - 0.5 (1 - a), -0.25 a + (1 - a)): the lines meet at a = 6/11."""
-    found = largest_minimum_margin(np.array([[1.0, -0.5], [-0.25, 1.0]]))
-    assert found.value == pytest.approx(3.5 / 11, abs=DUALITY)
-    np.testing.assert_allclose(found.coefficients, [6 / 11, 5 / 11], atol=DUALITY)
-    np.testing.assert_allclose(found.weights, [5 / 11, 6 / 11], atol=DUALITY)
+    result = largest_minimum_margin(np.array([[1.0, -0.5], [-0.25, 1.0]]))
+    assert result.value == pytest.approx(3.5 / 11, abs=DUALITY)
+    np.testing.assert_allclose(result.coefficients, [6 / 11, 5 / 11], atol=DUALITY)
+    np.testing.assert_allclose(result.weights, [5 / 11, 6 / 11], atol=DUALITY)
 
 
 def test_one_hypothesis_and_a_hopeless_row() -> None:
@@ -80,11 +80,11 @@ def test_one_hypothesis_and_a_hopeless_row() -> None:
 def test_minimum_margin_value_and_maximum_edge_agree(seed: int, shape: tuple[int, int], kind: str) -> None:
     rng = np.random.default_rng(seed)
     u: NDArray[Any] = rng.choice([-1, 1], shape) if kind == "signs" else rng.uniform(-1, 1, shape)
-    found = largest_minimum_margin(u)
-    assert is_distribution(found.coefficients)
-    assert is_distribution(found.weights)
-    assert minimum_margin(margins(u, found.coefficients)) == pytest.approx(found.value, abs=DUALITY)
-    assert edges(u, found.weights).max() == pytest.approx(found.value, abs=DUALITY)
+    result = largest_minimum_margin(u)
+    assert is_distribution(result.coefficients)
+    assert is_distribution(result.weights)
+    assert minimum_margin(margins(u, result.coefficients)) == pytest.approx(result.value, abs=DUALITY)
+    assert edges(u, result.weights).max() == pytest.approx(result.value, abs=DUALITY)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -101,13 +101,13 @@ def test_no_other_vote_or_weights_do_better(seed: int) -> None:
 @pytest.mark.parametrize("soft", [1 / 20, 0.08, 0.3])
 def test_soft_margin_by_both_programmes(seed: int, soft: float) -> None:
     u = np.random.default_rng(seed).choice([-1, 1], (20, 10))
-    found = largest_minimum_margin(u, soft)
-    assert is_distribution(found.weights)
-    assert found.weights.max() <= soft + DUALITY
-    assert edges(u, found.weights).max() == pytest.approx(found.value, abs=DUALITY)
-    m = np.sort(margins(u, found.coefficients))
+    result = largest_minimum_margin(u, soft)
+    assert is_distribution(result.weights)
+    assert result.weights.max() <= soft + DUALITY
+    assert edges(u, result.weights).max() == pytest.approx(result.value, abs=DUALITY)
+    m = np.sort(margins(u, result.coefficients))
     by_rho = [rho - soft * np.maximum(rho - m, 0).sum() for rho in m]  # concave in rho, its corners are the margins
-    assert max(by_rho) == pytest.approx(found.value, abs=DUALITY)
+    assert max(by_rho) == pytest.approx(result.value, abs=DUALITY)
 
 
 def test_soft_margin_between_the_mean_and_the_hard_one() -> None:
@@ -122,10 +122,10 @@ def test_the_simplex_method_steps_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fails_inside(*args: Any, method: str, **options: Any) -> Any:
         tried.append(method)
-        found = solve(*args, method=method, **options)
+        result = solve(*args, method=method, **options)
         if method == "highs-ipm":
-            found.status = 4
-        return found
+            result.status = 4
+        return result
 
     monkeypatch.setattr(minmax, "linprog", fails_inside)
     assert largest_minimum_margin(np.array([[1, -1], [0, 1]])).value == pytest.approx(1 / 3, abs=DUALITY)
@@ -136,38 +136,40 @@ def test_the_simplex_method_steps_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_stumps_of_one_feature_with_missing_values() -> None:
-    found = all_stumps(np.array([[2.0], [np.nan], [1.0], [2.0]]))
-    assert found.answers.dtype == np.int8
-    half = found.answers.shape[1] // 2
-    np.testing.assert_array_equal(found.answers[:, half:], -found.answers[:, :half])
-    np.testing.assert_array_equal(found.answers[:, :half].T, [[1] * 4, [1, 1, -1, 1], [-1, 1, -1, -1], [1, -1, -1, 1]])
-    np.testing.assert_array_equal(found.feature[:half], [CONSTANT, 0, 0, 0])
-    np.testing.assert_array_equal(found.threshold[:half], [np.nan, 1.5, LARGEST, 1.5])
-    np.testing.assert_array_equal(found.missing_left[:half], [False, False, False, True])
-    np.testing.assert_array_equal(found.polarity, [1] * half + [-1] * half)
+    result = all_stumps(np.array([[2.0], [np.nan], [1.0], [2.0]]))
+    assert result.predictions.dtype == np.int8
+    half = result.predictions.shape[1] // 2
+    np.testing.assert_array_equal(result.predictions[:, half:], -result.predictions[:, :half])
+    np.testing.assert_array_equal(
+        result.predictions[:, :half].T, [[1] * 4, [1, 1, -1, 1], [-1, 1, -1, -1], [1, -1, -1, 1]]
+    )
+    np.testing.assert_array_equal(result.feature[:half], [CONSTANT, 0, 0, 0])
+    np.testing.assert_array_equal(result.threshold[:half], [np.nan, 1.5, LARGEST, 1.5])
+    np.testing.assert_array_equal(result.missing_left[:half], [False, False, False, True])
+    np.testing.assert_array_equal(result.polarity, [1] * half + [-1] * half)
 
 
 def test_features_without_a_cut_leave_the_constants() -> None:
-    found = all_stumps(np.array([[np.nan, 3.0], [np.nan, 3.0]]))
-    np.testing.assert_array_equal(found.answers, [[1, -1], [1, -1]])
+    result = all_stumps(np.array([[np.nan, 3.0], [np.nan, 3.0]]))
+    np.testing.assert_array_equal(result.predictions, [[1, -1], [1, -1]])
 
 
 def test_neighbouring_floats_and_huge_ones_are_cut() -> None:
     one, two, three = 1.0, 1.0 + 2**-52, 1.0 + 2**-51  # the middle of the last two rounds up to the third
     for low, high in ((one, two), (two, three), (-LARGEST, LARGEST), (0.9 * LARGEST, LARGEST), (-5e-324, 0.0)):
         X = np.array([[low], [high]])
-        found = all_stumps(X)
-        assert found.answers.shape == (2, 4)
-        np.testing.assert_array_equal(answers_of(found, 1, X), [-1, 1])
+        result = all_stumps(X)
+        assert result.predictions.shape == (2, 4)
+        np.testing.assert_array_equal(predictions_of(result, 1, X), [-1, 1])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_stumps_answer_by_their_fields_and_differ(seed: int) -> None:
     X, _ = random_table(seed)
-    found = all_stumps(X)
-    m = found.answers.shape[1]
-    np.testing.assert_array_equal(found.answers, np.column_stack([answers_of(found, t, X) for t in range(m)]))
-    assert np.unique(found.answers, axis=1).shape[1] == m
+    result = all_stumps(X)
+    m = result.predictions.shape[1]
+    np.testing.assert_array_equal(result.predictions, np.column_stack([predictions_of(result, t, X) for t in range(m)]))
+    assert np.unique(result.predictions, axis=1).shape[1] == m
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -179,14 +181,14 @@ def test_stumps_are_all_that_any_threshold_gives(seed: int) -> None:
             for missing_left in (False, True):
                 side = np.where(np.where(np.isnan(x), missing_left, x <= cut), -1, 1)
                 expected |= {tuple(side.tolist()), tuple((-side).tolist())}
-    assert {tuple(column.tolist()) for column in all_stumps(X).answers.T} == expected
+    assert {tuple(column.tolist()) for column in all_stumps(X).predictions.T} == expected
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_largest_edge_is_that_of_the_decision_stump(seed: int) -> None:
     X, y = random_table(seed, n=40)
     w = np.random.default_rng(seed).integers(1, 9, 40) / 8
-    best = edges(all_stumps(X).answers * y[:, None], w).max()
+    best = edges(all_stumps(X).predictions * y[:, None], w).max()
     stump = DecisionStump(splitter="best").fit(X, y, sample_weight=w)
     assert stump.edge_ == pytest.approx(best, abs=1e-12)
 
@@ -217,13 +219,13 @@ def test_rho_of_a_line_is_one_over_its_changes_of_class(changes: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rho_is_the_best_edge_the_tree_engine_finds_under_the_dual_weights(seed: int) -> None:
     X, y = random_table(seed, n=20)
-    found = minmax_over_stumps(X, y)
+    result = minmax_over_stumps(X, y)
     stumps = all_stumps(X)
-    assert minimum_margin(margins(stumps.answers * y[:, None], found.coefficients)) == pytest.approx(
-        found.value, abs=DUALITY
+    assert minimum_margin(margins(stumps.predictions * y[:, None], result.coefficients)) == pytest.approx(
+        result.value, abs=DUALITY
     )
-    stump = DecisionStump(splitter="best").fit(X, y, sample_weight=found.weights)
-    assert stump.edge_ == pytest.approx(found.value, abs=DUALITY)
+    stump = DecisionStump(splitter="best").fit(X, y, sample_weight=result.weights)
+    assert stump.edge_ == pytest.approx(result.value, abs=DUALITY)
 
 
 def test_rows_alike_of_both_classes_leave_no_margin() -> None:
@@ -253,6 +255,6 @@ def test_distance_to_optimum() -> None:
         (minmax_over_stumps, (np.ones((2, 1)), np.array([1, 1.5])), r"-1 or \+1"),
     ],
 )
-def test_what_is_refused(call: Any, arguments: tuple[Any, ...], message: str) -> None:
+def test_what_is_rejected(call: Any, arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(*arguments)

@@ -131,7 +131,7 @@ def test_a_sample_of_the_rows_that_misses_columns_is_not_used() -> None:
         assert 0.1 < values.real.min() <= values.real.max() < 5.0
 
 
-def test_a_refused_step_is_made_again_with_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rejected_step_is_made_again_with_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a sample leads to: the fit is the one that the matrix of all rows leads to."""
     X, y, _ = hard_table("plain", 6_000)
 
@@ -252,10 +252,10 @@ def test_gaussian_densities_and_constant_shares_are_flat_at_their_optimum() -> N
     params = GaussianExperts().start(2, 2)._replace(mean=np.array([[0.0, 0.0], [4.0, 4.0]]))
     start = evaluate(mixture, rows, ConstantGate().start(2, 1), params)
     before = gradient_norm(mixture, rows, start, e_step(start.log_gate, start.log_density, rows.weight).shares)
-    found = run_em(mixture, rows, start, max_iter=200, tol=1e-9)
+    result = run_em(mixture, rows, start, max_iter=200, tol=1e-9)
     assert before > 0.1
-    assert found.is_converged
-    assert found.gradient_norm < 1e-4
+    assert result.is_converged
+    assert result.gradient_norm < 1e-4
 
 
 def test_em_does_not_end_where_a_stretched_step_gains_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,9 +368,9 @@ def kkt_violation(model: SVC, X: Floats, y: Floats) -> float:
     alpha[model.support_] = np.abs(model.dual_coef_[0])
     f = X @ model.coef_[0]
     e = f - y  # gradient times y
-    may_rise = ((y > 0) & (alpha < model.C * (1 - 1e-9))) | ((y < 0) & (alpha > 1e-9 * model.C))
-    may_fall = ((y < 0) & (alpha < model.C * (1 - 1e-9))) | ((y > 0) & (alpha > 1e-9 * model.C))
-    return float(e[may_fall].max() - e[may_rise].min())
+    may_increase = ((y > 0) & (alpha < model.C * (1 - 1e-9))) | ((y < 0) & (alpha > 1e-9 * model.C))
+    may_decrease = ((y < 0) & (alpha < model.C * (1 - 1e-9))) | ((y > 0) & (alpha > 1e-9 * model.C))
+    return float(e[may_decrease].max() - e[may_increase].min())
 
 
 @each_kind
@@ -416,9 +416,9 @@ def test_machines_for_probabilities_are_watched_too(monkeypatch: pytest.MonkeyPa
     train, n_trained = SVC._machine, [0]
 
     def late(self: SVC, *args: Any) -> Any:
-        machine, found = train(self, *args)
+        machine, result = train(self, *args)
         n_trained[0] += 1
-        return (machine, found) if n_trained[0] == 1 else (machine._replace(is_optimal=False, kkt_gap=0.25), found)
+        return (machine, result) if n_trained[0] == 1 else (machine._replace(is_optimal=False, kkt_gap=0.25), result)
 
     monkeypatch.setattr(SVC, "_machine", late)
     _, said = outcome(SVC(probability=True), X, y)
@@ -446,7 +446,7 @@ def test_lpboost_has_a_duality_gap() -> None:
     assert said == []
     assert model.converged_
     u = np.where(y == 1, 1.0, -1.0)[:, np.newaxis] * np.column_stack(
-        [m.answers(np.asarray(X, np.float32)) for m in model.members_]
+        [m.predictions(np.asarray(X, np.float32)) for m in model.members_]
     )
     m = np.sort(u @ model.coefficients_)
     cap = 1.0 / (0.5 * len(y))
@@ -519,8 +519,8 @@ def test_calibration_of_forests_ends_in_a_minimum_or_warns(monkeypatch: pytest.M
     p = rng.beta(2.0, 2.0, 500)
     codes = (rng.random(500) < p).astype(np.int64)
     shares = np.column_stack([1.0 - p, p])
-    found = probability_calibration.calibrate(shares, codes, np.ones(500))
-    assert found.log_loss <= found.log_loss_before + 1e-6
+    result = probability_calibration.calibrate(shares, codes, np.ones(500))
+    assert result.log_loss <= result.log_loss_before + 1e-6
     real = scipy.optimize.minimize
 
     def short(loss: Any, start: Any, **kwargs: Any) -> Any:
@@ -543,9 +543,9 @@ def test_weights_of_members_are_optimal(noise: float) -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=200)
     common = truth + rng.normal(size=200)
-    answers = np.array([common + noise * rng.normal(size=200) for _ in range(6)])
-    w = simplex.simplex_weights(answers, truth)
-    assert naive_gap((truth - answers).T, w) <= 1e-5
+    predictions = np.array([common + noise * rng.normal(size=200) for _ in range(6)])
+    w = simplex.simplex_weights(predictions, truth)
+    assert naive_gap((truth - predictions).T, w) <= 1e-5
 
 
 def test_weights_without_a_solution_are_those_of_the_best_member(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,8 +110,8 @@ def reproduce(quick: bool = False, verbose: int = 0) -> Outcome:
     for name, one in measured.parts.items():
         x = one.source.X[:, 0]
         order = np.argsort(x)
-        spread = one.answers.std(axis=0, ddof=1)[order]
-        curves.append((name, "mean of the fits", x[order], one.answers.mean(axis=0)[order], spread))
+        spread = one.predictions.std(axis=0, ddof=1)[order]
+        curves.append((name, "mean of the fits", x[order], one.predictions.mean(axis=0)[order], spread))
     return Outcome(rows, claims, gather_curves(curves), verdict_of(rows, claims), measured)
 
 
@@ -122,9 +122,11 @@ def draw(result: ReproductionResult) -> Figure:
     for ax, (name, one) in zip(axes, parts.items(), strict=True):
         x = one.source.X[:, 0]
         order = np.argsort(x)[::4]  # every fourth of the rows is enough for a line
-        ax.plot(x[order], one.answers[:, order].T, color=BLUE, linewidth=0.4, alpha=0.25)
+        ax.plot(x[order], one.predictions[:, order].T, color=BLUE, linewidth=0.4, alpha=0.25)
         ax.plot(x[order], one.source.truth[order], color=VERMILION, linewidth=1.6, label="truth")
-        ax.plot(x[order], one.answers[:, order].mean(axis=0), color="black", linewidth=1.4, label="mean of the fits")
+        ax.plot(
+            x[order], one.predictions[:, order].mean(axis=0), color="black", linewidth=1.4, label="mean of the fits"
+        )
         bias = round(one.bias.value, 3) + 0.0  # an unbiased estimate may be a little below zero
         ax.set_title(f"{name}\nbias {bias:.3f}, variance {one.variance.value:.3f}", fontsize="medium")
         ax.set_ylim(-2.0, 2.0)

@@ -27,7 +27,7 @@ from committee.bagging._oob import (
     members_missing,
     own_error,
 )
-from committee.bagging._prediction import all_answers, pack_members, sum_of_answers
+from committee.bagging._prediction import all_predictions, pack_members, sum_of_predictions
 from committee.bagging.bagging import Sampling, Turn, bagging, replay
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
@@ -48,7 +48,7 @@ from committee.base.threads import n_threads
 from committee.base.transaction import all_or_nothing
 from committee.ensemble.base import BaseEnsemble
 from committee.ensemble.oob import Loss
-from committee.ensemble.oob_scorers import check_score, score_answers
+from committee.ensemble.oob_scorers import check_score, score_predictions
 from committee.members.member import Member, TreeMember, check_learner
 from committee.records.ensemble import TreeSum
 from committee.records.forest import PackedForest
@@ -58,11 +58,11 @@ from committee.sampling.row_samples import Indices, Places, Sampler
 from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
 from committee.tabular.validation import read_training_table, read_weights
-from committee.tree_engine.memory_guard import refuse_too_many_trees
+from committee.tree_engine.memory_guard import reject_too_many_trees
 from committee.trees._sklearn_view import TreeView
 from committee.trees.decision_tree import BaseDecisionTree
 
-MOST_MEMBERS = 1000
+MAX_MEMBERS = 1000
 """n_estimators="auto" grows no more than these."""
 
 TreeSize = Literal["full", "max_leaf_nodes", "pruned"] | None
@@ -107,7 +107,7 @@ class BaseBagging(BaseEnsemble):
     _combined: Rule = fitted()
     _kind: ClassVar[Literal["classifier", "regressor"]]
     _loss: ClassVar[Loss]
-    _oob_answer: ClassVar[str]  # the attribute that holds the out-of-bag answers
+    _oob_prediction: ClassVar[str]  # the attribute that holds the out-of-bag answers
 
     # --- what a subclass chooses --------------------------------------------------------------------------------------
 
@@ -208,9 +208,9 @@ class BaseBagging(BaseEnsemble):
         self.estimator_ = clone(self._weak())
         categorical = getattr(self.estimator_, "categorical_features", "from_dtype")
         columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
-        _refuse_outputs(y, type(self).__name__, self._kind)
+        _reject_outputs(y, type(self).__name__, self._kind)
         classes, target = self._read_target(y, len(table))
-        self._refuse_missing(table, columns)
+        self._reject_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         self._set_columns(columns)
         self._describe(classes)
@@ -268,7 +268,7 @@ class BaseBagging(BaseEnsemble):
     def _run(self, task: Task, sampling: Sampling, judges: Judges, metadata: dict[str, Any]) -> None:
         fingerprint = self._fingerprint(task, sampling)
         members = self._start(fingerprint)
-        n_wanted = MOST_MEMBERS if self.n_estimators == "auto" else int(self.n_estimators)
+        n_wanted = MAX_MEMBERS if self.n_estimators == "auto" else int(self.n_estimators)
         if n_wanted < len(members):
             raise ValueError(
                 f"n_estimators={n_wanted} must be larger or equal to the {len(members)} members that are there already "
@@ -316,7 +316,7 @@ class BaseBagging(BaseEnsemble):
             for turn in turns:
                 members.append(turn.member)
                 if len(members) == 1 and isinstance(turn.member, TreeMember | SubspaceTree):
-                    refuse_too_many_trees(turn.member.tree, n_wanted if self.n_estimators != "auto" else 1)
+                    reject_too_many_trees(turn.member.tree, n_wanted if self.n_estimators != "auto" else 1)
                 records.append(self._judge(turn, spread, judges, len(members)))
                 error = records[-1].oob_error if by_oob else records[-1].validation_error
                 tick(f"{settling.judge} error {error:.4g}")
@@ -324,18 +324,18 @@ class BaseBagging(BaseEnsemble):
                 if reason:
                     break
         if not reason and self.n_estimators == "auto":
-            reason = f"the {settling.judge} error had not settled after {MOST_MEMBERS} members, the most there may be"
+            reason = f"the {settling.judge} error had not settled after {MAX_MEMBERS} members, the most there may be"
         self._keep(members, records, judges)
         self.stop_reason_ = reason or "all members were fitted"
 
     def _judge(self, turn: Turn, spread: float, judges: Judges, number: int) -> Record:
-        own = own_error(turn.outside, turn.answers, judges.oob)
+        own = own_error(turn.outside, turn.predictions, judges.oob)
         coefficient = inverse_error(own, spread)
-        oob = judges.oob.take(turn.outside, turn.answers, coefficient)
+        oob = judges.oob.take(turn.outside, turn.predictions, coefficient)
         validated = np.nan
         if judges.validation is not None:
-            answers = np.asarray(turn.member.answers(judges.X_val, self.n_jobs), np.float64)
-            validated = judges.validation.take(np.arange(len(answers)), answers, coefficient)
+            predictions = np.asarray(turn.member.predictions(judges.X_val, self.n_jobs), np.float64)
+            validated = judges.validation.take(np.arange(len(predictions)), predictions, coefficient)
         tree = getattr(turn.member, "tree", None)
         return Record(number, oob, own, validated, -1 if tree is None else tree.n_leaves, coefficient)
 
@@ -354,13 +354,13 @@ class BaseBagging(BaseEnsemble):
         self.history_ = History({name: column for name, column in columns.items() if measured.get(name, True)})
 
     def _keep_oob(self, oob: Tally, sampling: Sampling) -> None:
-        for name in ("oob_error_", "oob_score_", self._oob_answer):
+        for name in ("oob_error_", "oob_score_", self._oob_prediction):
             vars(self).pop(name, None)
         if sampling.draws_all:
             return
         self.oob_error_ = oob.error
-        answers = oob.mean
-        setattr(self, self._oob_answer, answers if self._loss == "zero_one" else answers[:, 0])
+        predictions = oob.mean
+        setattr(self, self._oob_prediction, predictions if self._loss == "zero_one" else predictions[:, 0])
         if not self.oob_score:
             return
         self._warn_unjudged(oob.n_judges[oob.weight > 0.0])
@@ -369,7 +369,9 @@ class BaseBagging(BaseEnsemble):
         if judged.size:
             classes = self._member_attributes().get("classes_")
             target = oob.target[judged] if classes is None else classes[oob.target[judged]]
-            self.oob_score_ = score_answers(self.oob_score, answers[judged], classes, target, oob.weight[judged])
+            self.oob_score_ = score_predictions(
+                self.oob_score, predictions[judged], classes, target, oob.weight[judged]
+            )
 
     def _warn_unjudged(self, n_judges: Indices) -> None:
         n_unjudged = int(np.count_nonzero(n_judges == 0))
@@ -389,16 +391,16 @@ class BaseBagging(BaseEnsemble):
 
     def _total(self, table: NDArray[np.floating]) -> Floats:
         """The mean answer of the members by their coefficients, [n, k]."""
-        total = sum_of_answers(self.members_, self.coefficients_, self._packed, table, self.n_jobs)
+        total = sum_of_predictions(self.members_, self.coefficients_, self._packed, table, self.n_jobs)
         return total / self.coefficients_.sum()
 
     def _staged(self, X: Any) -> Iterator[Floats]:
         """`_total` of the first member, of the first two, and so on."""
         table = self._read_rows(X)
         total = np.zeros(())
-        pairs = zip(self.coefficients_, all_answers(self.members_, table, self.n_jobs), strict=True)
-        for b, (coefficient, answers) in enumerate(pairs, start=1):
-            total = total + coefficient * answers
+        pairs = zip(self.coefficients_, all_predictions(self.members_, table, self.n_jobs), strict=True)
+        for b, (coefficient, predictions) in enumerate(pairs, start=1):
+            total = total + coefficient * predictions
             yield total / self.coefficients_[:b].sum()
 
     @property
@@ -455,13 +457,13 @@ class BaseBagging(BaseEnsemble):
         """The model as a sum of trees, for explanations; only with trees of the library and without the median."""
         check_is_fitted(self, "members_")
         trees = [member for member in self.members_ if isinstance(member, TreeMember | SubspaceTree)]
-        k = int(np.shape(trees[0].node_answers)[1])
+        k = int(np.shape(trees[0].node_predictions)[1])
         share = self.coefficients_ / self.coefficients_.sum()
-        values = tuple(member.tree._replace(value=np.asarray(member.node_answers, np.float64)) for member in trees)
+        values = tuple(member.tree._replace(value=np.asarray(member.node_predictions, np.float64)) for member in trees)
         return TreeSum(values, np.full(len(trees), -1, np.int64), share, np.zeros(k))
 
 
-def _refuse_outputs(y: Any, name: str, kind: str) -> None:
+def _reject_outputs(y: Any, name: str, kind: str) -> None:
     shape = getattr(y, "shape", None)
     if shape is None and isinstance(y, list) and y and isinstance(y[0], list | tuple):
         # Lists of different lengths are refused where the target is read

@@ -22,7 +22,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.bagging.bagging import Learner
 from committee.base.array_types import Floats
-from committee.members.member import Answers, Member, TreeMember, predicted_codes, refuses_weights
+from committee.members.member import Member, Predictions, TreeMember, predicted_codes, rejects_weights
 from committee.records.binned import BinnedMatrix
 from committee.records.growth import Constraints
 from committee.records.tree import Tree
@@ -31,7 +31,7 @@ from committee.sampling.splits import k_folds, rows_to_split
 from committee.tabular.class_weight import reweighed
 from committee.tabular.identity import distinct_rows
 from committee.tabular.schema import Columns
-from committee.tree_engine.memory_guard import refuse_too_many_copies
+from committee.tree_engine.memory_guard import reject_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree
 from committee.trees.decision_tree import BaseDecisionTree
 from committee.trees.pruning import cross_validate, prune, pruning_path
@@ -66,11 +66,11 @@ class SubspaceTree(NamedTuple):
     """A tree of the engine that knows some features only; its nodes number them as the whole table does."""
 
     tree: Tree
-    node_answers: Floats
+    node_predictions: Floats
     features: Indices
 
-    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
-        return self.node_answers[apply_tree(self.tree, X, n_jobs)]
+    def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions:
+        return self.node_predictions[apply_tree(self.tree, X, n_jobs)]
 
     @property
     def own_tree(self) -> Tree:
@@ -87,7 +87,7 @@ class ClassifierMember(NamedTuple):
     is_soft: bool
     features: Indices | None
 
-    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
+    def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions:
         table = X if self.features is None else X[:, self.features]
         if not self.is_soft:
             return np.eye(len(self.classes))[predicted_codes(self.estimator, table, self.classes)]
@@ -99,9 +99,9 @@ class ClassifierMember(NamedTuple):
                 f"predict_proba gave an array of shape {shares.shape} for {len(X)} rows, of which "
                 f"{int(np.isnan(shares).sum())} numbers are NaN. Take combine='vote' to use its classes alone."
             )
-        answers = np.zeros((len(X), len(self.classes)))
-        answers[:, known] = shares
-        return answers
+        predictions = np.zeros((len(X), len(self.classes)))
+        predictions[:, known] = shares
+        return predictions
 
 
 class RegressorMember(NamedTuple):
@@ -110,7 +110,7 @@ class RegressorMember(NamedTuple):
     estimator: Any
     features: Indices | None
 
-    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
+    def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions:
         predicted = np.asarray(self.estimator.predict(X if self.features is None else X[:, self.features]), np.float64)
         if predicted.size != len(X) or not np.all(np.isfinite(predicted)):
             raise ValueError(
@@ -169,11 +169,11 @@ class TreeLearner:
         if self.prototype.ccp_alpha != 0.0:
             tree = self._pruned(tree, sample, weight, seed)
         if features is None:
-            return TreeMember(tree, self._node_answers(tree))
+            return TreeMember(tree, self._node_predictions(tree))
         feature = np.where(tree.is_leaf, tree.feature, features[tree.feature]).astype(np.int32)
-        return SubspaceTree(tree._replace(feature=feature), self._node_answers(tree), features)
+        return SubspaceTree(tree._replace(feature=feature), self._node_predictions(tree), features)
 
-    def _node_answers(self, tree: Tree) -> Floats:
+    def _node_predictions(self, tree: Tree) -> Floats:
         if self.task.classes is None or self.task.is_soft:
             return tree.value
         return np.eye(len(self.task.classes))[tree.value.argmax(axis=1)]
@@ -225,7 +225,7 @@ class EstimatorLearner:
 
     def __init__(self, estimator: Any, task: Task, metadata: Mapping[str, Any]) -> None:
         self.estimator, self.task, self.labels, self.metadata = estimator, task, task.labels, metadata
-        self.takes_weights = has_fit_parameter(estimator, "sample_weight") and not refuses_weights(estimator)
+        self.takes_weights = has_fit_parameter(estimator, "sample_weight") and not rejects_weights(estimator)
         self.settings = get_config()  # those of this thread: others would not know of them
 
     def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member:
@@ -266,7 +266,7 @@ class EstimatorLearner:
                 "cannot be told by repeated rows: take bootstrap=True, which draws rows by their weights."
             )
         n_features = self.task.columns.n_features
-        refuse_too_many_copies(int(counts[rows].sum()), n_features, type(self.estimator).__name__)
+        reject_too_many_copies(int(counts[rows].sum()), n_features, type(self.estimator).__name__)
         return np.repeat(rows, counts[rows].astype(np.int64))
 
     def _table(self, rows: Indices, features: Indices | None) -> NDArray[np.floating]:

@@ -19,11 +19,11 @@ from committee.sampling.row_samples import Indices
 
 Rule = Literal["vote", "mean", "weighted", "median"]
 
-LEAST_ERROR = 1e-12
+MIN_ERROR = 1e-12
 """Share of the variance of the target below which a member's error counts as this share: its weight stays finite."""
 
 
-LEAST_LOOKS = 25
+MIN_LOOKS = 25
 """Twice as many members without any row to judge: none will come, as in a table of one row."""
 
 
@@ -34,12 +34,12 @@ class Tally(OutOfBag):
         super().__init__(target, weight, n_columns, loss)
         self.share = np.zeros(len(target))  # of the coefficients, those of the row's judges
 
-    def take(self, rows: Indices, answers: Floats, coefficient: float) -> float:
+    def take(self, rows: Indices, predictions: Floats, coefficient: float) -> float:
         """One member's answers to `rows`; the error now, nan as long as no row of positive weight was judged."""
         if not rows.size:
             return self.error
         self.share[rows] += coefficient
-        return self.add(rows, coefficient * answers)
+        return self.add(rows, coefficient * predictions)
 
     def _loss_of(self, rows: NDArray[np.integer]) -> Floats:
         if self.loss == "zero_one":
@@ -65,13 +65,13 @@ class MedianTally(Tally):
         super().__init__(target, weight, n_columns, loss)
         self.held = np.full((len(target), 8), np.inf)
 
-    def take(self, rows: Indices, answers: Floats, coefficient: float) -> float:
+    def take(self, rows: Indices, predictions: Floats, coefficient: float) -> float:
         if rows.size and int(self.n_judges[rows].max()) == self.held.shape[1]:
             self.held = np.hstack([self.held, np.full_like(self.held, np.inf)])
         held = self.held[rows]
-        held[np.arange(rows.size), self.n_judges[rows]] = answers[:, 0]
+        held[np.arange(rows.size), self.n_judges[rows]] = predictions[:, 0]
         self.held[rows] = np.sort(held, axis=1, kind="stable")  # one step from sorted: a single pass
-        return super().take(rows, answers, coefficient)
+        return super().take(rows, predictions, coefficient)
 
     def _value(self, rows: NDArray[np.integer]) -> Floats:
         n = self.n_judges[rows]
@@ -83,12 +83,12 @@ def make_tally(rule: Rule, target: NDArray[Any], weight: Floats, n_columns: int,
     return (MedianTally if rule == "median" else Tally)(target, weight, n_columns, loss)
 
 
-def own_error(rows: Indices, answers: Floats, tally: Tally) -> float:
+def own_error(rows: Indices, predictions: Floats, tally: Tally) -> float:
     """The member's error on the rows outside its sample; nan where there are none of positive weight."""
     w, target = tally.weight[rows], tally.target[rows]
     if not np.any(w > 0.0):
         return math.nan
-    wrong = answers.argmax(axis=1) != target if tally.loss == "zero_one" else (answers[:, 0] - target) ** 2
+    wrong = predictions.argmax(axis=1) != target if tally.loss == "zero_one" else (predictions[:, 0] - target) ** 2
     return float(np.sum(w * wrong) / np.sum(w))
 
 
@@ -96,7 +96,7 @@ def inverse_error(error: float, spread: float) -> float:
     """The coefficient of a member under the weighted rule; 1 is that of the mean target, and of an unknown error."""
     if math.isnan(error) or spread == 0.0:
         return 1.0
-    return 1.0 / max(error / spread, LEAST_ERROR)
+    return 1.0 / max(error / spread, MIN_ERROR)
 
 
 class Record(NamedTuple):
@@ -120,7 +120,7 @@ class Settling:
     def look(self, error: float) -> str:
         """Why to stop after this member; empty to go on."""
         self.errors.append(math.inf if math.isnan(error) else error)
-        if len(self.errors) >= 2 * max(self.n_iter_no_change, LEAST_LOOKS) and math.isinf(min(self.errors)):
+        if len(self.errors) >= 2 * max(self.n_iter_no_change, MIN_LOOKS) and math.isinf(min(self.errors)):
             return f"no row was ever outside a sample: {len(self.errors)} members have measured no {self.judge} error"
         before, last = self.errors[: -self.n_iter_no_change], self.errors[-self.n_iter_no_change :]
         if not before or math.isinf(min(before)) or min(last) < (1.0 - self.tol) * min(before):

@@ -12,9 +12,9 @@ from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.members.member import Member, TreeMember
 from committee.records.forest import PackedForest
-from committee.tree_engine.predict.forest import add_answers, pack_forest
+from committee.tree_engine.predict.forest import add_predictions, pack_forest
 
-ANSWERS_AT_A_TIME = 1 << 22
+PREDICTIONS_AT_A_TIME = 1 << 22
 """Numbers held when all answers are needed together: 32 megabytes."""
 
 
@@ -25,25 +25,25 @@ def pack_members(members: Sequence[Member], coefficients: Floats) -> PackedFores
         return None
     return pack_forest(
         [
-            member.tree._replace(value=coefficient * np.asarray(member.node_answers, np.float64))
+            member.tree._replace(value=coefficient * np.asarray(member.node_predictions, np.float64))
             for member, coefficient in zip(trees, coefficients, strict=True)
         ]
     )
 
 
-def all_answers(members: Sequence[Member], X: NDArray[np.floating], n_jobs: int | None) -> Iterator[Floats]:
+def all_predictions(members: Sequence[Member], X: NDArray[np.floating], n_jobs: int | None) -> Iterator[Floats]:
     """Of one member after the other, [n, k]; members that are no trees answer side by side."""
     threads = n_threads(n_jobs, 2**62) if not isinstance(members[0], TreeMember | SubspaceTree) else 1
     for first in range(0, len(members), threads):
         batch = [(member, X, 1 if threads > 1 else n_jobs) for member in members[first : first + threads]]
-        yield from run(_answer, batch, threads)
+        yield from run(_prediction, batch, threads)
 
 
-def _answer(member: Member, X: NDArray[np.floating], n_jobs: int | None) -> Floats:
-    return np.asarray(member.answers(X, n_jobs), np.float64)
+def _prediction(member: Member, X: NDArray[np.floating], n_jobs: int | None) -> Floats:
+    return np.asarray(member.predictions(X, n_jobs), np.float64)
 
 
-def sum_of_answers(
+def sum_of_predictions(
     members: Sequence[Member],
     coefficients: Floats,
     packed: PackedForest | None,
@@ -53,17 +53,17 @@ def sum_of_answers(
     """sum of a_b h_b(x), [n, k], added in the order of the members."""
     if packed is not None:
         score = np.zeros((len(X), packed.values.shape[1]))
-        add_answers(packed, X, score, n_jobs)
+        add_predictions(packed, X, score, n_jobs)
         return score
     total = np.zeros(())
-    for coefficient, answers in zip(coefficients, all_answers(members, X, n_jobs), strict=True):
-        total = total + coefficient * answers
+    for coefficient, predictions in zip(coefficients, all_predictions(members, X, n_jobs), strict=True):
+        total = total + coefficient * predictions
     return total
 
 
 def side_by_side(members: Sequence[Member], X: NDArray[np.floating], n_jobs: int | None) -> Iterator[Floats]:
     """Answers [members, rows] of blocks of rows, one number per row and member."""
-    size = max(1, ANSWERS_AT_A_TIME // len(members))
+    size = max(1, PREDICTIONS_AT_A_TIME // len(members))
     for first in range(0, len(X), size):
         block = X[first : first + size]
-        yield np.array([answers[:, 0] for answers in all_answers(members, block, n_jobs)])
+        yield np.array([predictions[:, 0] for predictions in all_predictions(members, block, n_jobs)])

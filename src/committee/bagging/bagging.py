@@ -43,7 +43,7 @@ class Turn(NamedTuple):
 
     member: Member
     outside: Indices
-    answers: Floats
+    predictions: Floats
 
 
 class Sampling(NamedTuple):
@@ -110,4 +110,4 @@ def judged(member: Member, sampling: Sampling, counts: Floats, X: NDArray[np.flo
     outside = sampling.rows.out_of_bag(sampling.rows.places.sum_by_row(counts))
     if not outside.size:
         return Turn(member, outside, np.empty((0, 1)))
-    return Turn(member, outside, np.asarray(member.answers(X[outside]), np.float64))
+    return Turn(member, outside, np.asarray(member.predictions(X[outside]), np.float64))

@@ -73,7 +73,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     combine: Literal["auto", "mean", "vote"] = param(one_of("auto", "mean", "vote"), default="auto")
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     _loss: ClassVar[Loss] = "zero_one"
-    _oob_answer: ClassVar[str] = "oob_decision_function_"
+    _oob_prediction: ClassVar[str] = "oob_decision_function_"
     classes_: NDArray[Any] = fitted()
     n_classes_: int = fitted()
     oob_decision_function_: Floats = fitted()
@@ -179,7 +179,7 @@ class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
     combine: Literal["mean", "median", "weighted"] = param(one_of("mean", "median", "weighted"), default="mean")
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     _loss: ClassVar[Loss] = "squared_error"
-    _oob_answer: ClassVar[str] = "oob_prediction_"
+    _oob_prediction: ClassVar[str] = "oob_prediction_"
     _interval_hint: ClassVar[str] = "bootstrap=True, or max_samples below 1.0"
     oob_prediction_: Floats = fitted()
 
@@ -219,6 +219,6 @@ class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
                 yield total[:, 0]
             return
         table = self._read_rows(X)
-        answers = np.hstack(list(side_by_side(self.members_, table, self.n_jobs)))
-        for b in range(1, len(answers) + 1):
-            yield weighted_median(answers[:b])
+        predictions = np.hstack(list(side_by_side(self.members_, table, self.n_jobs)))
+        for b in range(1, len(predictions) + 1):
+            yield weighted_median(predictions[:b])

@@ -86,12 +86,12 @@ class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
 
     def _shares(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, NDArray[np.int64]]:
         if self.vote == "majority":
-            answers = np.array([member.answers(X) for member in members], np.int64)
-            return class_votes(answers, self.n_classes_), answers
+            predictions = np.array([member.predictions(X) for member in members], np.int64)
+            return class_votes(predictions, self.n_classes_), predictions
         learned = np.array([member.has_learned for member in members])
         shares = np.array([member.distribution(X) for member in members])
-        answers = np.where(learned[:, np.newaxis], shares.argmax(axis=2), -1)
-        return np.einsum("t,tnk->nk", learned.astype(np.float64), shares), answers
+        predictions = np.where(learned[:, np.newaxis], shares.argmax(axis=2), -1)
+        return np.einsum("t,tnk->nk", learned.astype(np.float64), shares), predictions
 
 
 class OnlineBaggingRegressor(RegressorMixin, PredictionIntervals, BaseOnlineRegressor):
@@ -127,14 +127,14 @@ class OnlineBaggingRegressor(RegressorMixin, PredictionIntervals, BaseOnlineRegr
 
     def _mean(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, Floats]:
         """Mean of the members that have learned, nan without any, and the answers of all."""
-        answers = np.array([member.answers(X) for member in members], np.float64)
+        predictions = np.array([member.predictions(X) for member in members], np.float64)
         learned = np.array([member.has_learned for member in members])
-        combined = mean(answers[learned]) if learned.any() else np.full(len(X), np.nan)
-        return combined, answers
+        combined = mean(predictions[learned]) if learned.any() else np.full(len(X), np.nan)
+        return combined, predictions
 
     def _losses(self, members: Sequence[OnlineMember], rows: Rows) -> Floats:
-        combined, answers = self._mean(members, rows.X)
-        return (np.vstack([combined, answers]) - rows.target) ** 2
+        combined, predictions = self._mean(members, rows.X)
+        return (np.vstack([combined, predictions]) - rows.target) ** 2
 
     def predict(self, X: Any) -> Floats:
         """The mean of the members, 0 before any of them has learned."""

@@ -159,9 +159,9 @@ def _description(field: Any) -> str:
 def _attributes(cls: Any) -> list[tuple[str, str, str]]:
     """Name, type and description of each public attribute that `fit` sets, by name."""
     fields = (field for field in dataclasses.fields(cls) if not field.init)
-    found = {field.name: (_plain_type(field.type), _description(field)) for field in fields if _is_public(field.name)}
-    found.update(_properties(cls))
-    return [(name, *found[name]) for name in sorted(found)]
+    result = {field.name: (_plain_type(field.type), _description(field)) for field in fields if _is_public(field.name)}
+    result.update(_properties(cls))
+    return [(name, *result[name]) for name in sorted(result)]
 
 
 def _properties(cls: type) -> Iterator[tuple[str, tuple[str, str]]]:

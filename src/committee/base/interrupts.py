@@ -31,8 +31,8 @@ def signals_held(work: str) -> Generator[None]:
             os.write(STDERR, f"Stopping after {work}.\n".encode())
         arrived.append(number)
 
-    found = {number: signal.getsignal(number) for number in HANDLED}
-    handlers = {number: handler for number, handler in found.items() if callable(handler)}
+    result = {number: signal.getsignal(number) for number in HANDLED}
+    handlers = {number: handler for number, handler in result.items() if callable(handler)}
     try:
         for number in handlers:
             signal.signal(number, hold)

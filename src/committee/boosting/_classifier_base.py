@@ -28,8 +28,8 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
 from committee.boosting._vote_calibration import (
-    FEWEST_ROUNDS,
     LITTLE,
+    MIN_ROUNDS,
     USUAL,
     Judged,
     Trial,
@@ -40,11 +40,11 @@ from committee.boosting._vote_calibration import (
     vote_size,
 )
 from committee.boosting._votes import ManyClasses, TwoClasses, make_votes, vote_probabilities
-from committee.boosting._weak_learners import AnswerKind, Task, make_learner
+from committee.boosting._weak_learners import PredictionKind, Task, make_learner
 from committee.boosting.multiplicative_weights import Rule, State, Turn, boost
-from committee.ensemble.base import SMALLEST_SHARE, BaseEnsemble
+from committee.ensemble.base import MIN_SHARE, BaseEnsemble
 from committee.ensemble.stopping import Stopper
-from committee.ensemble.warm_start import refuse_other_rows
+from committee.ensemble.warm_start import reject_other_rows
 from committee.members.member import Member, WeakLearner, check_learner
 from committee.members.vote import pack_members, score_members, score_packed
 from committee.records.ensemble import PackedTrees
@@ -71,7 +71,7 @@ class Judge:
 
     def error(self, member: Member | None, coefficient: float, n_jobs: int | None) -> float:
         if member is not None:
-            self.votes.add(coefficient, member.answers(self.X, n_jobs))
+            self.votes.add(coefficient, member.predictions(self.X, n_jobs))
         return float((self.weight * self.votes.wrong()).sum())
 
 
@@ -187,7 +187,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
         classes, codes = read_targets_classification(y, len(table))
         self._check_classes(classes)
-        self._refuse_missing(table, columns)
+        self._reject_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
         seed = self._seed()
@@ -199,7 +199,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         if judge is None and self._holds_out():
             rows, test = self._hold_out(table, codes, weight, seed)
             judge = Judge(table[test], codes[test], len(classes), weight[test])
-        rows = rows[weight[rows] / weight[rows].sum() >= SMALLEST_SHARE]
+        rows = rows[weight[rows] / weight[rows].sum() >= MIN_SHARE]
         self._rows_seen, self._rows_kept = len(table), rows
         if rows.size < len(table):
             table, codes, weight = table[rows], codes[rows], weight[rows]
@@ -340,7 +340,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         """u = y h_t(x) of every row and member, [n, T]: what the linear programs of `committee.theory` work on."""
         table = self._read_rows(X)
         votes = make_votes(self._known_codes(y, len(table)), self.n_classes_)
-        columns = [votes.agreement(member.answers(table, self.n_jobs)) for member in self.members_]
+        columns = [votes.agreement(member.predictions(table, self.n_jobs)) for member in self.members_]
         return np.column_stack(columns).astype(np.float64)
 
     def edges(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -389,12 +389,12 @@ class BaseRoundBooster(BaseBooster):
     def _hold_out(
         self, table: NDArray[np.floating], codes: NDArray[np.int64], weight: NDArray[np.float64], seed: int
     ) -> Split:
-        found = hold_out(rows_to_split(table, codes, weight, is_class=True), self.validation_fraction, seed)
-        if found is None:
+        result = hold_out(rows_to_split(table, codes, weight, is_class=True), self.validation_fraction, seed)
+        if result is None:
             raise ValueError(
                 f"{len(codes)} rows leave none to validate on: pass X_val and y_val, or early_stopping=None."
             )
-        return found
+        return result
 
 
 class BaseMultiplicativeBooster(BaseRoundBooster):
@@ -412,7 +412,7 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
         """The rule for the coefficient."""
         raise NotImplementedError
 
-    def _answers(self) -> AnswerKind:
+    def _predictions(self) -> PredictionKind:
         """How the members answer: with a class, a confidence in [-1, 1], or log-odds."""
         return "votes"
 
@@ -436,12 +436,12 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
                 "there already when warm_start=True."
             )
         seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[len(members) + 1 :]
-        learn = make_learner(self._weak(), task, update=self.update, kind=self._answers(), n_jobs=self.n_jobs)
+        learn = make_learner(self._weak(), task, update=self.update, kind=self._predictions(), n_jobs=self.n_jobs)
         votes = make_votes(task.codes, task.n_classes, state.score if members else None)
         rounds = self._rounds(learn, votes, state, [int(seed) for seed in seeds])
         if judge is not None:
             for member, coefficient in zip(members, state.coefficients, strict=True):
-                judge.votes.add(coefficient, member.answers(judge.X, self.n_jobs))
+                judge.votes.add(coefficient, member.predictions(judge.X, self.n_jobs))
         self._collect(rounds, judge, state, votes, run, n_rounds)
         if judge is None:
             self.probability_slope_ = self._unjudged_slope(task)
@@ -459,7 +459,7 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
         fingerprint = task.fingerprint()
         if self._is_continued():
             state: State = kept_from_fit(self, "_state")
-            refuse_other_rows(state.weight.size, task.weight.size, state.fingerprint == fingerprint)
+            reject_other_rows(state.weight.size, task.weight.size, state.fingerprint == fingerprint)
             return state._replace(weight=state.weight.copy())
         return State(task.weight.copy(), np.empty(0), task.weight, fingerprint, (), (), (), "")
 
@@ -547,9 +547,9 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
         counts = task.counts
         half = Task(task.columns, task.X[learned], task.codes[learned], task.classes, counts[learned])
         state = State(half.weight.copy(), np.empty(0), half.weight, (), (), (), (), "")
-        n_rounds = min(len(self.members_), max(FEWEST_ROUNDS, len(self.members_) // 4))
+        n_rounds = min(len(self.members_), max(MIN_ROUNDS, len(self.members_) // 4))
         seeds = np.random.SeedSequence(self._entropy).generate_state(n_rounds, np.uint64)
-        learn = make_learner(self._weak(), half, update=self.update, kind=self._answers(), n_jobs=self.n_jobs)
+        learn = make_learner(self._weak(), half, update=self.update, kind=self._predictions(), n_jobs=self.n_jobs)
         run = Run(state)
         for turn in self._rounds(learn, make_votes(half.codes, half.n_classes), state, [int(seed) for seed in seeds]):
             run.take(turn, turn.record)

@@ -9,7 +9,7 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.combine import rules as combining
 from committee.combine.rules import TIE
-from committee.members.member import Answers
+from committee.members.member import Predictions
 
 
 class Combination(Protocol):
@@ -17,7 +17,7 @@ class Combination(Protocol):
 
     value: Floats
 
-    def add(self, answers: Answers, coefficient: float) -> None: ...
+    def add(self, predictions: Predictions, coefficient: float) -> None: ...
 
 
 class RunningSum:
@@ -26,8 +26,8 @@ class RunningSum:
     def __init__(self, n_rows: int, start: float) -> None:
         self.value: Floats = np.full(n_rows, start)
 
-    def add(self, answers: Answers, coefficient: float) -> None:
-        self.value = self.value + coefficient * answers
+    def add(self, predictions: Predictions, coefficient: float) -> None:
+        self.value = self.value + coefficient * predictions
 
 
 class RunningMean:
@@ -36,9 +36,9 @@ class RunningMean:
     def __init__(self, n_rows: int) -> None:
         self.total, self.sums, self.value = 0.0, np.zeros(n_rows), np.zeros(n_rows)
 
-    def add(self, answers: Answers, coefficient: float) -> None:
+    def add(self, predictions: Predictions, coefficient: float) -> None:
         self.total += coefficient
-        self.sums = self.sums + coefficient * answers
+        self.sums = self.sums + coefficient * predictions
         self.value = self.sums / self.total
 
 
@@ -46,21 +46,21 @@ class RunningMedian:
     """Weighted median of the members, kept up to date: a new member moves it to a neighbour at most places."""
 
     def __init__(self, n_rows: int, capacity: int = 16) -> None:
-        self.answers = np.empty((n_rows, capacity))
+        self.predictions = np.empty((n_rows, capacity))
         self.coefficients: list[float] = []
         self.value = np.zeros(n_rows)
         self.below, self.at = np.zeros(n_rows), np.zeros(n_rows)  # weight of smaller and of equal answers
 
-    def add(self, answers: Answers, coefficient: float) -> None:
+    def add(self, predictions: Predictions, coefficient: float) -> None:
         n_held = len(self.coefficients)
-        if n_held == self.answers.shape[1]:
-            self.answers = np.hstack([self.answers, np.empty_like(self.answers)])
-        self.answers[:, n_held] = answers
+        if n_held == self.predictions.shape[1]:
+            self.predictions = np.hstack([self.predictions, np.empty_like(self.predictions)])
+        self.predictions[:, n_held] = predictions
         self.coefficients.append(coefficient)
         if n_held == 0:
-            self.value = np.array(answers, np.float64)
-        self.below += np.where(answers < self.value, coefficient, 0.0)
-        self.at += np.where(answers == self.value, coefficient, 0.0)
+            self.value = np.array(predictions, np.float64)
+        self.below += np.where(predictions < self.value, coefficient, 0.0)
+        self.at += np.where(predictions == self.value, coefficient, 0.0)
         half = (0.5 - TIE) * float(np.sum(self.coefficients))
         self._move(half, up=True)
         self._move(half, up=False)
@@ -70,7 +70,7 @@ class RunningMedian:
         c = np.array(self.coefficients)
         rows = np.flatnonzero(self.below + self.at < half if up else self.below >= half)
         while rows.size:
-            held, value = self.answers[rows, : c.size], self.value[rows, np.newaxis]
+            held, value = self.predictions[rows, : c.size], self.value[rows, np.newaxis]
             beyond = held > value if up else held < value
             is_left = beyond.any(axis=1)  # not so at the last answer, where rounding asks for another
             rows, held, beyond = rows[is_left], held[is_left], beyond[is_left]
@@ -87,13 +87,13 @@ class Untraced:
     def __init__(self, n_rows: int) -> None:
         self.value = np.full(n_rows, np.nan)
 
-    def add(self, answers: Answers, coefficient: float) -> None:
+    def add(self, predictions: Predictions, coefficient: float) -> None:
         pass
 
 
-def weighted_median(answers: Floats, weight: Floats) -> Floats:
+def weighted_median(predictions: Floats, weight: Floats) -> Floats:
     """For each row of [n, T] the first answer, from the smallest up, at which the cumulative weight reaches half."""
-    return combining.weighted_median(answers.T, weight, half_way=False)
+    return combining.weighted_median(predictions.T, weight, half_way=False)
 
 
 def root_mean_square(residual: Floats, weight: Floats) -> float:

@@ -29,8 +29,8 @@ from committee.base.transaction import all_or_nothing
 from committee.boosting._combinations import Combination, root_mean_square
 from committee.boosting._weak_regressors import Task, Update, WeakRegressor, make_regressor
 from committee.calibration.prediction_intervals import PredictionIntervals
-from committee.ensemble.base import SMALLEST_SHARE, BaseEnsemble
-from committee.ensemble.warm_start import refuse_other_rows
+from committee.ensemble.base import MIN_SHARE, BaseEnsemble
+from committee.ensemble.warm_start import reject_other_rows
 from committee.members.member import Member, check_learner
 from committee.members.vote import pack_members
 from committee.records.ensemble import PackedTrees
@@ -158,7 +158,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
         categorical = getattr(self.estimator_, "categorical_features", "from_dtype")
         columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
         target = self._read_target(y, len(table))
-        self._refuse_missing(table, columns)
+        self._reject_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
         if not (self.warm_start and hasattr(self, "_entropy")):
@@ -171,7 +171,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
             train, test = self._hold_out(table, target, weight)
             judge = Judge(table[test], target[test], weight[test] / weight[test].sum())
             table, target, weight = table[train], target[train], weight[train]
-        kept = np.flatnonzero(weight / weight.sum() >= SMALLEST_SHARE)
+        kept = np.flatnonzero(weight / weight.sum() >= MIN_SHARE)
         if kept.size < weight.size:
             table, target, weight = table[kept], target[kept], weight[kept]
         return Task(columns, table, target, weight), judge
@@ -188,13 +188,13 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
 
     def _hold_out(self, table: NDArray[np.floating], target: Floats, weight: Floats) -> Split:
         rows = rows_to_split(table, target, weight, is_class=False)
-        found = hold_out(rows, self.validation_fraction, self._entropy)
-        if found is None:
+        result = hold_out(rows, self.validation_fraction, self._entropy)
+        if result is None:
             raise ValueError(
                 f"{len(target)} rows cannot be divided into rows to learn from and rows to validate on: pass X_val and "
                 "y_val, or early_stopping=None."
             )
-        return found
+        return result
 
     def _run(self, task: Task, judge: Judge | None) -> None:
         past = self._past(task)
@@ -216,7 +216,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
         if not (self.warm_start and hasattr(self, "members_")):
             return Past(task.weight.copy(), [], [], [], task.fingerprint())
         past: Past = kept_from_fit(self, "_state")
-        refuse_other_rows(past.weight.size, task.weight.size, past.fingerprint == task.fingerprint())
+        reject_other_rows(past.weight.size, task.weight.size, past.fingerprint == task.fingerprint())
         return past._replace(
             weight=past.weight.copy(), members=past.members.copy(), coefficients=past.coefficients.copy(),
             records=past.records.copy(),
@@ -225,7 +225,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
     def _replayed(self, past: Past, X: NDArray[np.floating], combined: Combination) -> Combination:
         """The combination after the members that are there already."""
         for member, coefficient in zip(past.members, past.coefficients, strict=True):
-            combined.add(member.answers(X, self.n_jobs), coefficient)
+            combined.add(member.predictions(X, self.n_jobs), coefficient)
         return combined
 
     def _collect(self, turns: Iterator[Turn], past: Past, judge: Judge | None, n_rounds: int) -> None:
@@ -240,7 +240,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
                 record = turn.record
                 if judge is not None and judged is not None:
                     if turn.member is not None:
-                        judged.add(turn.member.answers(judge.X, self.n_jobs), record.coefficient)
+                        judged.add(turn.member.predictions(judge.X, self.n_jobs), record.coefficient)
                     error = self._validation_error(judge.y - judged.value, judge.weight)
                     record = record._replace(validation_error=error)
                 tick(f"training error {record.train_error:.4g}")
@@ -283,7 +283,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
         table = self._read_rows(X)
         combined = self._combination(len(table))
         for member, coefficient in zip(self.members_, self.coefficients_, strict=True):
-            combined.add(member.answers(table, self.n_jobs), float(coefficient))
+            combined.add(member.predictions(table, self.n_jobs), float(coefficient))
             yield combined.value.copy()
 
     def staged_score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Iterator[float]:

@@ -36,13 +36,13 @@ USUAL = 12.0
 LITTLE = 1.0 / 200.0
 """S / n up to which the usual c will do: the slope is 0.94 or more, and with a c four times as large still 0.8."""
 
-MOST_ROWS = 2000
+MAX_ROWS = 2000
 """Distinct rows in either half: more would cost time and change c little."""
 
-FEWEST_ROWS = 20
+MIN_ROWS = 20
 """Fewer distinct rows than this measure nothing."""
 
-FEWEST_ROUNDS = 10
+MIN_ROUNDS = 10
 """A trial has a quarter of the rounds of the run it is for, but no fewer than this where that run has so many."""
 
 
@@ -71,8 +71,10 @@ def _leaf_votes(member: Member, n_features: int) -> float:
     """Sum of |h| over the leaves; what is no tree counts as a linear rule, a number for each feature and one more."""
     if not isinstance(member, TreeMember):
         return n_features + 1.0
-    answers = member.node_answers[member.tree.is_leaf]
-    return float(answers.size if answers.dtype == np.int64 else np.abs(answers).sum())  # int64: codes of classes
+    predictions = member.node_predictions[member.tree.is_leaf]
+    return float(
+        predictions.size if predictions.dtype == np.int64 else np.abs(predictions).sum()
+    )  # int64: codes of classes
 
 
 def shrinkage(c: float, n_rows: float, size: float) -> float:
@@ -83,9 +85,9 @@ def shrinkage(c: float, n_rows: float, size: float) -> float:
 def halves(X: NDArray[np.floating], codes: Rows) -> tuple[Rows, Rows] | None:
     """Two halves of every class, in the order of their content; None if there are too few rows."""
     rows = rows_to_split(X, codes, is_class=True)
-    if rows.n_distinct < FEWEST_ROWS:
+    if rows.n_distinct < MIN_ROWS:
         return None
-    some = rows.take(rows.content < 2 * MOST_ROWS)
+    some = rows.take(rows.content < 2 * MAX_ROWS)
     is_odd = some.places(None) % 2 == 1
     return some.row[~is_odd], some.row[is_odd]
 
@@ -107,15 +109,15 @@ def fit_slope(judged: Judged, probabilities: Probabilities) -> float:
 
 def _bounded_minimum(loss: Callable[[float], float], bounds: tuple[float, float], usual: float, what: str) -> float:
     """Brent's minimum between bounds, no worse than the usual value; warn if the search did not end by itself."""
-    found: Any = minimize_scalar(loss, bounds=bounds, method="bounded")
-    if not found.success:
+    result: Any = minimize_scalar(loss, bounds=bounds, method="bounded")
+    if not result.success:
         warnings.warn(
-            f"The search for the {what} did not converge in {found.nfev} evaluations: the log-loss is {found.fun:.6g}. "
-            "Probabilities may be inaccurate; predictions are not affected.",
+            f"The search for the {what} did not converge in {result.nfev} evaluations: the log-loss is "
+            f"{result.fun:.6g}. Probabilities may be inaccurate; predictions are not affected.",
             ConvergenceWarning,
             stacklevel=level_of_caller(),
         )
-    return float(found.x) if found.fun <= loss(usual) else usual
+    return float(result.x) if result.fun <= loss(usual) else usual
 
 
 def fit_shrinkage(trials: Sequence[Trial], probabilities: Probabilities) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.kernels.boosting.row_weights import tally_votes
-from committee.members.member import Answers
+from committee.members.member import Predictions
 
 
 class Votes(Protocol):
@@ -16,18 +16,18 @@ class Votes(Protocol):
 
     score: NDArray[np.float64]
 
-    def agreement(self, answers: Answers) -> NDArray[np.int8] | NDArray[np.float64]:
+    def agreement(self, predictions: Predictions) -> NDArray[np.int8] | NDArray[np.float64]:
         """u = y h(x) in [-1, 1]: +1 where the answer is right, -1 where it is wrong."""
         ...
 
-    def add(self, coefficient: float, answers: Answers) -> None: ...
+    def add(self, coefficient: float, predictions: Predictions) -> None: ...
 
     def wrong(self) -> NDArray[np.bool_]: ...
 
     def margins(self, total: float) -> NDArray[np.float64]: ...
 
     def tally(
-        self, coefficient: float, answers: Answers, total: float, weight: NDArray[np.float64]
+        self, coefficient: float, predictions: Predictions, total: float, weight: NDArray[np.float64]
     ) -> tuple[float, float]:
         """`add`, then the smallest margin and the weighted error of the vote."""
         ...
@@ -40,11 +40,11 @@ class TwoClasses:
         self.y = y
         self.score = np.zeros(y.size) if score is None else score.copy()
 
-    def agreement(self, answers: Answers) -> NDArray[np.int8] | NDArray[np.float64]:
-        return answers * self.y  # type: ignore[return-value]  # int8 stays int8, float64 float64
+    def agreement(self, predictions: Predictions) -> NDArray[np.int8] | NDArray[np.float64]:
+        return predictions * self.y  # type: ignore[return-value]  # int8 stays int8, float64 float64
 
-    def add(self, coefficient: float, answers: Answers) -> None:
-        self.score += coefficient * answers
+    def add(self, coefficient: float, predictions: Predictions) -> None:
+        self.score += coefficient * predictions
 
     def wrong(self) -> NDArray[np.bool_]:
         return (self.score > 0.0) != (self.y > 0)
@@ -54,11 +54,11 @@ class TwoClasses:
         return self.y * self.score / total if total > 0.0 else np.zeros(self.y.size)
 
     def tally(
-        self, coefficient: float, answers: Answers, total: float, weight: NDArray[np.float64]
+        self, coefficient: float, predictions: Predictions, total: float, weight: NDArray[np.float64]
     ) -> tuple[float, float]:
         """`add`, then the smallest margin and the weighted error of the vote: one pass over the rows for all."""
         out = np.empty(2)
-        tally_votes(coefficient, answers, self.y, weight, self.score, out)
+        tally_votes(coefficient, predictions, self.y, weight, self.score, out)
         return (float(out[0]) / total if total > 0.0 else 0.0), float(out[1])
 
 
@@ -70,11 +70,11 @@ class ManyClasses:
         self.rows = np.arange(codes.size)
         self.score = np.zeros((codes.size, n_classes)) if score is None else score.copy()
 
-    def agreement(self, answers: Answers) -> NDArray[np.int8]:
-        return np.where(answers == self.codes, np.int8(1), np.int8(-1))
+    def agreement(self, predictions: Predictions) -> NDArray[np.int8]:
+        return np.where(predictions == self.codes, np.int8(1), np.int8(-1))
 
-    def add(self, coefficient: float, answers: Answers) -> None:
-        self.score[self.rows, answers.astype(np.int64, copy=False)] += coefficient
+    def add(self, coefficient: float, predictions: Predictions) -> None:
+        self.score[self.rows, predictions.astype(np.int64, copy=False)] += coefficient
 
     def wrong(self) -> NDArray[np.bool_]:
         return self.score.argmax(axis=1) != self.codes
@@ -87,10 +87,10 @@ class ManyClasses:
         return (own - others.max(axis=1)) / total if total > 0.0 else np.zeros(self.codes.size)
 
     def tally(
-        self, coefficient: float, answers: Answers, total: float, weight: NDArray[np.float64]
+        self, coefficient: float, predictions: Predictions, total: float, weight: NDArray[np.float64]
     ) -> tuple[float, float]:
         """`add`, then the smallest margin and the weighted error of the vote."""
-        self.add(coefficient, answers)
+        self.add(coefficient, predictions)
         return float(self.margins(total).min()), float((weight * self.wrong()).sum())
 
 

@@ -18,20 +18,20 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.ensemble.warm_start import table_checksum
-from committee.members.member import Answers, EstimatorMember, Guess, TreeMember, WeakLearner
+from committee.members.member import EstimatorMember, Guess, Predictions, TreeMember, WeakLearner
 from committee.records.tree import Tree
 from committee.sampling.resampling import draw, number_of_draws
 from committee.tabular.class_weight import class_weights
 from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
-from committee.tree_engine.memory_guard import refuse_too_many_copies
+from committee.tree_engine.memory_guard import reject_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree
 from committee.tree_engine.stumps import StumpSearch
 from committee.trees.decision_stump import DecisionStump
 from committee.trees.decision_tree import DecisionTreeClassifier
 from committee.trees.training import Training
 
-AnswerKind = Literal["votes", "confidence", "log_odds"]
+PredictionKind = Literal["votes", "confidence", "log_odds"]
 
 REDRAWS = 20
 """Attempts at a resample that holds more than one class."""
@@ -66,7 +66,7 @@ class Task:
         return np.where(self.codes == 1, np.int8(1), np.int8(-1))
 
 
-def make_learner(estimator: Any, task: Task, *, update: str, kind: AnswerKind, n_jobs: int | None) -> WeakLearner:
+def make_learner(estimator: Any, task: Task, *, update: str, kind: PredictionKind, n_jobs: int | None) -> WeakLearner:
     """The weak learner for this estimator on these rows."""
     if isinstance(estimator, DecisionTreeClassifier) and estimator.ccp_alpha == 0.0:
         learner = _tree_learner(estimator, task, kind, n_jobs)
@@ -75,7 +75,7 @@ def make_learner(estimator: Any, task: Task, *, update: str, kind: AnswerKind, n
     return EstimatorLearner(estimator, task, kind, takes_weights)
 
 
-def _tree_learner(estimator: Any, task: Task, kind: AnswerKind, n_jobs: int | None) -> WeakLearner:
+def _tree_learner(estimator: Any, task: Task, kind: PredictionKind, n_jobs: int | None) -> WeakLearner:
     unfitted: Any = clone(estimator)
     prototype = unfitted.set_params(n_jobs=estimator.n_jobs if n_jobs is None else n_jobs)
     training = Training(prototype, task.columns, task.X, task.codes, _with_class_weight(prototype, task))
@@ -100,16 +100,16 @@ class StumpLearner:
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
         stump = self.search.find(self.y, weight)
-        answers, sums = self.search.divide(stump, self.y, weight)
+        predictions, sums = self.search.divide(stump, self.y, weight)
         tree = self.search.as_tree(stump, sums)
         sides = [stump.left] if tree.n_nodes == 1 else [1 if sums[:, 1, 0].sum() > 0.5 else -1, stump.left, stump.right]
-        return Guess(TreeMember(tree, np.array(sides, np.int8)), answers)
+        return Guess(TreeMember(tree, np.array(sides, np.int8)), predictions)
 
 
 class TreeLearner:
     """A tree of the engine (A-2). It answers with the class of the leaf, a confidence, or log-odds (E-5)."""
 
-    def __init__(self, training: Training, task: Task, kind: AnswerKind) -> None:
+    def __init__(self, training: Training, task: Task, kind: PredictionKind) -> None:
         training.expect_many()
         self.training, self.task, self.kind = training, task, kind
         self.extra = training.weight / task.weight  # class weights of the tree itself
@@ -121,13 +121,13 @@ class TreeLearner:
         if np.any(leaf < 0):  # rows without weight: not in the sample, or as good as zero
             rows = np.flatnonzero(leaf < 0)
             leaf[rows] = apply_tree(tree, self.task.X[rows])
-        answers = self._node_answers(tree)
-        scale = float(np.abs(answers).max()) if self.kind == "log_odds" else 1.0
+        predictions = self._node_predictions(tree)
+        scale = float(np.abs(predictions).max()) if self.kind == "log_odds" else 1.0
         if scale not in (0.0, 1.0):
-            answers = answers / scale
-        return Guess(TreeMember(tree, answers), answers[leaf], scale)
+            predictions = predictions / scale
+        return Guess(TreeMember(tree, predictions), predictions[leaf], scale)
 
-    def _node_answers(self, tree: Tree) -> Answers:
+    def _node_predictions(self, tree: Tree) -> Predictions:
         if self.kind == "confidence":
             return 2.0 * tree.value[:, -1] - 1.0 if self.task.n_classes == 2 else -np.ones(tree.n_nodes)
         if self.kind == "log_odds":
@@ -158,7 +158,7 @@ class Resampling:
 class EstimatorLearner:
     """Any scikit-learn classifier, by weights or on a resample (A-7)."""
 
-    def __init__(self, estimator: Any, task: Task, kind: AnswerKind, takes_weights: bool) -> None:
+    def __init__(self, estimator: Any, task: Task, kind: PredictionKind, takes_weights: bool) -> None:
         self.estimator, self.task, self.kind, self.takes_weights = estimator, task, kind, takes_weights
         self.labels, self.resamples = task.classes[task.codes], not takes_weights
         if self.resamples:
@@ -178,17 +178,17 @@ class EstimatorLearner:
             fresh.fit(self.task.X[rows], self.labels[rows])
         has_scores = hasattr(fresh, "predict_proba") or hasattr(fresh, "decision_function")
         member = EstimatorMember(fresh, self.task.classes, self.kind != "votes" and has_scores)
-        return Guess(member, member.answers(self.task.X))
+        return Guess(member, member.predictions(self.task.X))
 
     def _constant(self, code: int) -> Guess:
         """One class has all the weight, and many classifiers refuse to learn a single one."""
         constant = DummyClassifier(strategy="constant", constant=self.task.classes[code])
         member = EstimatorMember(constant.fit(self.task.X, self.labels), self.task.classes)
-        return Guess(member, member.answers(self.task.X))
+        return Guess(member, member.predictions(self.task.X))
 
     def _draw(self, weight: NDArray[np.float64], seed: int) -> NDArray[np.int64]:
         """A resample with at least two classes: many classifiers refuse to learn a single one."""
-        refuse_too_many_copies(self.task.n_draws, self.task.columns.n_features, type(self.estimator).__name__)
+        reject_too_many_copies(self.task.n_draws, self.task.columns.n_features, type(self.estimator).__name__)
         rows = np.empty(0, np.int64)
         for attempt in np.random.SeedSequence(seed).generate_state(REDRAWS, np.uint64):
             counts = draw(weight, self.order, self.task.n_draws, int(attempt))

@@ -16,11 +16,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.array_types import Floats
 from committee.ensemble.warm_start import table_checksum
-from committee.members.member import Answers, Guess, TreeMember
+from committee.members.member import Guess, Predictions, TreeMember
 from committee.sampling.resampling import are_whole, draw, number_of_draws
 from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
-from committee.tree_engine.memory_guard import refuse_too_many_copies
+from committee.tree_engine.memory_guard import reject_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree
 from committee.trees.decision_tree import DecisionTreeRegressor
 from committee.trees.training import Training
@@ -54,7 +54,7 @@ class RegressorMember(NamedTuple):
 
     estimator: Any
 
-    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
+    def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions:
         predicted = np.asarray(self.estimator.predict(X), np.float64)
         if predicted.size != len(X) or not np.all(np.isfinite(predicted)):
             raise ValueError(
@@ -112,11 +112,11 @@ class EstimatorRegression:
             fresh.fit(X, target, sample_weight=weight * (self.task.n_draws / weight.sum()))
         else:
             counts = np.rint(weight).astype(np.int64)
-            refuse_too_many_copies(int(counts.sum()), X.shape[1], type(self.estimator).__name__)
+            reject_too_many_copies(int(counts.sum()), X.shape[1], type(self.estimator).__name__)
             rows = np.repeat(np.arange(weight.size), counts)
             fresh.fit(X[rows], target[rows])
         member = RegressorMember(fresh)
-        return Guess(member, member.answers(X))
+        return Guess(member, member.predictions(X))
 
 
 class Resampling:

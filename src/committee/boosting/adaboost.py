@@ -19,7 +19,7 @@ CHANCE = 1e-10
 """Coefficients smaller than this are rounding errors of zero."""
 
 
-LEAST_ERROR = 1e-16
+MIN_ERROR = 1e-16
 PERFECT = "a hypothesis is perfect on the training rows, its coefficient was cut to a finite one"
 
 
@@ -37,7 +37,7 @@ def adaboost(this: Round, negate: bool = False) -> Step:
 
 def perfect(this: Round, sign: float = 1.0) -> Step:
     """A hypothesis without error gets the coefficient of one that errs on half of the lightest row: finite (E-4)."""
-    e = min(max(0.5 * this.smallest_start, LEAST_ERROR), 0.25)
+    e = min(max(0.5 * this.smallest_start, MIN_ERROR), 0.25)
     a = 0.5 * (math.log((1.0 - e) / e) + math.log(max(this.n_classes - 1, 1)))
     return Step(sign * a, stop=PERFECT, is_perfect=True)
 

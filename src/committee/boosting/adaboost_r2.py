@@ -40,7 +40,7 @@ from committee.tree_engine.response import WEIGHT_BITS
 
 Loss = Literal["linear", "square", "exponential"]
 
-MOST_TRACED = 1 << 24
+MAX_TRACED = 1 << 24
 """Rows times rounds up to which the training error of a median is followed; it needs all answers in memory."""
 
 BLOCK = 1 << 12
@@ -109,7 +109,7 @@ def adaboost_r2(
         # Step 1: a regressor that does well under the weights
         guess = learn(y, w, seed)
         # Step 2: the loss of every row, relative to the largest error, and its mean
-        error = np.abs(guess.answers - y)
+        error = np.abs(guess.predictions - y)
         largest = float(error.max())
         L = row_losses(error, largest, loss)
         mean = float(np.sum(w * L))
@@ -127,7 +127,7 @@ def adaboost_r2(
             w /= w.sum()
         # Step 5: put down what is known now
         if a != 0.0:
-            combined.add(guess.answers, a)
+            combined.add(guess.predictions, a)
             has_member = True
         residual = y - combined.value
         record = Record(
@@ -209,7 +209,7 @@ class AdaBoostRegressor(BaseRegressionBooster):
         return RunningMean(n_rows) if self.combine == "mean" else RunningMedian(n_rows)
 
     def _rounds(self, learn: WeakRegressor, task: Task, past: Past, seeds: Sequence[int]) -> Iterator[Turn]:
-        is_traced = self.combine == "mean" or task.y.size * self.n_estimators <= MOST_TRACED
+        is_traced = self.combine == "mean" or task.y.size * self.n_estimators <= MAX_TRACED
         combined: Combination = Untraced(task.y.size)
         if is_traced:
             combined = self._replayed(past, task.X, self._combination(task.y.size))
@@ -242,15 +242,15 @@ class AdaBoostRegressor(BaseRegressionBooster):
         if self.combine == "mean" and self._packed is not None:
             return score_packed(self._packed, table, self.n_jobs)[:, 0] / self.coefficients_.sum()
         if self.combine == "mean":
-            answers = np.array([member.answers(table, self.n_jobs) for member in self.members_])
-            return self.coefficients_ @ answers / self.coefficients_.sum()
+            predictions = np.array([member.predictions(table, self.n_jobs) for member in self.members_])
+            return self.coefficients_ @ predictions / self.coefficients_.sum()
 
         def median(i: int) -> Floats:
             block = table[i : i + BLOCK]
-            answers = np.empty((len(block), len(self.members_)))
+            predictions = np.empty((len(block), len(self.members_)))
             for k, member in enumerate(self.members_):
-                answers[:, k] = member.answers(block)
-            return weighted_median(answers, self.coefficients_)
+                predictions[:, k] = member.predictions(block)
+            return weighted_median(predictions, self.coefficients_)
 
         calls = [(i,) for i in range(0, len(table), BLOCK)]
         return np.concatenate(run(median, calls, n_threads(self.n_jobs, len(table) * len(self.members_))))

@@ -79,7 +79,7 @@ def anyboost(
     for t, seed in enumerate(seeds if has_weight else (), start=len(state.records) + 1):
         # Step 1: the hypothesis that points most against the gradient is the one of largest edge under the weights
         guess = learn(w, seed)
-        u = votes.agreement(guess.answers)
+        u = votes.agreement(guess.predictions)
         e = weighted_error(w, u)
         r = 1.0 - 2.0 * e
         # Step 2: stop where it does not point downhill, else choose how far to go
@@ -89,7 +89,7 @@ def anyboost(
         if a == 0.0 and total == 0.0:
             a = ONLY_MEMBER  # there is no other: it answers alone
         # Step 3: F <- F + a h
-        votes.add(a, guess.answers)
+        votes.add(a, guess.predictions)
         total += abs(a)
         m = y * votes.score
         # Step 4: the negative gradient at the new F
@@ -152,11 +152,11 @@ def minimum_on_line(slope: Callable[[float], float], risk: Callable[[float], flo
         low, high = high, 2.0 * high
         if high > LAST_REACH:
             return np.inf
-    found = root_scalar(slope, bracket=(low, high), method="brentq", xtol=1e-15, rtol=8.9e-16, maxiter=200)
-    a = float(found.root)
-    if not found.converged:
+    result = root_scalar(slope, bracket=(low, high), method="brentq", xtol=1e-15, rtol=8.9e-16, maxiter=200)
+    a = float(result.root)
+    if not result.converged:
         warnings.warn(
-            f"The line search did not converge in {found.iterations} steps: at the coefficient {a:.6g} the slope of "
+            f"The line search did not converge in {result.iterations} steps: at the coefficient {a:.6g} the slope of "
             f"the loss is {slope(a):.2g}. Use a fixed step, or a smoother loss.",
             ConvergenceWarning,
             stacklevel=level_of_caller(),

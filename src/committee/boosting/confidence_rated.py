@@ -19,7 +19,7 @@ from scipy.optimize import root_scalar
 
 from committee.base.parameters import one_of, param
 from committee.boosting._classifier_base import BaseMultiplicativeBooster
-from committee.boosting._weak_learners import AnswerKind
+from committee.boosting._weak_learners import PredictionKind
 from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import Round, Rule, Step
 from committee.trees.decision_tree import DecisionTreeClassifier
@@ -49,8 +49,8 @@ def numeric(this: Round) -> Step:
     low, high = 0.0, 1.0
     while slope(high) < 0.0:
         low, high = high, 2.0 * high
-    found: Any = root_scalar(slope, bracket=(low, high), method="brentq", xtol=1e-15, rtol=8.9e-16)
-    return Step(float(found.root))
+    result: Any = root_scalar(slope, bracket=(low, high), method="brentq", xtol=1e-15, rtol=8.9e-16)
+    return Step(float(result.root))
 
 
 def log_odds(this: Round) -> Step:
@@ -91,7 +91,7 @@ class ConfidenceRatedAdaBoostClassifier(BaseMultiplicativeBooster):
     def _default_estimator(self) -> Any:
         return DecisionTreeClassifier(criterion="z", max_depth=1)
 
-    def _answers(self) -> AnswerKind:
+    def _predictions(self) -> PredictionKind:
         return "log_odds" if self._form() == "log_odds" else "confidence"
 
     def _form(self) -> str:

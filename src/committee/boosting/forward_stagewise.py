@@ -24,9 +24,9 @@ from committee.base.stacklevel import level_of_caller
 from committee.boosting._combinations import Combination, RunningSum, mean_absolute, root_mean_square, weighted_median
 from committee.boosting._regressor_base import BaseRegressionBooster, Past, Patience, Turn
 from committee.boosting._weak_regressors import Task, WeakRegressor
-from committee.members.member import Answers
+from committee.members.member import Predictions
 from committee.members.vote import score_packed
-from committee.tabular.validation import LARGEST_TARGET
+from committee.tabular.validation import MAX_TARGET
 
 Loss = Literal["squared_error", "absolute_error"]
 
@@ -54,9 +54,9 @@ def constant(y: Floats, counts: Floats, loss: Loss) -> float:
     return float(weighted_median(y[np.newaxis], counts)[0])
 
 
-def line_search(residual: Floats, answers: Answers, w: Floats, loss: Loss) -> float:
+def line_search(residual: Floats, predictions: Predictions, w: Floats, loss: Loss) -> float:
     """rho that minimises the loss of residual - rho answers; 0 where the answers are all zero."""
-    h = np.asarray(answers, np.float64)
+    h = np.asarray(predictions, np.float64)
     size = float(np.sum(w * h * h))
     if size == 0.0:
         return 0.0
@@ -97,13 +97,13 @@ def stagewise(
         residual = y - combined.value
         guess = learn(residual if loss == "squared_error" else np.sign(residual), task.counts, seed)
         # Step 2: how far to go along it
-        rho = line_search(residual, guess.answers, w, loss)
+        rho = line_search(residual, guess.predictions, w, loss)
         # Step 3: a part of the way
         coefficient = learning_rate * rho
-        combined.add(guess.answers, coefficient)
+        combined.add(guess.predictions, coefficient)
         # Step 4: put down what is known now
         after = y - combined.value
-        if not np.abs(after).max() <= LARGEST_TARGET:
+        if not np.abs(after).max() <= MAX_TARGET:
             raise ValueError(f"The residuals grow beyond float64 at learning_rate={learning_rate:g}: take 1 or less.")
         train_error = root_mean_square(after, w)
         record = Record(
@@ -184,8 +184,8 @@ class StagewiseRegressor(BaseRegressionBooster):
 
     def _member_shares(self) -> Floats:
         """How far the loss fell by each member."""
-        fall = self.history_.loss_before - self.history_.loss
-        return np.maximum(fall[: len(self.members_)], 0.0)
+        decrease = self.history_.loss_before - self.history_.loss
+        return np.maximum(decrease[: len(self.members_)], 0.0)
 
     def predict(self, X: Any) -> Floats:
         """The constant and the members' weighted sum."""
@@ -194,5 +194,5 @@ class StagewiseRegressor(BaseRegressionBooster):
             return self.init_ + score_packed(self._packed, table, self.n_jobs)[:, 0]
         combined = self._combination(len(table))
         for member, coefficient in zip(self.members_, self.coefficients_, strict=True):
-            combined.add(member.answers(table, self.n_jobs), float(coefficient))
+            combined.add(member.predictions(table, self.n_jobs), float(coefficient))
         return combined.value

@@ -42,8 +42,8 @@ from committee.boosting._votes import TwoClasses, vote_shares
 from committee.boosting._weak_learners import Task, make_learner
 from committee.boosting.adaboost import adaboost
 from committee.boosting.multiplicative_weights import State, boost
-from committee.ensemble.warm_start import refuse_other_rows
-from committee.members.member import Answers, Member, WeakLearner
+from committee.ensemble.warm_start import reject_other_rows
+from committee.members.member import Member, Predictions, WeakLearner
 from committee.members.vote import pack_members
 from committee.records.history import History
 from committee.sampling.splits import NOT_TESTED, Split, fold_numbers, k_folds, rows_to_split
@@ -66,12 +66,12 @@ SHARES = (0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 SURE_SHARE = 1.1
 """In the same units. Any share above 1 leaves a margin for sure, but the first hypothesis then answers nearly alone."""
 
-LEAST_NU = 0.01
+MIN_NU = 0.01
 N_FOLDS = 3
-MOST_ROWS = 2000
+MAX_ROWS = 2000
 """Rows of the search: nu is a share, which a sample of the rows shows as well as all of them."""
 
-MOST_PROBES = 50
+MAX_PROBES = 50
 """Hypotheses of the search a fold."""
 
 
@@ -131,7 +131,7 @@ def solve_master(agreement: Floats, cap: Floats | None) -> Master:
     """The dual over the columns of agreement [n, T]: as many constraints as hypotheses, the slacks are bounds of w."""
     n, n_columns = agreement.shape
     upper = np.full(n, np.inf) if cap is None else cap
-    found: Any = linprog(
+    result: Any = linprog(
         np.append(np.zeros(n), 1.0),
         A_ub=np.column_stack([agreement.T, np.full(n_columns, -1.0)]),
         b_ub=np.zeros(n_columns),
@@ -141,26 +141,26 @@ def solve_master(agreement: Floats, cap: Floats | None) -> Master:
         method="highs",
         options=HIGHS,
     )
-    if found.status != 0:
-        raise RuntimeError(f"HiGHS found no optimum of the linear programme: {found.message}")
-    a = -found.ineqlin.marginals
+    if result.status != 0:
+        raise RuntimeError(f"HiGHS found no optimum of the linear programme: {result.message}")
+    a = -result.ineqlin.marginals
     a = np.where(a > SMALLEST, a, 0.0)
-    w = np.maximum(found.x[:n], 0.0)
+    w = np.maximum(result.x[:n], 0.0)
     a, w = a / a.sum(), w / w.sum()
     warn_of_gap(duality_gap(agreement, a, w, cap))
-    return Master(float(found.fun), float(found.eqlin.marginals[0]), a, w)
+    return Master(float(result.fun), float(result.eqlin.marginals[0]), a, w)
 
 
 def smallest_nu(agreement: Floats, start: Floats) -> float:
     """The nu above which the columns of agreement [n, T] leave a margin: the smallest hinge loss of their cone."""
     n, n_columns = agreement.shape
-    found: Any = linprog(
+    result: Any = linprog(
         -np.ones(n), A_ub=agreement.T, b_ub=np.zeros(n_columns), bounds=np.column_stack([np.zeros(n), start]),
         method="highs", options=HIGHS,
     )  # fmt: skip
-    if found.status != 0:
-        raise RuntimeError(f"HiGHS found no optimum of the linear programme: {found.message}")
-    return -float(found.fun)
+    if result.status != 0:
+        raise RuntimeError(f"HiGHS found no optimum of the linear programme: {result.message}")
+    return -float(result.fun)
 
 
 def lpboost(
@@ -182,7 +182,7 @@ def lpboost(
     for t, seed in enumerate(seeds, start=n_before + 1):
         # Step 1: the hypothesis of largest edge under the dual weights
         guess = learn(master.weight, seed)
-        new = np.asarray(guess.answers * y, np.float64)
+        new = np.asarray(guess.predictions * y, np.float64)
         error = float(master.weight[new < 0.0].sum())
         edge = 1.0 - 2.0 * error
         # Step 2: no dual constraint is violated: the vote is the best there is
@@ -226,7 +226,7 @@ def merge_equal_rows(task: Task) -> tuple[Task, NDArray[np.int64]]:
 
 def shares_of(error: float, shares: Sequence[float] = SHARES) -> Floats:
     """Values of nu, rising: these shares of 2 e, e the error of the first hypothesis."""
-    return np.unique(np.clip(np.round(2.0 * error * np.array(shares), 4), LEAST_NU, 1.0))
+    return np.unique(np.clip(np.round(2.0 * error * np.array(shares), 4), MIN_NU, 1.0))
 
 
 def try_values(grid: Floats, rows: Task, learn_on: LearnOn, seeds: list[int], tol: float) -> list[Candidate]:
@@ -257,7 +257,7 @@ def pick_nu(seen: Sequence[Candidate], tol: float, otherwise: float) -> float:
 def _folds(rows: Task, seed: int) -> list[Split]:
     """Folds of at most MOST_ROWS of the rows."""
     to_split = rows_to_split(rows.X, rows.codes, is_class=True)
-    some = np.random.default_rng(seed).permutation(rows.codes.size)[:MOST_ROWS]
+    some = np.random.default_rng(seed).permutation(rows.codes.size)[:MAX_ROWS]
     return k_folds(to_split.take(np.sort(some)), N_FOLDS, seed, every_class=True)
 
 
@@ -274,10 +274,10 @@ def _probe(
     state = State(part.weight.copy(), np.empty(0), part.weight, (), (), (), (), "")
     turns = boost(learn_on(part), TwoClasses(part.y), state, adaboost, seeds)
     members = [turn.member for turn in turns if turn.member is not None]
-    u = np.column_stack([np.asarray(member.answers(part.X) * part.y, np.float64) for member in members])
+    u = np.column_stack([np.asarray(member.predictions(part.X) * part.y, np.float64) for member in members])
     masters = [solve_master(u, part.weight / nu) for nu in grid]
-    answers = np.column_stack([member.answers(rows.X[outside]) for member in members])
-    score = answers @ np.column_stack([master.coefficients for master in masters])
+    predictions = np.column_stack([member.predictions(rows.X[outside]) for member in members])
+    score = predictions @ np.column_stack([master.coefficients for master in masters])
     return (score > 0.0) != (rows.y[outside] > 0)[:, np.newaxis], np.array([master.value for master in masters])
 
 
@@ -335,21 +335,21 @@ class LPBoostClassifier(BaseRoundBooster):
                 "already when warm_start=True."
             )
         self.nu_, surest = self._choose(rows, n_there)
-        found = self._boost(rows, judge, earlier)
-        if self.nu_ != surest and self.early_stopping is None and found.records[-1].value <= self.tol:
+        result = self._boost(rows, judge, earlier)
+        if self.nu_ != surest and self.early_stopping is None and result.records[-1].value <= self.tol:
             self.nu_ = surest
-            found = self._boost(rows, judge, self._earlier(task, rows))
+            result = self._boost(rows, judge, self._earlier(task, rows))
         self._print = task.fingerprint()
-        self._settle(found, rows, found.weight[place] * task.weight / rows.weight[place])
+        self._settle(result, rows, result.weight[place] * task.weight / rows.weight[place])
 
-    def _boost(self, rows: Task, judge: Judge | None, found: Found) -> Found:
-        seeds = [] if self._is_done(found) else self._seeds()[len(found.members) :]
-        columns = [member.answers(rows.X, self.n_jobs) * rows.y for member in found.members]
+    def _boost(self, rows: Task, judge: Judge | None, result: Found) -> Found:
+        seeds = [] if self._is_done(result) else self._seeds()[len(result.members) :]
+        columns = [member.predictions(rows.X, self.n_jobs) * rows.y for member in result.members]
         rounds = lpboost(
             self._learn_on(rows), rows.y, rows.weight, columns, seeds, nu=self.nu_, tol=self.tol,
-            n_before=len(found.records),
+            n_before=len(result.records),
         )  # fmt: skip
-        return self._gather(rounds, judge, found)
+        return self._gather(rounds, judge, result)
 
     def _learn_on(self, rows: Task) -> WeakLearner:
         return make_learner(self._weak(), rows, update="reweight", kind="votes", n_jobs=self.n_jobs)
@@ -367,9 +367,9 @@ class LPBoostClassifier(BaseRoundBooster):
             return self.nu_, self.nu_
         seeds = self._seeds()
         first = self._learn_on(rows)(rows.weight, seeds[0])
-        error = float(rows.weight[first.answers * rows.y < 0].sum())
+        error = float(rows.weight[first.predictions * rows.y < 0].sum())
         surest = float(shares_of(error, [SURE_SHARE])[0])
-        seen = try_values(shares_of(error), rows, self._learn_on, seeds[:MOST_PROBES], self.tol)
+        seen = try_values(shares_of(error), rows, self._learn_on, seeds[:MAX_PROBES], self.tol)
         self.nu_search_ = History.from_records(seen)
         return pick_nu(seen, self.tol, surest), surest
 
@@ -379,36 +379,36 @@ class LPBoostClassifier(BaseRoundBooster):
             return Found([], [], [], rows.weight, ALL)
         old: Found = kept_from_fit(self, "_found")
         is_same = getattr(self, "_print", None) == task.fingerprint()  # files of older versions have none
-        refuse_other_rows(self.weights_.size, task.weight.size, is_same)
+        reject_other_rows(self.weights_.size, task.weight.size, is_same)
         n = len(old.records if self._is_done(old) else old.members)  # a last round without a new member is run again
         return old._replace(members=[*old.members], stages=old.stages[:n], records=old.records[:n])
 
-    def _is_done(self, found: Found) -> bool:
-        return bool(found.records) and found.records[-1].gap <= self.tol
+    def _is_done(self, result: Found) -> bool:
+        return bool(result.records) and result.records[-1].gap <= self.tol
 
-    def _gather(self, rounds: Iterator[LPTurn], judge: Judge | None, found: Found) -> Found:
+    def _gather(self, rounds: Iterator[LPTurn], judge: Judge | None, result: Found) -> Found:
         """Take rounds until the optimum, patience or their number ends the run. The lists of found grow in place."""
-        judged = [] if judge is None else [member.answers(judge.X, self.n_jobs) for member in found.members]
-        weight, reason = found.weight, found.reason
-        with progress(type(self).__name__, self.n_estimators - len(found.members), self.verbose) as tick:
+        judged = [] if judge is None else [member.predictions(judge.X, self.n_jobs) for member in result.members]
+        weight, reason = result.weight, result.reason
+        with progress(type(self).__name__, self.n_estimators - len(result.members), self.verbose) as tick:
             for turn in rounds:
                 record, weight = turn.record, turn.master.weight
                 if judge is not None:
                     record = record._replace(validation_error=self._judge(judge, judged, turn))
                 if turn.member is not None:
-                    found.members.append(turn.member)
-                found.records.append(record)
-                found.stages.append(turn.master.coefficients)
+                    result.members.append(turn.member)
+                result.records.append(record)
+                result.stages.append(turn.master.coefficients)
                 tick(f"value {record.value:.4f}, gap {record.gap:.2g}")
-                reason = turn.stop or self._impatience(found.records)
+                reason = turn.stop or self._impatience(result.records)
                 if reason:
                     break
-        return found._replace(weight=weight, reason=reason or ALL)
+        return result._replace(weight=weight, reason=reason or ALL)
 
-    def _judge(self, judge: Judge, judged: list[Answers], turn: LPTurn) -> float:
+    def _judge(self, judge: Judge, judged: list[Predictions], turn: LPTurn) -> float:
         """The validation error of the vote of this round. judged grows in place."""
         if turn.member is not None:
-            judged.append(turn.member.answers(judge.X, self.n_jobs))
+            judged.append(turn.member.predictions(judge.X, self.n_jobs))
         judge.votes.score[:] = np.column_stack(judged) @ turn.master.coefficients
         return judge.error(None, 0.0, self.n_jobs)
 
@@ -423,31 +423,31 @@ class LPBoostClassifier(BaseRoundBooster):
             return len(records)
         return int(np.argmin([record.validation_error for record in records])) + 1
 
-    def _settle(self, found: Found, rows: Task, weight: Floats) -> None:
+    def _settle(self, result: Found, rows: Task, weight: Floats) -> None:
         """Keep the vote of the best round, without the hypotheses that have no part in it."""
-        best = self._best_round(found.records)
-        coefficients = found.stages[best - 1]
+        best = self._best_round(result.records)
+        coefficients = result.stages[best - 1]
         kept = np.flatnonzero(coefficients)
-        self._found, self._n_stages = found, best
-        self.members_ = [found.members[t] for t in kept]
+        self._found, self._n_stages = result, best
+        self.members_ = [result.members[t] for t in kept]
         self.coefficients_ = coefficients[kept]
         self.estimator_weights_ = self.coefficients_
-        self.estimator_errors_ = np.array([found.records[t].error for t in kept])
-        self.history_ = History.from_records(found.records)
-        self.weights_, self.stop_reason_ = weight, found.reason
+        self.estimator_errors_ = np.array([result.records[t].error for t in kept])
+        self.history_ = History.from_records(result.records)
+        self.weights_, self.stop_reason_ = weight, result.reason
         self._packed = pack_members(self.members_, list(self.coefficients_), self.n_classes_)
-        value = found.records[best - 1].value
-        self.duality_gap_ = max(0.0, min(record.edge for record in found.records) - found.records[-1].value)
-        self.converged_ = self._is_done(found)
+        value = result.records[best - 1].value
+        self.duality_gap_ = max(0.0, min(record.edge for record in result.records) - result.records[-1].value)
+        self.converged_ = self._is_done(result)
         if value <= self.tol and self.early_stopping is None:  # else the vote was chosen for its error
             warnings.warn(
-                f"The best value over {len(found.members)} hypotheses is {value:.3g}: they leave no margin between the "
-                f"classes, and the vote is close to a tie. {self._advice(found, rows)}", ConvergenceWarning,
+                f"The best value over {len(result.members)} hypotheses is {value:.3g}: they leave no margin between "
+                f"the classes, and the vote is close to a tie. {self._advice(result, rows)}", ConvergenceWarning,
                 stacklevel=level_of_caller(),
             )  # fmt: skip
 
-    def _advice(self, found: Found, rows: Task) -> str:
-        u = np.column_stack([member.answers(rows.X, self.n_jobs) * rows.y for member in found.members])
+    def _advice(self, result: Found, rows: Task) -> str:
+        u = np.column_stack([member.predictions(rows.X, self.n_jobs) * rows.y for member in result.members])
         limit = smallest_nu(np.asarray(u, np.float64), rows.weight)
         if limit >= 1.0 - self.tol:
             return "No nu changes that, for no vote of theirs beats chance: take more hypotheses, or larger trees."
@@ -467,10 +467,10 @@ class LPBoostClassifier(BaseRoundBooster):
 
     def _staged_scores(self, X: Any) -> Iterator[Floats]:
         table = self._read_rows(X)
-        answers = np.column_stack([member.answers(table, self.n_jobs) for member in self._found.members])
+        predictions = np.column_stack([member.predictions(table, self.n_jobs) for member in self._found.members])
         for coefficients in self._found.stages[: self._n_stages]:
             active = np.flatnonzero(coefficients)
-            yield (answers[:, active] @ coefficients[active])[:, np.newaxis]
+            yield (predictions[:, active] @ coefficients[active])[:, np.newaxis]
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """`decision_function` after every round."""

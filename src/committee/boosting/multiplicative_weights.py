@@ -112,7 +112,7 @@ def boost(
     for t, seed in enumerate(seeds, start=len(state.records) + 1):
         # Step 1: a hypothesis that does well under the weights
         guess = learn(w, seed)
-        u = votes.agreement(guess.answers)
+        u = votes.agreement(guess.predictions)
         # Step 2: its weighted error and its edge
         error = weighted_error(w, u)
         edge = 1.0 - 2.0 * error
@@ -126,7 +126,7 @@ def boost(
         z = reweigh(w, a, u)
         # Step 5: put down what is known now
         total += abs(a)
-        smallest_margin, train_error = votes.tally(a, guess.answers, total, w0)
+        smallest_margin, train_error = votes.tally(a, guess.predictions, total, w0)
         risk *= z
         limit = float(np.sqrt(max(1.0 - edge * edge, 0.0))) if a != 0.0 else 1.0
         bound *= limit if z <= limit + ROUNDING else np.nan

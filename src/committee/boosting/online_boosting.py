@@ -85,7 +85,7 @@ def online_boosting(
         if not member.has_learned:
             continue
         # Step 2: what the member gets right and wrong, summed up to each row
-        is_right = member.answers(X) == codes
+        is_right = member.predictions(X) == codes
         right = member.right + np.cumsum(np.where(is_right, rates, 0.0))
         wrong = member.wrong + np.cumsum(np.where(is_right, 0.0, rates))
         member.right, member.wrong = float(right[-1]), float(wrong[-1])
@@ -133,10 +133,10 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
         online_boosting(_boosted(members), rows.X, rows.target, rows.codes, rows.weight, n_before)
 
     def _shares(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, NDArray[np.int64]]:
-        answers = np.array([member.answers(X) for member in members], np.int64)
+        predictions = np.array([member.predictions(X) for member in members], np.int64)
         votes = np.array([member.vote for member in _boosted(members)])
         # As long as nobody is better than a coin, all count the same.
-        return class_votes(answers, self.n_classes_, votes if votes.any() else None), answers
+        return class_votes(predictions, self.n_classes_, votes if votes.any() else None), predictions
 
     def _record(self, members: Sequence[OnlineMember], record: prequential.Record) -> Record:
         errors = np.array([member.error for member in _boosted(members)])

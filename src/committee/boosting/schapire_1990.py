@@ -57,9 +57,9 @@ class Majority(NamedTuple):
     weights: tuple[NDArray[np.float64], ...]  # the distributions [n]
     note: str
 
-    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int8]:
+    def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int8]:
         pairs = zip(self.coefficients, self.members, strict=True)
-        score = sum((a * member.answers(X, n_jobs) for a, member in pairs if a != 0.0), start=np.zeros(len(X)))
+        score = sum((a * member.predictions(X, n_jobs) for a, member in pairs if a != 0.0), start=np.zeros(len(X)))
         return np.where(score > 0.0, np.int8(1), np.int8(-1))
 
 
@@ -67,7 +67,7 @@ class Hypothesis(NamedTuple):
     """A guess turned round where it errs more often than not: error <= 1/2 under the weights it learned from."""
 
     member: Member
-    answers: NDArray[Any]  # in {-1, +1}
+    predictions: NDArray[Any]  # in {-1, +1}
     sign: int
     error: float
     weight: NDArray[np.float64]
@@ -77,7 +77,7 @@ class Outcome(NamedTuple):
     """What `schapire_boost` hands back."""
 
     majority: Majority
-    answers: NDArray[np.int8]
+    predictions: NDArray[np.int8]
 
 
 def schapire_boost(
@@ -90,9 +90,9 @@ def schapire_boost(
     if first.error == 0.0:
         return _vote([first], y, w, level, "h1 is perfect on the training rows and votes alone")
     # Step 2: h2 where h1 is right half of the time
-    second = _learn_turned(learn, y, half_right(w, first.answers == y, first.error), seeds[1])
+    second = _learn_turned(learn, y, half_right(w, first.predictions == y, first.error), seeds[1])
     # Step 3: h3 where they differ
-    apart = np.where(first.answers != second.answers, w, 0.0)
+    apart = np.where(first.predictions != second.predictions, w, 0.0)
     if not apart.any():
         note = "h1 and h2 answer alike on every training row: there is nothing for h3 to decide, h1 votes alone"
         return _vote([first, second], y, w, level, note)
@@ -108,24 +108,24 @@ def half_right(w: NDArray[np.float64], is_right: NDArray[np.bool_], error: float
 
 def _learn_turned(learn: WeakLearner, y: NDArray[np.int8], w: NDArray[np.float64], seed: int) -> Hypothesis:
     guess = learn(w, seed)
-    error = float(w[guess.answers != y].sum())
+    error = float(w[guess.predictions != y].sum())
     if error > 0.5 + ROUNDING:
-        return Hypothesis(guess.member, -guess.answers, -1, float(w[guess.answers == y].sum()), w)
-    return Hypothesis(guess.member, guess.answers, 1, error, w)
+        return Hypothesis(guess.member, -guess.predictions, -1, float(w[guess.predictions == y].sum()), w)
+    return Hypothesis(guess.member, guess.predictions, 1, error, w)
 
 
 def _vote(learned: list[Hypothesis], y: NDArray[np.int8], w: NDArray[np.float64], level: int, note: str) -> Outcome:
     """The majority of three; of fewer, h1 alone, bound by the errors of all."""
     shares = [1.0 / 3.0] * 3 if len(learned) == 3 else [1.0, 0.0][: len(learned)]
-    score = np.sum([a * h.answers for a, h in zip(shares, learned, strict=True)], axis=0)
-    answers = np.where(score > 0.0, np.int8(1), np.int8(-1))
+    score = np.sum([a * h.predictions for a, h in zip(shares, learned, strict=True)], axis=0)
+    predictions = np.where(score > 0.0, np.int8(1), np.int8(-1))
     errors = tuple(h.error for h in learned)
     p = min(max(errors), 0.5)  # an error of 1/2 may come out as 0.5 + 1e-16
-    value, train_error = majority_of_three_bound(p), float(w[answers != y].sum())
+    value, train_error = majority_of_three_bound(p), float(w[predictions != y].sum())
     bound = MajorityBound(level, errors, p, value, train_error, train_error <= value + ROUNDING)
     members, weights = tuple(h.member for h in learned), tuple(h.weight for h in learned)
     coefficients = tuple(a * h.sign for a, h in zip(shares, learned, strict=True))
-    return Outcome(Majority(members, coefficients, bound, weights, note), answers)
+    return Outcome(Majority(members, coefficients, bound, weights, note), predictions)
 
 
 class MajorityLearner:
@@ -136,7 +136,7 @@ class MajorityLearner:
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
         outcome = schapire_boost(self.learn, self.y, weight, seed, self.level)
-        return Guess(outcome.majority._replace(weights=()), outcome.answers)
+        return Guess(outcome.majority._replace(weights=()), outcome.predictions)
 
 
 class SchapireBoostClassifier(BaseBooster):
@@ -205,7 +205,7 @@ class SchapireBoostClassifier(BaseBooster):
         votes, errors = TwoClasses(task.y), np.array(top.bound.errors)
         train, validation = np.full(errors.size, np.nan), np.full(errors.size, np.nan)
         for t, (member, a) in enumerate(zip(top.members, top.coefficients, strict=True)):
-            votes.add(a, member.answers(task.X, self.n_jobs))
+            votes.add(a, member.predictions(task.X, self.n_jobs))
             train[t] = float(task.weight[votes.wrong()].sum())
             if judge is not None:
                 validation[t] = judge.error(member, a, self.n_jobs)

@@ -65,13 +65,13 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
         return _loss_and_gradient(point, by_class, codes, share)
 
     options = {"ftol": 1e-10, "gtol": 1e-5}
-    found: Any = minimize(
+    result: Any = minimize(
         loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
     )
-    _certify(found.x, loss(found.x)[1])
+    _certify(result.x, loss(result.x)[1])
     before = _log_loss(probabilities, codes, share)
-    power, mixture = _read(found.x)
-    after = float(found.fun)
+    power, mixture = _read(result.x)
+    after = float(result.fun)
     if not after <= before:  # no worse than the starting point, whatever the solver did
         power, mixture, after = 1.0, 0.0, before
     return Calibration(power, mixture, before, after)

@@ -257,10 +257,10 @@ class PredictionIntervals:
             errors = self._errors(self, X, target)
         else:
             errors = self._errors_by_folds(table, target, weight, _splits(cv, table, target, weight, groups))
-        found = gather_residuals(errors, weight)
-        if not found:
+        result = gather_residuals(errors, weight)
+        if not result:
             raise ValueError(f"Intervals need the residuals of two rows at least; {target.size} rows gave fewer.")
-        self._calibration_residuals = found
+        self._calibration_residuals = result
         return self
 
     def set_interval_residuals(self, errors: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -270,20 +270,20 @@ class PredictionIntervals:
         """
         check_is_fitted(self)
         known = np.asarray(errors, np.float64)
-        found = gather_residuals(known, read_weights(sample_weight, len(known)))
-        if len(found) != self._fitted_quantiles().size:
+        result = gather_residuals(known, read_weights(sample_weight, len(known)))
+        if len(result) != self._fitted_quantiles().size:
             raise ValueError(
                 f"errors must hold two finite residuals at least, in {self._fitted_quantiles().size} column(s)."
             )
-        self._calibration_residuals = found
+        self._calibration_residuals = result
         return self
 
     def interval_residuals(self) -> tuple[Residuals, ...]:
         """The residuals behind `predict_interval`, for each column of `predict`; empty where there are none."""
         check_is_fitted(self)
         own: Any = getattr(self, "_calibration_residuals", None) or getattr(self, "_residuals", ())
-        found: tuple[Residuals, ...] = (own,) if isinstance(own, Residuals) else own
-        return found if found and found[0].value.size > 1 else ()
+        result: tuple[Residuals, ...] = (own,) if isinstance(own, Residuals) else own
+        return result if result and result[0].value.size > 1 else ()
 
     # --- what a regressor may bring itself ----------------------------------------------------------------------------
 

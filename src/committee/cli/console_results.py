@@ -20,7 +20,7 @@ from committee.evaluation._folds import stderr
 from committee.evaluation.comparison import Comparison, ComparisonStep, MethodResult
 from committee.evaluation.metrics import format_loss
 
-MOST_TIES = 3
+MAX_TIES = 3
 """Methods named that err as much as the winner."""
 
 WIDE = 110
@@ -280,7 +280,7 @@ def _ties(found: Comparison) -> str:
     same = [r.name for r in found.ranking() if r.name != winner.name and r.mean_loss == winner.mean_loss]
     if not same:
         return ""
-    return f", and so {'has' if len(same) == 1 else 'have'} {join_names(same, MOST_TIES)}"
+    return f", and so {'has' if len(same) == 1 else 'have'} {join_names(same, MAX_TIES)}"
 
 
 def _few_rows(found: Comparison) -> str:

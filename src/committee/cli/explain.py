@@ -17,7 +17,7 @@ from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.tabular.schema import open_table
 from committee.voting.calibrated_classifier import uncalibrated
 
-MOST_ROWS = 5000
+MAX_ROWS = 5000
 """Rows on which columns are permuted."""
 
 N_ORDERS = 200
@@ -83,9 +83,9 @@ def _permuted(known: KnownModel, frame: pl.DataFrame, seed: int) -> Ranking:
     frame = frame.filter(pl.col(find_column(frame, recipe.target)).is_not_null())
     table, y = apply_recipe(recipe, frame), known_target(known, frame)
     is_training = table_digest(table, y) == known.facts.digest
-    found = _out_of_bag(known, table, y, seed) if is_training else None
-    if found is not None:
-        return Ranking(found, OUT_OF_BAG)
+    result = _out_of_bag(known, table, y, seed) if is_training else None
+    if result is not None:
+        return Ranking(result, OUT_OF_BAG)
     return Ranking(_exchanged(known, table, y, seed), LEARNED if is_training else "")
 
 
@@ -98,26 +98,26 @@ def _out_of_bag(known: KnownModel, table: pl.DataFrame, y: NDArray[Any], seed: i
     if not isinstance(forest, BaseForestClassifier | BaseForestRegressor):
         return None
     try:
-        found = forest_importances(forest, table, y, kinds=["permutation"], random_state=seed).of("permutation")
+        result = forest_importances(forest, table, y, kinds=["permutation"], random_state=seed).of("permutation")
     except (ValueError, AttributeError):  # no rows out of bag, or weights that the file does not keep
         return None
-    return _sorted(found.names, np.maximum(found.values, 0.0), "permutation out of bag")
+    return _sorted(result.names, np.maximum(result.values, 0.0), "permutation out of bag")
 
 
 def _exchanged(known: KnownModel, table: pl.DataFrame, y: NDArray[Any], seed: int) -> list[Importance]:
     from committee.explain.importances import log_likelihood, permutation_importances, scaled_to_100
 
-    if table.height > MOST_ROWS:
-        some = np.sort(np.random.default_rng(seed).permutation(table.height)[:MOST_ROWS])
+    if table.height > MAX_ROWS:
+        some = np.sort(np.random.default_rng(seed).permutation(table.height)[:MAX_ROWS])
         table, y = table[some], y[some]
     scoring = None
     if hasattr(known.model, "predict_proba"):  # on rows that it has seen a forest makes no error, whatever is exchanged
         place = {label: code for code, label in enumerate(known.model.classes_.tolist())}
         codes = np.array([place.get(label, -1) for label in y.tolist()])
         table, y, scoring = table.filter(codes >= 0), codes[codes >= 0], log_likelihood
-    found = permutation_importances(known.model, table, y, scoring=scoring, random_state=seed)
-    values = scaled_to_100(np.maximum(np.asarray(found.mean, np.float64), 0.0))
-    return _sorted(found.names, values, "permutation")
+    result = permutation_importances(known.model, table, y, scoring=scoring, random_state=seed)
+    values = scaled_to_100(np.maximum(np.asarray(result.mean, np.float64), 0.0))
+    return _sorted(result.names, values, "permutation")
 
 
 def known_target(known: KnownModel, frame: pl.DataFrame) -> NDArray[Any]:
@@ -140,13 +140,13 @@ def _by_splits(known: KnownModel) -> list[Importance]:
     core = uncalibrated(known.model)
     core = core.estimator_ if isinstance(core, BaseNumericPipeline) else core
     try:
-        found = tree_importances(core, "gain")
+        result = tree_importances(core, "gain")
     except (TypeError, AttributeError) as error:
         raise TableError(
             f"{type(core).__name__} has no trees to read importances from: pass a table with the target "
             f"{known.facts.recipe.target!r}, so that columns can be permuted."
         ) from error
-    return _sorted(found.names, found.values, "gain")
+    return _sorted(result.names, result.values, "gain")
 
 
 def _sorted(names: tuple[str, ...], values: Floats, kind: str) -> list[Importance]:
@@ -168,23 +168,23 @@ def explain_rows(known: KnownModel, frame: pl.DataFrame, rows: list[int], seed: 
     asked = X[rows]
     core, numbers, names = inner_model(known.model, asked)
     is_number = known.facts.recipe.task == "regression"
-    answers = [float(answer) if is_number else str(answer) for answer in known.model.predict(asked)]
+    predictions = [float(answer) if is_number else str(answer) for answer in known.model.predict(asked)]
     try:
-        found = shap_values(core, numbers) if names is None else None
+        result = shap_values(core, numbers) if names is None else None
     except TypeError:
-        found = None
-    if found is None:
-        return [_sampled(known, X, row, answers[i], seed) for i, row in enumerate(rows)]
-    return [_explained(known, found, asked, i, row, answers[i]) for i, row in enumerate(rows)]
+        result = None
+    if result is None:
+        return [_sampled(known, X, row, predictions[i], seed) for i, row in enumerate(rows)]
+    return [_explained(known, result, asked, i, row, predictions[i]) for i, row in enumerate(rows)]
 
 
 def _sampled(known: KnownModel, X: pl.DataFrame, row: int, answer: str | float, seed: int) -> RowExplanation:
     """SHAP values by sampling, for models that are no sum of trees."""
     output = _scores(known, X[row : row + 1], answer)[0]
-    found = sampled_shap(
+    result = sampled_shap(
         lambda rows: _scores(known, rows, answer)[1], open_table(X), [row], n_orders=N_ORDERS, seed=seed
     )
-    return _told(X, row, row, output, answer, float(found.base[0]), found.values[0])
+    return _told(X, row, row, output, answer, float(result.base[0]), result.values[0])
 
 
 def _scores(known: KnownModel, X: pl.DataFrame, answer: str | float) -> tuple[str, Floats]:
@@ -197,8 +197,10 @@ def _scores(known: KnownModel, X: pl.DataFrame, answer: str | float) -> tuple[st
     return str(answer), known.model.predict_proba(X)[:, classes.index(str(answer))]
 
 
-def _explained(known: KnownModel, found: Any, X: pl.DataFrame, i: int, row: int, answer: str | float) -> RowExplanation:
-    values, base = np.asarray(found.values[i], np.float64), np.ravel(found.base_values)
+def _explained(
+    known: KnownModel, result: Any, X: pl.DataFrame, i: int, row: int, answer: str | float
+) -> RowExplanation:
+    values, base = np.asarray(result.values[i], np.float64), np.ravel(result.base_values)
     output, k = "prediction", 0
     if values.ndim == 2:
         classes = [str(label) for label in known.model.classes_]

@@ -15,7 +15,7 @@ from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.storage import inspect_model, load_model, save_model
 from committee.voting.calibrated_classifier import uncalibrated
 
-MOST_RESIDUALS = 1000
+MAX_RESIDUALS = 1000
 """Residuals kept for prediction intervals; of more, their quantiles."""
 
 
@@ -38,15 +38,15 @@ class ModelFacts(NamedTuple):
     training_rows: str = ""  # their hashes (ingest/row_hashes.py); kept beside the JSON, and not in older files
 
     def to_json(self) -> str:
-        found = {**self._asdict(), "recipe": json.loads(self.recipe.to_json())}
-        del found["training_rows"]
-        return json.dumps(found)
+        result = {**self._asdict(), "recipe": json.loads(self.recipe.to_json())}
+        del result["training_rows"]
+        return json.dumps(result)
 
     @classmethod
     def from_json(cls, text: str) -> ModelFacts:
-        found: dict[str, Any] = json.loads(text)
-        recipe = TableRecipe.from_json(json.dumps(found.pop("recipe")))
-        return cls(recipe=recipe, **found)
+        result: dict[str, Any] = json.loads(text)
+        recipe = TableRecipe.from_json(json.dumps(result.pop("recipe")))
+        return cls(recipe=recipe, **result)
 
 
 class KnownModel(NamedTuple):
@@ -93,9 +93,9 @@ def read_facts(path: str) -> ModelFacts:
 def thinned(residuals: Floats) -> list[float]:
     """Sorted residuals, or as many quantiles of them."""
     known = np.sort(residuals[np.isfinite(residuals)])
-    if known.size <= MOST_RESIDUALS:
+    if known.size <= MAX_RESIDUALS:
         return known.tolist()
-    return np.quantile(known, (np.arange(MOST_RESIDUALS) + 0.5) / MOST_RESIDUALS).tolist()
+    return np.quantile(known, (np.arange(MAX_RESIDUALS) + 0.5) / MAX_RESIDUALS).tolist()
 
 
 def inner_model(model: Any, X: Any) -> tuple[Any, Any, tuple[str, ...] | None]:

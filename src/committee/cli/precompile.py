@@ -38,7 +38,7 @@ from committee.tree_engine.binning import BinMapper
 from committee.tree_engine.growing import free_limits, grow
 from committee.tree_engine.predict.apply import apply_tree
 from committee.tree_engine.predict.boosted import PackedSum, add_scores
-from committee.tree_engine.predict.forest import add_answers, pack_forest
+from committee.tree_engine.predict.forest import add_predictions, pack_forest
 from committee.tree_engine.response import class_response, value_response
 from committee.tree_engine.stumps import StumpSearch
 from committee.tree_engine.subtrees import SUBTREE_ROWS
@@ -70,7 +70,7 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
         apply_tree(trees[0], table)
     apply_tree(grow(category, value_response(y, weight, "squared_error"), limits), codes)
     for table in (X, X.astype(np.float32), X[:1]):
-        add_answers(pack_forest(trees[:1]), table, np.zeros((len(table), 1)), None)
+        add_predictions(pack_forest(trees[:1]), table, np.zeros((len(table), 1)), None)
     rows = np.arange(n)
     say("importances")
     for table in (X, X.astype(np.float32)):
@@ -110,8 +110,8 @@ def _warm_stumps(matrices: Iterable[BinnedMatrix], X: NDArray[np.float64], y: ND
         if packed is not None:
             score_packed(packed, X, None)
     multiply_weights(share, labels, np.array([1.0, 2.0]))
-    for answers in (labels, labels.astype(np.float64)):
-        tally_votes(1.0, answers, labels, share, np.zeros(n), np.empty(2))
+    for predictions in (labels, labels.astype(np.float64)):
+        tally_votes(1.0, predictions, labels, share, np.zeros(n), np.empty(2))
 
 
 def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDArray[np.float64]) -> None:

@@ -26,7 +26,7 @@ from committee.ingest.files import ENDINGS, PACKED, STDIN, TableError, iterate_f
 from committee.ingest.table import apply_recipe, find_column
 from committee.voting.calibrated_classifier import uncalibrated
 
-ANSWER = "prediction"
+PREDICTION = "prediction"
 
 
 class Wish(NamedTuple):
@@ -50,7 +50,7 @@ def predict_batches(
             yield predict_frame(known, frame, wish)
         elif number == 0:  # a table without rows gets an answer without rows
             apply_recipe(known.facts.recipe, frame)
-            yield _beside(_handed_through(frame, wish.keep), [pl.Series(ANSWER, [], pl.String)])
+            yield _beside(_handed_through(frame, wish.keep), [pl.Series(PREDICTION, [], pl.String)])
 
 
 def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.DataFrame:
@@ -58,7 +58,7 @@ def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.Data
     recipe, model = known.facts.recipe, known.model
     X = apply_recipe(recipe, frame)
     answer = model.predict(X)
-    columns = [pl.Series(ANSWER, answer.tolist())]
+    columns = [pl.Series(PREDICTION, answer.tolist())]
     if wish.probabilities:
         columns += _probabilities(model, X)
     if wish.interval is not None:
@@ -68,18 +68,18 @@ def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.Data
     return _beside(_handed_through(frame, wish.keep), columns)
 
 
-def _beside(handed: list[pl.Series], answers: list[pl.Series]) -> pl.DataFrame:
+def _beside(handed: list[pl.Series], predictions: list[pl.Series]) -> pl.DataFrame:
     """Columns of the table under their names, but for those that are called as an answer is; then the answers."""
-    taken = {each.name for each in (*handed, *answers)}
-    called = {each.name for each in answers}
-    found = list[pl.Series]()
+    taken = {each.name for each in (*handed, *predictions)}
+    called = {each.name for each in predictions}
+    result = list[pl.Series]()
     for each in handed:
         name = each.name
         while each.name in called and name in taken:
             name += " of the table"
         taken.add(name)
-        found.append(each.alias(name))
-    return pl.DataFrame([*found, *answers])
+        result.append(each.alias(name))
+    return pl.DataFrame([*result, *predictions])
 
 
 NO_NUMBERS = "number"
@@ -89,7 +89,7 @@ NOT_SEEN = "not seen"
 
 def odd_cells(known: KnownModel, frame: pl.DataFrame) -> Counter[tuple[str, str]]:
     """Cells that cannot be read as in training, and categories that the model has not seen, by column."""
-    found = Counter[tuple[str, str]]()
+    result = Counter[tuple[str, str]]()
     seen = _seen_categories(known.model)
     for recipe in known.facts.recipe.kept:
         if recipe.name not in frame.columns:
@@ -101,11 +101,11 @@ def odd_cells(known: KnownModel, frame: pl.DataFrame) -> Counter[tuple[str, str]
         if recipe.kind == "category":
             shown = columns_from(recipe, there)[0].cast(pl.String)
             n_odd = int((~shown.is_in(seen[recipe.name])).sum()) if recipe.name in seen else 0
-            found[recipe.name, NOT_SEEN] += n_odd
+            result[recipe.name, NOT_SEEN] += n_odd
         elif recipe.kind in ("number", "date"):
             word = NO_NUMBERS if recipe.kind == "number" else NO_DATES
-            found[recipe.name, word] += columns_from(recipe, there)[0].null_count()
-    return found
+            result[recipe.name, word] += columns_from(recipe, there)[0].null_count()
+    return result
 
 
 def _seen_categories(model: Any) -> dict[str, list[str]]:
@@ -169,13 +169,13 @@ def interval_warnings(known: KnownModel, level: float | None) -> list[str]:
 
 def _residuals(known: KnownModel) -> Residuals:
     """Those of the model, which has those of the model file where its fit gave none."""
-    found = known.model.interval_residuals() if isinstance(known.model, PredictionIntervals) else ()
-    if not found:
+    result = known.model.interval_residuals() if isinstance(known.model, PredictionIntervals) else ()
+    if not result:
         raise TableError(
             "The model file keeps no residuals to make intervals of: make it again by `committee fit` or `committee "
             "compare`."
         )
-    return found[0]
+    return result[0]
 
 
 # --- members ----------------------------------------------------------------------------------------------------------
@@ -184,17 +184,17 @@ def _residuals(known: KnownModel) -> Residuals:
 def member_votes(model: Any, X: pl.DataFrame) -> list[pl.Series]:
     """What each member answers by itself: a class, or a number."""
     core, rows, _ = inner_model(model, X)
-    answers = _member_answers(core, rows)
-    if not answers:
+    predictions = _member_predictions(core, rows)
+    if not predictions:
         raise TableError(f"{type(core).__name__} has no members that answer one by one.")
-    return [pl.Series(f"vote {name}", values.tolist()) for name, values in answers.items()]
+    return [pl.Series(f"vote {name}", values.tolist()) for name, values in predictions.items()]
 
 
-def _member_answers(core: Any, rows: Any) -> dict[str, NDArray[Any]]:
+def _member_predictions(core: Any, rows: Any) -> dict[str, NDArray[Any]]:
     classes = getattr(core, "classes_", None)
     if hasattr(core, "member_predictions"):
-        found = core.member_predictions(rows)
-        named: dict[Any, Any] = found if isinstance(found, dict) else dict(enumerate(found, start=1))
+        result = core.member_predictions(rows)
+        named: dict[Any, Any] = result if isinstance(result, dict) else dict(enumerate(result, start=1))
         return {str(name): _chosen(values, classes) for name, values in named.items()}
     members = getattr(core, "estimators_", ())
     return {str(t): member.predict(rows) for t, member in enumerate(members, start=1)}
@@ -271,7 +271,7 @@ def _write_typed(batches: Iterator[pl.DataFrame], draft: Path, kind: str, from_t
         for number, batch in enumerate(batches):
             batch.write_ipc(Path(folder) / f"{number:08d}.arrow")
             n_rows += batch.height
-            handed = batch.columns[: batch.columns.index(ANSWER)] if from_text else []
+            handed = batch.columns[: batch.columns.index(PREDICTION)] if from_text else []
             for name in handed:
                 if batch.schema[name] == pl.String:
                     types[name] = [each for each in types.get(name, list(CELLS)) if _all_are(batch[name], each)]

@@ -20,7 +20,7 @@ from committee.evaluation.metrics import format_loss
 from committee.ingest.column_types import as_numbers, clean_text
 from committee.ingest.files import TableError, read_frame
 from committee.ingest.row_hashes import JudgedRows, rows_to_judge, training_places, unpacked
-from committee.ingest.table import MOST_LISTED, apply_recipe, find_column
+from committee.ingest.table import MAX_LISTED, apply_recipe, find_column
 from committee.storage import inspect_model
 from committee.tabular.identity import row_keys
 
@@ -60,10 +60,10 @@ def _doubts(known: KnownModel, X: pl.DataFrame, y: NDArray[Any], judged: JudgedR
     from committee.report.intervals import shown_coverage
     from committee.report.residuals import bias_words
 
-    found = Evidence(known.model, X, y, is_training=judged.is_training, training_places=judged.places)
-    coverage = shown_coverage(found)
+    result = Evidence(known.model, X, y, is_training=judged.is_training, training_places=judged.places)
+    coverage = shown_coverage(result)
     broken = coverage.words if coverage is not None and coverage.is_broken else ""
-    return [words for words in (bias_words(found.judged), broken) if words]
+    return [words for words in (bias_words(result.judged), broken) if words]
 
 
 def _has_target(target: pl.Series, labels: str) -> NDArray[np.bool_]:
@@ -105,12 +105,12 @@ def describe_model(path: str) -> dict[str, Any]:
     """What the header of a model file says, and what `committee` knows of it."""
     info = inspect_model(path)._asdict()
     info.pop("metadata", None)
-    found: dict[str, Any] = {name: value for name, value in info.items() if value not in (None, [], {}, False)}
+    result: dict[str, Any] = {name: value for name, value in info.items() if value not in (None, [], {}, False)}
     try:
         facts = read_facts(path)
     except ValueError:
-        return as_json(found)
-    found |= {
+        return as_json(result)
+    result |= {
         "method": facts.method,
         "target": facts.recipe.target,
         "task": facts.recipe.task,
@@ -120,20 +120,20 @@ def describe_model(path: str) -> dict[str, Any]:
     }
     if facts.scores:
         held_out = {name: format_loss(name, value) for name, value in facts.scores.items()}
-        found["held_out"] = ", ".join(f"{name} {value}" for name, value in held_out.items())
-    return as_json(found)
+        result["held_out"] = ", ".join(f"{name} {value}" for name, value in held_out.items())
+    return as_json(result)
 
 
-def readable_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+def readable_lines(result: dict[str, Any]) -> list[tuple[str, str]]:
     """What `describe_model` tells, a line for each thing and for each part of it."""
     lines = list[tuple[str, str]]()
-    for name, value in found.items():
+    for name, value in result.items():
         if isinstance(value, dict):
             parts: dict[str, Any] = value
             lines += readable_lines({f"{name}: {part}": of for part, of in parts.items() if of is not None})
         elif isinstance(value, list):
             many: list[Any] = value
-            lines.append((name.replace("_", " "), join_names(many, MOST_LISTED) if many else "none"))
+            lines.append((name.replace("_", " "), join_names(many, MAX_LISTED) if many else "none"))
         else:
             lines.append((name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else str(value)))
     return lines

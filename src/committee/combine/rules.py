@@ -47,14 +47,14 @@ def majority_vote(codes: Codes, n_classes: int, weight: Floats | None = None) ->
     return np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
 
 
-def mean(answers: Floats, weight: Floats | None = None) -> Floats:
+def mean(predictions: Floats, weight: Floats | None = None) -> Floats:
     """Mean of the members, by weight where weights are given.
 
     >>> mean(np.array([[1.0, 2.0], [4.0, 8.0]]), np.array([2.0, 1.0]))
     array([2., 4.])
     """
-    w = _read_weight(answers, weight)
-    return np.einsum("t,t...->...", w / w.sum(), answers)
+    w = _read_weight(predictions, weight)
+    return np.einsum("t,t...->...", w / w.sum(), predictions)
 
 
 def mean_distribution(probabilities: Floats, weight: Floats | None = None) -> Floats:
@@ -67,7 +67,7 @@ def mean_distribution(probabilities: Floats, weight: Floats | None = None) -> Fl
     return total / total.sum(axis=1, keepdims=True)
 
 
-def weighted_median(answers: Floats, weight: Floats | None = None, *, half_way: bool = True) -> Floats:
+def weighted_median(predictions: Floats, weight: Floats | None = None, *, half_way: bool = True) -> Floats:
     """Of the sorted answers the first at which the cumulative weight reaches half of all.
 
     Where it is half exactly, every value up to the next answer minimises the weighted absolute error: the median is
@@ -77,7 +77,7 @@ def weighted_median(answers: Floats, weight: Floats | None = None, *, half_way: 
     >>> weighted_median(answers, np.array([2.0, 1.0, 1.0])), weighted_median(answers)
     (array([1.5]), array([2.]))
     """
-    w, by_row = _read_weight(answers, weight), answers.T
+    w, by_row = _read_weight(predictions, weight), predictions.T
     rows = np.arange(len(by_row))
     order = np.argsort(by_row, axis=1, kind="stable")
     reached, total = np.cumsum(w[order], axis=1), float(w.sum())
@@ -89,8 +89,8 @@ def weighted_median(answers: Floats, weight: Floats | None = None, *, half_way: 
     return 0.5 * lower + 0.5 * by_row[rows, order[rows, beyond]]
 
 
-def _read_weight(answers: NDArray[np.generic], weight: Floats | None) -> Floats:
-    n_members = len(answers)
+def _read_weight(predictions: NDArray[np.generic], weight: Floats | None) -> Floats:
+    n_members = len(predictions)
     w = np.ones(n_members) if weight is None else np.asarray(weight, np.float64)
     if w.shape != (n_members,):
         raise ValueError(f"weight has the shape {w.shape}, there are {n_members} members: pass one weight per member.")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.committees.selection import Step, answered_rows
+from committee.committees.selection import Step, predicted_rows
 from committee.records.history import History
 
 
@@ -40,35 +40,35 @@ class Seconds:
         return f"Seconds({self._by_name})"
 
 
-def error_of(answers: Floats, y: NDArray[np.generic], weight: Floats) -> float:
+def error_of(predictions: Floats, y: NDArray[np.generic], weight: Floats) -> float:
     """The share of wrong classes of shares [n, K], or the root mean squared error of numbers [n]; nan rows left out."""
-    known = ~np.isnan(answers if answers.ndim == 1 else answers[:, 0])
+    known = ~np.isnan(predictions if predictions.ndim == 1 else predictions[:, 0])
     if not known.any():
         return np.nan
-    answers, truth, w = answers[known], y[known], weight[known]
-    if answers.ndim == 2:
-        return float(np.average(answers.argmax(axis=1) != truth, weights=w))
-    return float(np.sqrt(np.average((answers - np.asarray(truth, np.float64)) ** 2, weights=w)))
+    predictions, truth, w = predictions[known], y[known], weight[known]
+    if predictions.ndim == 2:
+        return float(np.average(predictions.argmax(axis=1) != truth, weights=w))
+    return float(np.sqrt(np.average((predictions - np.asarray(truth, np.float64)) ** 2, weights=w)))
 
 
-def diversity(answers: Floats, y: NDArray[np.generic], weights: Floats) -> Floats:
+def diversity(predictions: Floats, y: NDArray[np.generic], weights: Floats) -> Floats:
     """How each member differs from the others that have a weight (B-5), nan where there is none.
 
     For classes the mean share of rows on which the two answer different classes, for numbers 1 less the mean
     correlation of their errors.
     """
-    known = answered_rows(answers)
-    if answers.ndim == 3:
-        codes = answers[:, known].argmax(axis=2)
+    known = predicted_rows(predictions)
+    if predictions.ndim == 3:
+        codes = predictions[:, known].argmax(axis=2)
         apart = np.array([(codes != code).mean(axis=1) for code in codes])
     else:
-        apart = 1.0 - _correlations(answers[:, known] - np.asarray(y, np.float64)[known])
+        apart = 1.0 - _correlations(predictions[:, known] - np.asarray(y, np.float64)[known])
     np.fill_diagonal(apart, np.nan)
     used = apart[:, weights > 0.0]
     counted = ~np.isnan(used)
     n_others = counted.sum(axis=1)
     total = np.where(counted, used, 0.0).sum(axis=1)
-    return np.divide(total, n_others, out=np.full(len(answers), np.nan), where=n_others > 0)
+    return np.divide(total, n_others, out=np.full(len(predictions), np.nan), where=n_others > 0)
 
 
 def _correlations(errors: Floats) -> Floats:

@@ -34,7 +34,7 @@ Indices = NDArray[np.int64]
 NEITHER, TRAIN, TEST = np.int8(0), np.int8(1), np.int8(2)
 """Roles of a row in a split."""
 
-MOST_COPIES = 1_000_000
+MAX_COPIES = 1_000_000
 """Whole weights become so many equal rows up to this total; beyond it they stay weights."""
 
 
@@ -69,7 +69,7 @@ def arrange(rows: Rows) -> Rows:
     if are_whole(copies):
         counts = copies.astype(np.int64)
         counts //= np.gcd.reduce(counts)
-        if counts.sum() <= MOST_COPIES:
+        if counts.sum() <= MAX_COPIES:
             first = np.repeat(first, counts)
             return _take(rows, first, None)
     return _take(rows, first, None if np.all(total == total[0]) else total / total.mean())
@@ -105,7 +105,7 @@ class Fitted(NamedTuple):
     scale: float = 1.0
     slope: float = 1.0  # of decision values
 
-    def answers(self, X: Floats) -> Floats:
+    def predictions(self, X: Floats) -> Floats:
         """Class shares [n, K] or numbers [n] for a table of numbers and codes."""
         if self.n_classes == 1:
             return np.ones((len(X), 1))
@@ -113,7 +113,7 @@ class Fitted(NamedTuple):
         total: Any = 0.0
         with one_blas_thread():
             for model, codes in zip(self.models, self.classes, strict=True):
-                total = total + self._finish(raw_answers(self.algorithm, model, table, codes, self.n_classes))
+                total = total + self._finish(raw_predictions(self.algorithm, model, table, codes, self.n_classes))
         return total / len(self.models)
 
     def _finish(self, raw: Floats) -> Floats:
@@ -122,7 +122,7 @@ class Fitted(NamedTuple):
         return softmax(self.slope * raw, axis=1) if ALGORITHMS[self.algorithm].has_values else raw
 
 
-def raw_answers(algorithm: str, model: Any, table: Floats, codes: Indices, n_classes: int) -> Floats:
+def raw_predictions(algorithm: str, model: Any, table: Floats, codes: Indices, n_classes: int) -> Floats:
     """What one fit says: numbers [n], or for every class a share or a decision value [n, K]."""
     if not n_classes:
         return np.asarray(model.predict(table), np.float64)
@@ -147,7 +147,7 @@ class JudgedMember(NamedTuple):
     """A member and its answers to the rows it did not learn from, nan where there are none."""
 
     fitted: Fitted
-    answers: Floats
+    predictions: Floats
 
 
 class OfNoUseError(Exception):
@@ -210,8 +210,8 @@ def _judge_bag(task: Task, rows: Rows) -> JudgedMember:
         parameters["max_samples"] = task.sample
     model = _estimator(task, rows, parameters, task.seed)
     model.fit(rows.X, rows.y, rows.weight)
-    answers = model.oob_decision_function_ if rows.n_classes else model.oob_prediction_
-    return JudgedMember(_fitted(task, rows, [model]), np.asarray(answers, np.float64))
+    predictions = model.oob_decision_function_ if rows.n_classes else model.oob_prediction_
+    return JudgedMember(_fitted(task, rows, [model]), np.asarray(predictions, np.float64))
 
 
 def _judge_own_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]]) -> JudgedMember:
@@ -225,12 +225,12 @@ def _judge_own_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]])
         model = _estimator(task, rows, parameters, derived_seed(task.seed, r))
         model.fit(rows.X, rows.y, rows.weight)
         score = model.held_out_scores_
-        tally.add(np.concatenate([test for _, test in folds]), _boosted_answers(score, rows.n_classes))
+        tally.add(np.concatenate([test for _, test in folds]), _boosted_predictions(score, rows.n_classes))
         models.append(model)
     return JudgedMember(_fitted(task, rows, models), tally.mean)
 
 
-def _boosted_answers(score: Floats, n_classes: int) -> Floats:
+def _boosted_predictions(score: Floats, n_classes: int) -> Floats:
     if not n_classes:
         return score[:, 0]
     if n_classes > 2:
@@ -248,7 +248,7 @@ def _judge_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]], scr
         train = _sample(train, task.sample, rows, seed)
         model = _fit_fold(task, rows, target, Split(train, test), seed)
         codes = model.classes_.astype(np.int64) if rows.n_classes else np.empty(0, np.int64)
-        raw = raw_answers(task.algorithm, model, rows.X[test], codes, rows.n_classes)
+        raw = raw_predictions(task.algorithm, model, rows.X[test], codes, rows.n_classes)
         tally.add(test, raw)
         models.append(model)
         if screen is not None and number == 0 and len(repeats[0]) > 1:
@@ -317,8 +317,8 @@ class Tally:
         self.total = np.zeros((n, n_classes) if n_classes else n)
         self.count = np.zeros(n)
 
-    def add(self, rows: Indices, answers: Floats) -> None:
-        self.total[rows] += answers
+    def add(self, rows: Indices, predictions: Floats) -> None:
+        self.total[rows] += predictions
         self.count[rows] += 1.0
 
     @property

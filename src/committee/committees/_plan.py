@@ -94,11 +94,11 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        found: dict[str, Any] = json.loads(text)
-        members = [Member(**member) for member in found.pop("members")]
+        result: dict[str, Any] = json.loads(text)
+        members = [Member(**member) for member in result.pop("members")]
         seen = [None if member.columns is None else tuple(member.columns) for member in members]
         listed = [replace(member, columns=columns) for member, columns in zip(members, seen, strict=True)]
-        return cls(tuple(listed), **found)
+        return cls(tuple(listed), **result)
 
 
 # --- candidates ------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ KINDS: tuple[Kind, ...] = ("codes", "scaled", "ranked", "landmarks")
 CUT = 5.0
 """Deviations at which a number is cut: one outlier must not decide a kernel's scale or a line's slope."""
 
-MOST_CATEGORIES = 40
+MAX_CATEGORIES = 40
 """Categories of a column with a column of their own, the most frequent; the others share none."""
 
 RANKS = 1000
@@ -104,8 +104,8 @@ def fit_representation(
         for f in range(X.shape[1])
         for part in (_categories(f, X[:, f]) if is_categorical[f] else _numbers(f, X[:, f], kind == "ranked"))
     )
-    found = Representation(kind, parts)
-    return found if kind != "landmarks" else found._replace(landmarks=_landmarks(found(X), n_landmarks, seed))
+    result = Representation(kind, parts)
+    return result if kind != "landmarks" else result._replace(landmarks=_landmarks(result(X), n_landmarks, seed))
 
 
 def _numbers(f: int, values: Floats, is_ranked: bool) -> list[NumberColumn]:
@@ -146,7 +146,7 @@ def _categories(f: int, values: Floats) -> list[CategoryColumn]:
     if not known.size:
         return []
     count = np.bincount(known)
-    frequent = np.argsort(-count, kind="stable")[:MOST_CATEGORIES]
+    frequent = np.argsort(-count, kind="stable")[:MAX_CATEGORIES]
     codes = np.sort(frequent[(count[frequent] > 0) & (count[frequent] < len(values))])
     return [CategoryColumn(f, codes, count[codes] / len(values))] if codes.size else []
 
@@ -155,6 +155,6 @@ def _landmarks(table: Floats, n_landmarks: int, seed: int) -> NystroemMap:
     rng = np.random.default_rng(seed)
     with one_blas_thread():
         kernel = Gaussian(gamma="scale").settle(table)
-        found = candidates(table, table, np.ones(len(table)), rng)
-        chosen = choose_landmarks("kmeans", found, n_landmarks, kernel, 1.0, rng)
+        result = candidates(table, table, np.ones(len(table)), rng)
+        chosen = choose_landmarks("kmeans", result, n_landmarks, kernel, 1.0, rng)
         return nystroem_map(kernel, chosen, np.float64)

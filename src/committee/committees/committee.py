@@ -65,11 +65,11 @@ from committee.committees.selection import (
     Loss,
     Selection,
     accumulate,
-    answered_rows,
     bagged_selection,
     contributions,
     loss_of,
     make_judged,
+    predicted_rows,
     slope_of_loss,
     without_idle,
 )
@@ -113,7 +113,7 @@ class Candidate(NamedTuple):
 
     member: Member
     fitted: Fitted | None
-    answers: Floats
+    predictions: Floats
     seconds: float
     note: str
 
@@ -173,14 +173,14 @@ class BaseCommittee(Estimator):
             else:
                 plan = read_plan(self.members, facts, n_folds)
             self.seed_ = int(member_seeds(self.random_state, 1)[0] >> np.uint64(33))
-            found = judge_members(
+            result = judge_members(
                 plan, rows, self.seed_, self.n_jobs, budget, type(self).__name__, self.verbose,
                 isinstance(self.members, str),
             )  # fmt: skip
-            begun = tuple(one.member for one in found if one.note != LATE and not one.note.startswith(SKIPPED))
+            begun = tuple(one.member for one in result if one.note != LATE and not one.note.startswith(SKIPPED))
             self.plan_ = replace(plan, members=begun)
             with one_blas_thread():
-                self._combine(found, rows)
+                self._combine(result, rows)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -207,20 +207,20 @@ class BaseCommittee(Estimator):
         """The rows under the weights of their classes, where there are any."""
         return rows
 
-    def _combine(self, found: Sequence[Candidate], rows: Rows) -> None:
+    def _combine(self, result: Sequence[Candidate], rows: Rows) -> None:
         """Weights from the answers to rows that were left out; what is kept, and the evidence."""
-        done = [candidate for candidate in found if candidate.fitted is not None]
-        answers = np.stack([candidate.answers for candidate in done])
-        known = answered_rows(answers)
-        judged = make_judged(answers, rows.y, rows.counts)
-        loss = self._make_loss(judged, answers[:, known], rows.y[known])
+        done = [candidate for candidate in result if candidate.fitted is not None]
+        predictions = np.stack([candidate.predictions for candidate in done])
+        known = predicted_rows(predictions)
+        judged = make_judged(predictions, rows.y, rows.counts)
+        loss = self._make_loss(judged, predictions[:, known], rows.y[known])
         selection = choose_weights(judged, self.combine, self.seed_, loss)
         weights = without_idle(selection.weights, IDLE)
         names = [candidate.member.name for candidate in done]
         used = {name: float(w) for name, w in zip(names, weights, strict=True) if w > 0.0}
-        rises = contributions(loss, weights)
+        increases = contributions(loss, weights)
         self.weights_ = used
-        self.contributions_ = {name: float(rises[names.index(name)]) for name in used}
+        self.contributions_ = {name: float(increases[names.index(name)]) for name in used}
         self.fitted_members_ = {
             candidate.member.name: candidate.fitted
             for candidate in done
@@ -228,36 +228,36 @@ class BaseCommittee(Estimator):
         }
         self.history_ = join_steps(selection.steps, names)
         self.loss_ = loss(weights)
-        together = self._join_some(answers[:, known], weights)
+        together = self._join_some(predictions[:, known], weights)
         self.error_ = error_of(together, rows.y[known], rows.counts[known])
         self._keep_errors(together, rows.y[known], rows.counts[known])
-        self._evidence = _evidence(found, answers, rows, np.diag(judged.gram()), weights, rises)
-        self.seconds_ = Seconds({candidate.member.name: candidate.seconds for candidate in found})
+        self._evidence = _evidence(result, predictions, rows, np.diag(judged.gram()), weights, increases)
+        self.seconds_ = Seconds({candidate.member.name: candidate.seconds for candidate in result})
 
     def _keep_errors(self, together: Floats, y: NDArray[Any], weight: Floats) -> None:
         """What the committee's predictions of rows that its members did not see are good for besides."""
 
-    def _join(self, answers: Floats, weights: Floats) -> Floats:
+    def _join(self, predictions: Floats, weights: Floats) -> Floats:
         """Members' answers [M, n, K] or [M, n] as the committee's."""
-        if answers.ndim == 3:
+        if predictions.ndim == 3:
             if self.combine == "vote":
-                votes = class_votes(answers.argmax(axis=2), answers.shape[2], weights)
+                votes = class_votes(predictions.argmax(axis=2), predictions.shape[2], weights)
                 return votes / votes.sum(axis=1, keepdims=True)
-            return mean_distribution(answers, weights)
-        return weighted_median(answers, weights) if self.combine == "median" else mean(answers, weights)
+            return mean_distribution(predictions, weights)
+        return weighted_median(predictions, weights) if self.combine == "median" else mean(predictions, weights)
 
-    def _join_some(self, answers: Floats, weights: Floats) -> Floats:
+    def _join_some(self, predictions: Floats, weights: Floats) -> Floats:
         """As the committee of the members that have a weight answers."""
         some = np.flatnonzero(weights)
-        return self._join(answers[some], weights[some])
+        return self._join(predictions[some], weights[some])
 
-    def _make_loss(self, judged: Judged, answers: Floats, y: NDArray[Any]) -> Loss:
+    def _make_loss(self, judged: Judged, predictions: Floats, y: NDArray[Any]) -> Loss:
         """From the members' answers to the rows they are judged on."""
         if self.combine not in ("vote", "median"):
             return partial(loss_of, gram=judged.gram())
 
         def loss(weights: Floats) -> float:
-            together = self._join_some(answers, weights)[np.newaxis]
+            together = self._join_some(predictions, weights)[np.newaxis]
             return float(make_judged(together, y, judged.weight).gram()[0, 0])
 
         return loss
@@ -278,13 +278,13 @@ class BaseCommittee(Estimator):
         Members of no weight are among them with ``keep_dropped=True``.
         """
         table = self._table(X)
-        return {name: fitted.answers(table) for name, fitted in self.fitted_members_.items()}
+        return {name: fitted.predictions(table) for name, fitted in self.fitted_members_.items()}
 
-    def _answer(self, X: Any) -> Floats:
+    def _prediction(self, X: Any) -> Floats:
         table = self._table(X)
         weights = np.array(list(self.weights_.values()))
-        answers = np.stack([self.fitted_members_[name].answers(table) for name in self.weights_])
-        return self._join(answers, weights)
+        predictions = np.stack([self.fitted_members_[name].predictions(table) for name in self.weights_])
+        return self._join(predictions, weights)
 
     def __len__(self) -> int:
         """Number of members with a weight."""
@@ -305,20 +305,20 @@ def judge_members(
     """
     repeats = make_repeats(plan, rows, seed)
     known: dict[Any, Representation] = {}
-    found: list[Candidate] = []
+    result: list[Candidate] = []
     began = time.perf_counter()
     with progress(label, len(plan.members), verbose) as tick:
         for member in plan.members:
             spent = time.perf_counter() - began
-            is_late = budget is not None and spent > OVERRUN * budget + GRACE and any(done.fitted for done in found)
+            is_late = budget is not None and spent > OVERRUN * budget + GRACE and any(done.fitted for done in result)
             if is_late:
-                found.append(Candidate(member, None, np.empty(0), 0.0, LATE))
+                result.append(Candidate(member, None, np.empty(0), 0.0, LATE))
             else:
-                screen = _screen(found, rows) if may_skip else None
-                found.append(_judge_member(member, rows, repeats, known, seed, n_jobs, screen))
+                screen = _screen(result, rows) if may_skip else None
+                result.append(_judge_member(member, rows, repeats, known, seed, n_jobs, screen))
             tick(member.name)
-    _warn_of_missing(found, budget)
-    return found
+    _warn_of_missing(result, budget)
+    return result
 
 
 def make_repeats(plan: Plan, rows: Rows, seed: int) -> list[list[Split]]:
@@ -354,24 +354,26 @@ def _judge_member(
         note = f"failed: {type(error).__name__}: {error}"
         return Candidate(member, None, np.empty(0), time.perf_counter() - began, note)
     notes = sorted({str(warning.message).split(":")[0] for warning in caught})
-    return Candidate(member, judged.fitted, judged.answers, time.perf_counter() - began, "; ".join(["done", *notes]))
+    return Candidate(
+        member, judged.fitted, judged.predictions, time.perf_counter() - began, "; ".join(["done", *notes])
+    )
 
 
-def _screen(found: Sequence[Candidate], rows: Rows) -> Screen | None:
+def _screen(result: Sequence[Candidate], rows: Rows) -> Screen | None:
     """A check of the next member's first fold against the committee of those done; None where there are none."""
-    answers = [candidate.answers for candidate in found if candidate.fitted is not None]
-    if not answers:
+    predictions = [candidate.predictions for candidate in result if candidate.fitted is not None]
+    if not predictions:
         return None
-    together = np.stack(answers)
+    together = np.stack(predictions)
 
-    def check(test: NDArray[np.int64], fold_answers: Floats) -> None:
+    def check(test: NDArray[np.int64], fold_predictions: Floats) -> None:
         """Raise OfNoUseError if the loss rises with any weight of the member (`selection.slope_of_loss`)."""
-        every = np.concatenate([together[:, test], fold_answers[np.newaxis]])
-        if not answered_rows(every).any():
+        every = np.concatenate([together[:, test], fold_predictions[np.newaxis]])
+        if not predicted_rows(every).any():
             return
         judged = make_judged(every, rows.y[test], rows.counts[test])
-        rise, error = slope_of_loss(judged)
-        if rise >= SURE * error:  # both are 0 where the committee makes no error on these rows
+        increase, error = slope_of_loss(judged)
+        if increase >= SURE * error:  # both are 0 where the committee makes no error on these rows
             own, best = float(np.diag(judged.gram())[-1]), float(np.diag(judged.gram())[:-1].min())
             raise OfNoUseError(f"loss {own:.3g} on the first fold (best member {best:.3g}), of no use to the committee")
 
@@ -387,10 +389,10 @@ def _represent(member: Member, rows: Rows, seed: int) -> Representation:
     )  # fmt: skip
 
 
-def _warn_of_missing(found: Sequence[Candidate], budget: float | None) -> None:
-    failed = [candidate for candidate in found if candidate.note.startswith("failed")]
-    late = [candidate.member.name for candidate in found if candidate.note == LATE]
-    if not any(candidate.fitted for candidate in found):
+def _warn_of_missing(result: Sequence[Candidate], budget: float | None) -> None:
+    failed = [candidate for candidate in result if candidate.note.startswith("failed")]
+    late = [candidate.member.name for candidate in result if candidate.note == LATE]
+    if not any(candidate.fitted for candidate in result):
         raise ValueError(
             "No member could be fitted. " + " ".join(f"{one.member.name} {one.note}" for one in failed[:3])
         )
@@ -419,27 +421,27 @@ def choose_weights(judged: Judged, combine: Combine, seed: int, loss: Loss) -> S
 
 
 def _evidence(
-    found: Sequence[Candidate], answers: Floats, rows: Rows, losses: Floats, weights: Floats, rises: Floats
+    result: Sequence[Candidate], predictions: Floats, rows: Rows, losses: Floats, weights: Floats, increases: Floats
 ) -> dict[str, Any]:
     """Columns of `members_` but for the seconds."""
-    is_done = np.array([candidate.fitted is not None for candidate in found])
+    is_done = np.array([candidate.fitted is not None for candidate in result])
 
     def spread(values: Any) -> Floats:
-        out = np.full(len(found), np.nan)
+        out = np.full(len(result), np.nan)
         out[is_done] = values
         return out
 
-    errors = [error_of(answer, rows.y, rows.counts) for answer in answers]
+    errors = [error_of(answer, rows.y, rows.counts) for answer in predictions]
     return {
-        "name": [candidate.member.name for candidate in found],
-        "algorithm": [candidate.member.algorithm for candidate in found],
-        "representation": [candidate.member.representation for candidate in found],
+        "name": [candidate.member.name for candidate in result],
+        "algorithm": [candidate.member.algorithm for candidate in result],
+        "representation": [candidate.member.representation for candidate in result],
         "loss": spread(losses),
         "error": spread(errors),
-        "diversity": spread(diversity(answers, rows.y, weights)),
+        "diversity": spread(diversity(predictions, rows.y, weights)),
         "weight": np.nan_to_num(spread(weights)),
-        "contribution": spread(rises),
-        "status": [candidate.note for candidate in found],
+        "contribution": spread(increases),
+        "status": [candidate.note for candidate in result],
     }
 
 
@@ -506,7 +508,7 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes: the weighted mean of the members', or the shares of their votes."""
-        return self._answer(X)
+        return self._prediction(X)
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of `predict_proba`."""
@@ -515,7 +517,7 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class."""
-        codes = self._answer(X).argmax(axis=1)
+        codes = self._prediction(X).argmax(axis=1)
         return self.classes_[codes]
 
 
@@ -547,4 +549,4 @@ class CommitteeRegressor(RegressorMixin, PredictionIntervals, BaseCommittee):
 
     def predict(self, X: Any) -> Floats:
         """The weighted mean of the members' numbers, or their weighted median."""
-        return self._answer(X)
+        return self._prediction(X)

@@ -57,19 +57,19 @@ class Judged(NamedTuple):
         return np.sum(np.einsum("m,mnc->nc", weights, self.errors) ** 2, axis=1)
 
 
-def answered_rows(answers: Floats) -> NDArray[np.bool_]:
+def predicted_rows(predictions: Floats) -> NDArray[np.bool_]:
     """[n]: the rows that every member has an answer to."""
-    first: Floats = answers.reshape(*answers.shape[:2], -1)[:, :, 0]
+    first: Floats = predictions.reshape(*predictions.shape[:2], -1)[:, :, 0]
     return np.all(~np.isnan(first), axis=0)
 
 
-def make_judged(answers: Floats, y: NDArray[np.generic], weight: Floats) -> Judged:
+def make_judged(predictions: Floats, y: NDArray[np.generic], weight: Floats) -> Judged:
     """From class shares [M, n, K] or numbers [M, n]; rows that some member has no answer to are left out."""
-    if answers.ndim == 3:
-        errors = answers - np.eye(answers.shape[2])[np.asarray(y, np.int64)]
+    if predictions.ndim == 3:
+        errors = predictions - np.eye(predictions.shape[2])[np.asarray(y, np.int64)]
     else:
-        errors = (answers - np.asarray(y, np.float64))[:, :, np.newaxis]
-    known = answered_rows(answers)
+        errors = (predictions - np.asarray(y, np.float64))[:, :, np.newaxis]
+    known = predicted_rows(predictions)
     if not known.any():
         raise ValueError("No row was left out by every member: give more rows, or other members.")
     return Judged(errors[:, known], weight[known] / weight[known].sum())
@@ -195,8 +195,8 @@ def without_idle(weights: Floats, least: float) -> Floats:
 def contributions(loss: Loss, weights: Floats) -> Floats:
     """Rise of the loss when a member is left out and the others share its weight; nan where it is alone."""
     whole = loss(weights)
-    rises = np.zeros(len(weights))
+    increases = np.zeros(len(weights))
     for m in np.flatnonzero(weights):
         others = np.where(np.arange(len(weights)) == m, 0.0, weights)
-        rises[m] = loss(others / others.sum()) - whole if others.any() else np.nan
-    return rises
+        increases[m] = loss(others / others.sum()) - whole if others.any() else np.nan
+    return increases

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from committee.base.parameters import N_JOBS, Estimator, fitted, param
 from committee.members.member import Member, TreeMember
 from committee.tabular.schema import Columns
-from committee.tabular.validation import read_table, refuse_missing_cells
+from committee.tabular.validation import read_table, reject_missing_cells
 from committee.trees.decision_tree import BaseDecisionTree
 
-SMALLEST_SHARE = float(np.finfo(np.float64).tiny)
+MIN_SHARE = float(np.finfo(np.float64).tiny)
 """Of all the weight: a row with less counts for nothing, as one without weight; its share cannot be divided by."""
 
 
@@ -64,9 +64,9 @@ class BaseEnsemble(Estimator):
     def _takes_missing(self) -> bool:
         return takes_missing(self._weak())
 
-    def _refuse_missing(self, table: NDArray[np.floating], columns: Columns) -> None:
+    def _reject_missing(self, table: NDArray[np.floating], columns: Columns) -> None:
         if not takes_missing(self.estimator_):
-            refuse_missing_cells(table, columns, f"the base learner {type(self.estimator_).__name__}")
+            reject_missing_cells(table, columns, f"the base learner {type(self.estimator_).__name__}")
 
     def _set_columns(self, columns: Columns) -> None:
         """Keep what the columns are; members that a warm start goes on with must have seen the same ones."""
@@ -81,7 +81,7 @@ class BaseEnsemble(Estimator):
         """A table to answer for."""
         check_is_fitted(self, "members_")
         table = read_table(self, X)
-        self._refuse_missing(table, self.columns_)
+        self._reject_missing(table, self.columns_)
         return table
 
     def _read_judged(self, X_val: Any, y_val: Any) -> NDArray[np.floating]:
@@ -89,7 +89,7 @@ class BaseEnsemble(Estimator):
         if X_val is None or y_val is None:
             raise ValueError("Rows to validate on need both X_val and y_val: pass both, or neither.")
         table = read_table(self, X_val)
-        self._refuse_missing(table, self.columns_)
+        self._reject_missing(table, self.columns_)
         return table
 
     @property

@@ -19,7 +19,7 @@ from committee.base.transaction import all_or_nothing
 from committee.ensemble.base import BaseEnsemble
 from committee.ensemble.prequential import RECORD_ROWS, Prequential, Record
 from committee.members.member import Member, check_learner
-from committee.members.online import OnlineMember, refuse_offline
+from committee.members.online import OnlineMember, reject_offline
 from committee.records.history import History
 from committee.sampling.resampling import are_whole
 from committee.tabular.identity import distinct_rows
@@ -138,7 +138,7 @@ class BaseOnlineEnsemble(BaseEnsemble):
 
     def _rows(self, table: Floats, y: Any, sample_weight: Any) -> Rows:
         """The rows that count; members see all of them, so the base learner must take what is in them."""
-        self._refuse_missing(table, self.columns_)
+        self._reject_missing(table, self.columns_)
         weight = read_weights(sample_weight, len(table))
         rows = self._read_target(y, table, np.ones(len(table)) if weight is None else weight)
         return rows if weight is None else rows.take(weight > 0.0)
@@ -182,7 +182,7 @@ class BaseOnlineEnsemble(BaseEnsemble):
     def _check(self, kind: Any) -> None:
         self._validate_params()
         check_learner(self._weak(), kind)
-        refuse_offline(self._weak())
+        reject_offline(self._weak())
 
     def _member_shares(self) -> Floats:
         return np.ones(len(self.members_))
@@ -270,9 +270,9 @@ class BaseOnlineClassifier(BaseOnlineEnsemble):
         raise NotImplementedError
 
     def _losses(self, members: Sequence[OnlineMember], rows: Rows) -> Floats:
-        shares, answers = self._shares(members, rows.X)
+        shares, predictions = self._shares(members, rows.X)
         combined = np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
-        codes = np.vstack([combined, answers])
+        codes = np.vstack([combined, predictions])
         return np.where(codes < 0, np.nan, codes != rows.codes)
 
     def predict_proba(self, X: Any) -> Floats:

@@ -32,9 +32,9 @@ class OutOfBag:
         self.losses = np.zeros(n)
         self._sum = self._weight_sum = 0.0
 
-    def add(self, rows: NDArray[np.integer], answers: Floats) -> float:
+    def add(self, rows: NDArray[np.integer], predictions: Floats) -> float:
         """Take in one member's answers to `rows`; return the error now, nan as long as no row was judged."""
-        self.total[rows] += answers
+        self.total[rows] += predictions
         new = rows[self.n_judges[rows] == 0]
         self.n_judges[rows] += 1
         losses, w = self._loss_of(rows), self.weight[rows]

@@ -35,11 +35,11 @@ class _JudgedClassifier(ClassifierMixin, BaseEstimator):
 class _JudgedRegressor(RegressorMixin, BaseEstimator):
     """The regressor that a scorer asks: numbers [n, 1]."""
 
-    def __init__(self, answers: Floats) -> None:
-        self.answers_ = answers
+    def __init__(self, predictions: Floats) -> None:
+        self.predictions_ = predictions
 
     def predict(self, X: Any) -> Floats:
-        return self.answers_[:, 0]
+        return self.predictions_[:, 0]
 
 
 def check_score(how: Score) -> None:
@@ -88,13 +88,15 @@ def _required(how: Any) -> int | None:
     return 2 if n_needed <= 2 <= len(positional) else n_needed
 
 
-def score_answers(how: Score, answers: Floats, classes: NDArray[Any] | None, y: NDArray[Any], weight: Floats) -> float:
+def score_predictions(
+    how: Score, predictions: Floats, classes: NDArray[Any] | None, y: NDArray[Any], weight: Floats
+) -> float:
     """By a scorer or its name, a function of (y_true, y_pred), or the usual score: accuracy, or R^2 (nan of one row).
 
     A scorer asks a stand-in, whose answers are those given. Many scores take no weights: they are told of them only
     where they differ.
     """
-    judged = _JudgedRegressor(answers) if classes is None else _JudgedClassifier(classes, answers)
+    judged = _JudgedRegressor(predictions) if classes is None else _JudgedClassifier(classes, predictions)
     weights: dict[str, Any] = {"sample_weight": weight} if np.any(weight != weight[0]) else {}
     if callable(how) and not _is_scorer(how):
         takes_weights = "sample_weight" in inspect.signature(how).parameters

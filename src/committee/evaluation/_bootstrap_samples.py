@@ -107,7 +107,7 @@ def learned(estimator: Any, of: str | Callable[[Any], Any] | None, at: Any) -> S
         model = seeded(estimator, seed).fit(*tables)
         if callable(what):
             return what(model)
-        found = getattr(model, what)
-        return found(*arguments) if callable(found) else found
+        result = getattr(model, what)
+        return result(*arguments) if callable(result) else result
 
     return Statistic(statistic, False)

@@ -68,5 +68,5 @@ def paired_excess(one: Evaluation, other: Evaluation, problem: Problem) -> tuple
     if problem.metric not in ROW_LOSSES or rows.size == 0:
         return np.nan, np.nan
     loss, truth = ROW_LOSSES[problem.metric], problem.truth[rows]
-    excess = loss(truth, one.said.answers.of(here)) - loss(truth, other.said.answers.of(there))
+    excess = loss(truth, one.said.predictions.of(here)) - loss(truth, other.said.predictions.of(there))
     return grouped_mean(excess, problem.weight_of(rows), dependent_rows(problem.folding, rows))

@@ -21,7 +21,7 @@ from committee.calibration.power import Calibration, calibrate
 from committee.evaluation._folds import rows_of, seeded
 from committee.evaluation._row_splits import RowSplit
 from committee.evaluation._time_budget import Clock
-from committee.evaluation.metrics import ROW_LOSSES, Answers, answers_of, grouped_mean, log_losses, loss_of
+from committee.evaluation.metrics import ROW_LOSSES, Predictions, grouped_mean, log_losses, loss_of, predictions_of
 from committee.evaluation.row_order import Folding, dependent_rows
 from committee.members.numeric_pipeline import BaseNumericPipeline
 
@@ -141,7 +141,7 @@ class Setting(NamedTuple):
 class FoldOutcome(NamedTuple):
     """What a method predicted for the rows of one fold, and how long it took."""
 
-    said: Answers  # as the method gives them, not calibrated
+    said: Predictions  # as the method gives them, not calibrated
     fit_seconds: float
     predict_seconds: float
 
@@ -180,7 +180,7 @@ def evaluate_fold(trial: Trial, k: int, problem: Problem, clock: Clock) -> Trial
         model = fitted(trial.setting.estimator, problem, train, _fold_seed(problem.seed, k))
         middle = clock.now()
         X = rows_of(problem.X, problem.split.test_of(k))
-        said = answers_of(model, X, problem.classes, model.predict(X))
+        said = predictions_of(model, X, problem.classes, model.predict(X))
         outcome = FoldOutcome(said, middle - start, clock.now() - middle)
     folds = (*trial.folds[:k], outcome, *trial.folds[k + 1 :])
     return trial._replace(folds=folds, note=trial.note or _in_short(caught))
@@ -234,7 +234,7 @@ class Said(NamedTuple):
 
     rows: Rows  # [m]
     fold: Rows  # [m]
-    answers: Answers
+    predictions: Predictions
 
 
 def _joined(trial: Trial, problem: Problem) -> Said:
@@ -246,9 +246,11 @@ def _joined(trial: Trial, problem: Problem) -> Said:
         if problem.classes is None
         else np.concatenate([said.labels for said in outcomes if said.labels is not None])
     )
-    answers = Answers(labels, np.concatenate([said.values for said in outcomes]), all(said.sure for said in outcomes))
+    predictions = Predictions(
+        labels, np.concatenate([said.values for said in outcomes]), all(said.sure for said in outcomes)
+    )
     fold = np.repeat(np.array(done, np.intp), [test.size for test in tests])
-    return Said(np.concatenate(tests), fold, answers)
+    return Said(np.concatenate(tests), fold, predictions)
 
 
 class Evaluation(NamedTuple):
@@ -264,7 +266,7 @@ def calibrated(trial: Trial, problem: Problem) -> Evaluation:
     if problem.classes is None:
         return Evaluation(said, None)
     codes, weight = problem.truth[said.rows], problem.weight_of(said.rows)
-    values = said.answers.values
+    values = said.predictions.values
     part = said.fold
     if len(trial.evaluated) == 1:  # two halves of the one fold, at random
         part = np.random.default_rng(problem.seed).permutation(part.size) % 2
@@ -274,10 +276,10 @@ def calibrated(trial: Trial, problem: Problem) -> Evaluation:
         if not weight[others].sum() > 0.0:
             return Evaluation(said, None)
         crossed[part == k] = _fit(values[others], codes[others], weight[others], problem.seed).apply(values[part == k])
-    sure = said.answers._replace(values=crossed, sure=True)
-    if said.answers.sure and not _is_better(codes, said.answers, sure, weight):
+    sure = said.predictions._replace(values=crossed, sure=True)
+    if said.predictions.sure and not _is_better(codes, said.predictions, sure, weight):
         return Evaluation(said, None)
-    return Evaluation(said._replace(answers=sure), _fit(values, codes, weight, problem.seed))
+    return Evaluation(said._replace(predictions=sure), _fit(values, codes, weight, problem.seed))
 
 
 def _fit(values: Floats, codes: NDArray[Any], weight: Floats, seed: int) -> Calibration:
@@ -289,7 +291,7 @@ def _fit(values: Floats, codes: NDArray[Any], weight: Floats, seed: int) -> Cali
     return calibrate(values, codes, weight)
 
 
-def _is_better(codes: NDArray[Any], before: Answers, after: Answers, weight: Floats) -> bool:
+def _is_better(codes: NDArray[Any], before: Predictions, after: Predictions, weight: Floats) -> bool:
     gain = log_losses(codes, before) - log_losses(codes, after)
     mean, error = weighted_mean(gain, weight)
     return mean > error
@@ -317,7 +319,7 @@ def fold_losses(evaluation: Evaluation, problem: Problem) -> Floats:
 def _loss(metric: str, said: Said, k: int, problem: Problem) -> float:
     here = said.fold == k
     rows = said.rows[here]
-    return loss_of(metric, problem.truth[rows], said.answers.of(here), problem.weight_of(rows))
+    return loss_of(metric, problem.truth[rows], said.predictions.of(here), problem.weight_of(rows))
 
 
 def as_result(trial: Trial, evaluation: Evaluation | None, full: Any, problem: Problem) -> MethodResult:
@@ -347,7 +349,7 @@ def _with_scores(result: MethodResult, trial: Trial, evaluation: Evaluation, pro
     said, calibration = evaluation
     place = np.empty(problem.truth.size, np.intp)
     place[problem.split.rows] = np.arange(problem.split.rows.size)
-    result.oof_predictions[place[said.rows]] = said.answers.values
+    result.oof_predictions[place[said.rows]] = said.predictions.values
     for metric in problem.metrics:
         for k in trial.evaluated:
             result.metric_losses[metric][k] = _loss(metric, said, k, problem)
@@ -378,10 +380,10 @@ def _beats_constant(result: MethodResult, said: Said, problem: Problem) -> bool 
     constant = _constant(said, problem)
     if problem.metric in ROW_LOSSES:
         truth, weight = problem.truth[said.rows], problem.weight_of(said.rows)
-        lead = ROW_LOSSES[problem.metric](truth, constant) - ROW_LOSSES[problem.metric](truth, said.answers)
+        lead = ROW_LOSSES[problem.metric](truth, constant) - ROW_LOSSES[problem.metric](truth, said.predictions)
         mean, error = grouped_mean(lead, weight, dependent_rows(problem.folding, said.rows))
     else:
-        other = said._replace(answers=constant)
+        other = said._replace(predictions=constant)
         done = np.flatnonzero(np.isfinite(result.losses))
         leads = np.array([_loss(problem.metric, other, int(k), problem) for k in done]) - result.losses[done]
         if done.size < 2 or not np.all(np.isfinite(leads)):
@@ -390,15 +392,15 @@ def _beats_constant(result: MethodResult, said: Said, problem: Problem) -> bool 
     return bool(mean > CLEARLY * error)
 
 
-def _constant(said: Said, problem: Problem) -> Answers:
+def _constant(said: Said, problem: Problem) -> Predictions:
     """One prediction for all rows of a fold: the class frequencies of its training rows, their mean or median."""
-    values = np.empty_like(said.answers.values)
+    values = np.empty_like(said.predictions.values)
     for k in np.unique(said.fold):
         train = problem.split.train_of(int(k))
         values[said.fold == k] = constant_prediction(problem, train)
     if problem.classes is None:
-        return Answers(None, values, sure=True)
-    return Answers(values.argmax(axis=1), values, sure=True)
+        return Predictions(None, values, sure=True)
+    return Predictions(values.argmax(axis=1), values, sure=True)
 
 
 def constant_prediction(problem: Problem, rows: Rows) -> Any:

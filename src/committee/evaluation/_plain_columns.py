@@ -40,10 +40,10 @@ def plain_columns(X: Any) -> tuple[PlainColumn, ...]:
     """
     table = open_table(X)
     if isinstance(table, np.ndarray):
-        found = [_of_array(f"x[{f}]", table[:, f]) for f in range(table.shape[1])]
+        result = [_of_array(f"x[{f}]", table[:, f]) for f in range(table.shape[1])]
     else:
-        found = [_of_series(str(name), table.get_column(name)) for name in table.columns]
-    return tuple(column for column in found if column is not None)
+        result = [_of_series(str(name), table.get_column(name)) for name in table.columns]
+    return tuple(column for column in result if column is not None)
 
 
 def _of_array(name: str, values: NDArray[Any]) -> PlainColumn | None:

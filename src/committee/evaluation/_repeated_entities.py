@@ -80,9 +80,9 @@ def find_repeated_entities(columns: Sequence[PlainColumn], target: Floats, seed:
     """The column of entities, if rows of one entity resemble each other; `target` is robust (`robust_target`)."""
     if target.size < MIN_ROWS or np.ptp(target) == 0.0:
         return EntityEvidence("none")
-    found = [_tested(column, is_named, columns, target, seed) for column, is_named in _candidates(columns)]
+    result = [_tested(column, is_named, columns, target, seed) for column, is_named in _candidates(columns)]
     rank = {"groups": 0, "doubtful": 1, "none": 2}
-    return min(found, key=lambda each: rank[each.verdict], default=EntityEvidence("none"))
+    return min(result, key=lambda each: rank[each.verdict], default=EntityEvidence("none"))
 
 
 def _candidates(columns: Sequence[PlainColumn]) -> list[tuple[PlainColumn, bool]]:
@@ -109,7 +109,7 @@ def _n_properties(column: PlainColumn, columns: Sequence[PlainColumn]) -> int:
     rows = np.random.default_rng(0).permutation(n)[:MAX_LOOKED_AT]
     codes = np.unique(column.values[rows], return_inverse=True)[1].ravel()
     n_values = int(codes.max()) + 1
-    found = 0
+    result = 0
     for other in columns:
         values = np.unique(other.values[rows], return_inverse=True)[1].ravel()
         n_other = int(values.max()) + 1
@@ -119,8 +119,8 @@ def _n_properties(column: PlainColumn, columns: Sequence[PlainColumn]) -> int:
         largest = np.zeros(n_values)
         np.maximum.at(largest, pairs[0] // n_other, pairs[1])
         is_varied = np.bincount(values).max() < 0.8 * rows.size
-        found += bool(is_varied and rows.size - largest.sum() <= MAX_EXCEPTIONS * rows.size)
-    return found
+        result += bool(is_varied and rows.size - largest.sum() <= MAX_EXCEPTIONS * rows.size)
+    return result
 
 
 def _tested(

@@ -56,7 +56,7 @@ FRACTIONS = (1.0, 1.0 / 4.0, 1.0 / 16.0)
 PROBES = (32, 8)
 """Before the first fold, a method is timed on the training rows divided by these."""
 
-FEWEST_PROBED = 100
+MIN_PROBED = 100
 
 STOPPED = 2.0
 """Times the time after which a fit was stopped that it is taken to need."""
@@ -326,13 +326,13 @@ class Scheduler:
         if key in self.fits or has_own_budget or allowed <= 0.0:
             return
         n_train = self._train_size(0)
-        n, end = min(FEWEST_PROBED, n_train), self.clock.worked + allowed
+        n, end = min(MIN_PROBED, n_train), self.clock.worked + allowed
         try:
             with self.clock.limit(allowed), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 self._fit(setting, n)  # loads or compiles what it needs
                 for part in PROBES:
-                    n = max(n_train // part, FEWEST_PROBED)
+                    n = max(n_train // part, MIN_PROBED)
                     if key in self.fits and self.forecast(name, setting, 0, n) > end - self.clock.worked:
                         return
                     start = self.clock.now()
@@ -398,8 +398,8 @@ class Scheduler:
 
     def ranking(self) -> list[str]:
         """The methods that were evaluated, by their estimated mean loss."""
-        found = estimates({name: each.losses for name, each in self.candidates.items() if not each.trial.failure})
-        return sorted(found, key=lambda name: found[name])
+        result = estimates({name: each.losses for name, each in self.candidates.items() if not each.trial.failure})
+        return sorted(result, key=lambda name: result[name])
 
     # --- telling ------------------------------------------------------------------------------------------------------
 
@@ -444,10 +444,10 @@ def estimates(losses: Mapping[str, Floats]) -> dict[str, float]:
         return {}
     reference = min(known.values(), key=lambda each: (-np.isfinite(each).sum(), np.nanmean(each)))
     mean = float(np.nanmean(reference))
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for name, each in known.items():
         shared = np.isfinite(each) & np.isfinite(reference)
-        found[name] = (
+        result[name] = (
             mean + float(np.mean(each[shared] - reference[shared])) if shared.any() else float(np.nanmean(each))
         )
-    return found
+    return result

@@ -46,7 +46,7 @@ Rows = NDArray[np.intp]
 MIN_ROWS = 50
 """Below it nothing can be told from statistics."""
 
-MAX_FALLS = 0.02
+MAX_DECREASES = 0.02
 """Fraction of the changes of a nearly sorted column that go the other way."""
 
 MIN_TIMES = 10
@@ -220,7 +220,7 @@ def is_nearly_sorted(values: Floats) -> int:
     n_up, n_down = int((steps > 0.0).sum()), int((steps < 0.0).sum())
     if present.size < 0.9 * values.size or n_up + n_down < 3:
         return 0
-    if min(n_up, n_down) > MAX_FALLS * (n_up + n_down):
+    if min(n_up, n_down) > MAX_DECREASES * (n_up + n_down):
         return 0
     return 1 if n_up > n_down else -1
 
@@ -243,8 +243,8 @@ def is_grouped(values: Floats) -> bool:
 
 def find_calendar(columns: Sequence[PlainColumn]) -> Calendar | None:
     """The columns that tell the time of a row: nested calendar units or a date, sorted ones first."""
-    found = [_of_units(columns), *(_of_date(column) for column in columns)]
-    calendars = [calendar for calendar in found if calendar is not None]
+    result = [_of_units(columns), *(_of_date(column) for column in columns)]
+    calendars = [calendar for calendar in result if calendar is not None]
     return min(calendars, key=lambda each: (not each.is_sorted, not each.is_certain), default=None)
 
 

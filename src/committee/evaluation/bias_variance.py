@@ -74,7 +74,7 @@ class BiasVariance(NamedTuple):
     learner: str
     source: Source
     decomposition: Decomposition
-    answers: NDArray[Any]  # [sets, n], numbers or class codes; nan or -1 where the set held the row
+    predictions: NDArray[Any]  # [sets, n], numbers or class codes; nan or -1 where the set held the row
 
     @property
     def error(self) -> Mean:
@@ -194,20 +194,20 @@ def decompose(
 
     def turn(i: int, seed: int) -> NDArray[Any]:
         try:
-            found = _answer(estimator, source, seed, threads)
+            result = _prediction(estimator, source, seed, threads)
         except Exception as error:
             error.add_note(f"in training set {i + 1} of {len(seeds)}")
             raise
         tick("")
-        return found
+        return result
 
     with one_blas_thread():
-        answers = np.array(run(turn, [(i, int(seed)) for i, seed in enumerate(seeds)], threads))
+        predictions = np.array(run(turn, [(i, int(seed)) for i, seed in enumerate(seeds)], threads))
     if source.task == "classification":
-        found = decompose_zero_one(answers, source.truth)
+        result = decompose_zero_one(predictions, source.truth)
     else:
-        found = decompose_squared_error(answers, source.truth, 0.0 if source.noise is None else source.noise)
-    return BiasVariance(type(estimator).__name__ if name is None else name, source, found, answers)
+        result = decompose_squared_error(predictions, source.truth, 0.0 if source.noise is None else source.noise)
+    return BiasVariance(type(estimator).__name__ if name is None else name, source, result, predictions)
 
 
 # --- where training sets come from ------------------------------------------------------------------------------------
@@ -281,22 +281,22 @@ def draw_seeds(random_state: RandomState, n_sets: int) -> NDArray[np.uint64]:
     return member_seeds(random_state, n_sets + 1)
 
 
-def _answer(estimator: Any, source: Source, seed: int, threads: int) -> NDArray[Any]:
+def _prediction(estimator: Any, source: Source, seed: int, threads: int) -> NDArray[Any]:
     """[n] answers of what one training set teaches; nan or -1 where it held the row."""
     rng = np.random.default_rng(seed)
     rows = source.deal(rng)
     member_seed = int(rng.integers(2**31))
     is_class = source.task == "classification"
-    answers = np.full(len(source.truth), -1 if is_class else np.nan)
-    judged = np.arange(answers.size) if rows.judged is None else np.flatnonzero(rows.judged)
+    predictions = np.full(len(source.truth), -1 if is_class else np.nan)
+    judged = np.arange(predictions.size) if rows.judged is None else np.flatnonzero(rows.judged)
     if is_class and np.all(rows.y == rows.y[0]):
-        answers[judged] = rows.y[0]  # one class only: there is nothing to learn, and most learners refuse it
+        predictions[judged] = rows.y[0]  # one class only: there is nothing to learn, and most learners refuse it
     elif judged.size:
         model = seeded(estimator, member_seed, threads).fit(rows.X, rows.y)
-        found = np.asarray(model.predict(source.X if rows.judged is None else rows_of(source.X, judged)))
-        if found.size != judged.size:
+        result = np.asarray(model.predict(source.X if rows.judged is None else rows_of(source.X, judged)))
+        if result.size != judged.size:
             raise ValueError(
-                f"{type(estimator).__name__} predicts the shape {found.shape}; one answer a row is needed."
+                f"{type(estimator).__name__} predicts the shape {result.shape}; one answer a row is needed."
             )
-        answers[judged] = found.ravel()
-    return answers.astype(np.int64) if is_class else answers
+        predictions[judged] = result.ravel()
+    return predictions.astype(np.int64) if is_class else predictions

@@ -157,16 +157,16 @@ def bootstrap_interval(
     problem = _least_squares(estimator, X, target, X_new)
     with one_blas_thread(), progress("refits", n_resamples, verbose) as tick:
         if problem is not None:
-            found = _refit_least_squares(problem, kind, n_resamples, rng)
+            result = _refit_least_squares(problem, kind, n_resamples, rng)
         else:
             threads = n_threads(n_jobs, 2**62)
-            found = _refit(_Model(estimator, X, target, X_new, threads, tick), kind, n_resamples, rng)
+            result = _refit(_Model(estimator, X, target, X_new, threads, tick), kind, n_resamples, rng)
     tails = [(1.0 + level) / 2.0, (1.0 - level) / 2.0]
     mean, new = (
-        Interval(*(found.prediction - scale * np.quantile(errors, tails, axis=0)))
-        for errors, scale in ((found.mean_errors, found.mean_scale), (found.new_errors, found.new_scale))
+        Interval(*(result.prediction - scale * np.quantile(errors, tails, axis=0)))
+        for errors, scale in ((result.mean_errors, result.mean_scale), (result.new_errors, result.new_scale))
     )
-    return PredictionInterval(X_new, found.prediction, mean, new, level, kind)
+    return PredictionInterval(X_new, result.prediction, mean, new, level, kind)
 
 
 class _Errors(NamedTuple):
@@ -301,11 +301,11 @@ def _refit(model: _Model, kind: Kind, n_resamples: int, rng: np.random.Generator
 
     def turn(b: int) -> Floats:
         if kind == "pairs":
-            found = model.predict(rows_of(model.X, rows[b]), model.y[rows[b]], model.X_new, int(seeds[b]))
+            result = model.predict(rows_of(model.X, rows[b]), model.y[rows[b]], model.X_new, int(seeds[b]))
         else:
-            found = model.predict(model.X, fitted + residual[rows[b]], model.X_new, int(seeds[b]))
+            result = model.predict(model.X, fitted + residual[rows[b]], model.X_new, int(seeds[b]))
         model.tick("")
-        return found
+        return result
 
     mean_errors = np.array(run(turn, [(b,) for b in range(n_resamples)], model.threads)) - prediction
     return _Errors(prediction, mean_errors, (mean_errors - noise).reshape(-1, prediction.size))

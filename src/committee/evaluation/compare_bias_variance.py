@@ -90,7 +90,7 @@ class BiasVarianceComparison(NamedTuple):
         first = next(iter(self.results.values()))
         columns: dict[str, list[Any]] = {"model": list(self.results)}
         for part in first.names:
-            means = [found.part(part) for found in self.results.values()]
+            means = [result.part(part) for result in self.results.values()]
             columns |= {part: [mean.value for mean in means], f"{part}_stderr": [mean.stderr for mean in means]}
         columns["against"] = [self.against.get(model, "") for model in self.results]
         for part in ("bias", "variance", "error"):

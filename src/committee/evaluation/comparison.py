@@ -37,7 +37,7 @@ from committee.evaluation._folds import rows_of, stderr
 from committee.evaluation._scheduler import Callback, ComparisonStep, Scheduler, estimates
 from committee.evaluation._time_budget import Clock, OutOfTime
 from committee.evaluation.methods import Variants, family_variants
-from committee.evaluation.metrics import Answers, answers_of, find_metric, loss_of, metric_names, standard_error
+from committee.evaluation.metrics import Predictions, find_metric, loss_of, metric_names, predictions_of, standard_error
 from committee.evaluation.row_order import dependent_rows, explain_order, fold_rows
 from committee.tabular.schema import open_table
 from committee.tabular.validation import read_targets_classification, read_targets_regression, read_weights
@@ -409,10 +409,10 @@ class _LastFits:
         where = "without the held-out rows, to evaluate it on them"
         self.compared = self._fitted(problem.split.rows, where, self.on_compared)
         X = rows_of(problem.X, apart)
-        said = answers_of(self.compared, X, problem.classes, self.compared.predict(X))
+        said = predictions_of(self.compared, X, problem.classes, self.compared.predict(X))
         self.held_out_predictions = said.values if problem.classes is None and said.values.ndim == 1 else None
         if self.calibration is not None:
-            said = Answers(said.labels, self.calibration.apply(said.values), sure=True)
+            said = Predictions(said.labels, self.calibration.apply(said.values), sure=True)
         truth, weight = problem.truth[apart], problem.weight_of(apart)
         scores = {metric: loss_of(metric, truth, said, weight) for metric in problem.metrics}
         codes = dependent_rows(problem.folding, apart)

@@ -81,5 +81,5 @@ def measure_coverage(
 
     with progress("intervals", n_repeats, verbose) as tick:
         seeds = [(int(seed),) for seed in member_seeds(random_state, n_repeats)]
-        found = np.array(run(turn, seeds, n_threads(n_jobs, 2**62)))
-    return Coverage(*found.transpose(1, 0, 2))
+        result = np.array(run(turn, seeds, n_threads(n_jobs, 2**62)))
+    return Coverage(*result.transpose(1, 0, 2))

@@ -31,58 +31,58 @@ N_RESAMPLES = 100
 """Bootstrap samples behind the standard error of a metric that is no mean over rows."""
 
 
-class Answers(NamedTuple):
+class Predictions(NamedTuple):
     """What a method said of some rows."""
 
     labels: Codes | None  # the class it chose, by its position; None for regression
     values: Floats  # [n, K] probabilities, or [n] numbers
     sure: bool  # the probabilities are its own or calibrated, not made of its scores or choice
 
-    def of(self, rows: Any) -> Answers:
-        return Answers(None if self.labels is None else self.labels[rows], self.values[rows], self.sure)
+    def of(self, rows: Any) -> Predictions:
+        return Predictions(None if self.labels is None else self.labels[rows], self.values[rows], self.sure)
 
 
-Metric = Callable[[NDArray[Any], Answers, Floats], float]
+Metric = Callable[[NDArray[Any], Predictions, Floats], float]
 
 
-def answers_of(model: Any, X: Any, classes: NDArray[Any] | None, predicted: NDArray[Any]) -> Answers:
+def predictions_of(model: Any, X: Any, classes: NDArray[Any] | None, predicted: NDArray[Any]) -> Predictions:
     """What the model says of X, where it `predicted` these; a class it never saw has the probability 0."""
     if classes is None:
-        return Answers(None, np.asarray(predicted, np.float64), sure=True)
+        return Predictions(None, np.asarray(predicted, np.float64), sure=True)
     labels = np.searchsorted(classes, predicted)
     values = np.zeros((labels.size, classes.size))
     values[:, np.searchsorted(classes, model.classes_)] = raw_probabilities(model, X)
-    return Answers(labels, values, sure=hasattr(model, "predict_proba"))
+    return Predictions(labels, values, sure=hasattr(model, "predict_proba"))
 
 
 # --- losses of single rows, and metrics that are their means ----------------------------------------------------------
 
 
-def _error(truth: Codes, said: Answers) -> Floats:
+def _error(truth: Codes, said: Predictions) -> Floats:
     return (said.labels != truth).astype(np.float64)
 
 
-def log_losses(truth: Codes, said: Answers) -> Floats:
+def log_losses(truth: Codes, said: Predictions) -> Floats:
     """Log-loss of every row."""
     chosen = said.values[np.arange(truth.size), truth] / said.values.sum(axis=1)
     return -np.log(np.clip(chosen, SMALLEST, 1.0))
 
 
-def _brier(truth: Codes, said: Answers) -> Floats:
+def _brier(truth: Codes, said: Predictions) -> Floats:
     wanted = np.zeros_like(said.values)
     wanted[np.arange(truth.size), truth] = 1.0
     return np.sum((said.values - wanted) ** 2, axis=1)
 
 
-def _square(truth: Floats, said: Answers) -> Floats:
+def _square(truth: Floats, said: Predictions) -> Floats:
     return (said.values - truth) ** 2
 
 
-def _absolute(truth: Floats, said: Answers) -> Floats:
+def _absolute(truth: Floats, said: Predictions) -> Floats:
     return np.abs(said.values - truth)
 
 
-ROW_LOSSES: dict[str, Callable[[Any, Answers], Floats]] = {
+ROW_LOSSES: dict[str, Callable[[Any, Predictions], Floats]] = {
     "error": _error,
     "log loss": log_losses,
     "brier score": _brier,
@@ -95,24 +95,24 @@ ROW_LOSSES: dict[str, Callable[[Any, Answers], Floats]] = {
 # --- metrics that are no means ----------------------------------------------------------------------------------------
 
 
-def _balanced_error(truth: Codes, said: Answers, weight: Floats) -> float:
+def _balanced_error(truth: Codes, said: Predictions, weight: Floats) -> float:
     """Mean over the classes of the error within each."""
     total = np.bincount(truth, weight)
     wrong = np.bincount(truth, weight * (said.labels != truth), total.size)
     return float(np.mean(wrong[total > 0] / total[total > 0]))
 
 
-def _one_minus_auc(truth: Codes, said: Answers, weight: Floats) -> float:
+def _one_minus_auc(truth: Codes, said: Predictions, weight: Floats) -> float:
     """The chance that a row of the second class is ranked below one of the first; the mean of every class against the
     rest for more than two."""
     return _per_class(lambda is_one, p: float(roc_auc_score(is_one, p, sample_weight=weight)), truth, said)
 
 
-def _one_minus_average_precision(truth: Codes, said: Answers, weight: Floats) -> float:
+def _one_minus_average_precision(truth: Codes, said: Predictions, weight: Floats) -> float:
     return _per_class(lambda is_one, p: float(average_precision_score(is_one, p, sample_weight=weight)), truth, said)
 
 
-def _per_class(score: Callable[[NDArray[np.bool_], Floats], float], truth: Codes, said: Answers) -> float:
+def _per_class(score: Callable[[NDArray[np.bool_], Floats], float], truth: Codes, said: Predictions) -> float:
     """1 - the score of the second of two classes, or the mean over all of more."""
     n_classes = said.values.shape[1]
     there = [k for k in ([1] if n_classes == 2 else range(n_classes)) if 0 < np.count_nonzero(truth == k) < truth.size]
@@ -121,29 +121,29 @@ def _per_class(score: Callable[[NDArray[np.bool_], Floats], float], truth: Codes
     return 1.0 - float(np.mean([score(truth == k, said.values[:, k]) for k in there]))
 
 
-def _one_minus_f1(truth: Codes, said: Answers, weight: Floats) -> float:
+def _one_minus_f1(truth: Codes, said: Predictions, weight: Floats) -> float:
     """Of the second of two classes; the mean over the classes for more."""
     return _f1(truth, said, weight, "binary" if said.values.shape[1] == 2 else "macro")
 
 
-def _one_minus_f1_macro(truth: Codes, said: Answers, weight: Floats) -> float:
+def _one_minus_f1_macro(truth: Codes, said: Predictions, weight: Floats) -> float:
     return _f1(truth, said, weight, "macro")
 
 
-def _one_minus_f1_weighted(truth: Codes, said: Answers, weight: Floats) -> float:
+def _one_minus_f1_weighted(truth: Codes, said: Predictions, weight: Floats) -> float:
     return _f1(truth, said, weight, "weighted")
 
 
-def _f1(truth: Codes, said: Answers, weight: Floats, average: Any) -> float:
+def _f1(truth: Codes, said: Predictions, weight: Floats, average: Any) -> float:
     score: Any = f1_score  # its stubs take zero_division for a string
     return 1.0 - float(score(truth, said.labels, average=average, sample_weight=weight, zero_division=0.0))
 
 
-def _one_minus_mcc(truth: Codes, said: Answers, weight: Floats) -> float:
+def _one_minus_mcc(truth: Codes, said: Predictions, weight: Floats) -> float:
     return 1.0 - float(matthews_corrcoef(truth, said.labels, sample_weight=weight))
 
 
-def _unexplained(truth: Floats, said: Answers, weight: Floats) -> float:
+def _unexplained(truth: Floats, said: Predictions, weight: Floats) -> float:
     """1 - R^2: the mean square error in units of the variance."""
     variance = np.average((truth - np.average(truth, weights=weight)) ** 2, weights=weight)
     return float(np.average(_square(truth, said), weights=weight) / variance) if variance > 0 else np.nan
@@ -249,7 +249,7 @@ def _plain(name: str) -> str:
     return "".join(character for character in name.lower() if character.isalnum())
 
 
-def loss_of(metric: str, truth: NDArray[Any], said: Answers, weight: Floats) -> float:
+def loss_of(metric: str, truth: NDArray[Any], said: Predictions, weight: Floats) -> float:
     """One metric of the answers, nan where it cannot be told."""
     if metric in OTHER_METRICS:
         return OTHER_METRICS[metric](truth, said, weight)
@@ -257,7 +257,9 @@ def loss_of(metric: str, truth: NDArray[Any], said: Answers, weight: Floats) -> 
     return float(np.sqrt(mean)) if metric == "rmse" else mean
 
 
-def standard_error(metric: str, truth: NDArray[Any], said: Answers, weight: Floats, groups: Codes, seed: int) -> float:
+def standard_error(
+    metric: str, truth: NDArray[Any], said: Predictions, weight: Floats, groups: Codes, seed: int
+) -> float:
     """Standard error of `loss_of` over rows of these groups (rows of one group are not independent)."""
     n_groups = int(groups.max()) + 1
     if n_groups < 2:
@@ -280,15 +282,17 @@ def grouped_mean(values: Floats, weight: Floats, groups: Codes) -> tuple[float, 
     return mean, float(np.sqrt(n_groups / (n_groups - 1) * np.sum(deviations**2)))
 
 
-def _bootstrapped(metric: str, truth: NDArray[Any], said: Answers, weight: Floats, groups: Codes, seed: int) -> float:
+def _bootstrapped(
+    metric: str, truth: NDArray[Any], said: Predictions, weight: Floats, groups: Codes, seed: int
+) -> float:
     rng = np.random.default_rng(seed)
     n_groups = int(groups.max()) + 1
-    found: list[float] = []
+    result: list[float] = []
     for _ in range(N_RESAMPLES):
         counts = np.bincount(rng.integers(0, n_groups, n_groups), minlength=n_groups)[groups]
         rows = np.flatnonzero(counts)
-        found.append(loss_of(metric, truth[rows], said.of(rows), weight[rows] * counts[rows]))
-    return float(np.nanstd(found, ddof=1)) if np.isfinite(found).sum() > 1 else np.nan
+        result.append(loss_of(metric, truth[rows], said.of(rows), weight[rows] * counts[rows]))
+    return float(np.nanstd(result, ddof=1)) if np.isfinite(result).sum() > 1 else np.nan
 
 
 def format_loss(metric: str, value: float, *, stderr: float = np.nan) -> str:

@@ -106,15 +106,15 @@ def fold_rows(
 
     if not any(is_auto) or times is not None or groups is not None:
         return Folding(split(groups, times), groups, times, None)
-    found = known or find_row_order(X, y, is_classes=is_classes, seed=seed)
-    found = found if is_auto["groups" in found.kind] else RowOrder("exchangeable")
+    result = known or find_row_order(X, y, is_classes=is_classes, seed=seed)
+    result = result if is_auto["groups" in result.kind] else RowOrder("exchangeable")
     try:
-        made = split(found.groups, found.times)
+        made = split(result.groups, result.times)
         if _can_learn(made, codes):
-            return Folding(made, found.groups, found.times, found)
+            return Folding(made, result.groups, result.times, result)
     except ValueError:  # too few groups or times for so many folds
         pass
-    return Folding(split(None, None), None, None, found._replace(kind=_as_doubtful(found)))
+    return Folding(split(None, None), None, None, result._replace(kind=_as_doubtful(result)))
 
 
 def dependent_rows(folding: Folding, rows: NDArray[np.intp]) -> NDArray[np.int64]:
@@ -142,22 +142,22 @@ def _can_learn(split: RowSplit, codes: NDArray[np.int64] | None) -> bool:
     return codes is None or all(np.unique(codes[split.train_of(k)]).size > 1 for k in range(split.n_folds))
 
 
-def _as_doubtful(found: RowOrder) -> Literal["doubtful time", "doubtful groups"]:
-    return "doubtful groups" if "groups" in found.kind else "doubtful time"
+def _as_doubtful(result: RowOrder) -> Literal["doubtful time", "doubtful groups"]:
+    return "doubtful groups" if "groups" in result.kind else "doubtful time"
 
 
-def _of_time(found: TimeEvidence) -> RowOrder:
-    kind = "time" if found.verdict == "time" else "doubtful time"
-    increase = _ratio(found.increase)
-    return RowOrder(kind, found.columns, found.times, found.autocorrelation, found.p_value, increase)
+def _of_time(result: TimeEvidence) -> RowOrder:
+    kind = "time" if result.verdict == "time" else "doubtful time"
+    increase = _ratio(result.increase)
+    return RowOrder(kind, result.columns, result.times, result.autocorrelation, result.p_value, increase)
 
 
-def _of_entities(found: EntityEvidence) -> RowOrder:
-    kind = "groups" if found.verdict == "groups" else "doubtful groups"
-    assert found.groups is not None
-    is_missing = np.isnan(found.groups)  # nobody knows that rows without a value belong together
-    groups = np.where(is_missing, np.nanmax(found.groups) + np.cumsum(is_missing), found.groups)
-    return RowOrder(kind, (found.column,), groups, increase=_ratio(found.increase), n_groups=found.n_groups)
+def _of_entities(result: EntityEvidence) -> RowOrder:
+    kind = "groups" if result.verdict == "groups" else "doubtful groups"
+    assert result.groups is not None
+    is_missing = np.isnan(result.groups)  # nobody knows that rows without a value belong together
+    groups = np.where(is_missing, np.nanmax(result.groups) + np.cumsum(is_missing), result.groups)
+    return RowOrder(kind, (result.column,), groups, increase=_ratio(result.increase), n_groups=result.n_groups)
 
 
 def _ratio(increase: LossIncrease | None) -> float:
@@ -179,45 +179,45 @@ class Switches(NamedTuple):
     by_group: str = "pass its values as groups"
 
 
-def explain_order(found: RowOrder, switches: Switches = Switches()) -> str:  # noqa: B008 - it is immutable
+def explain_order(result: RowOrder, switches: Switches = Switches()) -> str:  # noqa: B008 - it is immutable
     """What was found, what is done about it, and how to change it, in a few sentences; "" where there is nothing."""
-    names = ", ".join(map(repr, found.columns))
+    names = ", ".join(map(repr, result.columns))
     switch_off = switches.shuffle
-    if found.kind == "time":
+    if result.kind == "time":
         return (
-            f"The rows are in time order ({_time_evidence(found)}), so methods are fitted on earlier rows and "
+            f"The rows are in time order ({_time_evidence(result)}), so methods are fitted on earlier rows and "
             f"validated on later ones. If the order does not matter, {switch_off}."
         )
-    if found.kind == "groups":
+    if result.kind == "groups":
         return (
-            f"{names} has {found.n_groups} values that repeat, and rows that share one resemble each other: the error "
-            f"on new values is {found.increase:.1f} times that on shuffled rows. Rows of one value are kept together "
+            f"{names} has {result.n_groups} values that repeat, and rows that share one resemble each other: the error "
+            f"on new values is {result.increase:.1f} times that on shuffled rows. Rows of one value are kept together "
             f"in validation, so the reported error is that on new values. If you will predict for known values only, "
             f"{switch_off}."
         )
-    if found.kind == "doubtful time":
+    if result.kind == "doubtful time":
         return (
-            f"Neighbouring rows resemble each other beyond what the columns tell ({_time_evidence(found)}). The rows "
+            f"Neighbouring rows resemble each other beyond what the columns tell ({_time_evidence(result)}). The rows "
             f"are shuffled: the reported error holds for new rows from among these. If the rows are in time order and "
             f"later rows are to be predicted, it is too small: {switches.by_time}."
         )
-    if found.kind == "doubtful groups":
+    if result.kind == "doubtful groups":
         return (
             f"Rows that share a value of {names} resemble each other: the error on new values of it is "
-            f"{found.increase:.1f} times that on shuffled rows. The rows are shuffled: the reported error holds for "
+            f"{result.increase:.1f} times that on shuffled rows. The rows are shuffled: the reported error holds for "
             f"known values. If rows with new values are to be predicted, {switches.by_group}."
         )
     return ""
 
 
-def _time_evidence(found: RowOrder) -> str:
+def _time_evidence(result: RowOrder) -> str:
     parts = list[str]()
-    if found.columns:
-        what = "column" if len(found.columns) == 1 else "columns"
-        parts.append(f"{what} {', '.join(map(repr, found.columns))}")
-    if np.isfinite(found.autocorrelation):
-        p = "p < 1e-10" if found.p_value < 1e-10 else f"p = {found.p_value:.2g}"
-        parts.append(f"autocorrelation of residuals {found.autocorrelation:.2f}, {p}")
-    if np.isfinite(found.increase):
-        parts.append(f"error on the following rows {found.increase:.1f} times that on shuffled rows")
+    if result.columns:
+        what = "column" if len(result.columns) == 1 else "columns"
+        parts.append(f"{what} {', '.join(map(repr, result.columns))}")
+    if np.isfinite(result.autocorrelation):
+        p = "p < 1e-10" if result.p_value < 1e-10 else f"p = {result.p_value:.2g}"
+        parts.append(f"autocorrelation of residuals {result.autocorrelation:.2f}, {p}")
+    if np.isfinite(result.increase):
+        parts.append(f"error on the following rows {result.increase:.1f} times that on shuffled rows")
     return "; ".join(parts)

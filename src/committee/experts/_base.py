@@ -36,7 +36,7 @@ from committee.experts.gate import ConstantGate, SoftmaxGate
 from committee.records.history import History
 from committee.tabular.identity import distinct_rows
 from committee.tabular.schema import Columns
-from committee.tabular.validation import read_table, read_training_table, read_weights, refuse_missing_cells
+from committee.tabular.validation import read_table, read_training_table, read_weights, reject_missing_cells
 
 Init = Literal["mixed", "kmeans", "annealing", "random"]
 GateKind = Literal["softmax", "constant"]
@@ -162,7 +162,7 @@ class BaseMixtureOfExperts(Estimator):
         columns, table = read_training_table(
             self, X, categorical_features=categorical_features, sample_weight=sample_weight
         )
-        refuse_missing_cells(table, columns, type(self).__name__, columns.is_categorical)
+        reject_missing_cells(table, columns, type(self).__name__, columns.is_categorical)
         values: NDArray[Any] = target(len(table))
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
@@ -183,8 +183,8 @@ class BaseMixtureOfExperts(Estimator):
             plan = self._plan(task, seeds[0] % (2**31 - 1))
             self._check_criterion(plan, numbers)
             n_experts, known = self._choose_number(task, plan, numbers, seeds, tick)
-            found, restarts = known or self._fit_number(plan, n_experts, seeds, tick)
-        self._keep(task, plan, found, restarts, n_experts)
+            result, restarts = known or self._fit_number(plan, n_experts, seeds, tick)
+        self._keep(task, plan, result, restarts, n_experts)
 
     def _numbers(self) -> list[int]:
         if isinstance(self.n_experts, Integral):
@@ -227,7 +227,7 @@ class BaseMixtureOfExperts(Estimator):
         if self.criterion == "held_out":
             return self._choose_held_out(task, numbers, seeds, tick), None
         fits = [self._fit_number(plan, k, seeds, tick) for k in numbers]
-        table = [self._candidate(plan, k, found, np.nan) for k, (found, _) in zip(numbers, fits, strict=True)]
+        table = [self._candidate(plan, k, result, np.nan) for k, (result, _) in zip(numbers, fits, strict=True)]
         self.selection_ = History.from_records(table)
         best = int(np.argmin(self.selection_.bic))
         return numbers[best], fits[best]
@@ -248,52 +248,52 @@ class BaseMixtureOfExperts(Estimator):
         plan = self._plan(train, seeds[0] % (2**31 - 1))
         table = list[Candidate]()
         for k in numbers:
-            found, _ = self._fit_number(plan, k, seeds, tick)
-            log_p = _as_fitted(plan, found).judge(test.table, test.target)[1]
-            table.append(self._candidate(plan, k, found, float(np.average(log_p, weights=test.weight))))
+            result, _ = self._fit_number(plan, k, seeds, tick)
+            log_p = _as_fitted(plan, result).judge(test.table, test.target)[1]
+            table.append(self._candidate(plan, k, result, float(np.average(log_p, weights=test.weight))))
         self.selection_ = History.from_records(table)
         return numbers[int(np.argmax(self.selection_.held_out))]
 
-    def _candidate(self, plan: Plan, n_experts: int, found: Found, held_out: float) -> Candidate:
+    def _candidate(self, plan: Plan, n_experts: int, result: Found, held_out: float) -> Candidate:
         n_free = _n_parameters(plan, n_experts)
         total = float(plan.rows.weight.sum())
-        log_likelihood = _final_log_likelihood(plan, found)
+        log_likelihood = _final_log_likelihood(plan, result)
         bic = -2.0 * log_likelihood + n_free * float(np.log(total)) if n_free else np.nan
         return Candidate(n_experts, log_likelihood, n_free, bic, held_out)
 
-    def _keep(self, task: Task, plan: Plan, found: Found, restarts: list[Restart], n_experts: int) -> None:
-        self.mixture_ = _as_fitted(plan, found)
+    def _keep(self, task: Task, plan: Plan, result: Found, restarts: list[Restart], n_experts: int) -> None:
+        self.mixture_ = _as_fitted(plan, result)
         self.n_experts_ = n_experts
         lost = plan.log_volume
         shifted = [
             r._replace(log_likelihood=r.log_likelihood - lost, objective=r.objective - lost, bound=r.bound - lost)
-            for r in found.records
+            for r in result.records
         ]
         self.history_ = History.from_records(shifted)
         self.restarts_ = History.from_records(
             [r._replace(short_run=r.short_run - lost, objective=r.objective - lost) for r in restarts]
         )
         self.n_iter_ = len(shifted)
-        self.converged_, self.gradient_norm_ = found.is_converged, found.gradient_norm
-        summary = self._candidate(plan, n_experts, found, np.nan)
+        self.converged_, self.gradient_norm_ = result.is_converged, result.gradient_norm
+        summary = self._candidate(plan, n_experts, result, np.nan)
         self.log_likelihood_, self.bic_ = summary.log_likelihood, summary.bic
-        shares = e_step(found.state.log_gate, found.state.log_density, plan.rows.weight).shares
+        shares = e_step(result.state.log_gate, result.state.log_density, plan.rows.weight).shares
         self.load_ = shares.sum(axis=1) / plan.rows.weight.sum()
         self.effective_experts_ = effective_number(self.load_)
-        gate, design = found.state.gate, plan.view.gate_design
+        gate, design = result.state.gate, plan.view.gate_design
         if isinstance(plan.mixture.gate, SoftmaxGate):
             self.gate_coef_, self.gate_intercept_ = design.in_units_of_the_table(gate)
         else:
             self.gate_coef_, self.gate_intercept_ = np.zeros((n_experts, 0)), gate.copy()
-        if not found.is_converged:
-            warnings.warn(self._not_converged(found), ConvergenceWarning, stacklevel=level_of_caller())
+        if not result.is_converged:
+            warnings.warn(self._not_converged(result), ConvergenceWarning, stacklevel=level_of_caller())
 
-    def _not_converged(self, found: Found) -> str:
+    def _not_converged(self, result: Found) -> str:
         """What happened, how far from the maximum, and what to do."""
-        left = f"the scaled gradient norm is {found.gradient_norm:.3g}, {largest_norm(self.tol):.3g} was required"
-        if len(found.records) < self.max_iter:
+        left = f"the scaled gradient norm is {result.gradient_norm:.3g}, {largest_norm(self.tol):.3g} was required"
+        if len(result.records) < self.max_iter:
             return (
-                f"EM stopped after {len(found.records)} iterations without reaching a maximum: {left}, but no step "
+                f"EM stopped after {len(result.records)} iterations without reaching a maximum: {left}, but no step "
                 "increases the objective. Use a larger penalty (l2, gate_l2), or remove collinear columns and rare "
                 "categories."
             )
@@ -312,7 +312,7 @@ class BaseMixtureOfExperts(Estimator):
     def _read_rows(self, X: Any) -> Floats:
         check_is_fitted(self, "columns_")
         table = read_table(self, X)
-        refuse_missing_cells(table, self.columns_, type(self).__name__, self.columns_.is_categorical)
+        reject_missing_cells(table, self.columns_, type(self).__name__, self.columns_.is_categorical)
         return np.asarray(table, np.float64)
 
     def _log_gate(self, table: Floats) -> Floats:
@@ -328,12 +328,12 @@ def make_gate(kind: GateKind, l2: float) -> SoftmaxGate | ConstantGate:
     return SoftmaxGate(l2) if kind == "softmax" else ConstantGate()
 
 
-def _as_fitted(plan: Plan, found: Found) -> Fitted:
-    return Fitted(plan.mixture, plan.view, found.state.gate, found.state.experts)
+def _as_fitted(plan: Plan, result: Found) -> Fitted:
+    return Fitted(plan.mixture, plan.view, result.state.gate, result.state.experts)
 
 
-def _final_log_likelihood(plan: Plan, found: Found) -> float:
-    at = [record.log_likelihood for record in found.records if record.objective == found.objective]
+def _final_log_likelihood(plan: Plan, result: Found) -> float:
+    at = [record.log_likelihood for record in result.records if record.objective == result.objective]
     return at[-1] - plan.log_volume
 
 

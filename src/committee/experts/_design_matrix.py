@@ -100,10 +100,10 @@ def choose_features(columns: Columns, features: Any, what: str) -> NDArray[np.in
         return np.arange(columns.n_features)
     if isinstance(features, str):
         raise ValueError(f"{what} must be a list of names or positions of columns; put {features!r} into a list.")
-    found = [_position(columns, feature, what) for feature in features]
-    if len(set(found)) < len(found):
+    result = [_position(columns, feature, what) for feature in features]
+    if len(set(result)) < len(result):
         raise ValueError(f"A column stands twice in {what}={list(features)!r}: name each once.")
-    return np.array(found, np.int64)
+    return np.array(result, np.int64)
 
 
 def _position(columns: Columns, feature: Any, what: str) -> int:

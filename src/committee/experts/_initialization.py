@@ -32,7 +32,7 @@ FIRST_STEPS = 5
 ENOUGH = 1e-9
 """A gain of a row below which another such step is not worth its time: closed forms need one."""
 
-MOST_POINTS = 20_000
+MAX_POINTS = 20_000
 """k-means looks at no more rows."""
 
 LLOYD = 20
@@ -86,17 +86,17 @@ def best_of_starts(
     n_short = max_iter if len(seeds) == 1 else min(SHORT_RUN, max_iter)
 
     def short_run(kind: Start, seed: int) -> Found:
-        found = run_em(problem.mixture, problem.rows, begin(kind, problem, seed), max_iter=n_short, tol=tol)
-        tick(f"log-likelihood {found.objective:.6g}")
-        return found
+        result = run_em(problem.mixture, problem.rows, begin(kind, problem, seed), max_iter=n_short, tol=tol)
+        tick(f"log-likelihood {result.objective:.6g}")
+        return result
 
     def long_run(first: Found) -> Found:
-        found = go_on(problem, first, max_iter, tol)
-        tick(f"log-likelihood {found.objective:.6g}")
-        return found
+        result = go_on(problem, first, max_iter, tol)
+        tick(f"log-likelihood {result.objective:.6g}")
+        return result
 
     tried = run(short_run, zip(kinds, seeds, strict=True), threads)
-    order = np.argsort([-found.objective for found in tried], kind="stable")[:FINALISTS]
+    order = np.argsort([-result.objective for result in tried], kind="stable")[:FINALISTS]
     ended = dict(zip(order.tolist(), run(long_run, ((tried[i],) for i in order), threads), strict=True))
     best = max(ended, key=lambda i: ended[i].objective)
     table = [
@@ -158,7 +158,7 @@ def random_shares(weight: Floats, n_experts: int, rng: np.random.Generator) -> F
 
 def kmeans_shares(points: Floats, weight: Floats, n_experts: int, rng: np.random.Generator) -> Floats:
     """A row goes to the nearest of K centres."""
-    rows = np.arange(len(points)) if len(points) <= MOST_POINTS else _evenly(len(points))
+    rows = np.arange(len(points)) if len(points) <= MAX_POINTS else _evenly(len(points))
     centres = kmeans(points[rows], weight[rows], n_experts, rng)
     nearest = _squared_distances(points, centres).argmin(axis=0)
     return weight * (nearest == np.arange(n_experts)[:, np.newaxis])
@@ -186,14 +186,14 @@ def kmeans(points: Floats, weight: Floats, n_centres: int, rng: np.random.Genera
 
 def _squared_distances(points: Floats, centres: Floats) -> Floats:
     """[K, n], from differences: exactly 0 between equal rows."""
-    found = np.empty((len(centres), len(points)))
+    result = np.empty((len(centres), len(points)))
     for rows in row_blocks(*points.shape):
         columns = np.ascontiguousarray(points[rows].T)
         for k, centre in enumerate(centres):
             gap = columns - centre[:, np.newaxis]
-            np.sum(np.square(gap, out=gap), axis=0, out=found[k, rows])
-    return found
+            np.sum(np.square(gap, out=gap), axis=0, out=result[k, rows])
+    return result
 
 
 def _evenly(n: int) -> NDArray[np.int64]:
-    return np.linspace(0, n - 1, MOST_POINTS).astype(np.int64)
+    return np.linspace(0, n - 1, MAX_POINTS).astype(np.int64)

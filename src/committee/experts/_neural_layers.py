@@ -75,7 +75,7 @@ class Work(NamedTuple):
     place: NDArray[np.int64]  # [n, k], desks of every row
     given: Floats  # [E, desks, d]
     hidden: Floats  # [E, desks, h]
-    answers: Floats  # [n, k, m], of the experts of every row
+    predictions: Floats  # [n, k, m], of the experts of every row
     output: Floats  # [n, m]
 
 
@@ -135,8 +135,8 @@ def forward(layer: Layer, z: Floats, k: int, eps: Floats | None) -> Work:
     np.maximum(hidden, 0.0, out=hidden)
     said = hidden @ layer.B
     said += layer.b[:, np.newaxis]
-    answers = said.reshape(n_experts * n_desks, -1)[place]
-    return Work(gating, place, given, hidden, answers, (gating.share[:, np.newaxis] @ answers)[:, 0])
+    predictions = said.reshape(n_experts * n_desks, -1)[place]
+    return Work(gating, place, given, hidden, predictions, (gating.share[:, np.newaxis] @ predictions)[:, 0])
 
 
 def _lay_out(pieces: Floats, place: NDArray[np.int64], n_experts: int, n_desks: int, width: int) -> Floats:
@@ -172,7 +172,7 @@ def backward(
     gating = work.gating
     d_given = _experts_backward(layer, work, d_output, slope)
     column = weight[:, np.newaxis]
-    d_share = (work.answers @ d_output[:, :, np.newaxis])[:, :, 0]
+    d_share = (work.predictions @ d_output[:, :, np.newaxis])[:, :, 0]
     d_share += prices[0] * column * balanced.d_importance[gating.chosen]
     d_probability = prices[1] * column * balanced.d_load
     gate = gate_gradient(gating, layer.gate, layer.noise, d_share, balanced.smooth, d_probability)

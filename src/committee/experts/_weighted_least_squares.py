@@ -10,7 +10,7 @@ from committee.kernels.mixture.em import weigh_rows
 CELLS = 2**15
 """Numbers of a block of weighted rows: it stays in the cache between the two loops that touch it."""
 
-SAMPLE, LEAST_SAMPLE, ENOUGH = 20, 5000, 10
+SAMPLE, MIN_SAMPLE, ENOUGH = 20, 5000, 10
 """Rows of a sample for each coefficient of all experts, and at least; by their weights, for each of one expert."""
 
 OFF = 2.0
@@ -65,7 +65,7 @@ def sampled_grams(X: Floats, weights: Floats) -> Floats:
     """
     n, p = X.shape
     n_experts = len(weights)
-    every = n // max(SAMPLE * p * n_experts, LEAST_SAMPLE)
+    every = n // max(SAMPLE * p * n_experts, MIN_SAMPLE)
     if every < 2:
         return weighted_grams(X, weights)
     part = np.ascontiguousarray(weights[:, ::every])
@@ -76,8 +76,8 @@ def sampled_grams(X: Floats, weights: Floats) -> Floats:
     scale = weights.sum(axis=1) / seen
     grams = weighted_grams(np.ascontiguousarray(X[::every]), part) * scale[:, np.newaxis, np.newaxis]
     exact = weighted_squares(X, weights)
-    found = np.diagonal(grams, axis1=1, axis2=2)
-    if np.all((found >= exact / OFF) & (found <= exact * OFF)):
+    result = np.diagonal(grams, axis1=1, axis2=2)
+    if np.all((result >= exact / OFF) & (result <= exact * OFF)):
         return grams
     return np.array([_gram_by_leverage(X, *each) for each in zip(weights, exact, strict=True)])
 

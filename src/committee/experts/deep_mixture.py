@@ -82,7 +82,7 @@ def layers_at_work(
     return works
 
 
-def answers(network: Network, theta: Floats, X: Floats) -> Iterator[tuple[slice, list[Work]]]:
+def predictions(network: Network, theta: Floats, X: Floats) -> Iterator[tuple[slice, list[Work]]]:
     """Blocks of rows and what the layers do with them."""
     widest = max(max(shape) for shape in network.shapes)
     n_rows = max(BLOCK_CELLS // (widest * network.shapes[0].n_experts), 1)
@@ -94,7 +94,7 @@ def answers(network: Network, theta: Floats, X: Floats) -> Iterator[tuple[slice,
 def scores(network: Network, theta: Floats, X: Floats) -> Floats:
     """F(x) of every row, [n, K] or [n, 1]."""
     out = np.empty((len(X), network.shapes[-1].n_outputs))
-    for rows, works in answers(network, theta, X):
+    for rows, works in predictions(network, theta, X):
         out[rows] = works[-1].output
     return out
 

@@ -44,25 +44,25 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.kernels.mixture.em import BLOCK, share_out_rows
 
-MOST_HALVINGS = 12
+MAX_HALVINGS = 12
 """Then the old parameters stay: the part of the bound stays where it is."""
 
 MORE_HALVINGS = 40
 """The same for a step with the matrix of all rows, which is the last chance."""
 
-SMALLEST_GAIN = 1e-10
+MIN_GAIN = 1e-10
 """Gain per row, in log-likelihood, below which rounding decides."""
 
 STALLED = 1e-3
 """Share of tol: a careful step that gains less per row is no progress."""
 
-STRETCH, MOST_STRETCH = 1.3, 20.0
+STRETCH, MAX_STRETCH = 1.3, 20.0
 """Factor on the length of a step after every good one, and its limit."""
 
-LEAST_LOAD, LEAST_SHARE = 2.0, 0.01
+MIN_LOAD, MIN_SHARE = 2.0, 0.01
 """An expert has collapsed when it answers for fewer rows than either: so many, and this share of the mean load."""
 
-MOST_REPAIRS = 2
+MAX_REPAIRS = 2
 """For each expert: one that collapses again and again is not needed."""
 
 
@@ -173,7 +173,7 @@ class Climb(NamedTuple):
     values: Floats  # ln g or ln q at the new parameters
     gain: float
     n_halvings: int
-    is_refused: NDArray[np.bool_]  # [m], parts for which no step was taken
+    is_rejected: NDArray[np.bool_]  # [m], parts for which no step was taken
 
 
 class Step(NamedTuple):
@@ -248,7 +248,7 @@ def climb(
     before: Floats,
     between: Callable[[Any, Any, Floats], Any],
     look: Callable[[Any], tuple[Floats, Floats]],
-    most_halvings: int = MOST_HALVINGS,
+    most_halvings: int = MAX_HALVINGS,
 ) -> Climb:
     """The proposed step, halved wherever it would lower the bound.
 
@@ -275,15 +275,15 @@ def guarded_step(
     look: Callable[[Any], tuple[Floats, Floats]],
 ) -> Climb:
     """The proposed step; where it is refused although the gradient is not zero, the step made of all rows."""
-    found = climb(old, proposed, before, between, look)
-    if not np.any(found.is_refused):
-        return found
-    slopes = scaled_gradient().reshape(found.is_refused.size, -1)[found.is_refused]
-    if 0.5 * float(np.max(slopes * slopes)) <= SMALLEST_GAIN * (1.0 + float(np.abs(before).max())):
-        return found
+    result = climb(old, proposed, before, between, look)
+    if not np.any(result.is_rejected):
+        return result
+    slopes = scaled_gradient().reshape(result.is_rejected.size, -1)[result.is_rejected]
+    if 0.5 * float(np.max(slopes * slopes)) <= MIN_GAIN * (1.0 + float(np.abs(before).max())):
+        return result
     again = climb(old, propose_exact(), before, between, look, MORE_HALVINGS)
-    n_halvings = found.n_halvings + again.n_halvings
-    return (again if again.gain >= found.gain else found)._replace(n_halvings=n_halvings)
+    n_halvings = result.n_halvings + again.n_halvings
+    return (again if again.gain >= result.gain else result)._replace(n_halvings=n_halvings)
 
 
 def gate_part(mixture: Mixture, shares: Floats, gate: Any, log_gate: Floats) -> Floats:
@@ -362,7 +362,7 @@ def gradient_norm(mixture: Mixture, rows: Rows, state: State, shares: Floats) ->
 
 def largest_norm(tol: float) -> float:
     """The scaled gradient norm that promises a gain of tol per row."""
-    return float(np.sqrt(2.0 * max(tol, SMALLEST_GAIN)))
+    return float(np.sqrt(2.0 * max(tol, MIN_GAIN)))
 
 
 def stretched_step(
@@ -422,7 +422,7 @@ def em(mixture: Mixture, rows: Rows, start: State, *, max_iter: int, tol: float)
             if was_careful and gain <= STALLED * tol * total:
                 return
             is_careful = True
-        state, known, stretch = step.state, step.expected, min(STRETCH * step.stretch, MOST_STRETCH)
+        state, known, stretch = step.state, step.expected, min(STRETCH * step.stretch, MAX_STRETCH)
         stretch = 1.0 if is_careful else stretch
         last, repaired = objective, -1
         if lost is not None:
@@ -449,8 +449,8 @@ def run_em(mixture: Mixture, rows: Rows, start: State, *, max_iter: int, tol: fl
 def collapsed(load: Floats, n_repairs: NDArray[np.int64]) -> int | None:
     """The expert with the smallest load, if that is next to nothing and it was not repaired too often."""
     k = int(load.argmin())
-    is_lost = load[k] < LEAST_SHARE * load.mean() and load[k] < LEAST_LOAD
-    return k if is_lost and n_repairs[k] < MOST_REPAIRS and load.size > 1 else None
+    is_lost = load[k] < MIN_SHARE * load.mean() and load[k] < MIN_LOAD
+    return k if is_lost and n_repairs[k] < MAX_REPAIRS and load.size > 1 else None
 
 
 def repair(mixture: Mixture, rows: Rows, state: State, log_p: Floats, k: int) -> State:

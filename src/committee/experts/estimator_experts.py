@@ -17,12 +17,12 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from committee.base.array_types import Floats
-from committee.experts.linear_experts import LOG_2PI, SMALLEST_VARIANCE
+from committee.experts.linear_experts import LOG_2PI, MIN_VARIANCE
 
 Codes = NDArray[np.int64]
 
 EPS = 1e-3
-SMALLEST_SHARE = 1e-9
+MIN_SHARE = 1e-9
 """Of an expert's load: rows with less do not take part in its fit."""
 
 
@@ -33,7 +33,7 @@ class FittedExperts(NamedTuple):
 
 def _fitted(estimator: Any, seed: int, X: Floats, y: NDArray[Any], weight: Floats) -> Any:
     """A copy fitted on the rows that matter to it; one class alone is learned by a constant."""
-    rows = np.flatnonzero(weight > SMALLEST_SHARE * weight.sum())
+    rows = np.flatnonzero(weight > MIN_SHARE * weight.sum())
     rows = rows if rows.size else np.arange(len(X))
     w = weight[rows] if weight[rows].sum() > 0.0 else np.ones(rows.size)
     fresh: Any = clone(estimator)
@@ -55,7 +55,7 @@ class EstimatorRegressors(NamedTuple):
         return FittedExperts((None,) * n_experts, np.ones(n_experts))
 
     def means(self, params: FittedExperts, X: Floats) -> Floats:
-        return np.array([self._answers(member, X) for member in params.members])
+        return np.array([self._predictions(member, X) for member in params.members])
 
     def log_likelihood(self, params: FittedExperts, X: Floats, y: Floats) -> Floats:
         variance = params.variance[:, np.newaxis]
@@ -75,11 +75,11 @@ class EstimatorRegressors(NamedTuple):
         exact: bool = False,
     ) -> FittedExperts:
         members = tuple(_fitted(self.estimator, self.seed, X, y, line) for line in weights)
-        residual = np.array([self._answers(member, X) for member in members]) - y
+        residual = np.array([self._predictions(member, X) for member in members]) - y
         squares = np.einsum("kn,kn->k", weights, residual**2) + self.variance_rows * self.variance_scale
         load = weights.sum(axis=1) + self.variance_rows
         variance = np.divide(squares, load, out=params.variance.copy(), where=load > 0.0)
-        return FittedExperts(members, np.maximum(variance, SMALLEST_VARIANCE))
+        return FittedExperts(members, np.maximum(variance, MIN_VARIANCE))
 
     def scaled_gradient(self, params: FittedExperts, X: Floats, y: NDArray[Any], weights: Floats) -> Floats:
         return _no_gradient(params)
@@ -87,16 +87,16 @@ class EstimatorRegressors(NamedTuple):
     def between(self, old: FittedExperts, new: FittedExperts, share: Floats) -> FittedExperts:
         return _whole_steps(old, new, share)
 
-    def _answers(self, member: Any, X: Floats) -> Floats:
+    def _predictions(self, member: Any, X: Floats) -> Floats:
         if member is None:
             return np.zeros(len(X))
-        answers = np.asarray(member.predict(X[:, :-1]), np.float64)
-        if answers.shape != (len(X),) or not np.all(np.isfinite(answers)):
+        predictions = np.asarray(member.predict(X[:, :-1]), np.float64)
+        if predictions.shape != (len(X),) or not np.all(np.isfinite(predictions)):
             raise ValueError(
                 f"{type(self.estimator).__name__} must answer every row with a finite number; its predict gave "
-                f"{answers.ravel()[:5].tolist()} and so on, of shape {answers.shape} for {len(X)} rows."
+                f"{predictions.ravel()[:5].tolist()} and so on, of shape {predictions.shape} for {len(X)} rows."
             )
-        return answers
+        return predictions
 
 
 class EstimatorClassifiers(NamedTuple):
@@ -144,14 +144,14 @@ class EstimatorClassifiers(NamedTuple):
         if member is None:
             return shares
         known = np.asarray(member.classes_, np.int64)
-        answers = np.asarray(member.predict_proba(X[:, :-1]), np.float64)
-        if answers.shape != (len(X), known.size) or not np.all(np.isfinite(answers)):
+        predictions = np.asarray(member.predict_proba(X[:, :-1]), np.float64)
+        if predictions.shape != (len(X), known.size) or not np.all(np.isfinite(predictions)):
             raise ValueError(
                 f"{type(self.estimator).__name__} must give every row {known.size} finite probabilities; its "
-                f"predict_proba gave an array of shape {answers.shape} for {len(X)} rows."
+                f"predict_proba gave an array of shape {predictions.shape} for {len(X)} rows."
             )
         shares *= EPS
-        shares[:, known] += (1.0 - EPS) * answers
+        shares[:, known] += (1.0 - EPS) * predictions
         return shares
 
 

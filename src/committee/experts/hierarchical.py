@@ -28,7 +28,7 @@ from committee.base.array_types import Floats
 from committee.base.parameters import at_least, fixed, param
 from committee.experts._base import BaseMixtureOfExperts, Criterion, GateKind, Plan, Task
 from committee.experts._initialization import (
-    MOST_POINTS,
+    MAX_POINTS,
     SHORT_RUN,
     Blank,
     Problem,
@@ -42,7 +42,7 @@ from committee.experts.gate_tree import Branch, GateTree
 from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from committee.records.history import History
 
-MOST_LEAVES = 1024
+MAX_LEAVES = 1024
 """More experts than that are a slip in depth or branching."""
 
 SURE = 0.9
@@ -68,7 +68,7 @@ def _nearest(points: Floats, weight: Floats, n_centres: int, rng: np.random.Gene
     """The centre of every row; centres from an even sample of very many rows."""
     if len(points) < n_centres:
         return np.arange(len(points))
-    looked = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_POINTS)).astype(np.int64))
+    looked = np.unique(np.linspace(0, len(points) - 1, min(len(points), MAX_POINTS)).astype(np.int64))
     centres = kmeans(points[looked], weight[looked], n_centres, rng)
     return np.array([np.sum((points - centre) ** 2, axis=1) for centre in centres]).argmin(axis=0)
 
@@ -92,10 +92,10 @@ class _Hierarchy(BaseMixtureOfExperts):
         return GateTree(int(self.depth), int(self.branching), float(self.gate_l2))
 
     def _numbers(self) -> list[int]:
-        if min(self.depth, MOST_LEAVES) * math.log(self.branching) > math.log(MOST_LEAVES + 0.5):
+        if min(self.depth, MAX_LEAVES) * math.log(self.branching) > math.log(MAX_LEAVES + 0.5):
             raise ValueError(
                 f"depth={self.depth} and branching={self.branching} make branching**depth experts, more than "
-                f"{MOST_LEAVES}: lower one of them."
+                f"{MAX_LEAVES}: lower one of them."
             )
         return [self._tree().n_leaves]
 
@@ -105,9 +105,9 @@ class _Hierarchy(BaseMixtureOfExperts):
 
     def _fit_number(self, plan: Plan, n_experts: int, seeds: Sequence[int], tick: Any) -> tuple[Found, list[Restart]]:
         """The starts of a plain mixture, and for more than one level a nested one; it goes on if it promises most."""
-        found, restarts = super()._fit_number(plan, n_experts, seeds, tick)
+        result, restarts = super()._fit_number(plan, n_experts, seeds, tick)
         if self.depth == 1 or self.init not in ("mixed", "kmeans"):
-            return found, restarts
+            return result, restarts
         tree, experts = plan.mixture
         rows = plan.rows
         blank = Blank(tree.start(n_experts, rows.gate_table.shape[1]), experts.start(n_experts, plan.n_columns))
@@ -117,14 +117,14 @@ class _Hierarchy(BaseMixtureOfExperts):
         if short_run > max(each.short_run for each in restarts):
             nested = go_on(Problem(plan.mixture, rows, blank, plan.points, n_experts), nested, self.max_iter, self.tol)
             reached = nested.objective
-        is_better = bool(reached > found.objective)
+        is_better = bool(reached > result.objective)
         restarts = [each._replace(is_chosen=each.is_chosen and not is_better) for each in restarts]
         row = Restart(start="nested", short_run=short_run, objective=reached, is_chosen=is_better)
-        return (nested if is_better else found), [*restarts, row]
+        return (nested if is_better else result), [*restarts, row]
 
-    def _keep(self, task: Task, plan: Plan, found: Found, restarts: list[Restart], n_experts: int) -> None:
-        super()._keep(task, plan, found, restarts, n_experts)
-        self.gate_coef_, self.gate_intercept_ = plan.view.gate_design.in_units_of_the_table(found.state.gate)
+    def _keep(self, task: Task, plan: Plan, result: Found, restarts: list[Restart], n_experts: int) -> None:
+        super()._keep(task, plan, result, restarts, n_experts)
+        self.gate_coef_, self.gate_intercept_ = plan.view.gate_design.in_units_of_the_table(result.state.gate)
 
     # --- the tree of gates --------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from committee.experts._weighted_least_squares import scaled_slopes, weighted_ri
 from committee.experts.em import part_way
 
 LOG_2PI = float(np.log(2.0 * np.pi))
-SMALLEST_VARIANCE = 1e-300
+MIN_VARIANCE = 1e-300
 """Without a prior an expert may fit its rows exactly."""
 
 ROUNDING = 1e-24
@@ -80,7 +80,7 @@ class LinearExperts(NamedTuple):
         squares += self.l2 * np.einsum("kp,kp->k", coef, coef) + self.variance_rows * self.variance_scale
         load = weights.sum(axis=1) + self.variance_rows
         ratio = np.divide(squares, load, out=params.variance.copy(), where=load > 0.0)
-        return np.maximum(ratio, SMALLEST_VARIANCE)
+        return np.maximum(ratio, MIN_VARIANCE)
 
     def scaled_gradient(self, params: LinearParams, X: Floats, y: Floats, weights: Floats) -> Floats:
         """Of the coefficients, then of ln s^2 (gradient load/2 (best/s^2 - 1), curvature load/2), [K, p + 1]."""

@@ -226,7 +226,7 @@ class MixtureOfExpertsRegressor(RegressorMixin, PredictionIntervals, _BaseSuperv
         else:
             self.estimators_ = list(fitted.experts.members)
 
-    def expert_answers(self, X: Any) -> Floats:
+    def expert_predictions(self, X: Any) -> Floats:
         """f_k(x), what every expert answers, [n, K]."""
         return self._means(self._read_rows(X)).T
 
@@ -406,7 +406,7 @@ class MixtureOfExpertsClassifier(ClassifierMixin, _BaseSupervised):
         else:
             self.estimators_ = list(fitted.experts.members)
 
-    def expert_answers(self, X: Any) -> Floats:
+    def expert_predictions(self, X: Any) -> Floats:
         """q_k(c | x), the probabilities that every expert gives the classes, [n, K, C]."""
         return np.exp(self._log_classes(self._read_rows(X))).transpose(2, 0, 1)
 

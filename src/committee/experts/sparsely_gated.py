@@ -55,9 +55,9 @@ from committee.experts.deep_mixture import (
     Batch,
     Losses,
     Network,
-    answers,
     make_network,
     objective,
+    predictions,
     row_losses,
     scores,
 )
@@ -72,7 +72,7 @@ from committee.tabular.validation import (
     read_targets_classification,
     read_training_table,
     read_weights,
-    refuse_missing_cells,
+    reject_missing_cells,
 )
 
 FEW_ROWS = 500
@@ -84,7 +84,7 @@ NOISE = 0.1
 FURTHEST = 1e6
 """Standardised values are cut here."""
 
-SMALLEST_BATCH, LARGEST_BATCH, BATCHES = 32, 256, 50
+MIN_BATCH, MAX_BATCH, BATCHES = 32, 256, 50
 """batch_size="auto" makes about 50 batches an epoch within these sizes."""
 
 
@@ -149,7 +149,7 @@ def mean_loss(network: Network, theta: Floats, rows: Batch) -> float:
 def measure_capacity(network: Network, theta: Floats, rows: Batch) -> list[Capacity]:
     """Load and importance of every expert of every layer, without noise."""
     sums = np.zeros((len(network.shapes), 2, network.shapes[0].n_experts))
-    for block, works in answers(network, theta, rows.X):
+    for block, works in predictions(network, theta, rows.X):
         for layer, work in enumerate(works):
             weight = rows.weight[block]
             sums[layer] += hard_load(work.gating, weight), importance(work.gating, weight)
@@ -165,8 +165,8 @@ def _capacity(load: Floats, share: Floats) -> Capacity:
 def divide(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows] | None:
     """Training and validation rows; None if there are no rows to spare."""
     to_split = rows_to_split(rows.X, rows.codes if rows.codes.size else rows.target, is_class=rows.codes.size > 0)
-    found = hold_out(to_split, fraction, seed)
-    return None if found is None else (rows.take(found.train), rows.take(found.test))
+    result = hold_out(to_split, fraction, seed)
+    return None if result is None else (rows.take(result.train), rows.take(result.test))
 
 
 class BaseSparselyGatedMixture(Estimator):
@@ -249,7 +249,7 @@ class BaseSparselyGatedMixture(Estimator):
         columns, table = read_training_table(
             self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
         )
-        refuse_missing_cells(table, columns, type(self).__name__, columns.is_categorical)
+        reject_missing_cells(table, columns, type(self).__name__, columns.is_categorical)
         self.columns_ = columns
         weight = read_weights(sample_weight, len(table))
         X_read = np.ascontiguousarray(table, np.float64)
@@ -280,7 +280,7 @@ class BaseSparselyGatedMixture(Estimator):
 
     def _batch_size(self, n_rows: int) -> int:
         if self.batch_size == "auto":
-            return min(max(n_rows // BATCHES, SMALLEST_BATCH), LARGEST_BATCH)
+            return min(max(n_rows // BATCHES, MIN_BATCH), MAX_BATCH)
         return self.batch_size
 
     def _make_network(self, n_features: int) -> Network:
@@ -300,7 +300,7 @@ class BaseSparselyGatedMixture(Estimator):
             for record in epochs:
                 if judged is not None:
                     record = record._replace(validation_loss=mean_loss(self._network, theta, judged))
-                self._refuse_divergence(record, theta)
+                self._reject_divergence(record, theta)
                 records.append(record)
                 tick(f"training loss {record.train_loss:.4f}")
                 loss = record.train_loss if judged is None else record.validation_loss
@@ -326,7 +326,7 @@ class BaseSparselyGatedMixture(Estimator):
                 stacklevel=level_of_caller(),
             )
 
-    def _refuse_divergence(self, record: Epoch, theta: Floats) -> None:
+    def _reject_divergence(self, record: Epoch, theta: Floats) -> None:
         if not math.isfinite(record.train_loss) or not np.all(np.isfinite(theta)):
             raise ValueError(
                 f"The loss ran away to infinity in epoch {record.epoch} with learning_rate={self.learning_rate}: lower "
@@ -337,7 +337,7 @@ class BaseSparselyGatedMixture(Estimator):
 
     def _inputs(self, X: Any) -> Floats:
         table = read_table(self, X)
-        refuse_missing_cells(table, self.columns_, type(self).__name__, self.columns_.is_categorical)
+        reject_missing_cells(table, self.columns_, type(self).__name__, self.columns_.is_categorical)
         return self._standardised(table)
 
     def _standardised(self, table: NDArray[np.floating]) -> Floats:
@@ -362,7 +362,7 @@ class BaseSparselyGatedMixture(Estimator):
         if layer not in range(n_layers):
             raise ValueError(f"layer must be a number from 0 to {n_layers - 1}; got {layer!r}.")
         out = np.empty((len(inputs), self._network.shapes[0].n_experts))
-        for rows, works in answers(self._network, self._theta, inputs):
+        for rows, works in predictions(self._network, self._theta, inputs):
             out[rows] = works[layer].gating.dense()
         return out
 

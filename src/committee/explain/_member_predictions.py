@@ -77,32 +77,32 @@ def member_predictions(model: Any, X: Any, *, unseen: bool = False) -> MemberPre
     [[0, 0, -1, -1], [-1, 0, -1, 1], [1, 0, 0, 1], [-1, 1, -1, -1], [1, -1, -1, -1]]
     """
     if unseen and isinstance(model, BaseStacking):
-        return _from_columns(model, model.out_of_fold_answers())
-    answers = _all_answers(model, X)
-    return answers.hide(_seen(model, X)) if unseen else answers
+        return _from_columns(model, model.out_of_fold_predictions())
+    predictions = _all_predictions(model, X)
+    return predictions.hide(_seen(model, X)) if unseen else predictions
 
 
-def _all_answers(model: Any, X: Any) -> MemberPredictions:
+def _all_predictions(model: Any, X: Any) -> MemberPredictions:
     if isinstance(model, BaseForest):
         return _of_arrays(model, np.asarray(model.member_predictions(X), np.float64), None)
     if isinstance(model, BaseBagging | BaseBooster | AdaBoostRegressor):
         check_is_fitted(model, "members_")
         table = read_table(model, X)
-        found = np.array([np.asarray(member.answers(table, model.n_jobs)) for member in model.members_])
+        result = np.array([np.asarray(member.predictions(table, model.n_jobs)) for member in model.members_])
         if isinstance(model, BaseBooster):
-            return _of_votes(model, found)
-        return _of_arrays(model, found.reshape(*found.shape[:2], -1).astype(np.float64), model.coefficients_)
+            return _of_votes(model, result)
+        return _of_arrays(model, result.reshape(*result.shape[:2], -1).astype(np.float64), model.coefficients_)
     if hasattr(model, "member_predictions"):
         return _of_committee(model, model.member_predictions(X))
     return _of_estimators(model, X)
 
 
-def _of_committee(model: Any, found: Mapping[str, Floats]) -> MemberPredictions:
+def _of_committee(model: Any, result: Mapping[str, Floats]) -> MemberPredictions:
     """A committee: class shares [n, classes] or numbers [n] of its members by their names."""
-    weights = _shared(len(found), [model.weights_.get(name, 0.0) for name in found])
-    answers = np.array([np.asarray(own, np.float64) for own in found.values()])
-    answers = answers.reshape(*answers.shape[:2], -1)
-    return _of_arrays(model, answers, weights)._replace(names=tuple(found))
+    weights = _shared(len(result), [model.weights_.get(name, 0.0) for name in result])
+    predictions = np.array([np.asarray(own, np.float64) for own in result.values()])
+    predictions = predictions.reshape(*predictions.shape[:2], -1)
+    return _of_arrays(model, predictions, weights)._replace(names=tuple(result))
 
 
 def _shared(n: int, weights: Any = None) -> Floats:
@@ -114,20 +114,20 @@ def _numbered(n: int) -> tuple[str, ...]:
     return tuple(str(t) for t in range(1, n + 1))
 
 
-def _of_arrays(model: Any, answers: Floats, weights: Any) -> MemberPredictions:
+def _of_arrays(model: Any, predictions: Floats, weights: Any) -> MemberPredictions:
     """Class shares or numbers, [members, n, k]."""
-    n = len(answers)
+    n = len(predictions)
     if is_classifier(model):
-        return MemberPredictions(_numbered(n), answers.argmax(axis=2), answers, None, _shared(n, weights))
-    return MemberPredictions(_numbered(n), None, None, answers[:, :, 0], _shared(n, weights))
+        return MemberPredictions(_numbered(n), predictions.argmax(axis=2), predictions, None, _shared(n, weights))
+    return MemberPredictions(_numbered(n), None, None, predictions[:, :, 0], _shared(n, weights))
 
 
-def _of_votes(model: BaseBooster, found: NDArray[Any]) -> MemberPredictions:
+def _of_votes(model: BaseBooster, result: NDArray[Any]) -> MemberPredictions:
     """Votes -1, +1 and confidences as codes; a member of negative coefficient counts as its opposite."""
     a = np.asarray(model.coefficients_, np.float64)
     if model.n_classes_ > 2:
-        return MemberPredictions(_numbered(len(a)), found.astype(np.int64), None, None, _shared(len(a), a))
-    is_plus = found * np.sign(a)[:, np.newaxis] > 0.0
+        return MemberPredictions(_numbered(len(a)), result.astype(np.int64), None, None, _shared(len(a), a))
+    is_plus = result * np.sign(a)[:, np.newaxis] > 0.0
     return MemberPredictions(_numbered(len(a)), is_plus.astype(np.int64), None, None, _shared(len(a), a))
 
 
@@ -147,20 +147,20 @@ def _of_estimators(model: Any, X: Any) -> MemberPredictions:
         numbers = [np.asarray(member.predict(table), np.float64).ravel() for member, table in pairs]
         return MemberPredictions(names, None, None, np.array(numbers), w)
     has_shares = all(hasattr(member, "predict_proba") for member in members)
-    found = [_as_codes(member, model.classes_, table, has_shares) for member, table in pairs]
-    shares = np.array([own for _, own in found]) if has_shares else None
-    return MemberPredictions(names, np.array([codes for codes, _ in found]), shares, None, w)
+    result = [_as_codes(member, model.classes_, table, has_shares) for member, table in pairs]
+    shares = np.array([own for _, own in result]) if has_shares else None
+    return MemberPredictions(names, np.array([codes for codes, _ in result]), shares, None, w)
 
 
 def _members(model: Any) -> list[Any]:
     check_is_fitted(model)
-    found = getattr(model, "estimators_", getattr(model, "members_", None))
-    if found is None or np.ndim(np.asarray(found, object)) > 1:
+    result = getattr(model, "estimators_", getattr(model, "members_", None))
+    if result is None or np.ndim(np.asarray(result, object)) > 1:
         raise TypeError(
             f"The members of {type(model).__name__} are no predictors of their own: this is for bagging, forests, "
             "boosted classifiers, votes, stacks and other ensembles with a list of estimators_."
         )
-    members = list(found)
+    members = list(result)
     if not members or not all(hasattr(member, "predict") for member in members):
         raise TypeError(f"{type(model).__name__} has no members that predict.")
     if is_classifier(model) and not all(hasattr(member, "classes_") for member in members):
@@ -187,23 +187,23 @@ def _as_codes(member: Any, classes: NDArray[Any], table: Any, has_shares: bool) 
     own, n_classes = np.asarray(member.classes_), len(classes)
     places = np.searchsorted(classes, own) if np.isin(own, classes).all() else own.astype(np.int64)
     if not has_shares:
-        answered = np.searchsorted(own, np.asarray(member.predict(table)))
-        return places[answered], np.empty((0, n_classes))
+        predicted = np.searchsorted(own, np.asarray(member.predict(table)))
+        return places[predicted], np.empty((0, n_classes))
     shares = np.asarray(member.predict_proba(table), np.float64)
     whole = np.zeros((len(shares), n_classes))
     whole[:, places] = shares
     return whole.argmax(axis=1), whole
 
 
-def _from_columns(model: BaseStacking, answers: Sequence[Floats]) -> MemberPredictions:
+def _from_columns(model: BaseStacking, predictions: Sequence[Floats]) -> MemberPredictions:
     names = tuple(model.history_.member.tolist())
     w = _shared(len(names), getattr(model, "weights_", None))
     if not is_classifier(model):
-        return MemberPredictions(names, None, None, np.array([own[:, 0] for own in answers]), w)
+        return MemberPredictions(names, None, None, np.array([own[:, 0] for own in predictions]), w)
     n_classes = len(model.classes_)
-    codes = np.array([_column_codes(own, n_classes) for own in answers])
-    has_shares = all(own.shape[1] == n_classes for own in answers) and set(model.stack_method_) == {"predict_proba"}
-    return MemberPredictions(names, codes, np.array(answers) if has_shares else None, None, w)
+    codes = np.array([_column_codes(own, n_classes) for own in predictions])
+    has_shares = all(own.shape[1] == n_classes for own in predictions) and set(model.stack_method_) == {"predict_proba"}
+    return MemberPredictions(names, codes, np.array(predictions) if has_shares else None, None, w)
 
 
 def _column_codes(own: Floats, n_classes: int) -> Codes:

@@ -18,28 +18,28 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
-from committee.explain._oob_forest import Answers, JudgedForest, depth_of
+from committee.explain._oob_forest import JudgedForest, Predictions, depth_of
 from committee.kernels.predict.permuted_walk import find_node_detours
 from committee.tree_engine.predict.apply import apply_tree
 
 
 def node_permutation(forest: JudgedForest, seeds: Sequence[Sequence[int]], n_jobs: int | None) -> Floats:
     """Sums over the nodes of every tree [trees, d], means over `seeds` [repeats, trees]; nan where it saw all rows."""
-    answers = forest.answers()
-    calls = [(forest, t, answers, [of_repeat[t] for of_repeat in seeds]) for t in range(forest.n_trees)]
+    predictions = forest.predictions()
+    calls = [(forest, t, predictions, [of_repeat[t] for of_repeat in seeds]) for t in range(forest.n_trees)]
     return np.array(run(_judge_tree, calls, n_threads(n_jobs, len(forest.X) * forest.n_features * forest.n_trees)))
 
 
-def _judge_tree(forest: JudgedForest, t: int, answers: Answers, seeds: Sequence[int]) -> Floats:
+def _judge_tree(forest: JudgedForest, t: int, predictions: Predictions, seeds: Sequence[int]) -> Floats:
     tree, unseen = forest.trees[t], forest.unseen[t]
     if not unseen.size:
         return np.full(forest.n_features, np.nan)
-    own = np.empty(len(forest.X), answers.dtype)
-    own[unseen] = answers[forest.packed.roots[t] + apply_tree(tree, forest.X[unseen])]
+    own = np.empty(len(forest.X), predictions.dtype)
+    own[unseen] = predictions[forest.packed.roots[t] + apply_tree(tree, forest.X[unseen])]
     total = np.zeros(forest.n_features)
     for seed in seeds:
         row, node, detour = _detours(forest, t, seed)
-        harm = forest.losses(row, answers[detour]) - forest.losses(row, own[row])
+        harm = forest.losses(row, predictions[detour]) - forest.losses(row, own[row])
         total += np.bincount(tree.feature[node], forest.weight[row] * harm, forest.n_features)
     return total / (len(seeds) * forest.weight[unseen].sum())
 
@@ -53,10 +53,10 @@ def _detours(forest: JudgedForest, t: int, seed: int) -> tuple[NDArray[np.int64]
     is_equal = bool(np.all(w == w[0]))
     weight = np.ones(len(forest.X)) if is_equal else forest.weight
     most = rows.size * depth_of(tree)
-    found = [np.empty(most, np.int64) for _ in range(3)]
+    result = [np.empty(most, np.int64) for _ in range(3)]
     n_found = find_node_detours(
         forest.X, rows, weight, is_equal, packed.roots[t], tree.n_nodes, packed.nodes, packed.category_set,
         packed.categories, rng.integers(0, 2**63, dtype=np.uint64), np.empty((tree.n_nodes, 2), np.int64),
-        np.empty(rows.size, np.int64), *found,
+        np.empty(rows.size, np.int64), *result,
     )  # fmt: skip
-    return tuple(column[:n_found] for column in found)
+    return tuple(column[:n_found] for column in result)

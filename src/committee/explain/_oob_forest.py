@@ -12,7 +12,7 @@ from committee.base.array_types import Floats
 from committee.records.forest import PackedForest
 from committee.records.tree import Tree
 
-Answers = NDArray[Any]
+Predictions = NDArray[Any]
 """Class codes (int64) or numbers (float64)."""
 
 
@@ -23,7 +23,7 @@ class JudgedForest(NamedTuple):
     packed: PackedForest
     unseen: Sequence[NDArray[np.int64]]
     X: NDArray[np.floating]  # [n, d], C order
-    target: Answers  # [n]
+    target: Predictions  # [n]
     weight: Floats  # [n]
     n_classes: int  # 0 where the target is a number
 
@@ -40,16 +40,16 @@ class JudgedForest(NamedTuple):
         """Of an answer: votes for so many classes, or one number."""
         return max(self.n_classes, 1)
 
-    def answers(self) -> Answers:
+    def predictions(self) -> Predictions:
         """What a node of the packed forest answers with: the class of largest share, or a number."""
         values = self.packed.values
         answer = values[:, : self.n_classes].argmax(axis=1) if self.n_classes else values[:, 0]
         return answer[self.packed.answer]
 
-    def losses(self, rows: NDArray[np.int64], answers: Answers) -> Floats:
+    def losses(self, rows: NDArray[np.int64], predictions: Predictions) -> Floats:
         """Zero-one loss or squared error of answers to rows."""
         target = self.target[rows]
-        return (answers != target).astype(np.float64) if self.n_classes else (answers - target) ** 2
+        return (predictions != target).astype(np.float64) if self.n_classes else (predictions - target) ** 2
 
 
 def depth_of(tree: Tree) -> int:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
-from committee.explain._oob_forest import Answers, JudgedForest, depth_of, mean_of, standard_error
+from committee.explain._oob_forest import JudgedForest, Predictions, depth_of, mean_of, standard_error
 from committee.kernels.predict.forest_walk import LANES
 from committee.kernels.predict.permuted_walk import find_detours
 
@@ -72,7 +72,7 @@ class _Shared(NamedTuple):
 
     forest: JudgedForest
     columns: NDArray[np.floating]  # [d, n], the rows again
-    answers: Answers  # [nodes]
+    predictions: Predictions  # [nodes]
     depths: Sequence[int]
     groups: int
 
@@ -105,11 +105,11 @@ def oob_permutation(
         order = np.random.default_rng(of_repeat[0]).permutation(n)
         shuffled = in_order(forest, order)
         rings = make_rings(shuffled, of_repeat, shares_ring)
-        sums, found = _over_blocks(shuffled, rings, keeps_local, n_jobs)
+        sums, result = _over_blocks(shuffled, rings, keeps_local, n_jobs)
         of_forest.append(_ratio(sums.forest, sums.forest_weight))
         of_tree.append(_ratio(sums.tree, sums.tree_weight))
         if keeps_local:
-            local[order] += found / len(seeds)
+            local[order] += result / len(seeds)
     by_forest, by_tree = np.mean(of_forest, axis=0), np.mean(of_tree, axis=0)
     return OobPermutation(
         by_forest[0], _jackknife(by_forest[1:]), mean_of(by_tree), standard_error(by_tree), local
@@ -160,7 +160,7 @@ def _over_blocks(
     groups = min(GROUPS, forest.n_trees)
     size = max(1, BLOCK_NUMBERS // (d * forest.n_columns * (groups + 1)))
     depths = [depth_of(tree) for tree in forest.trees]
-    shared = _Shared(forest, np.ascontiguousarray(forest.X.T), forest.answers(), depths, groups)
+    shared = _Shared(forest, np.ascontiguousarray(forest.X.T), forest.predictions(), depths, groups)
     calls = [(shared, rings, slice(i, min(i + size, n))) for i in range(0, n, size)]
     threads = n_threads(n_jobs, n * d * forest.n_trees)
     total, local = _Sums(*[np.zeros(())] * 5), []
@@ -177,7 +177,7 @@ def _judge_block(shared: _Shared, rings: Sequence[Ring], block: slice) -> _Sums:
     forest, groups = shared.forest, shared.groups
     b, d, k = block.stop - block.start, forest.n_features, forest.n_columns
     kind: Any = np.int32 if forest.n_classes else np.float64
-    answered = np.zeros((groups, b, k), kind)  # sums of the answers of each group
+    predicted = np.zeros((groups, b, k), kind)  # sums of the answers of each group
     moved = np.zeros((groups, b, d, k), kind)  # what the exchange of a feature changes in them
     n_judges = np.zeros((groups, b), np.int64)
     of_tree = np.zeros((forest.n_trees, d, 1 + forest.n_classes))
@@ -188,7 +188,7 @@ def _judge_block(shared: _Shared, rings: Sequence[Ring], block: slice) -> _Sums:
         rows = ring.rows[begin:end]
         old, taker, feature, new = _detours(shared, ring, begin, end, t)
         n_judges[g, rows - block.start] += 1
-        _add(answered[g], (rows - block.start,), old, 1)
+        _add(predicted[g], (rows - block.start,), old, 1)
         at = (rows[taker] - block.start, feature)
         _add(moved[g], at, new, 1)
         _add(moved[g], at, old[taker], -1)
@@ -196,33 +196,35 @@ def _judge_block(shared: _Shared, rings: Sequence[Ring], block: slice) -> _Sums:
         of_tree[t] = _by_class(forest, rows[taker], feature, harm, d)
         of_tree_weight[t] = _by_class(forest, rows, np.zeros(rows.size, np.int64), np.ones(rows.size), 1)[0]
     everywhere = np.arange(block.start, block.stop)
-    sums, weights, local = _judge_forest(forest, everywhere, answered, moved, n_judges)
+    sums, weights, local = _judge_forest(forest, everywhere, predicted, moved, n_judges)
     return _Sums(sums, weights, of_tree, of_tree_weight, local)
 
 
-def _detours(shared: _Shared, ring: Ring, begin: int, end: int, t: int) -> tuple[Answers, Codes, Codes, Answers]:
+def _detours(
+    shared: _Shared, ring: Ring, begin: int, end: int, t: int
+) -> tuple[Predictions, Codes, Codes, Predictions]:
     """Answers of tree t to the rows begin..end of a ring; takers, features and answers where another one is given."""
-    forest, answers, depth = shared.forest, shared.answers, shared.depths[t]
+    forest, predictions, depth = shared.forest, shared.predictions, shared.depths[t]
     d, packed = forest.n_features, forest.packed
     most = (end - begin) * min(depth, d) + 1  # one place to write to beyond the last
-    own, value = np.empty(end - begin, answers.dtype), np.empty(most, forest.X.dtype)
+    own, value = np.empty(end - begin, predictions.dtype), np.empty(most, forest.X.dtype)
     taker, feature, node = (np.empty(most, np.int64) for _ in range(3))
     tile, path = np.empty((LANES, d), forest.X.dtype), np.empty((depth + 1, LANES), np.uintp)
     n_found = find_detours(
         forest.X, shared.columns, ring.rows[begin:end], ring.place[begin:end], ring.givers, ring.shift, packed.roots[t],
-        packed.nodes, packed.category_set, packed.categories, answers, tile, path, np.empty(d, np.int64), own, taker,
-        feature, value, node,
+        packed.nodes, packed.category_set, packed.categories, predictions, tile, path, np.empty(d, np.int64), own,
+        taker, feature, value, node,
     )  # fmt: skip
-    return own, taker[:n_found], feature[:n_found], answers[node[:n_found]]
+    return own, taker[:n_found], feature[:n_found], predictions[node[:n_found]]
 
 
-def _add(to: Sums, at: tuple[Codes, ...], answers: Answers, sign: int) -> None:
+def _add(to: Sums, at: tuple[Codes, ...], predictions: Predictions, sign: int) -> None:
     """Add votes (one at the place of the class) or numbers to `to` [..., k], modified in place."""
     place = np.ravel_multi_index(at, to.shape[:-1]) * to.shape[-1]
-    if answers.dtype.kind == "f":
-        np.add.at(to.reshape(-1), place, sign * answers)
+    if predictions.dtype.kind == "f":
+        np.add.at(to.reshape(-1), place, sign * predictions)
     else:
-        np.add.at(to.reshape(-1), place + answers, to.dtype.type(sign))
+        np.add.at(to.reshape(-1), place + predictions, to.dtype.type(sign))
 
 
 def _by_class(forest: JudgedForest, rows: Codes, feature: Codes, harm: Floats, d: int) -> Floats:
@@ -239,32 +241,34 @@ def _by_class(forest: JudgedForest, rows: Codes, feature: Codes, harm: Floats, d
 def _judge_forest(
     forest: JudgedForest,
     rows: Codes,
-    answered: NDArray[np.int32] | Floats,
+    predicted: NDArray[np.int32] | Floats,
     moved: NDArray[np.int32] | Floats,
     n_judges: Codes,
 ) -> tuple[Floats, Floats, Floats]:
     """Weighted falls and weights of the rows, by all trees and without each group; the falls of every row."""
-    everything = answered.sum(axis=0), moved.sum(axis=0), n_judges.sum(axis=0)
-    local = _falls(forest, rows, *everything)
+    everything = predicted.sum(axis=0), moved.sum(axis=0), n_judges.sum(axis=0)
+    local = _decreases(forest, rows, *everything)
     sums, weights = [], []
-    for g in range(-1, len(answered)):
-        left = everything if g < 0 else (a - b[g] for a, b in zip(everything, (answered, moved, n_judges), strict=True))
-        falls = local if g < 0 else _falls(forest, rows, *left)
-        is_in = _memberships(forest, rows) * ~np.isnan(falls[:, :1])
-        sums.append(np.nan_to_num(falls).T @ is_in)
+    for g in range(-1, len(predicted)):
+        left = (
+            everything if g < 0 else (a - b[g] for a, b in zip(everything, (predicted, moved, n_judges), strict=True))
+        )
+        decreases = local if g < 0 else _decreases(forest, rows, *left)
+        is_in = _memberships(forest, rows) * ~np.isnan(decreases[:, :1])
+        sums.append(np.nan_to_num(decreases).T @ is_in)
         weights.append(is_in.sum(axis=0))
     return np.array(sums), np.array(weights), local
 
 
-def _falls(forest: JudgedForest, rows: Codes, answered: Sums, moved: Sums, n_judges: Codes) -> Floats:
+def _decreases(forest: JudgedForest, rows: Codes, predicted: Sums, moved: Sums, n_judges: Codes) -> Floats:
     """Fall of the margin, or rise of the squared error, of every row and feature; nan without a judge."""
     n = np.where(n_judges > 0, n_judges, np.nan)[:, np.newaxis]
     target = forest.target[rows]
     if not forest.n_classes:
-        error = target[:, np.newaxis] - answered / n
+        error = target[:, np.newaxis] - predicted / n
         return (error - moved[:, :, 0] / n) ** 2 - error**2
-    before = _lead(answered[:, np.newaxis], target)
-    return (before - _lead(answered[:, np.newaxis] + moved, target)) / n
+    before = _lead(predicted[:, np.newaxis], target)
+    return (before - _lead(predicted[:, np.newaxis] + moved, target)) / n
 
 
 def _lead(votes: Sums, target: Codes) -> Sums:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.prediction_only_error import kept_from_fit
-from committee.explain._oob_forest import Answers, JudgedForest
+from committee.explain._oob_forest import JudgedForest, Predictions
 from committee.forests._base import BaseForest
 from committee.tabular.identity import content_order
 from committee.tabular.validation import (
@@ -25,7 +25,7 @@ class ForestRows(NamedTuple):
     """Training rows as numbers."""
 
     X: NDArray[np.floating]  # [n, d], C order
-    target: Answers  # class codes or numbers
+    target: Predictions  # class codes or numbers
     weight: Floats
     n_classes: int  # 0 where the target is a number
 

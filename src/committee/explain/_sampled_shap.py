@@ -52,8 +52,8 @@ def sampled_shap(
     >>> found.values.round(1).tolist(), found.standard_error.round(2).tolist()
     ([[1.3, 0.0]], [[0.15, 0.0]])
     """
-    found = [_one_row(predict, table, row, n_orders, seed + i) for i, row in enumerate(rows)]
-    return SampledShap(*(np.stack(parts) for parts in zip(*found, strict=True)))
+    result = [_one_row(predict, table, row, n_orders, seed + i) for i, row in enumerate(rows)]
+    return SampledShap(*(np.stack(parts) for parts in zip(*result, strict=True)))
 
 
 def _one_row(
@@ -66,12 +66,12 @@ def _one_row(
     step_of = np.argsort(order, axis=1)  # when each column is replaced
     is_replaced = step_of[:, np.newaxis, :] < np.arange(d + 1)[:, np.newaxis]  # [orders, steps, columns]
     place = np.where(is_replaced, row, start[:, np.newaxis, np.newaxis]).reshape(-1, d)
-    answers = np.asarray(predict(native(_gathered(table, place))), np.float64)
-    answers = answers.reshape(n_orders, d + 1, *answers.shape[1:])
-    by_step = np.diff(answers, axis=1)  # [orders, d(, K)]
+    predictions = np.asarray(predict(native(_gathered(table, place))), np.float64)
+    predictions = predictions.reshape(n_orders, d + 1, *predictions.shape[1:])
+    by_step = np.diff(predictions, axis=1)  # [orders, d(, K)]
     changes = by_step[np.arange(n_orders)[:, np.newaxis], step_of]  # the same by column
     error = changes.std(axis=0, ddof=1) / np.sqrt(n_orders) if n_orders > 1 else np.full(changes.shape[1:], np.nan)
-    return changes.mean(axis=0), error, answers[:, 0].mean(axis=0)
+    return changes.mean(axis=0), error, predictions[:, 0].mean(axis=0)
 
 
 def _gathered(table: Table, place: NDArray[np.int64]) -> Table:

@@ -31,7 +31,7 @@ from committee.records.tree import LEAF, Tree
 from committee.tree_engine.predict.apply import apply_tree, parents
 
 
-def impurity_falls(trees: Sequence[Tree], n_features: int) -> Floats:
+def impurity_decreases(trees: Sequence[Tree], n_features: int) -> Floats:
     """Sums of the falls at the splits of every feature [trees, d]."""
     return _at_splits(trees, n_features, lambda tree: tree.gain)
 
@@ -59,13 +59,13 @@ def split_frequency(counts: Floats) -> tuple[Floats, Floats]:
     return share, np.sqrt(spread) / of_tree.mean()
 
 
-def unseen_falls(forest: JudgedForest, n_jobs: int | None) -> Floats:
+def unseen_decreases(forest: JudgedForest, n_jobs: int | None) -> Floats:
     """mean_i f_tj(x_i) . (y_i - mu) over the unseen rows of every tree [trees, d]; nan where a tree saw all rows."""
     threads = n_threads(n_jobs, len(forest.X) * forest.n_features * forest.n_trees)
-    return np.array(run(_unseen_falls_of_tree, [(forest, t) for t in range(forest.n_trees)], threads))
+    return np.array(run(_unseen_decreases_of_tree, [(forest, t) for t in range(forest.n_trees)], threads))
 
 
-def _unseen_falls_of_tree(forest: JudgedForest, t: int) -> Floats:
+def _unseen_decreases_of_tree(forest: JudgedForest, t: int) -> Floats:
     tree, rows = forest.trees[t], forest.unseen[t]
     if not rows.size:
         return np.full(forest.n_features, np.nan)

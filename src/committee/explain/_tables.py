@@ -32,10 +32,10 @@ def column_names(table: Table) -> tuple[str, ...]:
 def find_columns(table: Table, features: Sequence[Feature]) -> list[int]:
     """Positions of columns given by name or position, no column twice."""
     names = () if isinstance(table, np.ndarray) else tuple(table.columns)
-    found = [_find_column(names, table.shape[1], feature) for feature in features]
-    if len(set(found)) < len(found):
+    result = [_find_column(names, table.shape[1], feature) for feature in features]
+    if len(set(result)) < len(result):
         raise ValueError(f"A feature stands twice in {list(features)!r}: name each once.")
-    return found
+    return result
 
 
 def _find_column(names: tuple[Any, ...], n_columns: int, feature: Feature) -> int:

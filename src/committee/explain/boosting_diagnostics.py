@@ -23,7 +23,7 @@ from committee.theory.bounds import (
 from committee.theory.margins import share_below
 from committee.theory.minmax import distance_to_optimum, largest_minimum_margin, minmax_over_stumps
 
-MOST_CELLS = 400 * 60
+MAX_CELLS = 400 * 60
 """Rows times features up to which the linear program over all stumps is solved."""
 
 UNKNOWN = GeneralisationBound(
@@ -120,9 +120,9 @@ def boosting_diagnostics(
 def _smallest_margin_bound(margins: Floats, base: float, delta: float) -> tuple[float, GeneralisationBound]:
     if np.isnan(base):
         return THETAS[0], UNKNOWN
-    found = {theta: margin_bound(share_below(margins, theta), theta, margins.size, base, delta) for theta in THETAS}
-    best = min(found, key=lambda theta: found[theta].value)
-    return best, found[best]
+    result = {theta: margin_bound(share_below(margins, theta), theta, margins.size, base, delta) for theta in THETAS}
+    best = min(result, key=lambda theta: result[theta].value)
+    return best, result[best]
 
 
 def _kept(estimator: BaseBooster, column: str) -> list[float]:
@@ -154,7 +154,7 @@ def _member_dimension(estimator: BaseBooster) -> float:
 def _over_stumps(estimator: BaseBooster, X: Any, y: Any) -> float:
     """The optimum over all stumps of a numeric table of moderate size, else nan."""
     table = np.asarray(X)
-    if table.dtype.kind not in "fiub" or table.size > MOST_CELLS:
+    if table.dtype.kind not in "fiub" or table.size > MAX_CELLS:
         return float("nan")
     signs = np.where(np.asarray(y) == estimator.classes_[1], 1, -1)
     return float(minmax_over_stumps(table.astype(np.float64), signs).value)

@@ -97,19 +97,19 @@ def ensemble_diversity(
     """
     if max_rows < 1:
         raise ValueError(f"max_rows must be at least 1, got {max_rows}.")
-    answers = member_predictions(model, X, unseen=unseen)
-    target, n_classes = _read_target(model, y, answers)
-    judged = _judged_rows(answers, max_rows)
-    answers, target = answers.take(judged), target[judged]
-    if answers.numbers is not None:
-        combined = _mean_present(answers) if unseen else np.asarray(model.predict(X), np.float64)[judged]
-        return _of_numbers(answers, target, combined, unseen)
-    combined = _combined_codes(answers, n_classes) if unseen else _predicted(model, X, judged)
-    return _of_classes(answers, target, combined, n_classes, unseen)
+    predictions = member_predictions(model, X, unseen=unseen)
+    target, n_classes = _read_target(model, y, predictions)
+    judged = _judged_rows(predictions, max_rows)
+    predictions, target = predictions.take(judged), target[judged]
+    if predictions.numbers is not None:
+        combined = _mean_present(predictions) if unseen else np.asarray(model.predict(X), np.float64)[judged]
+        return _of_numbers(predictions, target, combined, unseen)
+    combined = _combined_codes(predictions, n_classes) if unseen else _predicted(model, X, judged)
+    return _of_classes(predictions, target, combined, n_classes, unseen)
 
 
-def _read_target(model: Any, y: Any, answers: MemberPredictions) -> tuple[NDArray[Any], int]:
-    first = answers.numbers if answers.codes is None else answers.codes
+def _read_target(model: Any, y: Any, predictions: MemberPredictions) -> tuple[NDArray[Any], int]:
+    first = predictions.numbers if predictions.codes is None else predictions.codes
     assert first is not None
     n_rows = first.shape[1]
     if not is_classifier(model):
@@ -121,13 +121,13 @@ def _read_target(model: Any, y: Any, answers: MemberPredictions) -> tuple[NDArra
     return np.searchsorted(model.classes_, labels)[codes], len(model.classes_)
 
 
-def _judged_rows(answers: MemberPredictions, max_rows: int) -> NDArray[np.int64]:
+def _judged_rows(predictions: MemberPredictions, max_rows: int) -> NDArray[np.int64]:
     """Rows that some member answers, evenly spaced if there are too many."""
-    if answers.codes is not None:
-        rows = np.flatnonzero((answers.codes >= 0).any(axis=0))
+    if predictions.codes is not None:
+        rows = np.flatnonzero((predictions.codes >= 0).any(axis=0))
     else:
-        assert answers.numbers is not None
-        rows = np.flatnonzero(~np.isnan(answers.numbers).all(axis=0))
+        assert predictions.numbers is not None
+        rows = np.flatnonzero(~np.isnan(predictions.numbers).all(axis=0))
     if rows.size == 0:
         raise ValueError("No member left rows out to judge it by: draw samples of fewer rows, or pass new rows.")
     return rows[np.unique(np.linspace(0, rows.size - 1, min(max_rows, rows.size)).astype(np.int64))]
@@ -137,51 +137,55 @@ def _predicted(model: Any, X: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]
     return np.searchsorted(model.classes_, np.asarray(model.predict(X)))[rows]
 
 
-def _combined_codes(answers: MemberPredictions, n_classes: int) -> NDArray[np.int64]:
+def _combined_codes(predictions: MemberPredictions, n_classes: int) -> NDArray[np.int64]:
     """The class of the largest mean share, or of most votes, among the members that answer."""
-    if answers.shares is None:
-        assert answers.codes is not None
-        return class_votes(answers.codes, n_classes, answers.weights).argmax(axis=1)
-    return np.einsum("m,mnk->nk", answers.weights, np.nan_to_num(answers.shares)).argmax(axis=1)
+    if predictions.shares is None:
+        assert predictions.codes is not None
+        return class_votes(predictions.codes, n_classes, predictions.weights).argmax(axis=1)
+    return np.einsum("m,mnk->nk", predictions.weights, np.nan_to_num(predictions.shares)).argmax(axis=1)
 
 
 def _of_classes(
-    answers: MemberPredictions, target: NDArray[np.int64], combined: NDArray[np.int64], n_classes: int, unseen: bool
+    predictions: MemberPredictions, target: NDArray[np.int64], combined: NDArray[np.int64], n_classes: int, unseen: bool
 ) -> EnsembleDiversity:
-    assert answers.codes is not None
-    found = accurate_and_diverse(answers.codes, target, combined, n_classes)
-    pairs = pairwise_diversity(answers.codes, target)
+    assert predictions.codes is not None
+    result = accurate_and_diverse(predictions.codes, target, combined, n_classes)
+    pairs = pairwise_diversity(predictions.codes, target)
     split, variance = None, None
-    if answers.shares is not None:
-        split = ambiguity(answers.shares, np.eye(n_classes)[target], answers.weights)
-        own = answers.shares[:, np.arange(target.size), target]
+    if predictions.shares is not None:
+        split = ambiguity(predictions.shares, np.eye(n_classes)[target], predictions.weights)
+        own = predictions.shares[:, np.arange(target.size), target]
         variance = _variance(own, np.ones(target.size))
-    is_full = bool(np.all(answers.codes >= 0))
-    voters = fit_voter_model(answers.codes == target) if is_full and n_classes == 2 and answers.n_members > 1 else None
+    is_full = bool(np.all(predictions.codes >= 0))
+    voters = (
+        fit_voter_model(predictions.codes == target)
+        if is_full and n_classes == 2 and predictions.n_members > 1
+        else None
+    )
     return EnsembleDiversity(
-        answers.names, answers.weights, pairs.errors, found.ensemble_error, found, pairs, pairs.correlation, split,
-        variance, voters, target.size, unseen,
+        predictions.names, predictions.weights, pairs.errors, result.ensemble_error, result, pairs, pairs.correlation,
+        split, variance, voters, target.size, unseen,
     )  # fmt: skip
 
 
-def _mean_present(answers: MemberPredictions) -> Floats:
+def _mean_present(predictions: MemberPredictions) -> Floats:
     """The weighted mean of the members that answer."""
-    assert answers.numbers is not None
-    share = np.where(np.isnan(answers.numbers), 0.0, answers.weights[:, np.newaxis])
-    return np.sum(share * np.nan_to_num(answers.numbers), axis=0) / share.sum(axis=0)
+    assert predictions.numbers is not None
+    share = np.where(np.isnan(predictions.numbers), 0.0, predictions.weights[:, np.newaxis])
+    return np.sum(share * np.nan_to_num(predictions.numbers), axis=0) / share.sum(axis=0)
 
 
-def _of_numbers(answers: MemberPredictions, target: Floats, combined: Floats, unseen: bool) -> EnsembleDiversity:
-    assert answers.numbers is not None
-    split = ambiguity(answers.numbers, target, answers.weights)
-    found = accurate_and_diverse_numbers(answers.numbers, target, combined)
+def _of_numbers(predictions: MemberPredictions, target: Floats, combined: Floats, unseen: bool) -> EnsembleDiversity:
+    assert predictions.numbers is not None
+    split = ambiguity(predictions.numbers, target, predictions.weights)
+    result = accurate_and_diverse_numbers(predictions.numbers, target, combined)
     return EnsembleDiversity(
-        answers.names, answers.weights, split.member_errors, found.ensemble_error, found, None,
-        error_correlation(answers.numbers, target), split, _variance(answers.numbers, target), None, target.size,
-        unseen,
+        predictions.names, predictions.weights, split.member_errors, result.ensemble_error, result, None,
+        error_correlation(predictions.numbers, target), split, _variance(predictions.numbers, target), None,
+        target.size, unseen,
     )  # fmt: skip
 
 
-def _variance(answers: Floats, target: Floats) -> AverageVariance | None:
-    is_enough = np.any(np.sum(~np.isnan(answers), axis=0) >= 2)
-    return variance_of_average(answers, target) if is_enough else None
+def _variance(predictions: Floats, target: Floats) -> AverageVariance | None:
+    is_enough = np.any(np.sum(~np.isnan(predictions), axis=0) >= 2)
+    return variance_of_average(predictions, target) if is_enough else None

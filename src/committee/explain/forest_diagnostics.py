@@ -93,35 +93,35 @@ def forest_diagnostics(forest: BaseForest, X: Any, y: Any, *, max_rows: int = 20
     rows = training_rows(fitted, X, y)
     looked_at = np.flatnonzero(rows.weight > 0.0)
     looked_at = looked_at[np.unique(np.linspace(0, looked_at.size - 1, min(max_rows, looked_at.size)).astype(np.int64))]
-    answers, spread = _unseen_answers(fitted, rows, looked_at)
-    if np.isnan(answers).all():
+    predictions, spread = _unseen_predictions(fitted, rows, looked_at)
+    if np.isnan(predictions).all():
         raise ValueError("No tree left rows out to judge it by: fit with bootstrap=True, or max_samples below 1.")
     error = float(getattr(fitted, "oob_error_", np.nan))
     target = rows.target[looked_at]
     if not rows.n_classes:
-        average = variance_of_average(answers[:, :, 0], target)
-        doubt = value_uncertainty(answers[:, :, 0], spread)
+        average = variance_of_average(predictions[:, :, 0], target)
+        doubt = value_uncertainty(predictions[:, :, 0], spread)
         return ForestDiagnostics(len(fitted.trees_), error, None, average, doubt, looked_at)
-    votes = np.where(np.isnan(answers[:, :, 0]), -1, np.nan_to_num(answers).argmax(axis=2))
-    own = answers[:, np.arange(target.size), target]
+    votes = np.where(np.isnan(predictions[:, :, 0]), -1, np.nan_to_num(predictions).argmax(axis=2))
+    own = predictions[:, np.arange(target.size), target]
     average = variance_of_average(own, np.ones(target.size))
     strength = strength_and_correlation(votes, target)
-    return ForestDiagnostics(len(fitted.trees_), error, strength, average, uncertainty(answers), looked_at)
+    return ForestDiagnostics(len(fitted.trees_), error, strength, average, uncertainty(predictions), looked_at)
 
 
-def _unseen_answers(forest: BaseForest, rows: ForestRows, looked_at: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _unseen_predictions(forest: BaseForest, rows: ForestRows, looked_at: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Predictions [trees, rows, k] of trees for rows they did not see, nan elsewhere, and variances in regression."""
     k = forest.trees_[0].value.shape[1]
-    answers = np.full((len(forest.trees_), looked_at.size, k), np.nan)
-    spread = np.full(answers.shape[:2], np.nan)
+    predictions = np.full((len(forest.trees_), looked_at.size, k), np.nan)
+    spread = np.full(predictions.shape[:2], np.nan)
     table = rows.X[looked_at]
     for t, tree in enumerate(forest.trees_):
         is_unseen = np.isin(looked_at, forest.oob_indices(t), assume_unique=True)
         leaf = apply_tree(tree, table[is_unseen])
-        answers[t, is_unseen] = tree.value[leaf]
+        predictions[t, is_unseen] = tree.value[leaf]
         if not rows.n_classes:
             spread[t, is_unseen] = _leaf_variances(forest, t, tree, rows)[leaf]
-    return answers, spread
+    return predictions, spread
 
 
 def _leaf_variances(forest: BaseForest, t: int, tree: Tree, rows: ForestRows) -> Floats:

@@ -25,7 +25,7 @@ from committee.explain._node_permutation import node_permutation
 from committee.explain._oob_forest import JudgedForest, mean_of, standard_error
 from committee.explain._oob_permutation import oob_permutation
 from committee.explain._oob_rows import check_forest, judged_forest, training_rows
-from committee.explain._split_importances import impurity_falls, split_counts, split_frequency, unseen_falls
+from committee.explain._split_importances import impurity_decreases, split_counts, split_frequency, unseen_decreases
 from committee.explain.importances import scaled_to_100
 from committee.forests._base import BaseForest
 from committee.records.result_table import ResultTable, to_pandas, to_polars
@@ -65,18 +65,18 @@ class ForestImportances(NamedTuple):
 
     def of(self, kind: Kind) -> ForestImportance:
         """One kind of importance."""
-        for found in self.kinds:
-            if found.kind == kind:
-                return found
-        raise ValueError(f"{kind!r} was not asked for; there are: {', '.join(found.kind for found in self.kinds)}.")
+        for result in self.kinds:
+            if result.kind == kind:
+                return result
+        raise ValueError(f"{kind!r} was not asked for; there are: {', '.join(result.kind for result in self.kinds)}.")
 
     def to_table(self) -> ResultTable:
         """One line per feature, the most important of the first kind on top: of every kind the importance scaled to
         100, as it is, and its standard error."""
         columns: dict[str, Sequence[Any]] = {"feature": self.names}
-        for found in self.kinds:
-            columns[found.kind], columns[f"{found.kind}_raw"] = found.values.tolist(), found.raw.tolist()
-            columns[f"{found.kind}_se"] = found.standard_error.tolist()
+        for result in self.kinds:
+            columns[result.kind], columns[f"{result.kind}_raw"] = result.values.tolist(), result.raw.tolist()
+            columns[f"{result.kind}_se"] = result.standard_error.tolist()
         return ResultTable(columns).take(np.argsort(-self.kinds[0].raw, kind="stable"))
 
     to_pandas = to_pandas
@@ -135,8 +135,8 @@ def forest_importances(
     if judged is not None:
         of_rows, of_row = _by_exchange(wanted, names, judged, seeds, local, n_jobs)
     of_trees = [_by_trees(kind, names, fitted, judged, seeds, n_jobs) for kind in wanted if kind not in EXCHANGED]
-    found = sorted([*of_rows, *of_trees], key=lambda importance: wanted.index(importance.kind))
-    return ForestImportances(names, tuple(found), np.asarray(getattr(fitted, "classes_", np.empty(0))), of_row)
+    result = sorted([*of_rows, *of_trees], key=lambda importance: wanted.index(importance.kind))
+    return ForestImportances(names, tuple(result), np.asarray(getattr(fitted, "classes_", np.empty(0))), of_row)
 
 
 def _read_kinds(kinds: Sequence[Kind]) -> tuple[Kind, ...]:
@@ -156,7 +156,7 @@ def _by_exchange(
     n_jobs: int | None,
 ) -> tuple[list[ForestImportance], Floats]:
     """The kinds of parts/oob_permutation: of classes from one run, of numbers from one each."""
-    found: list[ForestImportance] = []
+    result: list[ForestImportance] = []
     of_row = np.empty((0, len(names)))
     run = None
     for kind in EXCHANGED:
@@ -168,9 +168,9 @@ def _by_exchange(
             keeps = local and is_forest
             run = oob_permutation(judged, seeds, shares_ring=shares_ring, keeps_local=keeps, n_jobs=n_jobs)
         value, error = (run.forest, run.forest_error) if is_forest else (run.tree, run.tree_error)
-        found.append(ForestImportance(names, kind, value[:, 0], error[:, 0], value[:, 1:], error[:, 1:]))
+        result.append(ForestImportance(names, kind, value[:, 0], error[:, 0], value[:, 1:], error[:, 1:]))
         of_row = run.local if is_forest else of_row
-    return found, of_row
+    return result, of_row
 
 
 def _by_trees(
@@ -187,9 +187,9 @@ def _by_trees(
     if kind == "frequency":
         return ForestImportance(names, kind, *split_frequency(split_counts(forest.trees_, d)), nothing, nothing)
     if kind == "impurity" or judged is None:
-        of_trees = impurity_falls(forest.trees_, d)
+        of_trees = impurity_decreases(forest.trees_, d)
     elif kind == "impurity_oob":
-        of_trees = unseen_falls(judged, n_jobs)
+        of_trees = unseen_decreases(judged, n_jobs)
     else:
         of_trees = node_permutation(judged, seeds, n_jobs)
     return ForestImportance(names, kind, mean_of(of_trees), standard_error(of_trees), nothing, nothing)

@@ -72,7 +72,7 @@ class PermutationImportances(NamedTuple):
     names: tuple[str, ...]
     mean: Floats  # [g], mean fall of the score
     standard_error: Floats  # [g], of that mean over the repeats; nan with a single repeat
-    falls: Floats  # [g, n_repeats]
+    decreases: Floats  # [g, n_repeats]
     score: float  # of the rows as they are
 
     @property
@@ -204,9 +204,9 @@ def permutation_importances(
     before = score(table)
     calls = _exchanges(table, groups, n_repeats, weight, random_state)
     after = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(_permuted_score)(score, *call) for call in calls)
-    falls = before - np.reshape(np.array(after, np.float64), (len(groups), n_repeats))
-    error = falls.std(axis=1, ddof=1) / np.sqrt(n_repeats) if n_repeats > 1 else np.full(len(groups), np.nan)
-    return PermutationImportances(names, falls.mean(axis=1), error, falls, before)
+    decreases = before - np.reshape(np.array(after, np.float64), (len(groups), n_repeats))
+    error = decreases.std(axis=1, ddof=1) / np.sqrt(n_repeats) if n_repeats > 1 else np.full(len(groups), np.nan)
+    return PermutationImportances(names, decreases.mean(axis=1), error, decreases, before)
 
 
 def _groups(

@@ -30,7 +30,7 @@ class MixtureDiagnostics(NamedTuple):
     n_iter: int
     n_repairs: int  # experts that had lost all rows and were sent elsewhere
     n_halvings: int  # steps that would have lowered the bound
-    largest_fall: float  # of the penalised log-likelihood between repairs: 0, or rounding
+    largest_decrease: float  # of the penalised log-likelihood between repairs: 0, or rounding
     gate: Floats  # [n, K], before the target of a row is known
     responsibilities: Floats | None  # [n, K], after; None where no targets were given
     is_converged: bool
@@ -88,10 +88,10 @@ def mixture_diagnostics(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> M
     history = fitted.history_
     is_density = isinstance(fitted, MixtureOfExpertsDensity)
     r = fitted.responsibilities(X, y) if is_density or y is not None else None
-    rises = np.diff(history.objective)[history.repaired[1:] < 0]
+    increases = np.diff(history.objective)[history.repaired[1:] < 0]
     return MixtureDiagnostics(
         fitted.n_experts_, fitted.load_, fitted.effective_experts_, fitted.log_likelihood_, fitted.n_iter_,
-        int(np.sum(history.repaired >= 0)), int(history.n_halvings.sum()), float(max(0.0, -rises.min(initial=0.0))),
+        int(np.sum(history.repaired >= 0)), int(history.n_halvings.sum()), float(max(0.0, -increases.min(initial=0.0))),
         fitted.gate_proba(X), r, fitted.converged_,
     )  # fmt: skip
 
@@ -156,7 +156,7 @@ class ExpertPredictions(NamedTuple):
 
     expert: NDArray[np.int64]  # [n], the most probable expert
     share: Floats  # [n], its probability
-    answers: Floats  # [n, K] means, or [n, K, C] probabilities of the classes
+    predictions: Floats  # [n, K] means, or [n, K, C] probabilities of the classes
     contributions: Floats | None  # [n, p], coefficient times value of that expert; None where it is no line
     names: tuple[str, ...]  # [p], of the columns that contribute
     mixture: NDArray[Any]  # [n], what the mixture answers
@@ -194,13 +194,13 @@ def expert_predictions(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> Ex
     weights = fitted.gate_proba(X) if y is None else fitted.responsibilities(X, y)
     expert = weights.argmax(axis=1)
     rows = np.arange(expert.size)
-    answers = fitted.expert_answers(X)
+    predictions = fitted.expert_predictions(X)
     contributions, names = None, ()
     if hasattr(fitted, "coef_") and fitted.coef_.ndim == 2:
         view = fitted.mixture_.view
         names = view.design.names
         contributions = fitted.coef_[expert] * view.design.values(np.asarray(read_table(fitted, X), np.float64))
-    return ExpertPredictions(expert, weights[rows, expert], answers, contributions, names, fitted.predict(X))
+    return ExpertPredictions(expert, weights[rows, expert], predictions, contributions, names, fitted.predict(X))
 
 
 def _check(model: Any) -> Any:

@@ -48,7 +48,7 @@ Kind = Literal["average", "individual", "both"]
 Method = Literal["auto", "recursion", "brute"]
 Response = Literal["auto", "predict", "predict_proba", "decision_function", "score"]
 Grid = int | Mapping[Feature, Sequence[Any] | NDArray[Any]]
-Answer = Callable[[Table], Floats]
+Prediction = Callable[[Table], Floats]
 
 GRID_POINTS = 60
 """Points of a numeric feature where the user does not say."""
@@ -292,7 +292,7 @@ class _Plan(NamedTuple):
 
     method: Literal["recursion", "brute"]
     response: str
-    answer: Answer
+    answer: Prediction
     model: TreeSum | None
 
 
@@ -309,7 +309,7 @@ def _decide(
         method == "auto" and kind == "average" and weight is None and _offers_sum(estimator)
     )
     model = tree_sum(estimator) if may_recurse or asked == "score" else None
-    answer = _answer(estimator, asked, model)
+    answer = _prediction(estimator, asked, model)
     is_sum = may_recurse and model is not None and _is_sum(estimator, asked, answer, model, table)
     if method == "recursion" and not is_sum:
         raise ValueError(f"{asked} is not the sum of the trees: take response='score' for it, or method='brute'.")
@@ -332,7 +332,7 @@ def _default_response(estimator: Any) -> Response:
     return "decision_function" if hasattr(estimator, "decision_function") else "predict_proba"
 
 
-def _answer(estimator: Any, response: str, model: TreeSum | None) -> Answer:
+def _prediction(estimator: Any, response: str, model: TreeSum | None) -> Prediction:
     """The function of a table that is averaged."""
     if response == "score":
         assert model is not None
@@ -345,11 +345,11 @@ def _answer(estimator: Any, response: str, model: TreeSum | None) -> Answer:
     return lambda table: _single(np.asarray(method(native(table)), np.float64), response)
 
 
-def _single(answers: Floats, response: str) -> Floats:
+def _single(predictions: Floats, response: str) -> Floats:
     """One column as a plain vector; of the probabilities of two classes that of the second."""
-    if answers.ndim == 2 and answers.shape[1] == 2 and response == "predict_proba":
-        return answers[:, 1]
-    return answers[:, 0] if answers.ndim == 2 and answers.shape[1] == 1 else answers
+    if predictions.ndim == 2 and predictions.shape[1] == 2 and response == "predict_proba":
+        return predictions[:, 1]
+    return predictions[:, 0] if predictions.ndim == 2 and predictions.shape[1] == 1 else predictions
 
 
 def _added_up(model: TreeSum, X: NDArray[np.floating]) -> Floats:
@@ -364,7 +364,7 @@ def _columns(total: Floats, output: int) -> Floats:
     return total if output < 0 else total[:, output : output + 1]
 
 
-def _is_sum(estimator: Any, response: str, answer: Answer, model: TreeSum, table: Table) -> bool:
+def _is_sum(estimator: Any, response: str, answer: Prediction, model: TreeSum, table: Table) -> bool:
     """Whether the answers are the sum of the trees, and not a function of it such as exp; seen on some rows."""
     if response == "score":
         return True
@@ -373,15 +373,15 @@ def _is_sum(estimator: Any, response: str, answer: Answer, model: TreeSum, table
     n = table.shape[0]
     some = take_rows(table, np.unique(np.linspace(0, n - 1, min(n, COMPARED_ROWS)).astype(np.int64)))
     added = _single(_added_up(model, read_table(estimator, native(some))), response)
-    answers = answer(some)
-    return added.shape == answers.shape and bool(np.allclose(added, answers, rtol=1e-9, atol=1e-9))
+    predictions = answer(some)
+    return added.shape == predictions.shape and bool(np.allclose(added, predictions, rtol=1e-9, atol=1e-9))
 
 
 # --- brute force -----------------------------------------------------------------------------------------------------
 
 
 def _brute(
-    answer: Answer, table: Table, axes: Sequence[_Axis], kind: Kind, weight: Floats | None
+    answer: Prediction, table: Table, axes: Sequence[_Axis], kind: Kind, weight: Floats | None
 ) -> tuple[Floats | None, Floats | None]:
     """Averages [g1(, g2)(, K)] and curves [n, g1(, g2)(, K)]."""
     n, points = table.shape[0], _points(axes)
@@ -391,12 +391,12 @@ def _brute(
     curves: list[Floats] = []
     for first in range(0, len(points), size):
         block = points[first : first + size]
-        answers = answer(_placed(table, axes, block))
-        answers = answers.reshape(len(block), n, *answers.shape[1:])
+        predictions = answer(_placed(table, axes, block))
+        predictions = predictions.reshape(len(block), n, *predictions.shape[1:])
         if kind != "individual":
-            averages.append(np.average(answers, axis=1, weights=weight))
+            averages.append(np.average(predictions, axis=1, weights=weight))
         if kind != "average":
-            curves.append(answers)
+            curves.append(predictions)
     average, individual = None, None
     if averages:
         joined = np.concatenate(averages)

@@ -99,9 +99,9 @@ def _shares(shared: Sparse, is_out: NDArray[np.bool_] | None, rows: slice, n_tre
     if is_out is None:
         return shared / n_trees
     together = is_out[rows].astype(np.float32) @ is_out.T.astype(np.float32)  # whole numbers, exact
-    found = shared.tocoo()
-    found.data = found.data / together[found.row, found.col]
-    return found.tocsr()
+    result = shared.tocoo()
+    result.data = result.data / together[result.row, result.col]
+    return result.tocsr()
 
 
 def _leaves(forest: BaseForest, X: Any) -> NDArray[np.int32]:
@@ -158,9 +158,9 @@ def neighbours(forest: BaseForest, X_train: Any, X: Any, k: int = 5) -> Neighbou
         raise ValueError(f"k must be at least 1, got {k}.")
     rows, weight = [], []
     for part in weight_blocks(forest, X_train, X):
-        found = [_largest(part, i, k) for i in range(part.shape[0])]
-        rows += [one[0] for one in found]
-        weight += [one[1] for one in found]
+        result = [_largest(part, i, k) for i in range(part.shape[0])]
+        rows += [one[0] for one in result]
+        weight += [one[1] for one in result]
     return Neighbours(np.array(rows, np.int64).reshape(-1, k), np.array(weight, np.float64).reshape(-1, k))
 
 
@@ -220,9 +220,9 @@ def outlier_measure(forest: BaseForest, X: Any, y: Any, *, out_of_bag: bool = Tr
     codes = np.asarray(rows.target if rows.n_classes else np.zeros(len(rows.X)), np.int64)
     raw = np.empty(codes.size)
     for at, near in proximity_blocks(fitted, X, out_of_bag=out_of_bag):
-        found = near.tocoo()
-        own = np.where(codes[at][found.row] == codes[found.col], found.data**2, 0.0)
-        sums = np.bincount(found.row, own, at.stop - at.start)
+        result = near.tocoo()
+        own = np.where(codes[at][result.row] == codes[result.col], result.data**2, 0.0)
+        sums = np.bincount(result.row, own, at.stop - at.start)
         # A row that was in every bag has no proximities out of bag; it counts as near to itself alone
         raw[at] = codes.size / np.where(sums > 0.0, sums, 1.0)
     return _within_classes(raw, codes)

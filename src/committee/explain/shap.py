@@ -191,22 +191,22 @@ def tree_sum(estimator: Any) -> TreeSum:
     )
 
 
-def _checked(found: TreeSum, name: str) -> TreeSum:
-    n_outputs = found.base.size
-    is_consistent = len(found.trees) == found.output.size == found.weight.size and found.base.ndim == 1
-    if not is_consistent or np.any((found.output < -1) | (found.output >= n_outputs)):
+def _checked(result: TreeSum, name: str) -> TreeSum:
+    n_outputs = result.base.size
+    is_consistent = len(result.trees) == result.output.size == result.weight.size and result.base.ndim == 1
+    if not is_consistent or np.any((result.output < -1) | (result.output >= n_outputs)):
         raise ValueError(
-            f"to_tree_sum() of {name} has {len(found.trees)} trees, {found.output.size} outputs and "
-            f"{found.weight.size} weights: every tree needs one weight and one output in 0..{n_outputs - 1}, "
+            f"to_tree_sum() of {name} has {len(result.trees)} trees, {result.output.size} outputs and "
+            f"{result.weight.size} weights: every tree needs one weight and one output in 0..{n_outputs - 1}, "
             "or -1 for all."
         )
-    for tree, output in zip(found.trees, found.output, strict=True):
+    for tree, output in zip(result.trees, result.output, strict=True):
         if tree.value.shape[1] != (n_outputs if output < 0 else 1):
             raise ValueError(
                 f"to_tree_sum() of {name} has a tree with {tree.value.shape[1]} columns of values for output {output} "
                 f"of {n_outputs}: a tree has one column for its output, or one per output where its output is -1."
             )
-    return found
+    return result
 
 
 def _members_sum(estimator: BaseEnsemble) -> TreeSum:
@@ -225,15 +225,15 @@ def _members_sum(estimator: BaseEnsemble) -> TreeSum:
     if not isinstance(estimator, StagewiseRegressor):
         weight = weight / np.abs(weight).sum()
     start = estimator.init_ if isinstance(estimator, StagewiseRegressor) else 0.0
-    trees = tuple(member.tree._replace(value=_coded(member.node_answers, n_outputs)) for member in members)
+    trees = tuple(member.tree._replace(value=_coded(member.node_predictions, n_outputs)) for member in members)
     return TreeSum(trees, np.full(len(trees), -1), weight, np.full(n_outputs, start))
 
 
-def _coded(answers: NDArray[Any], n_outputs: int) -> Floats:
+def _coded(predictions: NDArray[Any], n_outputs: int) -> Floats:
     """Answers of nodes as one column; class codes as votes, 1 for a class and -1 / (K - 1) against it."""
     if n_outputs == 1:
-        return np.asarray(answers, np.float64)[:, np.newaxis]
-    return np.where(answers[:, np.newaxis] == np.arange(n_outputs), 1.0, -1.0 / (n_outputs - 1))
+        return np.asarray(predictions, np.float64)[:, np.newaxis]
+    return np.where(predictions[:, np.newaxis] == np.arange(n_outputs), 1.0, -1.0 / (n_outputs - 1))
 
 
 # --- the plan of the walks -------------------------------------------------------------------------------------------

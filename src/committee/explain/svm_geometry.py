@@ -142,10 +142,10 @@ def svm_geometry(
     place, sides, side = _rows_of(model, codes, weight, machine)
     f = machine_values(model, X)[place, machine]
     if isinstance(model, LinearSVC):
-        found = _linear(model, X, codes, weight, place, side, machine, f)
+        result = _linear(model, X, codes, weight, place, side, machine, f)
     else:
-        found = _kernel(model, X, codes, weight, place, side, machine)
-    return _describe(model, found, place, codes, sides, side, f)
+        result = _kernel(model, X, codes, weight, place, side, machine)
+    return _describe(model, result, place, codes, sides, side, f)
 
 
 class _Dual(NamedTuple):
@@ -221,21 +221,21 @@ def machine_values(model: Any, X: Any) -> Floats:
 
 
 def _kernel(model: SVC | NuSVC, X: Any, codes: Rows, weight: Floats, place: Rows, side: Floats, machine: int) -> _Dual:
-    found: BinarySVM = model.binary_svms_[machine]
+    result: BinarySVM = model.binary_svms_[machine]
     kept = weight > 0.0
     _require_training_rows(model, X, kept, bool(np.isin(model.support_, np.flatnonzero(kept)).all()))
     alpha, is_bounded = np.zeros(place.size), np.full(place.size, False)
-    if found.support.size and int(found.support.max()) >= place.size:
-        _refuse_rows()
-    alpha[found.support] = found.coef * side[found.support]
-    is_bounded[found.support] = found.is_bounded
+    if result.support.size and int(result.support.max()) >= place.size:
+        _reject_rows()
+    alpha[result.support] = result.coef * side[result.support]
+    is_bounded[result.support] = result.is_bounded
     if np.any(alpha < 0.0):
-        _refuse_rows()
+        _reject_rows()
     factor = model.class_weight_[codes[place]] * weight[place]
-    bound = (model.C if isinstance(model, SVC) else 1.0 / found.scale) * factor
+    bound = (model.C if isinstance(model, SVC) else 1.0 / result.scale) * factor
     if not np.allclose(alpha[is_bounded], bound[is_bounded], rtol=1e-6):  # other weights, or C was set later
-        _refuse_rows()
-    return _Dual(alpha, bound, is_bounded, float(np.sqrt(found.squared_norm)), found.offset)
+        _reject_rows()
+    return _Dual(alpha, bound, is_bounded, float(np.sqrt(result.squared_norm)), result.offset)
 
 
 def _require_training_rows(model: SVC | NuSVC, X: Any, kept: NDArray[np.bool_], are_kept: bool) -> None:
@@ -243,12 +243,12 @@ def _require_training_rows(model: SVC | NuSVC, X: Any, kept: NDArray[np.bool_], 
     table = np.asarray(read_table(model, X), np.float64)
     vectors = model.support_vectors_
     if len(table) != kept.size or not are_kept or int(model.support_.max(initial=0)) >= len(table):
-        _refuse_rows()
+        _reject_rows()
     if vectors.size and not model.scale and not np.allclose(table[model.support_], vectors):
-        _refuse_rows()
+        _reject_rows()
 
 
-def _refuse_rows() -> NoReturn:
+def _reject_rows() -> NoReturn:
     raise ValueError(
         "These are not the rows that the model was fitted on: pass the same X, y and sample_weight, and leave its "
         "parameters as they were."
@@ -290,7 +290,7 @@ def _hinge_alpha(table: Floats, side: Floats, margin: Floats, bound: Floats, w: 
         matrix = np.column_stack([table[on], np.ones(on.size)]).T * side[on]
         left = np.append(w - by @ table, -by.sum())
         scale = np.maximum(np.abs(matrix).max(axis=1), np.finfo(np.float64).tiny)
-        found: Any = lsq_linear(matrix / scale[:, np.newaxis], left / scale, bounds=(0.0, bound[on]), tol=1e-14)
-        share = np.clip(found.x / bound[on], 0.0, 1.0)
+        result: Any = lsq_linear(matrix / scale[:, np.newaxis], left / scale, bounds=(0.0, bound[on]), tol=1e-14)
+        share = np.clip(result.x / bound[on], 0.0, 1.0)
         alpha[on] = np.where(share < 1e-9, 0.0, np.where(share > 1.0 - 1e-9, 1.0, share)) * bound[on]
     return alpha

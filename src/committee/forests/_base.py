@@ -34,15 +34,15 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
 from committee.ensemble.oob_scorers import check_score
-from committee.forests._convergence import MOST_TREES, has_settled
+from committee.forests._convergence import MAX_TREES, has_settled
 from committee.records.ensemble import TreeSum
 from committee.records.history import History
 from committee.records.tree import LEAF, Tree
 from committee.tabular.schema import Columns
 from committee.tabular.validation import read_table, read_training_table, read_weights
-from committee.tree_engine.memory_guard import refuse_too_many_trees
+from committee.tree_engine.memory_guard import reject_too_many_trees
 from committee.tree_engine.predict.apply import apply_tree
-from committee.tree_engine.predict.forest import add_answers, pack_forest
+from committee.tree_engine.predict.forest import add_predictions, pack_forest
 from committee.trees.decision_tree import BaseDecisionTree
 from committee.trees.training import EXACT_ROWS
 
@@ -182,7 +182,7 @@ class BaseForest(Estimator):
         sampler = make_sampler(rows.X, rows.target, rows.weight, self.bootstrap, self.max_samples)
         is_judged = self._is_judged(sampler)
         past = self._past(rows, sampler, is_judged)
-        n_wanted = MOST_TREES if self.n_estimators == "auto" else int(self.n_estimators)
+        n_wanted = MAX_TREES if self.n_estimators == "auto" else int(self.n_estimators)
         if n_wanted < len(past.trees):
             raise ValueError(
                 f"n_estimators={n_wanted} must be larger or equal to the {len(past.trees)} trees that are there "
@@ -300,7 +300,7 @@ class BaseForest(Estimator):
         reason = "all trees were grown"
         with progress(type(self).__name__, n_wanted - len(trees), self.verbose) as tick:
             for member in members:
-                error = past.tally.add(member.out_of_bag, member.answers) if is_judged else np.nan
+                error = past.tally.add(member.out_of_bag, member.predictions) if is_judged else np.nan
                 trees.append(member.tree)
                 if self.keep_leaf_samples:
                     past.leaves.append(member.leaf.astype(np.int32))
@@ -308,7 +308,7 @@ class BaseForest(Estimator):
                 records.append(Record(len(trees), member.tree.n_leaves, error))
                 tick(f"out-of-bag error {error:.4g}" if is_judged else "")
                 if len(trees) == 1:
-                    refuse_too_many_trees(member.tree, n_wanted if self.n_estimators != "auto" else 1)
+                    reject_too_many_trees(member.tree, n_wanted if self.n_estimators != "auto" else 1)
                 if self.n_estimators == "auto" and has_settled(curve, self.tol):
                     reason = f"the out-of-bag error settled after {len(trees)} trees"
                     break
@@ -393,12 +393,12 @@ class BaseForest(Estimator):
             )
         check_is_fitted(self, "trees_")
 
-    def _mean_answers(self, X: Any) -> Floats:
+    def _mean_predictions(self, X: Any) -> Floats:
         """Mean over the trees of what the leaves of each row answer [n, k]."""
         check_is_fitted(self, "trees_")
         table = read_table(self, X)
         total = np.zeros((len(table), self.trees_[0].value.shape[1]))
-        add_answers(self.packed_, table, total, self.n_jobs)
+        add_predictions(self.packed_, table, total, self.n_jobs)
         return total / len(self.trees_)
 
     def _staged_means(self, X: Any) -> Iterator[Floats]:
@@ -500,8 +500,8 @@ class BaseForest(Estimator):
         shares = np.zeros(d)
         for tree in self.trees_:
             inner = tree.feature != LEAF
-            falls = np.bincount(tree.feature[inner], tree.gain[inner], minlength=d)
-            shares += falls / falls.sum() if falls.sum() > 0.0 else 0.0
+            decreases = np.bincount(tree.feature[inner], tree.gain[inner], minlength=d)
+            shares += decreases / decreases.sum() if decreases.sum() > 0.0 else 0.0
         return shares / shares.sum() if shares.sum() > 0.0 else shares
 
     def __getstate__(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 WINDOW = 50
 """Trees over which the out-of-bag error is averaged before it is compared: a single step says nothing."""
 
-MOST_TREES = 2_000
+MAX_TREES = 2_000
 
 
 def has_settled(curve: Sequence[float], tol: float) -> bool:

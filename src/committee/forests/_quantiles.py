@@ -117,14 +117,14 @@ def forest_quantiles(samples: LeafSamples, leaves: NDArray[np.int64], levels: Fl
     rank[order] = np.arange(order.size)
     sizes = sum(np.diff(tree.first)[leaves[:, t]] for t, tree in enumerate(trees))
     ends = np.cumsum(sizes)
-    found = np.empty((len(leaves), levels.size))
+    result = np.empty((len(leaves), levels.size))
     begin = 0
     while begin < len(leaves):
         reached = ends[begin - 1] if begin else 0
         end = max(int(np.searchsorted(ends, reached + PAIRS)), begin + 1)
-        found[begin:end] = _block(trees, leaves[begin:end], rank, samples.target[order], levels)
+        result[begin:end] = _block(trees, leaves[begin:end], rank, samples.target[order], levels)
         begin = end
-    return found
+    return result
 
 
 def _by_leaf(leaf: NDArray[np.int32], count: Floats) -> _Leaves:
@@ -151,8 +151,8 @@ def _block(
     order = np.lexsort((by_rank, row))
     row, by_rank = row[order], by_rank[order]
     cumulative = np.cumsum(weight[order]) - row  # the weights of a row sum to one
-    found = np.empty((len(leaves), levels.size))
+    result = np.empty((len(leaves), levels.size))
     for k, level in enumerate(levels):
         place = np.searchsorted(row + np.clip(cumulative, 0.0, 1.0), np.arange(len(leaves)) + level - 1e-9)
-        found[:, k] = ranked[by_rank[np.minimum(place, row.size - 1)]]
-    return found
+        result[:, k] = ranked[by_rank[np.minimum(place, row.size - 1)]]
+    return result

@@ -49,7 +49,7 @@ def tune_by_out_of_bag(
         tally = new_tally()
         members = random_forest(ground._replace(params=params), sampler, seeds, True, n_jobs)
         for member in members:
-            tally.add(member.out_of_bag, member.answers)
+            tally.add(member.out_of_bag, member.predictions)
         trials.append(Trial(max_features, min_samples_leaf, tally.error))
 
     for m in numbers_of_features(d):

@@ -14,7 +14,7 @@ from committee.base.parameters import fitted, one_of, param
 from committee.base.prediction_only_error import kept_from_fit
 from committee.calibration.power import calibrate
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals, read_quantiles
-from committee.ensemble.oob_scorers import score_answers
+from committee.ensemble.oob_scorers import score_predictions
 from committee.forests._base import MAX_FEATURES, BaseForest, MaxFeatures, Rows
 from committee.forests._quantiles import Calibrated, LeafSamples, RankTally, forest_quantiles
 from committee.tabular.class_weight import balanced_weights, class_weights, reweighed
@@ -105,7 +105,7 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         self.oob_score_ = np.nan
         if judged.size:
             y = self.classes_[rows.target[judged]]
-            self.oob_score_ = score_answers(self.oob_score, shares[judged], self.classes_, y, rows.weight[judged])
+            self.oob_score_ = score_predictions(self.oob_score, shares[judged], self.classes_, y, rows.weight[judged])
         if self.calibration == "oob":
             if not judged.size:
                 raise ValueError("calibration='oob' needs rows out of bag, and no tree left any out: give more rows.")
@@ -115,7 +115,7 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         """Class shares in the leaves each row reaches, averaged over the trees; a list of these for several outputs."""
         if hasattr(self, "output_forests_"):
             return [output.predict_proba(X) for output in self.output_forests_]
-        return self._probabilities(self._mean_answers(X))
+        return self._probabilities(self._mean_predictions(X))
 
     def _probabilities(self, means: Floats) -> Floats:
         """Of mean answers of trees; a single class is kept as two."""
@@ -184,14 +184,14 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
 
     def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
         judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
-        answers, target = tally.mean, rows.target[judged]
-        self.oob_prediction_ = answers[:, 0]
-        self._keep_residuals(target - answers[judged, 0], rows.weight[judged])
+        predictions, target = tally.mean, rows.target[judged]
+        self.oob_prediction_ = predictions[:, 0]
+        self._keep_residuals(target - predictions[judged, 0], rows.weight[judged])
         if self.keep_leaf_samples:
             self._calibrated = self._calibrate_quantiles(rows)
         self.oob_score_ = np.nan  # R^2 of a single row is not defined
         if judged.size > 1:
-            self.oob_score_ = score_answers(self.oob_score, answers[judged], None, target, rows.weight[judged])
+            self.oob_score_ = score_predictions(self.oob_score, predictions[judged], None, target, rows.weight[judged])
 
     def _calibrate_quantiles(self, rows: Rows) -> Calibrated:
         from committee.forests._sampling import out_of_bag_leaves
@@ -211,7 +211,7 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
         """Mean over the trees of the value of the leaf each row ends in."""
         if hasattr(self, "output_forests_"):
             return np.stack([output.predict(X) for output in self.output_forests_], axis=1)
-        return self._mean_answers(X)[:, 0]
+        return self._mean_predictions(X)[:, 0]
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """`predict` of the first tree, the first two, and so on."""

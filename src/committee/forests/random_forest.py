@@ -54,7 +54,7 @@ class Member(NamedTuple):
 
     tree: Tree
     out_of_bag: NDArray[np.int64]
-    answers: Floats  # [rows, k]
+    predictions: Floats  # [rows, k]
     leaf: NDArray[np.int64]
 
 
@@ -96,5 +96,5 @@ def grow_member(ground: Ground, sampler: Sampler, seed: int, is_judged: bool) ->
         leaf = np.where(leaf >= 0, apply_tree(tree, ground.X), -1)
     # Step 3: its answers to the rows that it did not see
     unseen = sampler.out_of_bag(sample) if is_judged else np.empty(0, np.int64)
-    answers = tree.value[apply_tree(tree, ground.X[unseen])]
-    return Member(tree, unseen, answers, leaf)
+    predictions = tree.value[apply_tree(tree, ground.X[unseen])]
+    return Member(tree, unseen, predictions, leaf)

@@ -82,7 +82,7 @@ MEAN_ROUNDS = 1.25
 FEW_ROUNDS = 100
 """Rounds where nothing judges them."""
 
-MOST_ROUNDS = 2_000
+MAX_ROUNDS = 2_000
 """Rounds of the automatic choice; early stopping ends it long before."""
 
 
@@ -207,8 +207,8 @@ class BaseGradientBoosting(Estimator):
             contain them
         """
         self._validate_params()
-        self._refuse_with_dropout()
-        self._refuse_refit()
+        self._reject_with_dropout()
+        self._reject_refit()
         self._check_callbacks()
         with all_or_nothing(self):
             rows = self._read(X, y, sample_weight, init_score)
@@ -314,16 +314,16 @@ class BaseGradientBoosting(Estimator):
 
     def _run_folds(self, rows: Rows, folds: list[Division], n_rounds: int) -> None:
         """Choose the rounds by the folds; then fit all rows, or keep the mean of the folds' models."""
-        found = self._cross_validate(folds, n_rounds)
-        self.cv_curve_ = np.array([record.validation_loss for record in found.records])
+        result = self._cross_validate(folds, n_rounds)
+        self.cv_curve_ = np.array([record.validation_loss for record in result.records])
         if self._refits():
-            self._boost(rows, None, found.n_rounds)
+            self._boost(rows, None, result.n_rounds)
         else:
-            self._keep_mean(found)
-        if self.n_estimators_ == found.n_rounds:
-            self.stop_reason_ = f"{found.best_round} rounds had the smallest cross-validated loss"
-        self._calibrate(found.rows, found.score)
-        self._keep_errors(found.rows, found.crossed)
+            self._keep_mean(result)
+        if self.n_estimators_ == result.n_rounds:
+            self.stop_reason_ = f"{result.best_round} rounds had the smallest cross-validated loss"
+        self._calibrate(result.rows, result.score)
+        self._keep_errors(result.rows, result.crossed)
 
     def _calibrate(self, rows: Rows, score: Floats) -> None:
         """Learn from rows that judged the rounds, and the scores [n, outputs] of a model that did not see them."""
@@ -340,7 +340,7 @@ class BaseGradientBoosting(Estimator):
             return self.early_stopping == "cv" or self.warm_start or self.dropout > 0.0
         return bool(self.refit)
 
-    def _refuse_refit(self) -> None:
+    def _reject_refit(self) -> None:
         if self.warm_start and hasattr(self, "n_estimators_") and not hasattr(self, "_state"):
             raise ValueError(
                 "The earlier fit kept the mean of the folds' models, or was saved for prediction only, and cannot be "
@@ -352,7 +352,7 @@ class BaseGradientBoosting(Estimator):
                 "dropout: use refit=True, or warm_start=False and dropout=0."
             )
 
-    def _refuse_with_dropout(self) -> None:
+    def _reject_with_dropout(self) -> None:
         """Later rounds change the trees of earlier ones: the first rounds alone are not the model they were."""
         if self.dropout > 0.0 and (self.early_stopping is True or self.warm_start):
             raise ValueError(
@@ -382,18 +382,18 @@ class BaseGradientBoosting(Estimator):
             given = getattr(self, name)
             setattr(self, f"{name}_", value if given == "auto" else given)
         if self.n_estimators == "auto":
-            return MOST_ROUNDS if judging else FEW_ROUNDS
+            return MAX_ROUNDS if judging else FEW_ROUNDS
         return int(self.n_estimators)
 
     def _hold_out(self, rows: Rows) -> Division:
         to_split = self._rows_to_split(rows)
-        found = hold_out(to_split, self.validation_fraction, self._entropy)
-        if found is None:
+        result = hold_out(to_split, self.validation_fraction, self._entropy)
+        if result is None:
             raise ValueError(
                 f"The rows (n_samples = {len(rows.y)}, {to_split.n_units} of them distinct) cannot be divided into "
                 "training and validation rows: pass X_val and y_val, or early_stopping=False."
             )
-        return rows.divide(found)
+        return rows.divide(result)
 
     def _folds(self, every: Rows, rows: Rows) -> list[Division]:
         if not isinstance(self.cv, Integral):
@@ -587,12 +587,12 @@ class BaseGradientBoosting(Estimator):
         n_kept = patience.best_round if patience.is_active and patience.best_round else len(records)
         self._keep_model(trees, n_kept, len(self._losses), records, reason)
 
-    def _keep_mean(self, found: CrossValidated) -> None:
+    def _keep_mean(self, result: CrossValidated) -> None:
         """The mean of the folds' models is the model."""
-        self.baseline_, trees = mean_model(found)
+        self.baseline_, trees = mean_model(result)
         vars(self).pop("_state", None)
-        n_trees = len(found.folds) * len(self._losses)
-        self._keep_model(trees, found.n_rounds, n_trees, found.records, "")
+        n_trees = len(result.folds) * len(self._losses)
+        self._keep_model(trees, result.n_rounds, n_trees, result.records, "")
 
     def _keep_model(
         self, trees: BoostedTrees | None, n_kept: int, n_trees: int, records: Sequence[Record], reason: str
@@ -674,11 +674,11 @@ class BaseGradientBoosting(Estimator):
     def feature_importances_(self) -> Floats:
         """Falls of the loss that each feature's splits promised, summed over all trees, as shares of one (G-7)."""
         check_is_fitted(self, "n_estimators_")
-        falls = np.zeros(self.columns_.n_features)
+        decreases = np.zeros(self.columns_.n_features)
         if self._trees is not None:
             inner = self._trees.feature != LEAF
-            np.add.at(falls, self._trees.feature[inner], self._trees.gain[inner])
-        return falls / falls.sum() if falls.sum() > 0.0 else falls
+            np.add.at(decreases, self._trees.feature[inner], self._trees.gain[inner])
+        return decreases / decreases.sum() if decreases.sum() > 0.0 else decreases
 
 
 def _stands_still(records: Sequence[Record]) -> bool:

@@ -26,7 +26,7 @@ def automatic(chooses_rounds: bool) -> Automatic:
     return CHOSEN if chooses_rounds else PLAIN
 
 
-MANY_SCORES, LARGEST_FACTOR = 50_000, 3.0
+MANY_SCORES, MAX_FACTOR = 50_000, 3.0
 """Scores (rows times classes) from which on steps are larger, and by how much at most."""
 
 
@@ -44,4 +44,4 @@ def automatic_rate(n: int, n_heads: int = 1) -> float:
     rate = 0.05 + 0.05 * min(max(share, 0.0), 1.0)
     if n_heads < 3:
         return rate
-    return rate * min(max(math.sqrt(n * n_heads / MANY_SCORES), 1.0), LARGEST_FACTOR)
+    return rate * min(max(math.sqrt(n * n_heads / MANY_SCORES), 1.0), MAX_FACTOR)

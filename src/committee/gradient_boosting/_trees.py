@@ -30,7 +30,7 @@ from committee.tree_engine.subtrees import feature_records, new_nodes
 CHUNK = 2048
 """Room for nodes of trees that are turned into arrays together."""
 
-SMALLEST_GAIN = 1e-12
+MIN_GAIN = 1e-12
 """A split must promise more than this share of (mean |g|)^2 / mean h, the size of the falls that are possible."""
 
 
@@ -140,7 +140,7 @@ class TreeGrower:
         rule = self.rule
         rule["g_unit"][0], rule["h_unit"][0] = 1.0 / g_scale, 1.0 / h_scale
         possible = size_g / self.total_weight * (size_g / size_h) if size_h > 0.0 else 0.0
-        rule["min_gain"][0] = max(self.plan.min_gain, SMALLEST_GAIN * possible, 1e-300)
+        rule["min_gain"][0] = max(self.plan.min_gain, MIN_GAIN * possible, 1e-300)
         if self.noise_weight is not None and size_h > 0.0:
             noise = float(np.sum(self.noise_weight * g * g)) / size_h
             rule["category_noise"][0] = rounded(self.plan.category_penalty * noise)

@@ -240,14 +240,14 @@ def joint_record(records: Sequence[Record], share: Floats) -> Record:
     return Record(records[0].round, train_loss, validation_loss, n_leaves, n_halved)
 
 
-def mean_model(found: CrossValidated) -> tuple[Floats, BoostedTrees]:
+def mean_model(result: CrossValidated) -> tuple[Floats, BoostedTrees]:
     """The mean of the folds' models: its first scores, and its trees, round by round and in it fold by fold.
 
     Every tree counts 1 / folds: bagging whose samples leave out one fold each (Breiman 1996), at no cost.
     """
-    n_folds, n_outputs = len(found.folds), found.folds[0].base.size
-    each = [fold.stack.trees().first(found.n_rounds * n_outputs) for fold in found.folds]
-    number = np.arange(n_folds * found.n_rounds * n_outputs).reshape(n_folds, found.n_rounds, n_outputs)
+    n_folds, n_outputs = len(result.folds), result.folds[0].base.size
+    each = [fold.stack.trees().first(result.n_rounds * n_outputs) for fold in result.folds]
+    number = np.arange(n_folds * result.n_rounds * n_outputs).reshape(n_folds, result.n_rounds, n_outputs)
     trees = BoostedTrees.join(each).in_order(number.transpose(1, 0, 2).reshape(-1))
-    base = np.mean([fold.base for fold in found.folds], axis=0)
+    base = np.mean([fold.base for fold in result.folds], axis=0)
     return base, trees._replace(value=trees.value / n_folds)

@@ -248,19 +248,19 @@ class GradientBoostingRegressor(RegressorMixin, PredictionIntervals, BaseGradien
     def _baseline(self, losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats) -> Floats:
         return np.array([start_score(loss, y, weight) for loss in losses])
 
-    def _answers(self, score: Floats) -> Floats:
+    def _predictions(self, score: Floats) -> Floats:
         if score.shape[1] == 1:
             return self._losses[0].prediction(score[:, 0])
         return np.sort(score, axis=1)
 
     def predict(self, X: Any) -> Floats:
         """The prediction; with several quantiles one column each, in rising order."""
-        return self._answers(self._raw(X))
+        return self._predictions(self._raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """`predict` after every round."""
         for score in self._staged_raw(X):
-            yield self._answers(score)
+            yield self._predictions(score)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of `predict`; several quantiles side by side have none."""
@@ -281,7 +281,7 @@ class GradientBoostingRegressor(RegressorMixin, PredictionIntervals, BaseGradien
         self.interval_coverage_ = float(np.average(is_inside, weights=rows.weight if rows.weight.size else None))
 
     def _keep_errors(self, rows: Rows, score: Floats) -> None:
-        self._keep_residuals((rows.y - self._answers(score).T).T, rows.weight)
+        self._keep_residuals((rows.y - self._predictions(score).T).T, rows.weight)
 
     def _fitted_quantiles(self) -> Floats:
         """The quantiles side by side; any other prediction is taken for a median."""

@@ -287,7 +287,7 @@ def _mark_increased(tree: GrownTree, user_values: UserValues, problem: Problem, 
         after = user_values(moved)
     except LossError:  # too far for the user's code: leaf by leaf then
         return 1
-    return leaves.mark_risen(tree.nodes, tree.nodes.size, tree.rows, before, after, problem.weight, ROUNDING)
+    return leaves.mark_increased(tree.nodes, tree.nodes.size, tree.rows, before, after, problem.weight, ROUNDING)
 
 
 def _halve_leaf(tree: GrownTree, i: int, loss: Loss, problem: Problem, score: Floats) -> int:

@@ -32,7 +32,7 @@ OTHER = "(other)"
 NEARLY_ALL = 0.95
 """Share of values that must be distinct in an identifier, or readable in a column of numbers or dates."""
 
-FEWEST_FOR_IDENTIFIER = 20
+MIN_FOR_IDENTIFIER = 20
 """In a shorter table distinct values mean nothing."""
 
 DENSE = 0.5
@@ -67,7 +67,7 @@ IDENTIFIER_NAME = re.compile(r"(^|[_\s.-])(id|ids|uuid|guid|key|index|rownames?|
 
 NUMBERS_ROWS = "numbers the rows: an identifier tells nothing of new rows"
 
-MOST_EXACT = 2**53
+MAX_EXACT = 2**53
 
 
 class ColumnRecipe(NamedTuple):
@@ -108,7 +108,7 @@ def _number(series: pl.Series) -> ColumnRecipe:
     if is_row_number(series):
         return ColumnRecipe(series.name, "dropped", NUMBERS_ROWS)
     word = ""
-    if series.dtype.is_integer() and max(abs(int(series.min() or 0)), abs(int(series.max() or 0))) > MOST_EXACT:  # pyright: ignore[reportArgumentType]
+    if series.dtype.is_integer() and max(abs(int(series.min() or 0)), abs(int(series.max() or 0))) > MAX_EXACT:  # pyright: ignore[reportArgumentType]
         word = "has integers beyond 2**53, whose last digits are lost"
     elif series.dtype.is_float() and bool(series.is_infinite().any()):
         word = "has infinite values, which count as missing"
@@ -118,7 +118,7 @@ def _number(series: pl.Series) -> ColumnRecipe:
 def is_row_number(series: pl.Series) -> bool:
     """Whole numbers, all distinct, that are named like an identifier or count the rows up, with gaps at most."""
     present = series.drop_nulls()
-    is_empty = present.len() < max(FEWEST_FOR_IDENTIFIER, NEARLY_ALL * series.len())
+    is_empty = present.len() < max(MIN_FOR_IDENTIFIER, NEARLY_ALL * series.len())
     if not series.dtype.is_numeric() or is_empty or present.n_unique() < present.len():
         return False
     numbers = present.cast(pl.Float64)
@@ -216,7 +216,7 @@ def _all_parts(moments: pl.Series) -> dict[str, pl.Series]:
 
 def _categories(name: str, text: pl.Series, present: pl.Series) -> ColumnRecipe:
     n_values = present.n_unique()
-    if present.len() >= FEWEST_FOR_IDENTIFIER and n_values > NEARLY_ALL * present.len():
+    if present.len() >= MIN_FOR_IDENTIFIER and n_values > NEARLY_ALL * present.len():
         words = present.str.split(" ").list.len().mean()
         if float(words or 0.0) >= WORDS_OF_TEXT:  # pyright: ignore[reportArgumentType]
             return ColumnRecipe(name, "text", "is text: its numbers of characters and words are taken")
@@ -350,9 +350,9 @@ def _date_parts(recipe: ColumnRecipe, series: pl.Series) -> list[pl.Series]:
         moments = moments_of(series)
     else:
         moments = pl.Series(series.name, [None] * series.len(), pl.Datetime("us"))
-    found = _all_parts(moments)
-    found["days"] = found["days"] - recipe.origin
-    return [found[part].cast(pl.Float64).alias(f"{recipe.name}.{part}") for part in recipe.parts]
+    result = _all_parts(moments)
+    result["days"] = result["days"] - recipe.origin
+    return [result[part].cast(pl.Float64).alias(f"{recipe.name}.{part}") for part in recipe.parts]
 
 
 def moments_of(series: pl.Series) -> pl.Series:

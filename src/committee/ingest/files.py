@@ -190,12 +190,12 @@ def _reading(read: Any, shown: str) -> pl.DataFrame:
 
 def _distinct_names(names: list[str]) -> list[str]:
     """Names that are empty or there already get one of their own, as the reader of CSV files gives them."""
-    found = list[str]()
+    result = list[str]()
     for place, name in enumerate(names, start=1):
         wanted = name or f"column {place}"
-        taken = (other for number in range(len(names)) if (other := f"{wanted}{DUPLICATED}{number}") not in found)
-        found.append(next(taken) if wanted in found else wanted)
-    return found
+        taken = (other for number in range(len(names)) if (other := f"{wanted}{DUPLICATED}{number}") not in result)
+        result.append(next(taken) if wanted in result else wanted)
+    return result
 
 
 def _existing(source: str) -> Path:

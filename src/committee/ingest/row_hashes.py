@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 Hashes = NDArray[np.uint64]
 Places = NDArray[np.int64]
 
-MOST_LONG, MOST_KEPT = 100_000, 2_000_000
+MAX_LONG, MAX_KEPT = 100_000, 2_000_000
 """Rows up to which 8 bytes are kept of each, and up to which 4; of more rows nothing is kept."""
 
-FEWEST_NEW = 20
+MIN_NEW = 20
 """New rows among more known ones that are enough to be judged by themselves."""
 
 
@@ -31,9 +31,9 @@ def packed(hashes: Hashes) -> str:
     >>> packed(np.array([1, 2], np.uint64))
     'k8:AQAAAAAAAAACAAAAAAAAAA=='
     """
-    if hashes.size > MOST_KEPT:
+    if hashes.size > MAX_KEPT:
         return ""
-    if hashes.size <= MOST_LONG:
+    if hashes.size <= MAX_LONG:
         return "k8:" + base64.b64encode(hashes.astype("<u8").tobytes()).decode()
     return "k4:" + base64.b64encode((hashes >> np.uint64(32)).astype("<u4").tobytes()).decode()
 
@@ -95,7 +95,7 @@ def rows_to_judge(places: Places, n_training: int) -> JudgedRows:
     new, old = np.flatnonzero(places < 0), np.flatnonzero(places >= 0)
     if not old.size:
         return JudgedRows(new, False, None, "")
-    if new.size >= min(FEWEST_NEW, old.size):
+    if new.size >= min(MIN_NEW, old.size):
         words = (
             f"{_rows(old.size)} of {places.size:,} {_are(old.size)} equal to rows that the model was fitted on, target "
             f"included, and {_are(old.size)} left out: the figures are for the other {new.size:,}."

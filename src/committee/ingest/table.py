@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.text import join_names, pluralize
 from committee.ingest.column_types import (
-    MOST_EXACT,
+    MAX_EXACT,
     NEARLY_ALL,
     NUMBERS_ROWS,
     ColumnRecipe,
@@ -63,13 +63,13 @@ ROW_NUMBER = "\0row number of the file"
 ROW_ORDER = "row-order"
 """What stands for a time column where the rows of the file are in time order."""
 
-LARGEST_TARGET = 1e150
+MAX_TARGET = 1e150
 
 CLOSE = 0.65
 """How alike two names must be (difflib) for one to be suggested for the other."""
 
-MOST_NAMED = 6
-MOST_LISTED = 20
+MAX_NAMED = 6
+MAX_LISTED = 20
 
 
 class TableRecipe(NamedTuple):
@@ -94,10 +94,10 @@ class TableRecipe(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        found: dict[str, Any] = json.loads(text)
-        columns: list[dict[str, Any]] = found.pop("columns")
+        result: dict[str, Any] = json.loads(text)
+        columns: list[dict[str, Any]] = result.pop("columns")
         made = [_column_recipe(column) for column in columns]
-        return cls(columns=tuple(made), **found)
+        return cls(columns=tuple(made), **result)
 
     @property
     def kept(self) -> tuple[ColumnRecipe, ...]:
@@ -105,8 +105,8 @@ class TableRecipe(NamedTuple):
 
 
 def _column_recipe(plain: dict[str, Any]) -> ColumnRecipe:
-    found = ColumnRecipe(**{name: value for name, value in plain.items() if name in ColumnRecipe._fields})
-    return found._replace(values=tuple(found.values), parts=tuple(found.parts))  # JSON has lists only
+    result = ColumnRecipe(**{name: value for name, value in plain.items() if name in ColumnRecipe._fields})
+    return result._replace(values=tuple(result.values), parts=tuple(result.parts))  # JSON has lists only
 
 
 class TableReading(NamedTuple):
@@ -196,10 +196,10 @@ def _nothing_left(recipes: Sequence[ColumnRecipe], target: str) -> str:
             f"No column is left to learn from: the table has none but {target!r} and those of --weights, --group, "
             "--time-column."
         )
-    more = f"; and {len(recipes) - MOST_NAMED} more" if len(recipes) > MOST_NAMED else ""
+    more = f"; and {len(recipes) - MAX_NAMED} more" if len(recipes) > MAX_NAMED else ""
     return (
         "No column is left to learn from: "
-        + "; ".join(f"{r.name!r} {r.word}" for r in recipes[:MOST_NAMED])
+        + "; ".join(f"{r.name!r} {r.word}" for r in recipes[:MAX_NAMED])
         + more
         + "."
     )
@@ -213,8 +213,8 @@ def apply_recipe(recipe: TableRecipe, frame: pl.DataFrame) -> pl.DataFrame:
         near = get_close_matches(missing[0], frame.columns, n=1, cutoff=CLOSE)
         advice = f" Did you mean {near[0]!r}?" if near else ""
         raise TableError(
-            f"The table has no column {join_names(list(map(repr, missing)), MOST_NAMED)}, which the model "
-            f"needs.{advice} It has: {join_names(frame.columns, MOST_LISTED)}."
+            f"The table has no column {join_names(list(map(repr, missing)), MAX_NAMED)}, which the model "
+            f"needs.{advice} It has: {join_names(frame.columns, MAX_LISTED)}."
         )
     made = [one for column in recipe.kept for one in columns_from(column, frame[column.name])]
     taken = set[str]()
@@ -235,7 +235,7 @@ def find_column(frame: pl.DataFrame, name: str) -> str:
     if name.strip().lower() in plain:
         return plain[name.strip().lower()]
     near = [plain[match] for match in get_close_matches(name.strip().lower(), list(plain), n=3, cutoff=CLOSE)]
-    there = f"There are: {join_names(frame.columns, MOST_LISTED)}."
+    there = f"There are: {join_names(frame.columns, MAX_LISTED)}."
     advice = f"Did you mean {' or '.join(map(repr, near))}?" if near else there
     raise TableError(f"No such column: {name!r}. {advice}")
 
@@ -301,7 +301,7 @@ def _usable_targets(frame: pl.DataFrame, target: str, task: Task) -> tuple[pl.Da
         raise TableError(f"Every value of {target!r} stands once: it names the rows and is no class.")
     if not single:
         return frame, []
-    shown, is_one = join_names(single, MOST_NAMED), len(single) == 1
+    shown, is_one = join_names(single, MAX_NAMED), len(single) == 1
     has, them = ("has one row only and is", "it") if is_one else ("have one row only and are", "them")
     classes = pluralize(len(single), "class", "classes")
     note = f"{classes} {has} left out, for nothing can be learned of {them}: {shown}."
@@ -329,7 +329,7 @@ def _guess_task(target: pl.Series) -> Task:
             return "classification"
         target = numbers
     numbers = target.drop_nulls().cast(pl.Float64)
-    is_whole = bool((numbers == numbers.floor()).all()) and float(numbers.abs().max() or 0.0) <= MOST_EXACT  # pyright: ignore[reportArgumentType]
+    is_whole = bool((numbers == numbers.floor()).all()) and float(numbers.abs().max() or 0.0) <= MAX_EXACT  # pyright: ignore[reportArgumentType]
     return "classification" if is_whole and numbers.n_unique() <= MANY_VALUES else "regression"
 
 
@@ -353,7 +353,7 @@ def _read_target(target: pl.Series, task: Task) -> tuple[NDArray[Any], Literal["
         return target.to_numpy(), "bool"
     if target.dtype.is_numeric():
         numbers = target.cast(pl.Float64)
-        if bool((numbers == numbers.floor()).all()) and float(numbers.abs().max() or 0.0) <= MOST_EXACT:  # pyright: ignore[reportArgumentType]
+        if bool((numbers == numbers.floor()).all()) and float(numbers.abs().max() or 0.0) <= MAX_EXACT:  # pyright: ignore[reportArgumentType]
             return target.cast(pl.Int64).to_numpy(), "int"
     return np.array(clean_text(target).to_list(), dtype=object), "str"
 
@@ -362,8 +362,8 @@ def _target_warnings(y: NDArray[Any], task: Task) -> list[str]:
     if task == "regression":
         if np.ptp(y) == 0:
             raise TableError(f"The target is {y[0]:g} in every row: there is nothing to learn.")
-        if np.abs(y).max() > LARGEST_TARGET:
-            raise TableError(f"The target goes beyond {LARGEST_TARGET:g}, whose squares are no numbers: divide it.")
+        if np.abs(y).max() > MAX_TARGET:
+            raise TableError(f"The target goes beyond {MAX_TARGET:g}, whose squares are no numbers: divide it.")
         return []
     classes, counts = np.unique(y, return_counts=True)
     if classes.size < 2:
@@ -372,7 +372,7 @@ def _target_warnings(y: NDArray[Any], task: Task) -> list[str]:
     few = [f"{label} ({n})" for label, n in zip(classes, counts, strict=True) if n < FEW_ROWS_OF_CLASS]
     if few:
         notes.append(
-            f"Classes with fewer than {FEW_ROWS_OF_CLASS} rows: {join_names(few, MOST_NAMED)}. They are kept, but not "
+            f"Classes with fewer than {FEW_ROWS_OF_CLASS} rows: {join_names(few, MAX_NAMED)}. They are kept, but not "
             "every fold can have one, and what is said of them is guesswork."
         )
     if counts.min() < RARE_SHARE * y.size and classes.size <= MANY_VALUES:
@@ -396,32 +396,32 @@ def _recipe(
 ) -> ColumnRecipe:
     if series.name in dropped:
         return ColumnRecipe(series.name, "dropped", "was dropped on request")
-    found = recipe_for(series)
-    if found.kind == "number" and series.name in counters:
-        found = ColumnRecipe(series.name, "dropped", NUMBERS_ROWS)
-    if found.kind == "dropped" and series.name in kept:
+    result = recipe_for(series)
+    if result.kind == "number" and series.name in counters:
+        result = ColumnRecipe(series.name, "dropped", NUMBERS_ROWS)
+    if result.kind == "dropped" and series.name in kept:
         is_number = series.dtype.is_numeric() or series.dtype == pl.Boolean
         return ColumnRecipe(series.name, "number" if is_number else "category", "is kept on request")
-    return found
+    return result
 
 
 def _without_twins(recipes: Iterable[ColumnRecipe], frame: pl.DataFrame, kept: Sequence[str]) -> list[ColumnRecipe]:
     """Columns that repeat an earlier one are dropped."""
-    found: list[ColumnRecipe] = []
+    result: list[ColumnRecipe] = []
     first_with: dict[int, list[str]] = {}
     for recipe in recipes:
         if recipe.kind == "dropped" or recipe.name in kept:
-            found.append(recipe)
+            result.append(recipe)
             continue
         series = frame[recipe.name]
         same_sum = first_with.setdefault(int(series.hash().sum() or 0), [])  # pyright: ignore[reportArgumentType]
         twin = next((name for name in same_sum if _is_same(frame[name], series)), None)
         if twin is None:
             same_sum.append(recipe.name)
-            found.append(recipe)
+            result.append(recipe)
         else:
-            found.append(ColumnRecipe(recipe.name, "dropped", f"is a copy of {twin!r}"))
-    return found
+            result.append(ColumnRecipe(recipe.name, "dropped", f"is a copy of {twin!r}"))
+    return result
 
 
 def _is_same(one: pl.Series, other: pl.Series) -> bool:
@@ -433,17 +433,17 @@ def _without_leaks(
 ) -> tuple[list[ColumnRecipe], list[str], list[str]]:
     """Columns that are the target under another name are dropped; those that nearly tell it alone are named."""
     truth = np.unique(y, return_inverse=True)[1].ravel() if task == "classification" else y
-    found: list[ColumnRecipe] = []
+    result: list[ColumnRecipe] = []
     notes: list[str] = []
     leaking: list[str] = []
     for recipe in recipes:
         if recipe.kind == "dropped" or recipe.name in kept:
-            found.append(recipe)
+            result.append(recipe)
         elif _is_target(recipe, frame[recipe.name], truth, task):
             word = "is the target under another name; to use it all the same: --keep " + repr(recipe.name)
-            found.append(ColumnRecipe(recipe.name, "dropped", word))
+            result.append(ColumnRecipe(recipe.name, "dropped", word))
         else:
-            found.append(recipe)
+            result.append(recipe)
             left = _error_left(recipe, frame[recipe.name], truth, task)
             if left < TOO_GOOD:
                 leaking.append(recipe.name)
@@ -451,7 +451,7 @@ def _without_leaks(
                     f"{recipe.name!r} alone leaves {left:.1%} of the error that no model at all makes. If it is known "
                     f"only after the target, it leaks: leave it out (--drop {recipe.name!r})."
                 )
-    return found, notes, leaking
+    return result, notes, leaking
 
 
 def _is_target(recipe: ColumnRecipe, series: pl.Series, y: NDArray[Any], task: Task) -> bool:
@@ -505,16 +505,14 @@ def _weights(frame: pl.DataFrame, name: str, y: NDArray[Any], task: Task) -> tup
     weights = as_numbers(frame[name])
     if weights.null_count() or bool((weights < 0).any()):
         raise TableError(f"The weights in {name!r} must be numbers >= 0, one in every row.")
-    found = weights.to_numpy()
-    if not found.any():
+    result = weights.to_numpy()
+    if not result.any():
         raise TableError(f"All weights in {name!r} are 0: there is nothing to learn from.")
-    weightless = np.setdiff1d(y, y[found > 0]) if task == "classification" else y[:0]
+    weightless = np.setdiff1d(y, y[result > 0]) if task == "classification" else y[:0]
     it = "it" if weightless.size == 1 else "they"
-    words = (
-        f"All rows of {join_names(weightless.tolist(), MOST_NAMED)} have the weight 0: {it} will hardly be answered."
-    )
+    words = f"All rows of {join_names(weightless.tolist(), MAX_NAMED)} have the weight 0: {it} will hardly be answered."
     notes = [words] if weightless.size else []
-    return found, notes
+    return result, notes
 
 
 def _groups(frame: pl.DataFrame, name: str) -> tuple[NDArray[Any] | None, list[str]]:
@@ -536,11 +534,13 @@ def _row_order(recipes: Sequence[ColumnRecipe], frame: pl.DataFrame, y: NDArray[
 
     columns = [_plain_column(recipe, frame[recipe.name]) for recipe in recipes if _tells_order(recipe, frame)]
     truth = np.unique(y, return_inverse=True)[1].ravel() if task == "classification" else y
-    found = order_of_columns(
+    result = order_of_columns(
         tuple(column for column in columns if column is not None), truth, is_classes=task == "classification"
     )
-    is_last = found.kind == "groups" and not [r for r in recipes if r.kind != "dropped" and r.name != found.columns[0]]
-    return RowOrder("exchangeable") if is_last else found
+    is_last = result.kind == "groups" and not [
+        r for r in recipes if r.kind != "dropped" and r.name != result.columns[0]
+    ]
+    return RowOrder("exchangeable") if is_last else result
 
 
 def _tells_order(recipe: ColumnRecipe, frame: pl.DataFrame) -> bool:

@@ -24,7 +24,7 @@ MANTISSA = np.int64(52)
 LN2 = 0.6931471805599453
 SQRT_HALF = 0.70710678118654752440
 SQRT_HALF_BITS = np.int64(0x3FE6A09E667F3BCD)
-SMALLEST_NORMAL = 2.2250738585072014e-308
+MIN_NORMAL = 2.2250738585072014e-308
 TWO_54 = 18014398509481984.0
 
 
@@ -127,7 +127,7 @@ def log_1_to_2(x):
 @part
 def log_of_any(x):
     """ln x = k ln 2 + ln m with sqrt(1/2) <= m < sqrt(2); -infinity at 0, NaN below."""
-    is_tiny = x < SMALLEST_NORMAL
+    is_tiny = x < MIN_NORMAL
     bits = as_bits(x * TWO_54 if is_tiny else x * 1.0)
     above = bits - SQRT_HALF_BITS
     k = np.int64(np.uint64(above + (ONE_BITS << MANTISSA)) >> np.uint64(52)) - ONE_BITS

@@ -63,8 +63,8 @@ def _swap(typing_context, board, i, old, new):
 
     def generate(context, builder, signature, args):
         address = _address(context, builder, signature, args)
-        found = builder.cmpxchg(address, args[2], args[3], "acq_rel", "acquire")
-        return builder.zext(builder.extract_value(found, 1), ir.IntType(64))
+        result = builder.cmpxchg(address, args[2], args[3], "acq_rel", "acquire")
+        return builder.zext(builder.extract_value(result, 1), ir.IntType(64))
 
     return types.int64(board, i, types.int64, types.int64), generate
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from committee.base.array_types import Floats
 from committee.base.parameters import Estimator, fitted
 from committee.tabular.schema import Columns
-from committee.tabular.validation import read_table, read_training_table, read_weights, refuse_missing_cells
+from committee.tabular.validation import read_table, read_training_table, read_weights, reject_missing_cells
 
 Table = Any
 """A dense array [n, p] or a sparse CSR array of the same shape."""
@@ -41,9 +41,9 @@ class BaseLinearModel(Estimator):
             table: Table = sparse.csr_array(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=True))
             self.columns_ = Columns(table.shape[1], None, (None,) * table.shape[1])
         else:
-            self.columns_, found = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
-            table = np.ascontiguousarray(found, np.float64)
-        self._refuse_values(table)
+            self.columns_, result = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
+            table = np.ascontiguousarray(result, np.float64)
+        self._reject_values(table)
         weight = read_weights(sample_weight, table.shape[0])
         return table, np.ones(table.shape[0]) if weight is None else weight
 
@@ -53,17 +53,17 @@ class BaseLinearModel(Estimator):
         if sparse.issparse(X):
             return sparse.csr_array(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
         table = np.ascontiguousarray(read_table(self, X), np.float64)
-        self._refuse_values(table)
+        self._reject_values(table)
         return table
 
-    def _refuse_values(self, table: Table) -> None:
+    def _reject_values(self, table: Table) -> None:
         """Raise ValueError for missing values and for those whose squares are beyond float64."""
         values = table.data if sparse.issparse(table) else table
         if values.size == 0 or (-LARGEST <= float(values.min()) and float(values.max()) <= LARGEST):  # nan fails too
             return
         name = type(self).__name__
         if not sparse.issparse(table):
-            refuse_missing_cells(table, self.columns_, name)
+            reject_missing_cells(table, self.columns_, name)
         raise ValueError(
             f"The largest |x| is {np.abs(values).max():.3g}, too large for sums of squares in float64: divide the "
             f"column by a number of that size, or fit {name} inside NumericPipelineClassifier or "

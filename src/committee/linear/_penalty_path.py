@@ -110,5 +110,5 @@ def _advance(track: Track, C: float, inverse: Inverse | None, settings: Settings
     """The track at the minimum for this C."""
     track = track.at(C)
     near = None if inverse is None else inverse.of(track.classes)
-    found = newton(track.problem, track.point, track.scale, near, settings.aim, settings.max_iter)
-    return track._replace(point=found.point), found
+    result = newton(track.problem, track.point, track.scale, near, settings.aim, settings.max_iter)
+    return track._replace(point=result.point), result

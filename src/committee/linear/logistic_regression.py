@@ -38,7 +38,7 @@ from committee.sampling.splits import read_splits
 from committee.tabular.class_weight import class_weights
 from committee.tabular.validation import read_targets_classification, read_weights
 
-SMALLEST_C, LARGEST_C = -4.0, 4.0
+MIN_C, MAX_C = -4.0, 4.0
 """Exponents of the ends of the grid for a number of Cs, as in scikit-learn."""
 
 FOLDS = Aim(1e-3, 0.1)
@@ -47,7 +47,7 @@ FOLDS = Aim(1e-3, 0.1)
 BALANCE = 1e-3
 """Of the final fit, see `newton`."""
 
-MOST_ROTATED = 2000
+MAX_ROTATED = 2000
 """Rows up to which a table with more columns than rows is replaced by its coordinates in the space of its rows."""
 
 
@@ -65,7 +65,7 @@ class RowSpace(NamedTuple):
 def row_space(X: Table) -> RowSpace | None:
     """The table in the space of its rows; None where that is no smaller or too large."""
     n, p = X.shape
-    if not n < p or n > MOST_ROTATED:
+    if not n < p or n > MAX_ROTATED:
         return None
     factors: Any = linalg.qr(to_dense(X).T, mode="economic")
     return RowSpace(np.ascontiguousarray(factors[1].T), factors[0])
@@ -231,7 +231,7 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
 def read_grid(Cs: Any) -> Floats:
     """The values to choose from, ascending."""
     if isinstance(Cs, Integral):
-        return np.logspace(SMALLEST_C, LARGEST_C, int(Cs)) if int(Cs) > 1 else np.ones(1)
+        return np.logspace(MIN_C, MAX_C, int(Cs)) if int(Cs) > 1 else np.ones(1)
     grid = np.unique(np.asarray(Cs, np.float64))
     if grid.size == 0 or not (np.isfinite(grid).all() and (grid > 0.0).all()):
         raise ValueError(f"Cs must be a number of values, or values that are positive and finite; got {Cs!r:.80}.")

@@ -62,7 +62,7 @@ DENSE_CELLS = 20_000_000
 CHUNK = 4096
 """Rows at a time."""
 
-SMALLEST_REST = 1e-10
+MIN_REST = 1e-10
 """Of 1 - h: a row that alone decides its prediction says nothing about others."""
 
 LARGE_FOLDS = 5
@@ -158,15 +158,15 @@ def spectrum(rows: Centred) -> Spectrum:
     return Spectrum(root**2, root[:, None] * (left.T @ rows.t), (rows.X.T @ left) / root)
 
 
-def leave_one_out(rows: Centred, found: Spectrum, alphas: Floats) -> Iterator[Floats]:
+def leave_one_out(rows: Centred, result: Spectrum, alphas: Floats) -> Iterator[Floats]:
     """Residuals of rows that were left out, times sqrt(c): [rows, alphas, k], chunk by chunk."""
-    inverse = 1.0 / (found.values[:, None] + alphas)
+    inverse = 1.0 / (result.values[:, None] + alphas)
     share = rows.share()
     for first in range(0, len(rows.t), CHUNK):
         some = slice(first, first + CHUNK)
-        Z = rows.times(found.basis, some)
-        rest = np.maximum(1.0 - share[some, None] - Z**2 @ inverse, SMALLEST_REST)
-        fitted = np.stack([Z @ (inverse * column[:, None]) for column in found.projected.T], axis=2)
+        Z = rows.times(result.basis, some)
+        rest = np.maximum(1.0 - share[some, None] - Z**2 @ inverse, MIN_REST)
+        fitted = np.stack([Z @ (inverse * column[:, None]) for column in result.projected.T], axis=2)
         yield (rows.t[some, None, :] - fitted) / rest[:, :, None]
 
 
@@ -186,8 +186,8 @@ def conjugate_gradients(
     options: dict[str, Any] = {"rtol": tol, "atol": 0.0, "maxiter": max_iter, "M": M}
     if steps is not None:
         options["callback"] = lambda _: steps.append(1)
-    found = [sparse_linalg.cg(H, pull[:, k], x0=start[:, k], **options)[0] for k in range(pull.shape[1])]
-    return np.column_stack(found)
+    result = [sparse_linalg.cg(H, pull[:, k], x0=start[:, k], **options)[0] for k in range(pull.shape[1])]
+    return np.column_stack(result)
 
 
 class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
@@ -249,25 +249,25 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
             check_target_size(target)
             columns = target.reshape(len(target), -1)
             rows = centre(table, columns, weight, self.fit_intercept)
-            found = spectrum(rows) if is_exact(table) else None
-            largest = float(rows.squares().sum() if found is None else found.values.max(initial=0.0))
-            self.alphas_ = read_grid(self.alphas, largest, GRID if found is not None else FEW_GRID)
-            if self.cv is None and found is not None:
-                errors = self._leave_one_out(rows, found)
+            result = spectrum(rows) if is_exact(table) else None
+            largest = float(rows.squares().sum() if result is None else result.values.max(initial=0.0))
+            self.alphas_ = read_grid(self.alphas, largest, GRID if result is not None else FEW_GRID)
+            if self.cv is None and result is not None:
+                errors = self._leave_one_out(rows, result)
             else:
                 errors = self._cross_validate(table, columns, weight)
             alpha = self._choose(errors)
-            w = self._solve(rows, found, alpha)
+            w = self._solve(rows, result, alpha)
             self._certify(rows, w, alpha)
             self._keep(rows, w, alpha, is_single=target.ndim == 1)
         return self
 
-    def _leave_one_out(self, rows: Centred, found: Spectrum) -> Floats:
+    def _leave_one_out(self, rows: Centred, result: Spectrum) -> Floats:
         """Mean squared errors, [alphas, k]; keeps the residuals for the best alpha."""
-        total = sum((chunk**2).sum(axis=0) for chunk in leave_one_out(rows, found, self.alphas_))
+        total = sum((chunk**2).sum(axis=0) for chunk in leave_one_out(rows, result, self.alphas_))
         errors = np.asarray(total) / (rows.root**2).sum()
         best = self._best(errors)
-        chunks = [chunk[:, best, np.arange(len(best))] for chunk in leave_one_out(rows, found, self.alphas_)]
+        chunks = [chunk[:, best, np.arange(len(best))] for chunk in leave_one_out(rows, result, self.alphas_)]
         self._keep_residuals(np.concatenate(chunks) / rows.root[:, None], rows.root**2)
         return errors
 
@@ -282,10 +282,10 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         for fold in folds:
             scored[fold[1]] = weight[fold[1]]
         for a, steps in enumerate(zip(*paths, strict=True)):
-            for f, (test, found) in enumerate(steps):
-                residual[a, test] = found
+            for f, (test, result) in enumerate(steps):
+                residual[a, test] = result
                 own = weight[test]
-                losses[f, a] = float(own @ (found**2).mean(axis=1)) / own.sum() if own.any() else np.nan
+                losses[f, a] = float(own @ (result**2).mean(axis=1)) / own.sum() if own.any() else np.nan
             if len(steps) and is_past_the_best(losses[:, : a + 1]):
                 break
         errors = np.einsum("n,ank->ak", scored, np.nan_to_num(residual, nan=0.0) ** 2) / max(scored.sum(), 1e-300)
@@ -300,11 +300,11 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         """Held-out rows and their residuals, for one alpha after the other."""
         train, test = fold
         rows = centre(table[train], y[train], weight[train], self.fit_intercept)
-        found = spectrum(rows) if is_exact(rows.X) else None
+        result = spectrum(rows) if is_exact(rows.X) else None
         held_out, w = table[test], np.zeros((table.shape[1], y.shape[1]))
         for alpha in self.alphas_:
-            if found is not None:
-                w = found.coefficients(alpha)
+            if result is not None:
+                w = result.coefficients(alpha)
             else:
                 w = conjugate_gradients(rows, alpha, w, max(self.tol, 1e-4), self.max_iter)
             yield test, y[test] - held_out @ w - rows.intercept(w)
@@ -322,10 +322,10 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         self.best_score_ = -float(errors[best, np.arange(len(best))].mean())
         return self.alphas_[best]
 
-    def _solve(self, rows: Centred, found: Spectrum | None, alpha: Floats) -> Floats:
+    def _solve(self, rows: Centred, result: Spectrum | None, alpha: Floats) -> Floats:
         self.n_iter_ = 1
-        if found is not None:
-            return found.coefficients(alpha)
+        if result is not None:
+            return result.coefficients(alpha)
         steps: list[int] = []
         start = np.zeros((rows.X.shape[1], 1))
         each = [rows._replace(t=rows.t[:, [k]]) for k in range(rows.t.shape[1])]

@@ -11,24 +11,24 @@ from sklearn.base import is_classifier, is_regressor
 from committee.records.tree import Tree
 from committee.tree_engine.predict.apply import apply_tree
 
-Answers = NDArray[np.int8] | NDArray[np.int64] | NDArray[np.float64]
+Predictions = NDArray[np.int8] | NDArray[np.int64] | NDArray[np.float64]
 """Two classes: votes -1, +1 (int8) or confidences in [-1, 1] (float64). More classes: class codes (int64)."""
 
 
 class Member(Protocol):
     """Something that answers for every row of a coded table."""
 
-    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers: ...
+    def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions: ...
 
 
 class TreeMember(NamedTuple):
     """A tree of the engine with its answer at every node."""
 
     tree: Tree
-    node_answers: Answers
+    node_predictions: Predictions
 
-    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
-        return self.node_answers[apply_tree(self.tree, X, n_jobs)]
+    def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions:
+        return self.node_predictions[apply_tree(self.tree, X, n_jobs)]
 
 
 def predicted_codes(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
@@ -54,7 +54,7 @@ class EstimatorMember(NamedTuple):
     classes: NDArray[Any]
     is_soft: bool = False
 
-    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Answers:
+    def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions:
         if self.is_soft:
             return self._confidence(X)
         codes = predicted_codes(self.estimator, X, self.classes)
@@ -87,7 +87,7 @@ def check_learner(estimator: Any, kind: Literal["classifier", "regressor"]) -> N
         raise ValueError(f"estimator must be a {kind}, {type(estimator).__name__} is a {other}: pass a {kind}.")
 
 
-def refuses_weights(estimator: Any) -> bool:
+def rejects_weights(estimator: Any) -> bool:
     """Did the user say `set_fit_request(sample_weight=False)`?"""
     if "_metadata_request" not in getattr(estimator, "__dict__", {}):  # where such a wish is kept
         return False
@@ -102,7 +102,7 @@ class Guess(NamedTuple):
     """
 
     member: Member
-    answers: Answers
+    predictions: Predictions
     scale: float = 1.0
 
 

@@ -39,7 +39,7 @@ from committee.tabular.validation import (
 CONSTANT = 1e-12
 """A column that varies by less, in units of its largest value, says nothing: it becomes zeros."""
 
-MANY_COLUMNS, MOST_FILLED = 64, 0.25
+MANY_COLUMNS, MAX_FILLED = 64, 0.25
 """A table of at least so many columns, of which at most this fraction is not 0 in a row, is better stored sparse."""
 
 
@@ -79,7 +79,7 @@ class NumericColumns(NamedTuple):
         """Do so many columns come from categories that a sparse table saves time and memory?"""
         n_filled = np.count_nonzero(self.category < 0.0) + np.count_nonzero(np.isnan(self.category))
         n_filled += len(self._first_codes())
-        return self.category.size >= MANY_COLUMNS and bool(n_filled <= MOST_FILLED * self.category.size)
+        return self.category.size >= MANY_COLUMNS and bool(n_filled <= MAX_FILLED * self.category.size)
 
     def _first_codes(self) -> NDArray[np.int64]:
         """The first column of each category; the others follow by their codes."""

@@ -29,7 +29,7 @@ LARGE_RATE = 1e6
 """From here on Poisson numbers are drawn by the normal distribution, which differs by a part in a thousand of their
 deviation."""
 
-MOST_REPEATS = 2**24
+MAX_REPEATS = 2**24
 """Rows presented to a member at once, when it takes no weights and sees each of them k times."""
 
 LINEAR = (SGDClassifier, SGDRegressor, Perceptron)
@@ -91,7 +91,7 @@ def default_classifier() -> Any:
     return SGDClassifier(loss="log_loss", learning_rate="invscaling", eta0=0.1, power_t=0.25, shuffle=False)
 
 
-def refuse_offline(estimator: Any) -> None:
+def reject_offline(estimator: Any) -> None:
     """Only members that can go on learning can be used."""
     if not hasattr(estimator, "partial_fit"):
         raise ValueError(
@@ -155,7 +155,7 @@ class OnlineMember:
         if self.takes_weights:
             self.estimator.partial_fit(X, y, **known, sample_weight=counts)
             return
-        if counts.sum() > MOST_REPEATS:
+        if counts.sum() > MAX_REPEATS:
             raise ValueError(
                 f"{type(self.estimator).__name__} takes no weights, and {counts.sum():.3g} repeated rows are too many: "
                 "divide sample_weight by its largest entry, or feed fewer rows at once."
@@ -163,7 +163,7 @@ class OnlineMember:
         rows = np.repeat(np.arange(counts.size), counts.astype(np.int64))
         self.estimator.partial_fit(X[rows], y[rows], **known)
 
-    def answers(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int64] | Floats:
+    def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int64] | Floats:
         """Class codes, -1 before anything was learned; or numbers, nan before."""
         if self.classes is None:
             return self._values(X) if self.has_learned else np.full(len(X), np.nan)

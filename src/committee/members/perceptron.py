@@ -26,7 +26,7 @@ from committee.tabular.validation import (
     read_targets_classification,
     read_training_table,
     read_weights,
-    refuse_missing_cells,
+    reject_missing_cells,
 )
 
 TIE = 1e-12
@@ -88,7 +88,7 @@ class PocketPerceptron(ClassifierMixin, Estimator):
         self._validate_params()
         with all_or_nothing(self):
             columns, table = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
-            refuse_missing_cells(table, columns, type(self).__name__)
+            reject_missing_cells(table, columns, type(self).__name__)
             self.columns_ = columns
             self.classes_, codes = read_targets_classification(y, len(table))
             weight = read_weights(sample_weight, len(table))
@@ -124,7 +124,7 @@ class PocketPerceptron(ClassifierMixin, Estimator):
     def decision_function(self, X: Any) -> Floats:
         """Distance from the plane [n], positive on the side of ``classes_[1]``; [n, K] for more than two classes."""
         table = read_table(self, X)
-        refuse_missing_cells(table, self.columns_, type(self).__name__)
+        reject_missing_cells(table, self.columns_, type(self).__name__)
         scores = np.ascontiguousarray(table, np.float64) @ self.coef_.T + self.intercept_
         return scores[:, 0] if len(self.classes_) <= 2 else scores
 

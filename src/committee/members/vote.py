@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from committee.base.threads import n_threads, run
 from committee.kernels.predict.traverse import add_leaf_values
-from committee.members.member import Answers, Member, TreeMember
+from committee.members.member import Member, Predictions, TreeMember
 from committee.records.ensemble import PackedTrees
 from committee.tree_engine.predict.apply import PACKED, pack
 
 BLOCK = 1 << 14
 
 
-def weighted_answers(answers: Answers, coefficient: float, n_classes: int) -> NDArray[np.float64]:
+def weighted_predictions(predictions: Predictions, coefficient: float, n_classes: int) -> NDArray[np.float64]:
     """What a member adds to the scores [n, 1] of two classes or [n, K] of more."""
     if n_classes <= 2:
-        return np.asarray(coefficient * answers, np.float64)[:, np.newaxis]
-    return coefficient * (answers[:, np.newaxis] == np.arange(n_classes))
+        return np.asarray(coefficient * predictions, np.float64)[:, np.newaxis]
+    return coefficient * (predictions[:, np.newaxis] == np.arange(n_classes))
 
 
 def pack_members(members: Sequence[Member], coefficients: Sequence[float], n_classes: int) -> PackedTrees | None:
@@ -35,7 +35,7 @@ def pack_members(members: Sequence[Member], coefficients: Sequence[float], n_cla
     for member, coefficient, root, size in zip(trees, coefficients, roots, sizes, strict=True):
         nodes[root : root + size] = pack(member.tree)
         nodes["left"][root : root + size] += root
-        values[root : root + size] = weighted_answers(member.node_answers, coefficient, n_classes)
+        values[root : root + size] = weighted_predictions(member.node_predictions, coefficient, n_classes)
     depths = np.array([1 if size == 3 else member.tree.max_depth for member, size in zip(trees, sizes, strict=True)])
     return PackedTrees(nodes, roots, depths, values)
 
@@ -62,5 +62,5 @@ def score_members(
     """Scores [n, k], member by member: for members that cannot be packed."""
     score = np.zeros((len(X), 1 if n_classes <= 2 else n_classes))
     for member, coefficient in zip(members, coefficients, strict=True):
-        score += weighted_answers(member.answers(X, n_jobs), coefficient, n_classes)
+        score += weighted_predictions(member.predictions(X, n_jobs), coefficient, n_classes)
     return score

@@ -26,11 +26,11 @@ def recorded(estimator: Any, column: str, display: str, lacking: str, owners: st
     """The history of a fitted estimator, which has such a column; an error for any other."""
     history = getattr(estimator, "history_", None)
     if history is None or not {"round", column} <= set(history):
-        refuse(estimator, display, lacking, owners)
+        reject(estimator, display, lacking, owners)
     return history
 
 
-def refuse(estimator: Any, display: str, lacking: str, owners: str) -> NoReturn:
+def reject(estimator: Any, display: str, lacking: str, owners: str) -> NoReturn:
     """Raise NotFittedError, or a TypeError that says what the display is for and what draws this estimator."""
     check_is_fitted(estimator, msg=f"There is nothing for {display} to draw: fit %(name)s first.")
     raise TypeError(
@@ -43,9 +43,9 @@ def right_display(estimator: Any) -> str:
     if hasattr(estimator, "tree_"):
         return "TreeDisplay, the tree itself"
     columns = set(getattr(estimator, "history_", ()))
-    for needed, found in BY_HISTORY:
+    for needed, result in BY_HISTORY:
         if needed <= columns:
-            return found
+            return result
     if isinstance(estimator, SVM_CLASSIFIERS):
         return "SVMDecisionBoundaryDisplay, its plane in two columns"
     return "PartialDependenceDisplay, which draws the answers of any model"

@@ -60,11 +60,11 @@ class TrainingSetsDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the panels; see `from_study`."""
-        self.curves_ = {name: _sorted_curves(name, found) for name, found in self.studies.items()}
+        self.curves_ = {name: _sorted_curves(name, result) for name, result in self.studies.items()}
         self.ax_ = _grid(ax, len(self.studies))
         self.figure_ = self.ax_[0, 0].figure
-        for panels, (name, found) in zip(self.ax_, self.studies.items(), strict=True):
-            self._draw(panels, name, found)
+        for panels, (name, result) in zip(self.ax_, self.studies.items(), strict=True):
+            self._draw(panels, name, result)
         lowest, highest = (
             extreme([limit(self._seen(name), q) for name in self.curves_])
             for extreme, limit, q in ((min, np.percentile, ENDS), (max, np.percentile, 100.0 - ENDS))
@@ -78,7 +78,7 @@ class TrainingSetsDisplay:
         curves = self.curves_[name]
         return np.concatenate([curves["fits"].ravel(), curves["truth"]])
 
-    def _draw(self, panels: NDArray[Any], name: str, found: BiasVariance) -> None:
+    def _draw(self, panels: NDArray[Any], name: str, result: BiasVariance) -> None:
         x, fits, mean, truth = (self.curves_[name][key] for key in ("x", "fits", "mean", "truth"))
         deviation = fits.std(axis=0, ddof=1)
         first, second, third = panels
@@ -92,7 +92,7 @@ class TrainingSetsDisplay:
             panel.plot(x, truth, color=GREEN, linewidth=2.0, label="truth")
         for panel in (second, third):
             panel.plot(x, mean, color=VERMILION, linewidth=1.6, label="mean of fits")
-        titles = name, f"bias² {_short(found.bias)}", f"variance {_short(found.variance)}"
+        titles = name, f"bias² {_short(result.bias)}", f"variance {_short(result.variance)}"
         for panel, title in zip(panels, titles, strict=True):
             panel.set_title(title, fontsize="medium", loc="left")
             _finish(panel, "x" if name == list(self.studies)[-1] else "", "y" if panel is first else "")
@@ -146,7 +146,7 @@ class BiasVarianceDisplay:
         places = np.arange(len(self.studies))
         right, left = np.zeros(places.size), np.zeros(places.size)
         for part, (label, color) in self._segments().items():
-            widths = np.array([_signed(found, part) for found in self.studies.values()])
+            widths = np.array([_signed(result, part) for result in self.studies.values()])
             start = np.where(widths >= 0.0, right, left)
             hatch = "//" if part == "biased variance" else None
             self.bars_[part] = axes.barh(
@@ -162,7 +162,7 @@ class BiasVarianceDisplay:
         return self
 
     def _draw_errors(self, ax: Any, places: NDArray[np.int64], right: Floats) -> None:
-        means = [found.error for found in self.studies.values()]
+        means = [result.error for result in self.studies.values()]
         values, widths = np.array([m.value for m in means]), np.array([2.0 * m.stderr for m in means])
         self.errors_ = ax.errorbar(
             values, places, xerr=widths, fmt="o", color="black", markersize=4, capsize=3, linewidth=1.0, label="error"
@@ -175,7 +175,7 @@ class BiasVarianceDisplay:
     def _segments(self) -> dict[str, tuple[str, str]]:
         """Part -> label and colour, in the order of the bars."""
         first = next(iter(self.studies.values()))
-        has_noise = all(found.source.noise is not None for found in self.studies.values())
+        has_noise = all(result.source.noise is not None for result in self.studies.values())
         bias = "bias²" if first.source.task == "regression" else "bias"
         parts = {"bias": (bias if has_noise else f"{bias} and noise", BLUE)}
         if first.source.task == "regression":
@@ -190,8 +190,8 @@ def _short(mean: Mean) -> str:
     return f"{mean.value:.2g} ± {mean.stderr:.1g}"
 
 
-def _signed(found: BiasVariance, part: str) -> float:
-    value = found.part(part).value
+def _signed(result: BiasVariance, part: str) -> float:
+    value = result.part(part).value
     return -value if part == "biased variance" else value
 
 
@@ -201,16 +201,16 @@ def _by_name(study: Studies) -> dict[str, BiasVariance]:
     return dict(study.results if isinstance(study, BiasVarianceComparison) else study)
 
 
-def _sorted_curves(name: str, found: BiasVariance) -> dict[str, Floats]:
+def _sorted_curves(name: str, result: BiasVariance) -> dict[str, Floats]:
     """Truth and answers over the one variable there is, in its order."""
-    X = np.asarray(found.source.X, np.float64)
-    if found.source.task != "regression" or found.source.noise is None or X.ndim != 2 or X.shape[1] != 1:
+    X = np.asarray(result.source.X, np.float64)
+    if result.source.task != "regression" or result.source.noise is None or X.ndim != 2 or X.shape[1] != 1:
         raise ValueError(
             f"Curves need a regressor and a simulation of one variable, such as curve(); {name} has others."
         )
     order = np.argsort(X[:, 0], kind="stable")
-    fits = np.asarray(found.answers, np.float64)[:, order]
-    truth = np.asarray(found.source.truth, np.float64)[order]
+    fits = np.asarray(result.predictions, np.float64)[:, order]
+    truth = np.asarray(result.source.truth, np.float64)[order]
     return {"x": X[order, 0], "fits": fits, "mean": fits.mean(axis=0), "truth": truth}
 
 

@@ -100,7 +100,7 @@ class ErrorCurveDisplay:
     def _curves(self) -> dict[str, tuple[Floats, dict[str, Any]]]:
         """Name -> values and style; errors are full lines, bounds broken ones."""
         risk, margin = measured(self.history, "exponential_risk"), self._margin_bound()
-        found = {
+        result = {
             "train": (measured(self.history, "train_error"), {"color": BLUE}, "training error"),
             "validation": (measured(self.history, "validation_error"), {"color": GREEN}, "validation error"),
             "test": (self.test_error, {"color": VERMILION}, "test error"),
@@ -112,7 +112,7 @@ class ErrorCurveDisplay:
                 values,
                 {**style, "label": label if name in ("risk", "margin") else _with_value(label, values, self.n_kept)},
             )
-            for name, (values, style, label) in found.items()
+            for name, (values, style, label) in result.items()
             if values is not None
         }
 
@@ -249,7 +249,7 @@ def _rounds_kept(estimator: BaseBooster, history: History) -> int:
 def _finds_largest_edge(estimator: BaseBooster) -> bool:
     """Whether every round's hypothesis has the largest edge of all: stumps that vote -1 or +1, under the weights."""
     first = estimator.members_[0]
-    is_vote = isinstance(first, TreeMember) and first.node_answers.dtype == np.int8
+    is_vote = isinstance(first, TreeMember) and first.node_predictions.dtype == np.int8
     is_weighted = getattr(estimator, "update", "reweight") == "reweight"
     stump = estimator.estimators_[0]
     return is_vote and is_weighted and isinstance(stump, DecisionStump) and stump.class_weight is None

@@ -150,28 +150,28 @@ class PredictionIntervalDisplay:
         self.ax_ = _panels(ax, len(self.intervals))
         self.figure_ = self.ax_[0].figure
         self.bands_, self.lines_ = {}, {}
-        for k, (panel, (name, found)) in enumerate(zip(self.ax_, self.intervals.items(), strict=True)):
+        for k, (panel, (name, result)) in enumerate(zip(self.ax_, self.intervals.items(), strict=True)):
             if X is not None:
                 panel.plot(_variable(X), np.ravel(y), ".", color=GREY, markersize=4, alpha=0.7, label="data")
-            self._draw(panel, name, found, BAND_COLORS[k % len(BAND_COLORS)], truth)
+            self._draw(panel, name, result, BAND_COLORS[k % len(BAND_COLORS)], truth)
         low, high = (f(panel.get_ylim()[k] for panel in self.ax_) for k, f in enumerate((min, max)))
         for panel in self.ax_:  # one scale, and room for the legend above
             panel.set_ylim(low, high + 0.3 * (high - low))
         return self
 
-    def _draw(self, ax: Any, name: str, found: PredictionInterval, color: str, truth: Any) -> None:
-        x = _variable(found.X)
+    def _draw(self, ax: Any, name: str, result: PredictionInterval, color: str, truth: Any) -> None:
+        x = _variable(result.X)
         order = np.argsort(x, kind="stable")
-        percent = f"{100.0 * found.level:g} %"
+        percent = f"{100.0 * result.level:g} %"
         self.bands_[name] = {}
         for key, interval, alpha, label in (
-            ("new", found.new, 0.18, f"{percent} of new values: width {np.mean(found.new.width):.3g}"),
-            ("mean", found.mean, 0.45, f"{percent} for the mean: width {np.mean(found.mean.width):.3g}"),
+            ("new", result.new, 0.18, f"{percent} of new values: width {np.mean(result.new.width):.3g}"),
+            ("mean", result.mean, 0.45, f"{percent} for the mean: width {np.mean(result.mean.width):.3g}"),
         ):
             self.bands_[name][key] = ax.fill_between(
                 x[order], interval.low[order], interval.high[order], color=color, alpha=alpha, linewidth=0, label=label
             )
-        (line,) = ax.plot(x[order], found.prediction[order], color=color, linewidth=1.6, label="prediction")
+        (line,) = ax.plot(x[order], result.prediction[order], color=color, linewidth=1.6, label="prediction")
         self.lines_[name] = {"prediction": line}
         if truth is not None:
             style = {"color": "black", "linestyle": "--", "linewidth": 1.2, "label": "truth"}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-MOST_NAMES = 8
+MAX_NAMES = 8
 """Members that a curve of the selection tells apart by colour; more are grey."""
 
 
@@ -154,7 +154,7 @@ class EnsembleSelectionDisplay:
         colours = pyplot().get_cmap("tab10")
         for k, name in enumerate(names):
             at = added == name
-            colour = colours(k) if k < MOST_NAMES else GREY
+            colour = colours(k) if k < MAX_NAMES else GREY
             text = f"{name} ({np.sum(at)})"
             ax.plot(steps[at], self.losses[at], "o", color=colour, markersize=5, zorder=3, label=text)
 

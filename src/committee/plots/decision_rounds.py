@@ -13,7 +13,7 @@ from committee.base.text import shorten
 from committee.boosting._votes import make_votes
 from committee.members.member import Member
 from committee.members.vote import score_members
-from committee.plots._checks import recorded, refuse
+from committee.plots._checks import recorded, reject
 from committee.plots._style import INK, pyplot
 from committee.tabular.validation import read_weights
 from committee.trees.export import CLASS_COLORS
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 GRID, MAX_COLUMNS = 300, 4
-MEAN_AREA, LARGEST_AREA = 28.0, 500.0
+MEAN_AREA, MAX_AREA = 28.0, 500.0
 """Areas in square points of a row of mean weight, and the largest drawn."""
 
 MARKERS = "os^Dv<>"
@@ -93,7 +93,7 @@ class DecisionRoundsDisplay:
         """
         what = cls.__name__, "margins of rounds", "boosted classifiers"
         if not hasattr(estimator, "margins"):
-            refuse(estimator, *what)
+            reject(estimator, *what)
         history = recorded(estimator, "error", *what)
         if n_rounds < 1:
             raise ValueError(f"n_rounds must be at least 1, got {n_rounds}.")
@@ -131,12 +131,12 @@ class DecisionRoundsDisplay:
         return f"vote of {len(self.plane.members)}: error {error:.3f}"
 
     def _wrong(self, members: slice) -> NDArray[np.bool_]:
-        return _answers(self.plane, members, self.plane.table)[0] != self.plane.codes
+        return _predictions(self.plane, members, self.plane.table)[0] != self.plane.codes
 
     def _draw(self, ax: Any, members: slice, weight: Floats, title: str) -> list[Any]:
         _draw_regions(ax, self.plane, members)
         p, wrong = self.plane, self._wrong(members)
-        area = np.minimum(MEAN_AREA * weight * weight.size, LARGEST_AREA)
+        area = np.minimum(MEAN_AREA * weight * weight.size, MAX_AREA)
         points: list[Any] = []
         for k in range(len(p.classes)):
             own = np.flatnonzero((p.codes == k) & (p.start > 0.0))
@@ -183,7 +183,7 @@ def round_weights(plane: Plane) -> Floats:
     w = plane.start.copy()
     for t, (member, a) in enumerate(zip(plane.members, plane.coefficients, strict=True)):
         weights[t] = w
-        w = w * np.exp(-a * votes.agreement(member.answers(plane.table)))
+        w = w * np.exp(-a * votes.agreement(member.predictions(plane.table)))
         w /= w.sum()
     return weights
 
@@ -202,7 +202,7 @@ def _read_plane(estimator: BaseBooster, X: Any, y: Any) -> tuple[Floats, NDArray
     return table, np.searchsorted(estimator.classes_, np.ravel(np.asarray(y)))
 
 
-def _answers(plane: Plane, members: slice, table: Floats) -> tuple[NDArray[np.int64], Floats]:
+def _predictions(plane: Plane, members: slice, table: Floats) -> tuple[NDArray[np.int64], Floats]:
     """Class codes and how sure they are, in [0, 1], of the vote of some members."""
     coefficients = plane.coefficients[members]
     score = score_members(plane.members[members], list(coefficients), table, len(plane.classes), None)
@@ -221,7 +221,7 @@ def _draw_regions(ax: Any, plane: Plane, members: slice) -> None:
     (left, bottom), (right, top) = low - room, high + room
     across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
     table = np.column_stack([np.tile(across, GRID), np.repeat(up, GRID)])
-    codes, sure = _answers(plane, members, table)
+    codes, sure = _predictions(plane, members, table)
     picture = np.ones((GRID * GRID, 4))
     picture[:, :3] = np.array([to_rgb(_color(k)) for k in range(len(plane.classes))])[codes]
     picture[:, 3] = 0.08 + 0.24 * sure

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 
-MOST_DOTS = 20_000
+MAX_DOTS = 20_000
 """Pairs that are drawn; of more, so many evenly spaced ones."""
 
 FEW_PAIRS = 30
@@ -55,10 +55,10 @@ class KappaErrorDisplay:
         self.ensemble_error = diversity.ensemble_error if diversity.pairs is not None else diversity.ensemble_error**0.5
 
     def _pairs(self) -> tuple[Floats, Floats]:
-        found, i, j = self.diversity, self._first, self._second
-        if found.pairs is not None:
-            return found.pairs.kappa[i, j], found.pairs.pair_errors[i, j]
-        return found.correlation[i, j], np.sqrt(0.5 * (found.errors[i] + found.errors[j]))
+        result, i, j = self.diversity, self._first, self._second
+        if result.pairs is not None:
+            return result.pairs.kappa[i, j], result.pairs.pair_errors[i, j]
+        return result.correlation[i, j], np.sqrt(0.5 * (result.errors[i] + result.errors[j]))
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, unseen: bool = False, ax: Axes | None = None) -> Self:
@@ -76,7 +76,7 @@ class KappaErrorDisplay:
         """Draw the dots; see `from_estimator`. `label` names the ensemble where several share the axes."""
         axes: Any = pyplot().subplots(figsize=(6.0, 4.5), layout="constrained")[1] if ax is None else ax
         self.ax_, self.figure_ = axes, axes.figure
-        shown = np.unique(np.linspace(0, self.up.size - 1, min(self.up.size, MOST_DOTS)).astype(np.int64))
+        shown = np.unique(np.linspace(0, self.up.size - 1, min(self.up.size, MAX_DOTS)).astype(np.int64))
         name = f"{label}: " if label else ""
         count = f"{self.up.size} pair{'s' if self.up.size > 1 else ''}"
         size, alpha = (12, 0.35) if shown.size > FEW_PAIRS else (28, 0.8)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.plots._checks import refuse
+from committee.plots._checks import reject
 from committee.plots._style import BLUE, GREY, MAX_DOTTED, VERMILION, Scale, pyplot
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class OutOfBagErrorDisplay:
         """
         history = getattr(estimator, "history_", None)
         if history is None or "oob_error" not in history:
-            refuse(estimator, cls.__name__, "out-of-bag error", "forests and bagging")
+            reject(estimator, cls.__name__, "out-of-bag error", "forests and bagging")
         is_class = hasattr(estimator, "classes_")
         test = None if X is None else _test_error(estimator, X, np.asarray(y), is_class)
         name = "share of wrong answers" if is_class else "mean squared error"
@@ -105,6 +105,7 @@ class OutOfBagErrorDisplay:
 def _test_error(estimator: Any, X: Any, y: NDArray[Any], is_class: bool) -> Floats:
     """Error after every member on other rows."""
     errors = [
-        float(np.mean(answers != y if is_class else (answers - y) ** 2)) for answers in estimator.staged_predict(X)
+        float(np.mean(predictions != y if is_class else (predictions - y) ** 2))
+        for predictions in estimator.staged_predict(X)
     ]
     return np.array(errors)

@@ -64,15 +64,15 @@ class ImportancesDisplay:
     texts_: list[Text]
 
     def __init__(
-        self, found: Importances | PermutationImportances | ForestImportance, *, max_features: int = 15
+        self, result: Importances | PermutationImportances | ForestImportance, *, max_features: int = 15
     ) -> None:
         if max_features < 1:
             raise ValueError(f"max_features must be at least 1, got {max_features}.")
-        self.found = found
-        order = np.argsort(-found.values, kind="stable")
-        used = int(np.count_nonzero(found.values))
+        self.result = result
+        order = np.argsort(-result.values, kind="stable")
+        used = int(np.count_nonzero(result.values))
         self.features = [int(f) for f in order[: max(1, min(max_features, used))]]
-        self.n_left_out = len(found.names) - len(self.features)
+        self.n_left_out = len(result.names) - len(self.features)
 
     @classmethod
     def from_estimator(
@@ -101,19 +101,19 @@ class ImportancesDisplay:
         if wanted == "permutation":
             if X is None or y is None:
                 raise ValueError("Importances by permutation need rows: pass X and y.")
-            found = permutation_importances(estimator, X, y, **options)
+            result = permutation_importances(estimator, X, y, **options)
         elif options:
             raise TypeError(f"{', '.join(options)} are for importances by permutation: pass X and y.")
         else:
-            found = tree_importances(estimator, wanted)
-        return cls(found, max_features=max_features).plot(ax)
+            result = tree_importances(estimator, wanted)
+        return cls(result, max_features=max_features).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the bars; see `from_estimator`."""
         n = len(self.features)
         axes: Any = pyplot().subplots(figsize=(7.0, 1.1 + 0.32 * n), layout="constrained")[1] if ax is None else ax
         self.ax_, self.figure_ = axes, axes.figure
-        height, values, error = np.arange(n)[::-1], self.found.values[self.features], self._errors()
+        height, values, error = np.arange(n)[::-1], self.result.values[self.features], self._errors()
         whiskers = (
             {} if error is None else {"xerr": error, "error_kw": {"ecolor": "black", "elinewidth": 1.2, "capsize": 2.5}}
         )
@@ -123,14 +123,14 @@ class ImportancesDisplay:
 
     def _errors(self) -> Floats | None:
         """Standard errors on the scale of the bars, where there are any."""
-        if isinstance(self.found, Importances) or np.isnan(self.found.standard_error).any():
+        if isinstance(self.result, Importances) or np.isnan(self.result.standard_error).any():
             return None
-        raw = self.found.mean if isinstance(self.found, PermutationImportances) else self.found.raw
+        raw = self.result.mean if isinstance(self.result, PermutationImportances) else self.result.raw
         largest = float(raw.max())
-        return 100.0 * self.found.standard_error[self.features] / largest if largest > 0.0 else None
+        return 100.0 * self.result.standard_error[self.features] / largest if largest > 0.0 else None
 
     def _label(self, ax: Any, height: NDArray[np.int64], values: Floats, error: Floats) -> None:
-        ax.set_yticks(height, [shorten(self.found.names[f], LONGEST_NAME) for f in self.features])
+        ax.set_yticks(height, [shorten(self.result.names[f], LONGEST_NAME) for f in self.features])
         ax.tick_params(axis="y", length=0)
         ax.set_ylim(-0.6, len(height) - 0.4)
         low, high = float(np.min(values - error)), float(np.max(values + error))
@@ -147,9 +147,9 @@ class ImportancesDisplay:
             ax.spines[side].set_visible(False)
 
     def _meaning(self) -> str:
-        if isinstance(self.found, ForestImportance):
-            return FOREST_MEANING[self.found.kind]
-        return MEANING["permutation" if isinstance(self.found, PermutationImportances) else self.found.kind]
+        if isinstance(self.result, ForestImportance):
+            return FOREST_MEANING[self.result.kind]
+        return MEANING["permutation" if isinstance(self.result, PermutationImportances) else self.result.kind]
 
 
 def _shown(value: float) -> str:

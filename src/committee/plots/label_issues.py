@@ -49,17 +49,17 @@ class LabelIssuesDisplay:
     names_: list[Annotation]
 
     def __init__(
-        self, found: LabelIssues, n: int = 10, *, by_last_weight: bool = False, by_forest: bool = False
+        self, result: LabelIssues, n: int = 10, *, by_last_weight: bool = False, by_forest: bool = False
     ) -> None:
-        self.found, self.n = found, n
+        self.result, self.n = result, n
         self.margin_name = "out-of-bag margin of the label" if by_forest else AFTER_ROUNDS
         self.weight_name = ("last weight" if by_last_weight else "mean weight over the rounds") + " (initial = 1)"
-        self._weight = found.weight if by_last_weight else found.score
+        self._weight = result.weight if by_last_weight else result.score
         self._free_corner = "upper right"
         if by_forest or np.isnan(self._weight).all():
             self._free_corner = "upper left"  # shares rise to the right
             self.weight_name = "share of the label's rows with at most this margin"
-            self._weight = _shares_below(found)
+            self._weight = _shares_below(result)
 
     @classmethod
     def from_estimator(
@@ -85,14 +85,14 @@ class LabelIssuesDisplay:
         by_forest = isinstance(estimator, BaseForestClassifier)
         what = cls.__name__, "margins of rows", "boosted classifiers and forests of classes"
         by_last_weight = not by_forest and "z" not in recorded(estimator, "edge", *what)
-        found = find_label_issues(estimator, X, y, None, sample_weight=sample_weight)
-        return cls(found, n, by_last_weight=by_last_weight, by_forest=by_forest).plot(ax)
+        result = find_label_issues(estimator, X, y, None, sample_weight=sample_weight)
+        return cls(result, n, by_last_weight=by_last_weight, by_forest=by_forest).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the rows; see `from_estimator`."""
         axes: Any = pyplot().subplots(figsize=(7.0, 4.5), layout="constrained")[1] if ax is None else ax
         self.ax_, self.figure_ = axes, axes.figure
-        f = self.found
+        f = self.result
         self.points_ = [self._draw_class(axes, k, label) for k, label in enumerate(np.unique(f.label))]
         marked = f.margin[: self.n], self._weight[: self.n]
         label = f"the {marked[0].size} most suspicious"
@@ -107,21 +107,21 @@ class LabelIssuesDisplay:
         return self
 
     def _draw_class(self, ax: Any, k: int, label: Any) -> Any:
-        own = self.found.label == label
+        own = self.result.label == label
         style = {"s": 18, "color": CLASS_COLORS[k % len(CLASS_COLORS)], "alpha": 0.7, "linewidths": 0}
-        return ax.scatter(self.found.margin[own], self._weight[own], label=shorten(str(label), 30), **style)
+        return ax.scatter(self.result.margin[own], self._weight[own], label=shorten(str(label), 30), **style)
 
     def _draw_names(self, ax: Any) -> list[Annotation]:
         """Row numbers, each in the first of PLACES where it hides no ring, no point and no other number."""
         from matplotlib.transforms import Bbox
 
         self.figure_.draw_without_rendering()  # fixes the layout, and so what overlaps
-        points = np.column_stack([self.found.margin, self._weight])[: self.n]
-        places = ax.transData.transform(np.column_stack([self.found.margin, self._weight]))
+        points = np.column_stack([self.result.margin, self._weight])[: self.n]
+        places = ax.transData.transform(np.column_stack([self.result.margin, self._weight]))
         half = np.where(np.arange(len(places)) < self.n, 6.0, 2.0)
         taken = [Bbox.from_extents(*(place - h), *(place + h)) for place, h in zip(places, half, strict=True)]
         names: list[Annotation] = []
-        for row, point in zip(self.found.rows, points, strict=False):
+        for row, point in zip(self.result.rows, points, strict=False):
             for x, y, side in PLACES:
                 name = ax.annotate(f"{row}", point, (x, y), textcoords="offset points", ha=side, fontsize="small")
                 box = name.get_window_extent()
@@ -133,11 +133,11 @@ class LabelIssuesDisplay:
         return names
 
 
-def _shares_below(found: LabelIssues) -> NDArray[np.float64]:
+def _shares_below(result: LabelIssues) -> NDArray[np.float64]:
     """For every row the share of the rows of its label whose margin is not larger."""
-    shares = np.empty(found.margin.size)
-    for label in np.unique(found.label):
-        own = found.label == label
-        margins = found.margin[own]
+    shares = np.empty(result.margin.size)
+    for label in np.unique(result.label):
+        own = result.label == label
+        margins = result.margin[own]
         shares[own] = np.searchsorted(np.sort(margins), margins, side="right") / margins.size
     return shares

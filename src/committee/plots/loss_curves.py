@@ -67,12 +67,12 @@ class LossCurveDisplay:
             Where to draw; a new figure by default.
         """
         history = recorded(estimator, "train_loss", cls.__name__, "losses", "gradient boosting")
-        found = {
+        result = {
             "train": measured(history, "train_loss"),
             "validation": measured(history, "validation_loss"),
             "cv": getattr(estimator, "cv_curve_", None),
         }
-        curves = {name: np.asarray(values, np.float64) for name, values in found.items() if values is not None}
+        curves = {name: np.asarray(values, np.float64) for name, values in result.items() if values is not None}
         if "cv" in curves and np.array_equal(curves.get("validation", ()), curves["cv"]):
             del curves["validation"]  # a mean of the folds' models keeps the curve in its history too
         loss = getattr(estimator, "loss", "")

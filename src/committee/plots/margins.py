@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.base.array_types import Floats
-from committee.plots._checks import recorded, refuse
+from committee.plots._checks import recorded, reject
 from committee.plots._style import GREY, VERMILION, pyplot
 from committee.tabular.validation import read_weights
 from committee.theory.margins import MarginDistribution, margin_distribution
@@ -76,7 +76,7 @@ class MarginDistributionDisplay:
         """
         what = cls.__name__, "margins of rounds", "boosted classifiers"
         if not hasattr(estimator, "staged_margins"):
-            refuse(estimator, *what)
+            reject(estimator, *what)
         recorded(estimator, "error", *what)
         margins = _margins_after(estimator, X, y, rounds)
         weight = read_weights(sample_weight, next(iter(margins.values())).size)
@@ -90,17 +90,17 @@ class MarginDistributionDisplay:
         self.lines_, self.smallest_ = {}, {}
         # the later the round the darker
         colors = plt.get_cmap("viridis_r")(np.linspace(0.12, 1.0, len(self.distributions)))
-        for color, (t, found) in zip(colors, self.distributions.items(), strict=True):
-            self._draw(axes, t, found, color)
+        for color, (t, result) in zip(colors, self.distributions.items(), strict=True):
+            self._draw(axes, t, result, color)
         axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
         self.best_ = self._draw_best(axes)
-        _label(axes, min(float(found.value[0]) for found in self.distributions.values()))
+        _label(axes, min(float(result.value[0]) for result in self.distributions.values()))
         return self
 
-    def _draw(self, ax: Any, t: int, found: MarginDistribution, color: Any) -> None:
-        smallest = float(found.value[0])
-        value = np.concatenate([[smallest], found.value, [max(float(found.value[-1]), 1.0)]])
-        share = np.concatenate([[0.0], found.share, [1.0]])
+    def _draw(self, ax: Any, t: int, result: MarginDistribution, color: Any) -> None:
+        smallest = float(result.value[0])
+        value = np.concatenate([[smallest], result.value, [max(float(result.value[-1]), 1.0)]])
+        share = np.concatenate([[0.0], result.share, [1.0]])
         label = f"{t} round{'s' if t > 1 else ''}, smallest margin {smallest:.3f}"
         (self.lines_[t],) = ax.step(value, share, where="post", color=color, linewidth=1.6, label=label)
         (self.smallest_[t],) = ax.plot(
@@ -117,16 +117,16 @@ class MarginDistributionDisplay:
 def _margins_after(estimator: BaseBooster, X: Any, y: Any, rounds: Sequence[int] | None) -> dict[int, Floats]:
     """Round -> margins, of the rounds asked for, or of the usual ones and the last."""
     wanted = set(USUAL_ROUNDS) if rounds is None else {int(t) for t in rounds}
-    found: dict[int, Floats] = {}
+    result: dict[int, Floats] = {}
     t, last = 0, np.empty(0)
     for t, last in enumerate(estimator.staged_margins(X, y), start=1):
         if t in wanted:
-            found[t] = last
+            result[t] = last
     if rounds is None:
-        found[t] = last
-    elif not found or wanted - set(found):
+        result[t] = last
+    elif not result or wanted - set(result):
         raise ValueError(f"rounds must lie in 1..{t}, the rounds there are; got {list(rounds)}.")
-    return found
+    return result
 
 
 def _label(ax: Any, smallest: float) -> None:

@@ -24,10 +24,10 @@ LINE_COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, GREY)
 
 FAINT = "#8FA3B0"
 LONGEST_NAME, LONGEST_CATEGORY = 28, 14
-FEW_CATEGORIES, MOST_LABELS = 6, 12
+FEW_CATEGORIES, MAX_LABELS = 6, 12
 """Up to the first number categories have their shares below them; beyond the second not all have a label."""
 
-MOST_TICKS = 500
+MAX_TICKS = 500
 """Rows in a rug; more would only make it black."""
 
 PANEL = (4.2, 3.4)
@@ -44,7 +44,7 @@ MEANING = {
 class _Picture(NamedTuple):
     """What a panel shows, for one output."""
 
-    found: PartialDependence
+    result: PartialDependence
     average: Floats  # [g1(, g2)]
     individual: Floats | None  # [curves, g]
 
@@ -67,20 +67,23 @@ class PartialDependenceDisplay:
 
     def __init__(
         self,
-        found: Sequence[PartialDependence],
+        result: Sequence[PartialDependence],
         *,
         output: int | None = None,
         max_curves: int = 60,
         class_name: str = "",
         random_state: int = 0,
     ) -> None:
-        if not found:
+        if not result:
             raise ValueError("There is nothing to show: pass at least one feature.")
         if max_curves < 0:
             raise ValueError(f"max_curves must be at least 0, got {max_curves}.")
-        self.found, self.of_class = list(found), f" of class {shorten(class_name, LONGEST_NAME)}" if class_name else ""
+        self.result, self.of_class = (
+            list(result),
+            f" of class {shorten(class_name, LONGEST_NAME)}" if class_name else "",
+        )
         rng = np.random.default_rng(random_state)
-        self._pictures = [_one_output(one, output, max_curves, rng) for one in found]
+        self._pictures = [_one_output(one, output, max_curves, rng) for one in result]
 
     @classmethod
     def from_estimator(
@@ -109,21 +112,21 @@ class PartialDependenceDisplay:
         options : passed on to `partial_dependence`
         """
         panels = [features] if isinstance(features, str | int | np.integer) else list(features)
-        found: list[PartialDependence] = []
+        result: list[PartialDependence] = []
         for panel in panels:
             is_single = isinstance(panel, str | int | np.integer) or len(panel) == 1
-            found.append(partial_dependence(estimator, X, panel, kind=kind if is_single else "average", **options))
-        name = _class_name(estimator, found[0], output) if found else ""
-        return cls(found, output=output, max_curves=max_curves, class_name=name).plot(ax)
+            result.append(partial_dependence(estimator, X, panel, kind=kind if is_single else "average", **options))
+        name = _class_name(estimator, result[0], output) if result else ""
+        return cls(result, output=output, max_curves=max_curves, class_name=name).plot(ax)
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
         """Draw the panels; see `from_estimator`."""
         axes = self._panels(ax)
         self.axes_, self.figure_ = axes, axes[0].figure  # type: ignore[assignment]
-        meaning = MEANING[self.found[0].response] + self.of_class
+        meaning = MEANING[self.result[0].response] + self.of_class
         single: list[Any] = []
         for panel, picture in zip(axes, self._pictures, strict=True):
-            if len(picture.found.names) == 2:
+            if len(picture.result.names) == 2:
                 _draw_pair(panel, picture, f"mean {meaning}")
                 continue
             _draw_single(panel, picture)
@@ -148,9 +151,9 @@ class PartialDependenceDisplay:
         return list(grid[:n])
 
 
-def _one_output(found: PartialDependence, output: int | None, max_curves: int, rng: np.random.Generator) -> _Picture:
-    n_axes = len(found.names)
-    average, individual = found.average, found.individual
+def _one_output(result: PartialDependence, output: int | None, max_curves: int, rng: np.random.Generator) -> _Picture:
+    n_axes = len(result.names)
+    average, individual = result.average, result.individual
     if average is None:
         raise ValueError("The average is missing: ask for kind='average' or 'both'.")
     if average.ndim > n_axes:
@@ -162,16 +165,16 @@ def _one_output(found: PartialDependence, output: int | None, max_curves: int, r
     elif output is not None:
         raise ValueError(f"The model has a single output; got output={output}: leave it out.")
     if individual is None or n_axes == 2:
-        return _Picture(found, average, None)
+        return _Picture(result, average, None)
     chosen = rng.permutation(len(individual))[:max_curves]
-    return _Picture(found, average, individual[chosen])
+    return _Picture(result, average, individual[chosen])
 
 
-def _class_name(estimator: Any, found: PartialDependence, output: int | None) -> str:
+def _class_name(estimator: Any, result: PartialDependence, output: int | None) -> str:
     """The class whose answers are shown, "" for a regressor."""
     known = getattr(estimator, "classes_", ())
-    if found.classes:
-        return found.classes[output] if output is not None and 0 <= output < len(found.classes) else ""
+    if result.classes:
+        return result.classes[output] if output is not None and 0 <= output < len(result.classes) else ""
     return str(known[1]) if len(known) == 2 else ""
 
 
@@ -179,21 +182,21 @@ def _class_name(estimator: Any, found: PartialDependence, output: int | None) ->
 
 
 def _draw_single(ax: Any, picture: _Picture) -> None:
-    found = picture.found
-    (_draw_categories if found.is_categorical[0] else _draw_curve)(ax, picture)
-    ax.set_xlabel(shorten(found.names[0], LONGEST_NAME))
+    result = picture.result
+    (_draw_categories if result.is_categorical[0] else _draw_curve)(ax, picture)
+    ax.set_xlabel(shorten(result.names[0], LONGEST_NAME))
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
 
 def _draw_curve(ax: Any, picture: _Picture) -> None:
-    grid = np.asarray(picture.found.grid[0], np.float64)
+    grid = np.asarray(picture.result.grid[0], np.float64)
     if picture.individual is not None:
         ax.plot(grid, picture.individual.T, color=FAINT, linewidth=0.6, alpha=0.45, zorder=1)
     marker = "o" if grid.size <= 8 else ""
     ax.plot(grid, picture.average, color=BLUE, linewidth=2.4, marker=marker, zorder=3)
     ax.set_xlim(*_limits(grid))
-    _draw_rug(ax, picture.found.data[:, 0], grid, ax.get_xaxis_transform())
+    _draw_rug(ax, picture.result.data[:, 0], grid, ax.get_xaxis_transform())
 
 
 def _limits(grid: Floats) -> tuple[float, float]:
@@ -206,8 +209,8 @@ def _draw_rug(ax: Any, x: Floats, grid: Floats, transform: Any) -> None:
     """A tick at the foot of the panel for every row."""
     low, high = _limits(grid)
     inside = _untied(x[(x >= low) & (x <= high)])
-    if inside.size > MOST_TICKS:
-        inside = inside[np.linspace(0, inside.size - 1, MOST_TICKS).astype(np.int64)]
+    if inside.size > MAX_TICKS:
+        inside = inside[np.linspace(0, inside.size - 1, MAX_TICKS).astype(np.int64)]
     alpha = 0.75 if inside.size < 60 else 0.3
     ax.vlines(inside, 0.0, 0.035, transform=transform, color="black", linewidth=0.6, alpha=alpha, zorder=2)
 
@@ -223,28 +226,28 @@ def _untied(x: Floats) -> Floats:
 
 
 def _draw_categories(ax: Any, picture: _Picture) -> None:
-    found = picture.found
-    places = np.arange(found.grid[0].size)
+    result = picture.result
+    places = np.arange(result.grid[0].size)
     if picture.individual is not None:
         shift = np.random.default_rng(0).uniform(-0.16, 0.16, picture.individual.shape)
         ax.plot((places + shift).ravel(), picture.individual.ravel(), ".", color=FAINT, markersize=3.5, alpha=0.5,
                 markeredgewidth=0, zorder=1)  # fmt: skip
     ax.hlines(picture.average, places - 0.28, places + 0.28, color=BLUE, linewidth=2.4, zorder=2)
-    ax.plot(places, picture.average, "o", color=BLUE, markersize=6 if places.size <= MOST_LABELS else 3.5, zorder=3)
-    ax.set_xticks(places, _category_labels(found, 0))
+    ax.plot(places, picture.average, "o", color=BLUE, markersize=6 if places.size <= MAX_LABELS else 3.5, zorder=3)
+    ax.set_xticks(places, _category_labels(result, 0))
     ax.tick_params(axis="x", length=0)
     ax.set_xlim(-0.6, places.size - 0.4)
 
 
-def _category_labels(found: PartialDependence, axis: int) -> list[str]:
+def _category_labels(result: PartialDependence, axis: int) -> list[str]:
     """Names, with the share of the rows that have them as long as there is room."""
-    grid = found.grid[axis]
+    grid = result.grid[axis]
     names = [shorten(str(value), LONGEST_CATEGORY) for value in grid]
     if grid.size > FEW_CATEGORIES:
-        every = -(-grid.size // MOST_LABELS)
+        every = -(-grid.size // MAX_LABELS)
         return [name if place % every == 0 else "" for place, name in enumerate(names)]
-    count = [int(np.count_nonzero(found.data[:, axis] == place)) for place in range(grid.size)]
-    return [f"{name}\n{100 * c / len(found.data):.0f} %" for name, c in zip(names, count, strict=True)]
+    count = [int(np.count_nonzero(result.data[:, axis] == place)) for place in range(grid.size)]
+    return [f"{name}\n{100 * c / len(result.data):.0f} %" for name, c in zip(names, count, strict=True)]
 
 
 def _share_heights(panels: list[Any], meaning: str) -> None:
@@ -263,10 +266,10 @@ def _share_heights(panels: list[Any], meaning: str) -> None:
 
 
 def _draw_pair(ax: Any, picture: _Picture, meaning: str) -> None:
-    kinds = picture.found.is_categorical
+    kinds = picture.result.is_categorical
     if all(kinds):
         _draw_table(ax, picture, meaning)
-    elif any(kinds) and picture.found.grid[kinds.index(True)].size <= len(LINE_COLORS):
+    elif any(kinds) and picture.result.grid[kinds.index(True)].size <= len(LINE_COLORS):
         _draw_lines(ax, picture, meaning)
     else:
         _draw_map(ax, picture, meaning)
@@ -274,45 +277,45 @@ def _draw_pair(ax: Any, picture: _Picture, meaning: str) -> None:
 
 def _draw_lines(ax: Any, picture: _Picture, meaning: str) -> None:
     """A line over the numeric feature for every category of the other."""
-    found, of = picture.found, picture.found.is_categorical.index(True)
+    result, of = picture.result, picture.result.is_categorical.index(True)
     number = 1 - of
-    grid = np.asarray(found.grid[number], np.float64)
+    grid = np.asarray(result.grid[number], np.float64)
     lines = picture.average if of == 0 else picture.average.T
-    for line, name, color in zip(lines, found.grid[of], LINE_COLORS, strict=False):
+    for line, name, color in zip(lines, result.grid[of], LINE_COLORS, strict=False):
         ax.plot(grid, line, color=color, linewidth=2.0, marker="o" if grid.size <= 8 else "", markersize=4,
                 label=shorten(str(name), LONGEST_CATEGORY))  # fmt: skip
     ax.set_xlim(*_limits(grid))
     low, high = ax.get_ylim()
     ax.set_ylim(low - 0.04 * (high - low), high)
-    _draw_rug(ax, found.data[:, number], grid, ax.get_xaxis_transform())
-    ax.set_xlabel(shorten(found.names[number], LONGEST_NAME))
+    _draw_rug(ax, result.data[:, number], grid, ax.get_xaxis_transform())
+    ax.set_xlabel(shorten(result.names[number], LONGEST_NAME))
     ax.set_ylabel(meaning)
-    ax.legend(title=shorten(found.names[of], LONGEST_NAME), frameon=False, fontsize="small", title_fontsize="small")
+    ax.legend(title=shorten(result.names[of], LONGEST_NAME), frameon=False, fontsize="small", title_fontsize="small")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 
 
 def _draw_map(ax: Any, picture: _Picture, meaning: str) -> None:
     """Colours over both features, and the rows as dots: where there are none the model has nothing to go by."""
-    found = picture.found
+    result = picture.result
     places = [
         np.arange(grid.size) if is_categorical else np.asarray(grid, np.float64)
-        for grid, is_categorical in zip(found.grid, found.is_categorical, strict=True)
+        for grid, is_categorical in zip(result.grid, result.is_categorical, strict=True)
     ]
     edges = [_edges(place) for place in places]
     mesh = ax.pcolormesh(edges[0], edges[1], picture.average.T, cmap="viridis", zorder=0, rasterized=True)
     ax.figure.colorbar(mesh, ax=ax, label=meaning, pad=0.02)
-    n = len(found.data)
-    rows = found.data[np.linspace(0, n - 1, min(n, MOST_TICKS)).astype(np.int64)]
-    spread = np.random.default_rng(0).uniform(-0.3, 0.3, rows.shape) * found.is_categorical
+    n = len(result.data)
+    rows = result.data[np.linspace(0, n - 1, min(n, MAX_TICKS)).astype(np.int64)]
+    spread = np.random.default_rng(0).uniform(-0.3, 0.3, rows.shape) * result.is_categorical
     ax.scatter(*(rows + spread).T, s=5, color="white", edgecolors="black", linewidths=0.25, alpha=0.75, zorder=2)
     ax.set_xlim(edges[0][0], edges[0][-1])
     ax.set_ylim(edges[1][0], edges[1][-1])
-    ax.set_xlabel(shorten(found.names[0], LONGEST_NAME))
-    ax.set_ylabel(shorten(found.names[1], LONGEST_NAME))
+    ax.set_xlabel(shorten(result.names[0], LONGEST_NAME))
+    ax.set_ylabel(shorten(result.names[1], LONGEST_NAME))
     for axis, set_ticks in ((0, ax.set_xticks), (1, ax.set_yticks)):
-        if found.is_categorical[axis]:
-            set_ticks(places[axis], [label.split("\n")[0] for label in _category_labels(found, axis)])
+        if result.is_categorical[axis]:
+            set_ticks(places[axis], [label.split("\n")[0] for label in _category_labels(result, axis)])
 
 
 def _edges(places: Floats | NDArray[np.int64]) -> Floats:
@@ -325,16 +328,16 @@ def _edges(places: Floats | NDArray[np.int64]) -> Floats:
 
 def _draw_table(ax: Any, picture: _Picture, meaning: str) -> None:
     """A cell for every pair of categories, with its number."""
-    found, average = picture.found, picture.average
+    result, average = picture.result, picture.average
     image = ax.imshow(average.T, cmap="viridis", aspect="auto", origin="lower")
     ax.figure.colorbar(image, ax=ax, label=meaning, pad=0.02)
     middle = 0.5 * (float(average.min()) + float(average.max()))
     for (i, j), value in np.ndenumerate(average):
         ax.text(i, j, f"{value:.3g}", ha="center", va="center", fontsize="small",
                 color="white" if value < middle else "black")  # fmt: skip
-    ax.set_xticks(range(average.shape[0]), _category_labels(found, 0))
-    names = [label.replace("\n", ", ") for label in _category_labels(found, 1)]
+    ax.set_xticks(range(average.shape[0]), _category_labels(result, 0))
+    names = [label.replace("\n", ", ") for label in _category_labels(result, 1)]
     ax.set_yticks(range(average.shape[1]), names)
     ax.tick_params(length=0)
-    ax.set_xlabel(shorten(found.names[0], LONGEST_NAME))
-    ax.set_ylabel(shorten(found.names[1], LONGEST_NAME))
+    ax.set_xlabel(shorten(result.names[0], LONGEST_NAME))
+    ax.set_ylabel(shorten(result.names[1], LONGEST_NAME))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from committee.base.text import pluralize
-from committee.plots._checks import refuse
+from committee.plots._checks import reject
 from committee.plots._style import pyplot
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class PruningDisplay:
         """
         curve = getattr(estimator, "pruning_", None)
         if curve is None and not hasattr(estimator, "tree_"):
-            refuse(estimator, cls.__name__, "pruning curve", 'single trees fitted with ccp_alpha="cv"')
+            reject(estimator, cls.__name__, "pruning curve", 'single trees fitted with ccp_alpha="cv"')
         if curve is None:
             raise NotFittedError(f'no pruning curve: fit {type(estimator).__name__} with ccp_alpha="cv" first')
         return cls(curve, error_name).plot(ax)

@@ -35,26 +35,26 @@ N_SLOTS = 120
 LONGEST_NAME = 28
 
 
-def one_output(found: ShapValues, output: int | None) -> tuple[Floats, float]:
+def one_output(result: ShapValues, output: int | None) -> tuple[Floats, float]:
     """SHAP values [n, d] and base value of one output: the only one, the second of two, or the one named."""
-    if found.values.ndim == 2:
+    if result.values.ndim == 2:
         if output not in (None, 0):
             raise ValueError(f"The model has a single output; got output={output}: leave it out.")
-        return found.values, float(found.base_values)
-    k = found.values.shape[2]
+        return result.values, float(result.base_values)
+    k = result.values.shape[2]
     if output is None and k > 2:
         raise ValueError(f"The model has {k} outputs: say which one to show, output=0 to output={k - 1}.")
     chosen = k - 1 if output is None else output
     if not 0 <= chosen < k:
         raise ValueError(f"output must lie in 0..{k - 1}, got {output}.")
-    return found.values[:, :, chosen], float(found.base_values[chosen])
+    return result.values[:, :, chosen], float(result.base_values[chosen])
 
 
-def _class_name(estimator: Any, found: ShapValues, output: int | None) -> str:
+def _class_name(estimator: Any, result: ShapValues, output: int | None) -> str:
     """The class whose output is shown, "" where there is only one output."""
-    if found.values.ndim == 2 or not hasattr(estimator, "classes_"):
+    if result.values.ndim == 2 or not hasattr(estimator, "classes_"):
         return ""
-    one_output(found, output)
+    one_output(result, output)
     return str(estimator.classes_[-1 if output is None else output])
 
 
@@ -84,7 +84,7 @@ class ShapSummaryDisplay:
 
     def __init__(
         self,
-        found: ShapValues,
+        result: ShapValues,
         *,
         output: int | None = None,
         max_features: int = 12,
@@ -93,8 +93,8 @@ class ShapSummaryDisplay:
     ) -> None:
         if max_features < 1:
             raise ValueError(f"max_features must be at least 1, got {max_features}.")
-        self.found, self.of_class = found, _of_class(class_name)
-        self.values, _ = one_output(found, output)
+        self.result, self.of_class = result, _of_class(class_name)
+        self.values, _ = one_output(result, output)
         if len(self.values) == 0:
             raise ValueError("There is no row to show: pass at least one.")
         d = self.values.shape[1]
@@ -126,13 +126,13 @@ class ShapSummaryDisplay:
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
         """
-        found = shap_values(estimator, X, n_jobs=n_jobs)
+        result = shap_values(estimator, X, n_jobs=n_jobs)
         return cls(
-            found,
+            result,
             output=output,
             max_features=max_features,
             is_categorical=estimator.columns_.is_categorical,
-            class_name=_class_name(estimator, found, output),
+            class_name=_class_name(estimator, result, output),
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -150,7 +150,7 @@ class ShapSummaryDisplay:
         return self
 
     def _draw(self, ax: Any, f: int, height: int, scale: Any) -> PathCollection:
-        values, rank = self.values[:, f], _ranks(self.found.data[:, f])
+        values, rank = self.values[:, f], _ranks(self.result.data[:, f])
         span = float(np.ptp(self.values[:, self.features])) or 1.0
         colors = scale(np.nan_to_num(rank))
         has_order = ~np.isnan(rank) & ~self.is_categorical[f]
@@ -162,7 +162,7 @@ class ShapSummaryDisplay:
         return ax.scatter(across, up, s=11, c=colors[order], linewidths=0, zorder=3)
 
     def _label(self, ax: Any) -> None:
-        names = [shorten(self.found.feature_names[f], LONGEST_NAME) for f in self.features]
+        names = [shorten(self.result.feature_names[f], LONGEST_NAME) for f in self.features]
         ax.set_yticks([-place for place in range(len(names))], names)
         ax.set_ylim(-len(names) + 0.45, 0.55)
         ax.margins(x=0.04)
@@ -180,7 +180,7 @@ class ShapSummaryDisplay:
         from matplotlib.lines import Line2D
 
         shades = ((scale(0.0), "low value"), (scale(1.0), "high value"))
-        if np.isnan(self.found.data[:, self.features]).any() or self.is_categorical[self.features].any():
+        if np.isnan(self.result.data[:, self.features]).any() or self.is_categorical[self.features].any():
             shades = (*shades, (NO_ORDER, "missing or a category"))
         dots = [Line2D([], [], marker="o", linestyle="", markersize=5, color=color, label=t) for color, t in shades]
         ax.legend(handles=dots, loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=3, frameon=False,
@@ -234,7 +234,7 @@ class ShapWaterfallDisplay:
 
     def __init__(
         self,
-        found: ShapValues,
+        result: ShapValues,
         row: int = 0,
         *,
         output: int | None = None,
@@ -242,19 +242,19 @@ class ShapWaterfallDisplay:
         data_labels: Sequence[str] | None = None,
         class_name: str = "",
     ) -> None:
-        values, self.base = one_output(found, output)
+        values, self.base = one_output(result, output)
         self.of_class = _of_class(class_name)
         if not -len(values) <= row < len(values):
             raise ValueError(f"row must lie in 0..{len(values) - 1}, got {row}.")
         if max_features < 1:
             raise ValueError(f"max_features must be at least 1, got {max_features}.")
         steps = values[row]
-        shown = [f"{x:.4g}" for x in found.data[row]] if data_labels is None else list(data_labels)
+        shown = [f"{x:.4g}" for x in result.data[row]] if data_labels is None else list(data_labels)
         self.prediction = self.base + float(steps.sum())
         order = np.argsort(-np.abs(steps), kind="stable")
         order = order[: max(1, int(np.count_nonzero(steps)))]
         kept, rest = order[:max_features], order[max_features:]
-        self.labels = [f"{shorten(found.feature_names[f], LONGEST_NAME)} = {shorten(shown[f], 20)}" for f in kept]
+        self.labels = [f"{shorten(result.feature_names[f], LONGEST_NAME)} = {shorten(shown[f], 20)}" for f in kept]
         self.steps = steps[kept]
         if rest.size:
             self.labels.append(f"{rest.size} other feature{'s' if rest.size > 1 else ''}")
@@ -283,16 +283,16 @@ class ShapWaterfallDisplay:
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
         """
-        found = shap_values(estimator, X)
-        if not -len(found.data) <= row < len(found.data):
-            raise ValueError(f"row must lie in 0..{len(found.data) - 1}, got {row}.")
+        result = shap_values(estimator, X)
+        if not -len(result.data) <= row < len(result.data):
+            raise ValueError(f"row must lie in 0..{len(result.data) - 1}, got {row}.")
         return cls(
-            found,
+            result,
             row,
             output=output,
             max_features=max_features,
-            data_labels=_value_names(estimator.columns_, found.data[row]),
-            class_name=_class_name(estimator, found, output),
+            data_labels=_value_names(estimator.columns_, result.data[row]),
+            class_name=_class_name(estimator, result, output),
         ).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:

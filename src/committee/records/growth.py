@@ -92,7 +92,7 @@ NODE = np.dtype(
         ("split_l2", "f8"),  # the extra_l2 that the best split found gives its children
         ("count", "i8"),  # rows, a whole weight as so many, in kernels/trees/histogram_tree.py
         ("left_sum", "i8"),  # packed sums of the rows that would go left, in kernels/trees/histogram_tree.py
-        ("n_refused", "i8"),  # splits of the node that left too few rows on a side, in kernels/trees/histogram_tree.py
+        ("n_rejected", "i8"),  # splits of the node that left too few rows on a side, in kernels/trees/histogram_tree.py
         ("left", "i8"),  # left child, -1 until the split is taken
         ("start", "i8"),  # rows start : start + n
         ("n", "i8"),
@@ -151,7 +151,9 @@ class Work(NamedTuple):
     by_category: NDArray[np.float64]  # [257, 3]: sum, weight and count
     order: NDArray[np.int64]  # [257] categories in Fisher order
     block: NDArray[np.int64]  # [3, rows * features of a small node]: codes, g and h of the rows that would go left
-    falls: NDArray[np.float64]  # [2, the same]: falls of the impurity, and H / (h (H - h)) by the weight h on the left
+    decreases: NDArray[
+        np.float64
+    ]  # [2, the same]: falls of the impurity, and H / (h (H - h)) by the weight h on the left
     packed: NDArray[
         np.int32
     ]  # [4, max(n, c)]: codes, weights in classes, sums, low halves (kernels/trees/split_binary.py)
@@ -182,7 +184,7 @@ class HistogramWork(NamedTuple):
     ones: NDArray[np.int64]  # [n] how many rows a row counts for, or empty where no counts are needed
     spare: NDArray[np.uint32]  # [n]
     sums: NDArray[np.int64]  # [256] packed sums left of each cut
-    fall: NDArray[np.float64]  # [256] fall of the loss by each cut
+    decrease: NDArray[np.float64]  # [256] fall of the loss by each cut
     order: NDArray[np.int64]  # [257] categories in Fisher order
     side: NDArray[np.uint8]  # [256] 1 for the codes that go left
     slot: NDArray[np.int64]  # [nodes] where a node's histogram stands

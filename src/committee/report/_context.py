@@ -49,10 +49,10 @@ WORDS: dict[Source, str] = {
 }
 
 
-MOST_CELLS, N_REPEATS = 3_000_000, 3
+MAX_CELLS, N_REPEATS = 3_000_000, 3
 """Cells of the tables that are predicted to permute columns, and permutations of each: keeps it to seconds."""
 
-MOST_PERMUTED, FEWEST_ROWS = 500, 50
+MAX_PERMUTED, MIN_ROWS = 500, 50
 """Rows whose cells are permuted."""
 
 
@@ -216,8 +216,8 @@ class Evidence:
 
     @cached_property
     def winner(self) -> MethodResult | None:
-        found = self.comparison
-        return None if found is None else next(r for r in found.results if r.name == found.winner)
+        result = self.comparison
+        return None if result is None else next(r for r in result.results if r.name == result.winner)
 
     # --- the columns --------------------------------------------------------------------------------------------------
 
@@ -225,10 +225,10 @@ class Evidence:
     def permuted(self) -> PermutationImportances | None:
         """Increases of the loss by permutation of a column, on a sample of the rows; None on very wide tables."""
         d = self.table.shape[1]
-        most = MOST_CELLS // (d * N_REPEATS * d)
-        if most < FEWEST_ROWS:
+        most = MAX_CELLS // (d * N_REPEATS * d)
+        if most < MIN_ROWS:
             return None
-        rows = self.sample(min(most, MOST_PERMUTED))
+        rows = self.sample(min(most, MAX_PERMUTED))
         rows = rows[self.codes[rows] >= 0] if self.is_classifier else rows
         target, scoring = self.y[rows], None
         if not self.is_classifier:
@@ -260,17 +260,17 @@ class Evidence:
     def judged(self) -> Judged:
         """The most honest answers that can be had without fitting anything."""
         if self.comparison is not None and self.winner is not None:
-            answers = _columns_as_in_model(self.winner.oof_predictions, self.comparison.classes, self.classes)
+            predictions = _columns_as_in_model(self.winner.oof_predictions, self.comparison.classes, self.classes)
             source: Source = "forward in time" if self.comparison.is_forward else "out of fold"
-            found = _judge(self, self.comparison.rows, answers, self.comparison.fold, source)
-            if found.rows.size:
-                return found
+            result = _judge(self, self.comparison.rows, predictions, self.comparison.fold, source)
+            if result.rows.size:
+                return result
         if self.has_learned:
             unseen = self._out_of_bag()
             if unseen is not None:
                 return _judge(self, np.arange(self.n_rows), unseen, None, "out of bag")
-            return self._answer_now("training rows")
-        return self._answer_now("other rows" if self.is_training is None else "new rows")
+            return self._prediction_now("training rows")
+        return self._prediction_now("other rows" if self.is_training is None else "new rows")
 
     def _out_of_bag(self) -> Floats | None:
         """The answers out of bag to these rows, None where the model has none."""
@@ -284,7 +284,7 @@ class Evidence:
         assert self.training_places is not None
         return np.asarray(unseen)[self.training_places] if self.training_places.max() < len(unseen) else None
 
-    def _answer_now(self, source: Source) -> Judged:
+    def _prediction_now(self, source: Source) -> Judged:
         rows = np.arange(self.n_rows)
         if not self.is_classifier:
             return _judge(self, rows, np.asarray(self.model.predict(self.X), np.float64), None, source)
@@ -309,20 +309,20 @@ def _columns_as_in_model(shares: Floats, classes: tuple[Any, ...], wanted: NDArr
     return shares[:, [list(classes).index(label) for label in wanted.tolist()]]
 
 
-def middle(answers: Floats) -> Floats:
+def middle(predictions: Floats) -> Floats:
     """One number for each row: that of the middle one where a model answers with several quantiles."""
-    return answers if answers.ndim == 1 else answers[:, answers.shape[1] // 2]
+    return predictions if predictions.ndim == 1 else predictions[:, predictions.shape[1] // 2]
 
 
-def _judge(found: Evidence, rows: Any, answers: Floats, fold: Any, source: Source) -> Judged:
+def _judge(result: Evidence, rows: Any, predictions: Floats, fold: Any, source: Source) -> Judged:
     """Answers where there are any, of rows whose label is known."""
-    places, answers = np.asarray(rows, np.int64), np.asarray(answers, np.float64)
+    places, predictions = np.asarray(rows, np.int64), np.asarray(predictions, np.float64)
     groups = np.zeros(places.size, np.int64) if fold is None else np.asarray(fold, np.int64)
-    truth = found.codes[places] if found.is_classifier else found.y[places].astype(np.float64)
-    given = np.isfinite(answers).all(axis=1) if answers.ndim == 2 else np.isfinite(answers)
-    given &= truth >= 0 if found.is_classifier else np.isfinite(truth)
-    places, truth, groups, answers = places[given], truth[given], groups[given], answers[given]
-    if not found.is_classifier:
-        return Judged(places, truth, middle(answers), None, groups, source)
-    shares = answers if hasattr(found.model, "predict_proba") else None  # else votes stand in for probabilities
-    return Judged(places, truth, answers.argmax(axis=1), shares, groups, source)
+    truth = result.codes[places] if result.is_classifier else result.y[places].astype(np.float64)
+    given = np.isfinite(predictions).all(axis=1) if predictions.ndim == 2 else np.isfinite(predictions)
+    given &= truth >= 0 if result.is_classifier else np.isfinite(truth)
+    places, truth, groups, predictions = places[given], truth[given], groups[given], predictions[given]
+    if not result.is_classifier:
+        return Judged(places, truth, middle(predictions), None, groups, source)
+    shares = predictions if hasattr(result.model, "predict_proba") else None  # else votes stand in for probabilities
+    return Judged(places, truth, predictions.argmax(axis=1), shares, groups, source)

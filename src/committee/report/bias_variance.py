@@ -16,9 +16,9 @@ TITLE = "Bias and variance"
 PARTS: tuple[tuple[str, Color], ...] = (("noise", "grey"), ("bias", "orange"), ("variance", "blue"))
 
 
-def bias_variance(found: Evidence) -> Section | LeftOut:
+def bias_variance(result: Evidence) -> Section | LeftOut:
     """Where the expected error of each method comes from."""
-    methods = found.bias_variance
+    methods = result.bias_variance
     if not methods:
         return LeftOut(TITLE, "it needs many fits on other samples, which were not asked for")
     decompositions = list(methods.values())

@@ -15,7 +15,7 @@ from committee.report._context import Evidence, Judged
 from committee.report._section import Figure, Key, LeftOut, Section, Tile, table
 
 TITLE = "Calibration"
-MOST_BINS, FEWEST = 10, 20
+MAX_BINS, FEWEST = 10, 20
 """Bins of equally many rows, and the fewest rows of a bin that say anything."""
 
 
@@ -33,22 +33,22 @@ class Bins(NamedTuple):
         return np.sqrt(share * (1.0 - share) / (self.n + 4.0))
 
 
-def calibration(found: Evidence) -> Section | LeftOut:
+def calibration(result: Evidence) -> Section | LeftOut:
     """Promised probabilities beside what happened."""
-    judged = found.judged
-    if not found.is_classifier:
+    judged = result.judged
+    if not result.is_classifier:
         return LeftOut(TITLE, "probabilities are those of classes; for numbers see the prediction intervals")
     if judged.shares is None:
-        return LeftOut(TITLE, f"{found.method} gives no probabilities")
+        return LeftOut(TITLE, f"{result.method} gives no probabilities")
     if not judged.is_honest:
         return LeftOut(TITLE, "probabilities of the training rows themselves look surer than they are")
-    if judged.rows.size < 2 * FEWEST or len(found.classes) < 2:
+    if judged.rows.size < 2 * FEWEST or len(result.classes) < 2:
         return LeftOut(TITLE, f"{pluralize(judged.rows.size, 'row')} are too few to see it")
-    return _section(found, judged, judged.shares)
+    return _section(result, judged, judged.shares)
 
 
-def _section(found: Evidence, judged: Judged, shares: Floats) -> Section:
-    said, true, what = _promises(found, judged, shares)
+def _section(result: Evidence, judged: Judged, shares: Floats) -> Section:
+    said, true, what = _promises(result, judged, shares)
     bins = bin_promises(said, true)
     gap = float(np.average(np.abs(bins.said - bins.seen), weights=bins.n))
     rows = np.arange(judged.rows.size)
@@ -86,10 +86,10 @@ def _in_words(bins: Bins, gap: float) -> str:
     return f"The probabilities are off by {format_percent(gap)} on average{side}: more than chance gives."
 
 
-def _promises(found: Evidence, judged: Judged, shares: Floats) -> tuple[Floats, NDArray[np.bool_], str]:
+def _promises(result: Evidence, judged: Judged, shares: Floats) -> tuple[Floats, NDArray[np.bool_], str]:
     """Of two classes the probability of the second; of more, that of the class answered."""
     if shares.shape[1] == 2:
-        return shares[:, 1], judged.truth == 1, f"probability of {found.classes[1]}"
+        return shares[:, 1], judged.truth == 1, f"probability of {result.classes[1]}"
     top = shares.argmax(axis=1)
     return shares[np.arange(top.size), top], judged.truth == top, "probability of the class answered"
 
@@ -100,7 +100,7 @@ def bin_promises(said: Floats, true: NDArray[np.bool_]) -> Bins:
     >>> bin_promises(np.repeat([0.1, 0.9], 50), np.arange(100) % 10 < np.repeat([1, 9], 50)).seen.tolist()
     [0.1, 0.9]
     """
-    n_bins = max(1, min(MOST_BINS, said.size // FEWEST))
+    n_bins = max(1, min(MAX_BINS, said.size // FEWEST))
     edges = np.unique(np.quantile(said, np.linspace(0.0, 1.0, n_bins + 1)[1:-1]))
     place = np.searchsorted(edges, said, side="left")
     n = np.bincount(place, minlength=edges.size + 1)

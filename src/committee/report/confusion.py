@@ -11,25 +11,25 @@ from committee.report._context import Evidence, Judged
 from committee.report._section import Figure, Key, LeftOut, Section, Table, table
 
 TITLE = "Which classes are taken for which"
-MOST_CLASSES = 12
+MAX_CLASSES = 12
 
 
-def confusion(found: Evidence) -> Section | LeftOut:
+def confusion(result: Evidence) -> Section | LeftOut:
     """The confusion matrix, and how often every class is found and rightly named."""
-    if not found.is_classifier:
+    if not result.is_classifier:
         return LeftOut(TITLE, "the target is a number; see the residuals")
-    judged, k = found.judged, len(found.classes)
+    judged, k = result.judged, len(result.classes)
     if k < 2 or not judged.rows.size:
         return LeftOut(TITLE, "the model knows a single class")
     counts = np.bincount(judged.truth * k + judged.answer, minlength=k * k).reshape(k, k)
-    names = [shorten(str(label), 24) for label in found.classes]
+    names = [shorten(str(label), 24) for label in result.classes]
     wrong = counts - np.diag(np.diag(counts))
     lead = f"{_worst(names, counts, wrong)} {judged.words}"
-    shown = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MOST_CLASSES])
+    shown = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MAX_CLASSES])
     few = counts[np.ix_(shown, shown)]
     few_names = [names[i] for i in shown]
     alt = f"Rows by true class and by answer. {_worst(names, counts, wrong)}"
-    title = "Rows by truth and answer" + (f", the {MOST_CLASSES} commonest classes" if k > MOST_CLASSES else "")
+    title = "Rows by truth and answer" + (f", the {MAX_CLASSES} commonest classes" if k > MAX_CLASSES else "")
     figure = Figure(
         "chart-confusion", charts.confusion(few_names, few), title, alt, _matrix(few_names, few),
         (Key("right", "blue", mark="area"), Key("wrong", "red", mark="area")), "narrow" if k <= 6 else "wide",

@@ -21,7 +21,7 @@ from committee.theory.diversity import pairwise_diversity
 from committee.theory.forests import Strength
 
 TITLE = "The committee: how good and how different its members are"
-MOST_ROWS, MOST_MEMBERS = 2_000, 40
+MAX_ROWS, MAX_MEMBERS = 2_000, 40
 
 
 def diversity(found: Evidence) -> Section | LeftOut:
@@ -30,7 +30,7 @@ def diversity(found: Evidence) -> Section | LeftOut:
     figures = () if methods is None else (methods,)
     core = found.core
     if found.is_judged_forest:
-        return _of_forest(found, forest_diagnostics(core, found.core_table, found.y, max_rows=MOST_ROWS), figures)
+        return _of_forest(found, forest_diagnostics(core, found.core_table, found.y, max_rows=MAX_ROWS), figures)
     if isinstance(core, BaseBooster):
         return _of_votes(found, core, figures)
     if isinstance(core, BaseMixtureOfExperts) and core.n_experts_ > 1:
@@ -98,10 +98,10 @@ def charts_key(line: charts.Curve) -> Key:
 
 def _of_votes(found: Evidence, booster: BaseBooster, figures: tuple[Figure, ...]) -> Section:
     """Kappa and error of pairs of members, on training rows or new ones (Margineantu and Dietterich 1997)."""
-    rows = found.sample(MOST_ROWS)
+    rows = found.sample(MAX_ROWS)
     rows = rows[found.codes[rows] >= 0]
     agreement = booster.agreements(found.take_core(rows), found.y[rows])
-    first = agreement[:, :MOST_MEMBERS] > 0.0
+    first = agreement[:, :MAX_MEMBERS] > 0.0
     kappa, error = pairs_of_members(first)
     of_members, of_vote = 1.0 - (agreement > 0.0).mean(axis=0), float(np.mean(booster.margins(
         found.take_core(rows), found.y[rows]) <= 0.0))  # fmt: skip
@@ -146,7 +146,7 @@ def pairs_of_members(is_right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
 
 
 def _of_experts(found: Evidence, mixture: BaseMixtureOfExperts, figures: tuple[Figure, ...]) -> Section:
-    rows = found.sample(MOST_ROWS)
+    rows = found.sample(MAX_ROWS)
     evidence = mixture_diagnostics(mixture, found.take_core(rows))
     names = [f"expert {k + 1}" for k in range(evidence.n_experts)]
     load = np.asarray(evidence.load, np.float64)
@@ -223,9 +223,9 @@ def _methods(found: Evidence) -> Figure | None:
     )
 
 
-def _losses(answers: Floats, truth: NDArray[np.int64 | np.float64]) -> Floats:
+def _losses(predictions: Floats, truth: NDArray[np.int64 | np.float64]) -> Floats:
     """Of classes 1 less the probability of the truth, of numbers the residual; they may cancel."""
-    if answers.ndim == 1:
-        return answers - truth
+    if predictions.ndim == 1:
+        return predictions - truth
     own = np.where(truth >= 0, truth, 0).astype(np.int64)
-    return 1.0 - answers[np.arange(truth.size), own]
+    return 1.0 - predictions[np.arange(truth.size), own]

@@ -16,7 +16,7 @@ from committee.report._context import Evidence, middle
 from committee.report._section import Color, Figure, Key, LeftOut, Section, Table, table
 
 TITLE = "Error over the rounds"
-MOST_PROGRAM_ROWS = 1_000
+MAX_PROGRAM_ROWS = 1_000
 """Rows up to which the best margin is sought by linear programming."""
 
 
@@ -45,32 +45,32 @@ COUNTERS = ("round", "tree", "iteration", "epoch", "n_seen", "step")
 NAMES = {"n_seen": "rows seen", "tree": "trees", "round": "rounds", "iteration": "iterations", "epoch": "epochs"}
 
 
-def error_curves(found: Evidence) -> Section | LeftOut:
+def error_curves(result: Evidence) -> Section | LeftOut:
     """What the fit measured after every round."""
-    history: History | None = getattr(found.core, "history_", None)
+    history: History | None = getattr(result.core, "history_", None)
     if history is None or history.n_rounds < 2:
-        return LeftOut(TITLE, f"{found.method} is not learned in rounds")
+        return LeftOut(TITLE, f"{result.method} is not learned in rounds")
     for group, what in (
-        (ERRORS, _error_name(found)),
-        (LOSSES, _loss_name(found)),
+        (ERRORS, _error_name(result)),
+        (LOSSES, _loss_name(result)),
         (LIKELIHOOD, "log-likelihood"),
         (GAPS, "gap"),
     ):
         curves = _measured(history, group)
         if group is ERRORS and curves:
-            curves += _on_new_rows(found, history)
+            curves += _on_new_rows(result, history)
         if curves:
-            return _section(found, history, curves, what)
-    return LeftOut(TITLE, f"{found.method} keeps no error by rounds")
+            return _section(result, history, curves, what)
+    return LeftOut(TITLE, f"{result.method} keeps no error by rounds")
 
 
-def _error_name(found: Evidence) -> str:
-    return "share of wrong answers" if found.is_classifier else "mean squared error"
+def _error_name(result: Evidence) -> str:
+    return "share of wrong answers" if result.is_classifier else "mean squared error"
 
 
-def _loss_name(found: Evidence) -> str:
+def _loss_name(result: Evidence) -> str:
     """What the boosters call loss: of squared errors it is half of them, as in the literature."""
-    loss = getattr(found.core, "loss", None)
+    loss = getattr(result.core, "loss", None)
     names = {"squared_error": "half the mean squared error", "absolute_error": "mean absolute error"}
     return names.get(loss, f"loss ({loss.replace('_', ' ')})") if isinstance(loss, str) and loss != "auto" else "loss"
 
@@ -92,21 +92,21 @@ def _counter(history: History) -> Floats:
     return np.arange(1.0, history.n_rounds + 1) if name is None else np.asarray(history[name], np.float64)
 
 
-def _on_new_rows(found: Evidence, history: History) -> list[Curve]:
-    if found.has_learned or not hasattr(found.core, "staged_predict"):
+def _on_new_rows(result: Evidence, history: History) -> list[Curve]:
+    if result.has_learned or not hasattr(result.core, "staged_predict"):
         return []
-    rows = found.sample(2_000)
-    truth = found.y[rows]
-    staged: Any = found.core.staged_predict(found.take_core(rows))
+    rows = result.sample(2_000)
+    truth = result.y[rows]
+    staged: Any = result.core.staged_predict(result.take_core(rows))
     error = [
-        float(np.mean(answer != truth) if found.is_classifier else np.mean((middle(answer) - truth) ** 2))
+        float(np.mean(answer != truth) if result.is_classifier else np.mean((middle(answer) - truth) ** 2))
         for answer in staged
     ]
     x = _counter(history)[: len(error)]
-    return [Curve(f"error on {found.where}", x, np.array(error[: x.size]), "purple")]
+    return [Curve(f"error on {result.where}", x, np.array(error[: x.size]), "purple")]
 
 
-def _section(found: Evidence, history: History, curves: list[Curve], what: str) -> Section:
+def _section(result: Evidence, history: History, curves: list[Curve], what: str) -> Section:
     unit = NAMES.get(next((c for c in COUNTERS if c in history), ""), "rounds")
     errors = [curve for curve in curves if not curve.is_dashed]
     top = None
@@ -114,14 +114,14 @@ def _section(found: Evidence, history: History, curves: list[Curve], what: str) 
         highest = max([float(np.nanmax(curve.y)) for curve in errors], default=1.0)
         top = float(min(1.0, max(1.15 * highest, 0.02)))
     drawn = [_thinned(curve) for curve in curves]
-    kept = _rounds_kept(found, history)
+    kept = _rounds_kept(result, history)
     spec = charts.curves(drawn, unit, what, marked=kept, top=top)
     figure = Figure(
         "chart-curves", spec, f"{what.capitalize()} over {unit}",
         f"Lines over {int(curves[0].x[-1]):,} {unit}. " + " ".join(_in_words(curve, what) for curve in curves),
         _numbers(drawn, unit), tuple(Key(curve.label, curve.color, curve.is_dashed) for curve in curves),
     )  # fmt: skip
-    evidence = _theory(found)
+    evidence = _theory(result)
     notes = [*_kept_words(kept, unit), *_bound_words(curves), *([] if evidence is None else _evidence_words(evidence))]
     lead = "At the end: " + "; ".join(f"{c.label} {_value(c.y, what)}" for c in errors or curves) + "."
     lead += f" The loss is {what}." if what.startswith(("half", "mean absolute")) else ""
@@ -151,10 +151,10 @@ def _numbers(curves: list[Curve], unit: str, most: int = 12) -> Table:
     return table(f"Some of the {unit}", f"#{unit}", rows, [c.label for c in curves])
 
 
-def _rounds_kept(found: Evidence, history: History) -> float | None:
+def _rounds_kept(result: Evidence, history: History) -> float | None:
     """The round that early stopping went back to, if any."""
-    n = getattr(found.core, "n_estimators_", None)
-    members = getattr(found.core, "members_", None)
+    n = getattr(result.core, "n_estimators_", None)
+    members = getattr(result.core, "members_", None)
     n = len(members) if n is None and isinstance(members, list) else n
     return float(n) if isinstance(n, int | np.integer) and 0 < n < history.n_rounds else None
 
@@ -185,14 +185,14 @@ def _bound_words(curves: list[Curve]) -> list[str]:
 # --- what the theory of boosting promises ----------------------------------------------------------------------------
 
 
-def _theory(found: Evidence) -> BoostingDiagnostics | None:
+def _theory(result: Evidence) -> BoostingDiagnostics | None:
     """Margins and bounds, for boosted votes of two classes on their training rows, of a moderate size."""
-    core = found.core
-    if not (found.is_training and hasattr(core, "agreements") and len(found.classes) == 2):
+    core = result.core
+    if not (result.is_training and hasattr(core, "agreements") and len(result.classes) == 2):
         return None
-    if found.n_rows > MOST_PROGRAM_ROWS or len(core.members_) > 500:
+    if result.n_rows > MAX_PROGRAM_ROWS or len(core.members_) > 500:
         return None
-    return boosting_diagnostics(core, found.core_table, found.y)
+    return boosting_diagnostics(core, result.core_table, result.y)
 
 
 def _evidence_words(evidence: BoostingDiagnostics) -> list[str]:

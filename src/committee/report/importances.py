@@ -15,16 +15,16 @@ from committee.explain.importances import scaled_to_100, tree_importances
 from committee.explain.shap import shap_values, tree_sum
 from committee.forests._base import BaseForest
 from committee.report import _charts as charts
-from committee.report._context import MOST_CELLS, Evidence, middle
+from committee.report._context import MAX_CELLS, Evidence, middle
 from committee.report._section import Figure, LeftOut, Section, table
 from committee.tabular.schema import open_table
 
 TITLE = "Which columns matter"
-MOST_BARS = 12
-SAMPLED_ROWS, SAMPLED_ORDERS, MOST_BACKGROUND = 30, 8, 300
+MAX_BARS = 12
+SAMPLED_ROWS, SAMPLED_ORDERS, MAX_BACKGROUND = 30, 8, 300
 """Rows explained by sampled SHAP values, random orders of the columns for each, and rows of the background."""
 
-MOST_JUDGED = 30_000_000
+MAX_JUDGED = 30_000_000
 """Rows times trees up to which a forest's rows out of bag are asked."""
 
 MEANING = {
@@ -41,8 +41,8 @@ MEANING = {
 }
 
 
-SHAP_ROWS, FEWEST_SHAP_ROWS = 200, 10
-MOST_WALKED = 40_000_000
+SHAP_ROWS, MIN_SHAP_ROWS = 200, 10
+MAX_WALKED = 40_000_000
 """Rows times nodes times outputs whose SHAP values are computed: some seconds."""
 
 
@@ -56,31 +56,31 @@ class Kind(NamedTuple):
     unit: str
 
 
-def importances(found: Evidence) -> Section | LeftOut:
+def importances(result: Evidence) -> Section | LeftOut:
     """All kinds, with the columns in one order so that they can be compared."""
-    if found.is_classifier and len(found.classes) < 2:
+    if result.is_classifier and len(result.classes) < 2:
         return LeftOut(TITLE, "the model knows a single class")
-    if found.table.shape[1] < 2:
+    if result.table.shape[1] < 2:
         return LeftOut(TITLE, "there is a single column")
-    core_names, kinds = _forest_kinds(found) if _has_unseen_rows(found) else _tree_kinds(found)
-    exchanged = _permuted(found)
-    sampled = None if any(kind.kind == "shap" for kind in kinds) or _has_unseen_rows(found) else _sampled_shap(found)
+    core_names, kinds = _forest_kinds(result) if _has_unseen_rows(result) else _tree_kinds(result)
+    exchanged = _permuted(result)
+    sampled = None if any(kind.kind == "shap" for kind in kinds) or _has_unseen_rows(result) else _sampled_shap(result)
     of_model = [kind for kind in (exchanged, sampled) if kind is not None]
-    kinds = [*of_model, *kinds] if core_names == found.names else kinds
+    kinds = [*of_model, *kinds] if core_names == result.names else kinds
     names = core_names
     if not kinds:
-        kinds, names = of_model, found.names
+        kinds, names = of_model, result.names
     if not kinds:
-        return LeftOut(TITLE, f"no importance of {found.method} can be had in reasonable time on so wide a table")
+        return LeftOut(TITLE, f"no importance of {result.method} can be had in reasonable time on so wide a table")
     kinds = [kind for kind in kinds if np.any(kind.values > 0.0)]
     if not kinds:
         return LeftOut(TITLE, "no column changes the answers: the model answers without looking at any")
-    return _section(found, names, kinds)
+    return _section(result, names, kinds)
 
 
-def _section(found: Evidence, names: tuple[str, ...], kinds: list[Kind]) -> Section:
+def _section(result: Evidence, names: tuple[str, ...], kinds: list[Kind]) -> Section:
     together = np.mean([np.maximum(kind.values, 0.0) for kind in kinds], axis=0)
-    order = np.argsort(-together, kind="stable")[:MOST_BARS]
+    order = np.argsort(-together, kind="stable")[:MAX_BARS]
     shown = _distinct([shorten(names[f], 24) for f in order])
     figures = tuple(_figure(kind, shown, order) for kind in kinds)
     lead = _first_in_words(names, kinds)
@@ -153,51 +153,51 @@ def _figure(kind: Kind, shown: list[str], order: NDArray[np.int64]) -> Figure:
 # --- the kinds -------------------------------------------------------------------------------------------------------
 
 
-def _has_unseen_rows(found: Evidence) -> bool:
+def _has_unseen_rows(result: Evidence) -> bool:
     """Whether the model is a forest whose own rows out of bag can tell, in reasonable time."""
-    return found.is_judged_forest and found.n_rows * len(found.core.trees_) <= MOST_JUDGED
+    return result.is_judged_forest and result.n_rows * len(result.core.trees_) <= MAX_JUDGED
 
 
-def _forest_kinds(found: Evidence) -> tuple[tuple[str, ...], list[Kind]]:
+def _forest_kinds(result: Evidence) -> tuple[tuple[str, ...], list[Kind]]:
     """All six of a forest on its training rows."""
-    forest: BaseForest = found.core
+    forest: BaseForest = result.core
     kinds = forest_importances(
-        forest, found.core_table, found.y, kinds=KINDS, random_state=found.seed, n_jobs=forest.n_jobs
+        forest, result.core_table, result.y, kinds=KINDS, random_state=result.seed, n_jobs=forest.n_jobs
     )
-    return kinds.names, [_of_forest(kinds.of(kind), found.is_classifier) for kind in KINDS]
+    return kinds.names, [_of_forest(kinds.of(kind), result.is_classifier) for kind in KINDS]
 
 
-def _of_forest(found: ForestImportance, is_classifier: bool) -> Kind:
+def _of_forest(result: ForestImportance, is_classifier: bool) -> Kind:
     units = {
         "permutation": "decrease of the margin" if is_classifier else "increase in squared error",
         "tree_permutation": "decrease in accuracy" if is_classifier else "increase in squared error",
         "node_permutation": "decrease in accuracy" if is_classifier else "increase in squared error",
         "frequency": "fraction of splits",
     }
-    return Kind(found.kind, found.values, found.raw, found.standard_error, units.get(found.kind, "impurity"))
+    return Kind(result.kind, result.values, result.raw, result.standard_error, units.get(result.kind, "impurity"))
 
 
-def _tree_kinds(found: Evidence) -> tuple[tuple[str, ...], list[Kind]]:
+def _tree_kinds(result: Evidence) -> tuple[tuple[str, ...], list[Kind]]:
     """By the splits of trees, and by SHAP values; nothing for models without trees."""
     try:
-        by_splits = [tree_importances(found.core, kind) for kind in ("gain", "frequency")]
+        by_splits = [tree_importances(result.core, kind) for kind in ("gain", "frequency")]
     except (TypeError, AttributeError):
-        return found.names, []
+        return result.names, []
     nothing = np.full(len(by_splits[0].names), np.nan)
     units = {"gain": "decrease of the loss", "frequency": "fraction of splits"}
     kinds = [Kind(one.kind, one.values, one.raw, nothing, units[one.kind]) for one in by_splits]
-    shap = _shap(found, nothing)
+    shap = _shap(result, nothing)
     return by_splits[0].names, kinds if shap is None else [*kinds, shap]
 
 
-def _shap(found: Evidence, nothing: Floats) -> Kind | None:
+def _shap(result: Evidence, nothing: Floats) -> Kind | None:
     """None for models that are no sum of trees, and where deep trees of many classes would take minutes."""
     try:
-        trees = tree_sum(found.core).trees
-        n_rows = min(SHAP_ROWS, MOST_WALKED // max(sum(tree.value.size for tree in trees), 1))
-        if n_rows < FEWEST_SHAP_ROWS:
+        trees = tree_sum(result.core).trees
+        n_rows = min(SHAP_ROWS, MAX_WALKED // max(sum(tree.value.size for tree in trees), 1))
+        if n_rows < MIN_SHAP_ROWS:
             return None
-        values = np.asarray(shap_values(found.core, found.take_core(found.sample(n_rows))).values, np.float64)
+        values = np.asarray(shap_values(result.core, result.take_core(result.sample(n_rows))).values, np.float64)
     except (TypeError, ValueError):
         return None
     size = np.abs(values).mean(axis=0)
@@ -208,42 +208,42 @@ def _shap(found: Evidence, nothing: Floats) -> Kind | None:
     return Kind("shap", scaled_to_100(size), size, error, "in units of the model's output")
 
 
-def _permuted(found: Evidence) -> Kind | None:
+def _permuted(result: Evidence) -> Kind | None:
     """By permutation on rows of the table, for any model; not for forests, which have out-of-bag rows for it."""
-    if _has_unseen_rows(found) or found.permuted is None:
+    if _has_unseen_rows(result) or result.permuted is None:
         return None
-    permuted = found.permuted
+    permuted = result.permuted
     return Kind(
-        "exchange", permuted.values, permuted.mean, permuted.standard_error, f"increase in {found.permuted_loss}"
+        "exchange", permuted.values, permuted.mean, permuted.standard_error, f"increase in {result.permuted_loss}"
     )
 
 
-def _sampled_shap(found: Evidence) -> Kind | None:
+def _sampled_shap(result: Evidence) -> Kind | None:
     """Mean size of the SHAP values of a few rows, by sampling, for models that are no sum of trees."""
-    d = found.table.shape[1]
-    n_rows = min(SAMPLED_ROWS, MOST_CELLS // (SAMPLED_ORDERS * (d + 1) * d))
-    if n_rows < FEWEST_SHAP_ROWS or (found.is_classifier and not hasattr(found.model, "predict_proba")):
+    d = result.table.shape[1]
+    n_rows = min(SAMPLED_ROWS, MAX_CELLS // (SAMPLED_ORDERS * (d + 1) * d))
+    if n_rows < MIN_SHAP_ROWS or (result.is_classifier and not hasattr(result.model, "predict_proba")):
         return None
-    rows = found.sample(MOST_BACKGROUND)
+    rows = result.sample(MAX_BACKGROUND)
     explained = np.unique(np.linspace(0, rows.size - 1, min(n_rows, rows.size)).astype(np.int64))
     shap = sampled_shap(
-        lambda X: _outputs(found, X), open_table(found.take(rows)), explained.tolist(), n_orders=SAMPLED_ORDERS,
-        seed=found.seed,
+        lambda X: _outputs(result, X), open_table(result.take(rows)), explained.tolist(), n_orders=SAMPLED_ORDERS,
+        seed=result.seed,
     )  # fmt: skip
     size = np.abs(shap.values) if shap.values.ndim == 2 else np.abs(shap.values).sum(axis=2)  # [m, d]
     error = size.std(axis=0, ddof=1) / np.sqrt(len(size)) if len(size) > 1 else np.full(d, np.nan)
-    return Kind("sampled_shap", scaled_to_100(size.mean(axis=0)), size.mean(axis=0), error, _shap_unit(found))
+    return Kind("sampled_shap", scaled_to_100(size.mean(axis=0)), size.mean(axis=0), error, _shap_unit(result))
 
 
-def _outputs(found: Evidence, X: Any) -> Floats:
+def _outputs(result: Evidence, X: Any) -> Floats:
     """What is explained: predictions, or probabilities (of two classes that of the second)."""
-    if not found.is_classifier:
-        return middle(np.asarray(found.model.predict(X), np.float64))
-    shares = np.asarray(found.model.predict_proba(X), np.float64)
+    if not result.is_classifier:
+        return middle(np.asarray(result.model.predict(X), np.float64))
+    shares = np.asarray(result.model.predict_proba(X), np.float64)
     return shares[:, 1] if shares.shape[1] == 2 else shares
 
 
-def _shap_unit(found: Evidence) -> str:
-    if not found.is_classifier:
+def _shap_unit(result: Evidence) -> str:
+    if not result.is_classifier:
         return "in units of the target"
-    return f"probability of {found.classes[1]}" if len(found.classes) == 2 else "probability, summed over classes"
+    return f"probability of {result.classes[1]}" if len(result.classes) == 2 else "probability, summed over classes"

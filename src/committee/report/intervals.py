@@ -29,7 +29,7 @@ SHOWN_LEVEL = 0.9
 MIN_CROSSED, MIN_NEW = 40, 10
 """Rows that it takes: other residuals of the same table must give the ends, or the model has them."""
 
-MOST_SHOWN = 60
+MAX_SHOWN = 60
 
 
 class Coverage(NamedTuple):
@@ -77,30 +77,30 @@ class Ends(NamedTuple):
     n_residuals: float
 
 
-def intervals(found: Evidence) -> Section | LeftOut:
+def intervals(result: Evidence) -> Section | LeftOut:
     """Intervals, their coverage at several levels, and the intervals of some rows."""
-    if found.is_classifier:
+    if result.is_classifier:
         return LeftOut(TITLE, "the target is a class; see the calibration of its probabilities")
-    judged = found.judged
+    judged = result.judged
     if not judged.is_honest:
         return LeftOut(TITLE, "they need residuals of rows that the model did not learn: out of bag, or a comparison")
     is_new = judged.source in ("new rows", "other rows")
     if judged.rows.size < (MIN_NEW if is_new else MIN_CROSSED):
         return LeftOut(TITLE, f"{pluralize(judged.rows.size, 'row')} are too few")
-    return _of_new_rows(found) if is_new else _crossed(found)
+    return _of_new_rows(result) if is_new else _crossed(result)
 
 
 # --- rows that the model was not fitted on ----------------------------------------------------------------------------
 
 
-def _of_new_rows(found: Evidence) -> Section | LeftOut:
+def _of_new_rows(result: Evidence) -> Section | LeftOut:
     """The intervals that the model gives for these rows."""
-    by_level = model_intervals(found, LEVELS)
+    by_level = model_intervals(result, LEVELS)
     if by_level is None:
         return LeftOut(
             TITLE, "this model has no residuals to make them of: call calibrate_intervals(X, y) with its training rows"
         )
-    judged = found.judged
+    judged = result.judged
     coverages = [Coverage.of(level, judged.truth, *ends) for level, ends in by_level.items()]
     notes = (
         "These are the intervals of predict_interval(X, level), which `committee predict --interval` writes. They "
@@ -108,12 +108,12 @@ def _of_new_rows(found: Evidence) -> Section | LeftOut:
         "differ from those, by drift or in time order.",
         *_few_words(by_level),
     )
-    return _section(found, coverages, by_level[SHOWN_LEVEL], notes)
+    return _section(result, coverages, by_level[SHOWN_LEVEL], notes)
 
 
-def model_intervals(found: Evidence, levels: tuple[float, ...]) -> dict[float, Ends] | None:
+def model_intervals(result: Evidence, levels: tuple[float, ...]) -> dict[float, Ends] | None:
     """What `predict_interval` of the model gives for the rows judged, by level; None where it gives none."""
-    model, rows = _regressor(found)
+    model, rows = _regressor(result)
     if not isinstance(model, PredictionIntervals):
         return None
     residuals = model.interval_residuals()
@@ -128,17 +128,21 @@ def model_intervals(found: Evidence, levels: tuple[float, ...]) -> dict[float, E
     return {level: Ends(each[:, 0], each[:, 1], n) for level, each in ends.items()}
 
 
-def shown_coverage(found: Evidence) -> Coverage | None:
+def shown_coverage(result: Evidence) -> Coverage | None:
     """Coverage of the model's own intervals of the shown level on rows it was not fitted on."""
-    if found.is_classifier or found.judged.source not in ("new rows", "other rows") or found.judged.rows.size < MIN_NEW:
+    if (
+        result.is_classifier
+        or result.judged.source not in ("new rows", "other rows")
+        or result.judged.rows.size < MIN_NEW
+    ):
         return None
-    by_level = model_intervals(found, (SHOWN_LEVEL,))
-    return None if by_level is None else Coverage.of(SHOWN_LEVEL, found.judged.truth, *by_level[SHOWN_LEVEL])
+    by_level = model_intervals(result, (SHOWN_LEVEL,))
+    return None if by_level is None else Coverage.of(SHOWN_LEVEL, result.judged.truth, *by_level[SHOWN_LEVEL])
 
 
-def _regressor(found: Evidence) -> tuple[Any, Any]:
+def _regressor(result: Evidence) -> tuple[Any, Any]:
     """The model after the steps of a pipeline, and the rows judged as it gets them."""
-    model, rows = found.model, found.take(found.judged.rows)
+    model, rows = result.model, result.take(result.judged.rows)
     while isinstance(model, Pipeline):
         rows, model = model[:-1].transform(rows) if len(model) > 1 else rows, model[-1]
     return model, rows
@@ -154,9 +158,9 @@ def _few_words(by_level: dict[float, Ends]) -> tuple[str, ...]:
 # --- rows of a comparison, or out of bag ------------------------------------------------------------------------------
 
 
-def _crossed(found: Evidence) -> Section:
-    judged = found.judged
-    error, group = judged.truth - judged.answer, _groups(judged, found.seed)
+def _crossed(result: Evidence) -> Section:
+    judged = result.judged
+    error, group = judged.truth - judged.answer, _groups(judged, result.seed)
     coverages = [crossed_coverage(error, group, level) for level in LEVELS]
     fewest = group.size - int(np.unique(group, return_counts=True)[1].max())
     short = [level for level in LEVELS if fewest < n_errors_needed(level)]
@@ -168,18 +172,18 @@ def _crossed(found: Evidence) -> Section:
         *few,
     )
     ends = _crossed_ends(judged.answer, error, group, SHOWN_LEVEL)
-    held_out = held_out_coverages(found)
+    held_out = held_out_coverages(result)
     tables = (_coverage_table("Coverage of the held-out rows", held_out),) if held_out else ()
-    return _section(found, coverages, ends, notes, held_out, tables)
+    return _section(result, coverages, ends, notes, held_out, tables)
 
 
-def held_out_coverages(found: Evidence) -> list[Coverage]:
+def held_out_coverages(result: Evidence) -> list[Coverage]:
     """Coverage of the held-out rows by intervals made from the out-of-fold residuals; none without such rows."""
-    comparison = found.comparison
+    comparison = result.comparison
     prediction = None if comparison is None else getattr(comparison, "held_out_predictions", None)
-    if comparison is None or prediction is None or len(prediction) < MIN_NEW or found.is_classifier:
+    if comparison is None or prediction is None or len(prediction) < MIN_NEW or result.is_classifier:
         return []
-    judged, truth = found.judged, found.y[comparison.held_out_rows].astype(np.float64)
+    judged, truth = result.judged, result.y[comparison.held_out_rows].astype(np.float64)
     known = Residuals.of(judged.truth - judged.answer, np.ones(judged.rows.size))
     n = float(known.value.size)
     ends = {level: prediction[:, np.newaxis] + known.ends(level) for level in LEVELS}
@@ -217,7 +221,7 @@ def _groups(judged: Judged, seed: int) -> NDArray[np.int64]:
 
 
 def _section(
-    found: Evidence, coverages: list[Coverage], ends: Ends, notes: tuple[str, ...],
+    result: Evidence, coverages: list[Coverage], ends: Ends, notes: tuple[str, ...],
     held_out: list[Coverage] | None = None, tables: tuple[Table, ...] = (),
 ) -> Section:  # fmt: skip
     shown = next(each for each in coverages if each.level == SHOWN_LEVEL)
@@ -229,13 +233,13 @@ def _section(
         Tile(f"{format_percent(shown.below)} / {format_percent(shown.above)}", "of rows below / above their interval"),
         Tile(format_number(shown.width), "wide, on average"),
     ]
-    lead = f"{shown.words} {found.judged.words}"
+    lead = f"{shown.words} {result.judged.words}"
     if held_out:
         apart = next(each for each in held_out if each.level == SHOWN_LEVEL)
         size = format_percent(apart.inside, stderr=apart.error)
         tiles.insert(1, Tile(size, f"of held-out rows inside their {format_level(apart.level)} interval"))
         lead += f" On the held-out rows, with ends from the out-of-fold residuals: {apart.words}"
-    figures = (_coverage_figure(coverages), _rows_figure(found, ends))
+    figures = (_coverage_figure(coverages), _rows_figure(result, ends))
     return Section("intervals", TITLE, lead, tuple(tiles), figures, tables=tables, notes=notes)
 
 
@@ -273,16 +277,16 @@ def _coverage_figure(coverages: list[Coverage]) -> Figure:
     return Figure("chart-coverage", spec, "Promised and measured coverage", told + ".", numbers, legend, "narrow")
 
 
-def _rows_figure(found: Evidence, ends: Ends) -> Figure:
-    judged, low, high = found.judged, ends.low, ends.high
-    some = np.random.default_rng(found.seed).permutation(judged.rows.size)[:MOST_SHOWN]
+def _rows_figure(result: Evidence, ends: Ends) -> Figure:
+    judged, low, high = result.judged, ends.low, ends.high
+    some = np.random.default_rng(result.seed).permutation(judged.rows.size)[:MAX_SHOWN]
     some = some[np.argsort(judged.answer[some], kind="stable")]
     spec = charts.intervals(judged.answer[some], low[some], high[some], judged.truth[some], "target")
     missed = int(((judged.truth[some] < low[some]) | (judged.truth[some] > high[some])).sum())
     columns = (judged.answer, low, high, judged.truth)
     numbers = table(
         "The rows drawn", "#row|#prediction|#from|#to|#truth",
-        [(str(found.in_file(judged.rows[i])), *(format_number(float(v[i])) for v in columns)) for i in some],
+        [(str(result.in_file(judged.rows[i])), *(format_number(float(v[i])) for v in columns)) for i in some],
     )  # fmt: skip
     alt = f"{pluralize(some.size, 'row')} in the order of the prediction, with intervals; {missed} truths lie outside."
     legend = (Key("interval, and a truth inside", "blue", mark="dot"), Key("a truth outside", "red", mark="dot"))

@@ -19,39 +19,39 @@ from committee.report._section import Figure, Key, LeftOut, Section, table
 from committee.theory.margins import class_margins, margin_distribution, share_below
 
 TITLE = "Margins"
-MOST_ROWS, MOST_ROUNDS, MOST_POINTS = 2_000, 48, 60
+MAX_ROWS, MAX_ROUNDS, MAX_POINTS = 2_000, 48, 60
 
 VOTES = "margin of the vote"
 SHARES = "margin of the probabilities"
 
 
-def margins(found: Evidence) -> Section | LeftOut:
+def margins(result: Evidence) -> Section | LeftOut:
     """The distribution of the margins, over rounds where the model has rounds."""
-    if not found.is_classifier or len(found.classes) < 2:
+    if not result.is_classifier or len(result.classes) < 2:
         return LeftOut(TITLE, "margins are those of votes between classes")
-    judged = found.judged
-    honest = _of_answers(judged, judged.shares) if judged.shares is not None and judged.is_honest else None
-    core = found.core
+    judged = result.judged
+    honest = _of_predictions(judged, judged.shares) if judged.shares is not None and judged.is_honest else None
+    core = result.core
     if hasattr(core, "staged_margins"):
-        return _over_rounds(found, VOTES, honest)
+        return _over_rounds(result, VOTES, honest)
     # full trees know their training rows by heart: their margins are told by the rows that they did not see
     if hasattr(core, "staged_predict_proba") and not isinstance(core, BaseForest | BaseBagging):
-        return _over_rounds(found, SHARES, honest)
+        return _over_rounds(result, SHARES, honest)
     if honest is None:
-        return LeftOut(TITLE, f"{found.method} gives neither votes nor honest probabilities of classes")
+        return LeftOut(TITLE, f"{result.method} gives neither votes nor honest probabilities of classes")
     lead = f"A margin of 1 is full certainty of the true label, below 0 the answer is wrong. {judged.words}"
     return Section("margins", TITLE, lead, figures=(honest,))
 
 
-def _over_rounds(found: Evidence, axis: str, honest: Figure | None) -> Section:
-    rows = found.sample(MOST_ROWS)
-    rows = rows[found.codes[rows] >= 0]
-    staged = list(_chosen(_staged(found, rows, axis), _n_rounds(found)))
+def _over_rounds(result: Evidence, axis: str, honest: Figure | None) -> Section:
+    rows = result.sample(MAX_ROWS)
+    rows = rows[result.codes[rows] >= 0]
+    staged = list(_chosen(_staged(result, rows, axis), _n_rounds(result)))
     steps = [_steps(t, values) for t, values in staged]
     first, last = staged[0], staged[-1]
     spec = charts.margin_slider(steps, last[0], axis)
-    where = found.where
-    sampled = f" (a sample of {pluralize(rows.size, 'row')})" if rows.size < found.n_rows else ""
+    where = result.where
+    sampled = f" (a sample of {pluralize(rows.size, 'row')})" if rows.size < result.n_rows else ""
     lead = (
         f"A margin of 1 is a vote that is all for the true label, below 0 the answer is wrong. After {last[0]} rounds "
         f"{format_percent(share_below(last[1], 0.0))} of the {where}{sampled} have a margin of at most 0, and half of "
@@ -74,21 +74,21 @@ def _over_rounds(found: Evidence, axis: str, honest: Figure | None) -> Section:
         "The further the curve lies to the right the surer the vote. Rounds often go on to push small margins up after "
         "the training error has come to rest; that is one reason why boosting may go on to improve.",
     )
-    figures = (figure,) if honest is None or not found.has_learned else (figure, honest)
+    figures = (figure,) if honest is None or not result.has_learned else (figure, honest)
     return Section("margins", TITLE, lead, figures=figures, notes=notes)
 
 
-def _n_rounds(found: Evidence) -> int:
-    core = found.core
+def _n_rounds(result: Evidence) -> int:
+    core = result.core
     n = getattr(core, "n_estimators_", None)
     return int(n) if isinstance(n, int | np.integer) else len(getattr(core, "members_", core.history_["round"]))
 
 
-def _staged(found: Evidence, rows: NDArray[np.int64], axis: str) -> Iterator[Floats]:
-    core: Any = found.core
-    table, codes = found.take_core(rows), found.codes[rows]
+def _staged(result: Evidence, rows: NDArray[np.int64], axis: str) -> Iterator[Floats]:
+    core: Any = result.core
+    table, codes = result.take_core(rows), result.codes[rows]
     if axis == VOTES:
-        yield from core.staged_margins(table, found.y[rows])
+        yield from core.staged_margins(table, result.y[rows])
         return
     for shares in core.staged_predict_proba(table):
         yield class_margins(shares, codes)
@@ -96,7 +96,7 @@ def _staged(found: Evidence, rows: NDArray[np.int64], axis: str) -> Iterator[Flo
 
 def _chosen(staged: Iterator[Floats], n_rounds: int) -> Iterator[tuple[int, Floats]]:
     """Some rounds: the first ones densely, since they change most, and the last one."""
-    wanted = {int(t) + 1 for t in charts.thin(np.empty(n_rounds), MOST_ROUNDS)}
+    wanted = {int(t) + 1 for t in charts.thin(np.empty(n_rounds), MAX_ROUNDS)}
     t, values = 0, np.empty(0)
     for t, values in enumerate(staged, start=1):
         if t in wanted:
@@ -107,13 +107,13 @@ def _chosen(staged: Iterator[Floats], n_rounds: int) -> Iterator[tuple[int, Floa
 
 def _steps(t: int, values: Floats) -> Steps:
     """The step function from -1 to 1, at most so many steps of it."""
-    found = margin_distribution(np.clip(values, -1.0, 1.0))
-    kept = np.unique(np.linspace(0, found.value.size - 1, min(MOST_POINTS, found.value.size)).round().astype(np.int64))
-    value, share = found.value[kept], found.share[kept]
+    result = margin_distribution(np.clip(values, -1.0, 1.0))
+    kept = np.unique(np.linspace(0, result.value.size - 1, min(MAX_POINTS, result.value.size)).round().astype(np.int64))
+    value, share = result.value[kept], result.share[kept]
     return Steps(t, np.concatenate([[value[0]], value, [1.0]]), np.concatenate([[0.0], share, [1.0]]))
 
 
-def _of_answers(judged: Judged, shares: Floats) -> Figure:
+def _of_predictions(judged: Judged, shares: Floats) -> Figure:
     values = class_margins(shares, judged.truth)
     step = _steps(0, values)
     levels = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9)

@@ -15,28 +15,28 @@ from committee.report._context import Evidence, middle
 from committee.report._section import Color, Figure, Key, LeftOut, Section, table
 
 TITLE = "Partial dependence"
-MOST_COLUMNS, MOST_POINTS, MOST_ROWS = 6, 20, 150
+MAX_COLUMNS, MAX_POINTS, MAX_ROWS = 6, 20, 150
 COLORS: tuple[Color, ...] = ("blue", "orange", "green", "purple", "red")
 
 
-def partial_dependence(found: Evidence) -> Section | LeftOut:
+def partial_dependence(result: Evidence) -> Section | LeftOut:
     """Mean predictions over the values of the most important columns, by brute force: for any model."""
-    if found.is_classifier and not hasattr(found.model, "predict_proba"):
-        return LeftOut(TITLE, f"{found.method} gives no probabilities to average")
-    if found.is_classifier and len(found.classes) < 2:
+    if result.is_classifier and not hasattr(result.model, "predict_proba"):
+        return LeftOut(TITLE, f"{result.method} gives no probabilities to average")
+    if result.is_classifier and len(result.classes) < 2:
         return LeftOut(TITLE, "the model knows a single class")
-    rows = found.sample(MOST_ROWS)
-    table_of_rows, response = found.take(rows), "predict_proba" if found.is_classifier else "predict"
+    rows = result.sample(MAX_ROWS)
+    table_of_rows, response = result.take(rows), "predict_proba" if result.is_classifier else "predict"
     curves = list[PartialDependence]()
-    for f in found.leading_columns[:MOST_COLUMNS].tolist():
+    for f in result.leading_columns[:MAX_COLUMNS].tolist():
         try:
-            curves.append(depend(found.model, table_of_rows, f, grid=MOST_POINTS, method="brute", response=response))
+            curves.append(depend(result.model, table_of_rows, f, grid=MAX_POINTS, method="brute", response=response))
         except ValueError:  # a column without any value among these rows
             continue
     curves = [curve for curve in curves if curve.grid[0].size > 1]
     if not curves:
         return LeftOut(TITLE, "no column has two values among the rows sampled")
-    figures = tuple(_figure(found, i, curve) for i, curve in enumerate(curves))
+    figures = tuple(_figure(result, i, curve) for i, curve in enumerate(curves))
     lead = (
         f"The mean prediction over {pluralize(rows.size, 'row')} when one column is set to a value and the others stay."
     )
@@ -47,9 +47,9 @@ def partial_dependence(found: Evidence) -> Section | LeftOut:
     return Section("partial-dependence", TITLE, lead, figures=figures, notes=notes)
 
 
-def _figure(found: Evidence, i: int, curve: PartialDependence) -> Figure:
-    lines, mean = _lines(found, curve)
-    axis = f"mean probability of {shorten(lines[0][0], 24)}" if found.is_classifier else "mean prediction"
+def _figure(result: Evidence, i: int, curve: PartialDependence) -> Figure:
+    lines, mean = _lines(result, curve)
+    axis = f"mean probability of {shorten(lines[0][0], 24)}" if result.is_classifier else "mean prediction"
     axis = axis if len(lines) == 1 else "mean probability"
     name, values = shorten(curve.names[0], 40), curve.grid[0]
     shown = values if values.dtype.kind in "fiu" else np.array([shorten(str(v), 20) for v in values])
@@ -66,16 +66,16 @@ def _figure(found: Evidence, i: int, curve: PartialDependence) -> Figure:
     )  # fmt: skip
 
 
-def _lines(found: Evidence, curve: PartialDependence) -> tuple[list[tuple[str, Color]], Floats]:
+def _lines(result: Evidence, curve: PartialDependence) -> tuple[list[tuple[str, Color]], Floats]:
     """What is drawn, and its mean at every point [g, lines]: of many classes the most frequent ones."""
     average = np.asarray(curve.average, np.float64)
-    if not found.is_classifier:
+    if not result.is_classifier:
         return [("prediction", "blue")], middle(average)[:, np.newaxis]
     if average.ndim == 1:
-        return [(str(found.classes[1]), "blue")], average[:, np.newaxis]
-    often = np.argsort(-np.bincount(found.codes[found.codes >= 0], minlength=len(found.classes)), kind="stable")
+        return [(str(result.classes[1]), "blue")], average[:, np.newaxis]
+    often = np.argsort(-np.bincount(result.codes[result.codes >= 0], minlength=len(result.classes)), kind="stable")
     chosen = np.sort(often[: len(COLORS)])
-    return [(shorten(str(found.classes[k]), 24), COLORS[j]) for j, k in enumerate(chosen)], average[:, chosen]
+    return [(shorten(str(result.classes[k]), 24), COLORS[j]) for j, k in enumerate(chosen)], average[:, chosen]
 
 
 def _cell(value: Any) -> str:

@@ -15,18 +15,18 @@ TITLE = "What was run"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars", "altair", "vl-convert-python")
 
 
-def provenance(found: Evidence) -> Section:
+def provenance(result: Evidence) -> Section:
     """Versions, parameters, plan, and a few lines that repeat it."""
-    size = f"{pluralize(found.n_rows, 'row')} and {pluralize(len(found.names), 'column')}"
-    lead = f"{found.method} on {size}, with the seed {found.seed}."
-    folded = [_parameters(found.core), _versions()]
-    if found.comparison is not None and found.comparison.settings:
-        plan = [(shorten(str(k)), shorten(str(v), 160)) for k, v in found.comparison.settings.items()]
+    size = f"{pluralize(result.n_rows, 'row')} and {pluralize(len(result.names), 'column')}"
+    lead = f"{result.method} on {size}, with the seed {result.seed}."
+    folded = [_parameters(result.core), _versions()]
+    if result.comparison is not None and result.comparison.settings:
+        plan = [(shorten(str(k)), shorten(str(v), 160)) for k, v in result.comparison.settings.items()]
         folded.insert(0, table("The plan of the comparison", "what|value", plan))
     notes = (
         "The same seed, rows and versions give the same model bit for bit, with any number of threads.",
     )  # fmt: skip
-    return Section("provenance", TITLE, lead, folded=tuple(folded), notes=notes, code=_again(found))
+    return Section("provenance", TITLE, lead, folded=tuple(folded), notes=notes, code=_again(result))
 
 
 def _parameters(model: Any) -> Table:
@@ -59,15 +59,15 @@ def _versions() -> Table:
     return table("Versions", "package|version", list[tuple[str, ...]](rows))
 
 
-def _again(found: Evidence) -> str:
-    if found.notes is not None and found.notes.command:
-        return found.notes.command
-    if found.comparison is not None:
-        call = f"comparison, model = compare(X, y, random_state={found.comparison.random_state})"
+def _again(result: Evidence) -> str:
+    if result.notes is not None and result.notes.command:
+        return result.notes.command
+    if result.comparison is not None:
+        call = f"comparison, model = compare(X, y, random_state={result.comparison.random_state})"
         return f"from committee.evaluation.comparison import compare\n\n{call}"
-    module = type(found.core).__module__
+    module = type(result.core).__module__
     home = "committee" if module.startswith("committee.") else module
-    return f"from {home} import {found.method}\n\nmodel = {_call(found.core)}.fit(X, y)"
+    return f"from {home} import {result.method}\n\nmodel = {_call(result.core)}.fit(X, y)"
 
 
 def _call(model: Any) -> str:

@@ -119,28 +119,28 @@ def write_report(
     ...     page.stat().st_size < 5_000_000, page.read_text().count("<figure")
     (True, 14)
     """
-    found = Evidence(
+    result = Evidence(
         model, X, y, comparison, table, is_training=on_training_data, training_places=training_index,
         weight=sample_weight, bias_variance=bias_variance, seed=random_state,
     )  # fmt: skip
-    found.check_rows()
+    result.check_rows()
     made = list[Section | LeftOut]()
     for make in SECTIONS:
         if callback is not None:
             callback(make.__name__.replace("_", " "))
-        made.append(_made(make, found))
-    html = render(found, made, title or _title(found))
+        made.append(_made(make, result))
+    html = render(result, made, title or _title(result))
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_text(target, html)
     return target
 
 
-def _made(make: Callable[[Evidence], Section | LeftOut], found: Evidence) -> Section | LeftOut:
+def _made(make: Callable[[Evidence], Section | LeftOut], result: Evidence) -> Section | LeftOut:
     """The section; one that fails must not take the others with it, and is named with what went wrong."""
     name = make.__name__.replace("_", " ")
     try:
-        return make(found)
+        return make(result)
     except PredictionOnlyError:
         return LeftOut(name.capitalize(), "the model was saved for prediction only, without what this needs")
     except Exception as error:
@@ -148,13 +148,13 @@ def _made(make: Callable[[Evidence], Section | LeftOut], found: Evidence) -> Sec
         return LeftOut(name.capitalize(), f"it could not be made ({type(error).__name__}: {error})")
 
 
-def _title(found: Evidence) -> str:
-    if found.notes is not None:
-        return f"Predicting {found.notes.target} from {found.notes.name}"
-    return f"{found.method} on {pluralize(found.n_rows, 'row')}"
+def _title(result: Evidence) -> str:
+    if result.notes is not None:
+        return f"Predicting {result.notes.target} from {result.notes.name}"
+    return f"{result.method} on {pluralize(result.n_rows, 'row')}"
 
 
-def render(found: Evidence, made: list[Section | LeftOut], title: str) -> str:
+def render(result: Evidence, made: list[Section | LeftOut], title: str) -> str:
     """The sections as HTML."""
     import jinja2
 
@@ -166,7 +166,7 @@ def render(found: Evidence, made: list[Section | LeftOut], title: str) -> str:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(_read("page.html.j2")).render(
         title=title,
-        eyebrow=_eyebrow(found),
+        eyebrow=_eyebrow(result),
         sections=sections,
         left_out=[one for one in made if isinstance(one, LeftOut)],
         style=_read("page.css"),
@@ -179,10 +179,10 @@ def render(found: Evidence, made: list[Section | LeftOut], title: str) -> str:
     )
 
 
-def _eyebrow(found: Evidence) -> str:
-    size = f"{pluralize(found.n_rows, 'row')}, {pluralize(len(found.names), 'column')}"
-    what = f"{pluralize(len(found.classes), 'class', 'classes')}" if found.is_classifier else "a number to predict"
-    source = f"{found.notes.name}: " if found.notes is not None else ""
+def _eyebrow(result: Evidence) -> str:
+    size = f"{pluralize(result.n_rows, 'row')}, {pluralize(len(result.names), 'column')}"
+    what = f"{pluralize(len(result.classes), 'class', 'classes')}" if result.is_classifier else "a number to predict"
+    source = f"{result.notes.name}: " if result.notes is not None else ""
     return f"{source}{size}, {what}"
 
 

@@ -14,7 +14,7 @@ from committee.report._context import Evidence, Judged
 from committee.report._section import Figure, LeftOut, Section, Table, Tile, table
 
 TITLE = "Residuals"
-MOST_POINTS, N_BINS = 1_500, 31
+MAX_POINTS, N_BINS = 1_500, 31
 
 
 class Bias(NamedTuple):
@@ -60,11 +60,11 @@ def bias_words(judged: Judged) -> str:
     return Bias.of(judged.truth - judged.answer).words if is_known else ""
 
 
-def residuals(found: Evidence) -> Section | LeftOut:
+def residuals(result: Evidence) -> Section | LeftOut:
     """Truth beside prediction, the bias, and the distribution of the differences."""
-    if found.is_classifier:
+    if result.is_classifier:
         return LeftOut(TITLE, "the target is a class; see which are taken for which")
-    judged = found.judged
+    judged = result.judged
     if judged.rows.size < 3:
         return LeftOut(TITLE, "too few rows have a prediction")
     truth, answer = judged.truth, judged.answer
@@ -78,7 +78,7 @@ def residuals(found: Evidence) -> Section | LeftOut:
         Tile(format_number(bias.mean, stderr=bias.error), "mean residual: truth less prediction"),
         Tile(format_percent(bias.positive), "of residuals are positive"),
     )
-    rows = np.sort(np.random.default_rng(found.seed).permutation(truth.size)[:MOST_POINTS])
+    rows = np.sort(np.random.default_rng(result.seed).permutation(truth.size)[:MAX_POINTS])
     sampled = f" ({pluralize(rows.size, 'row')} of {truth.size:,}, drawn at random)" if rows.size < truth.size else ""
     correlation = format_number(_correlation(answer, truth), 2)
     alt = f"Points about the line of equal truth and prediction; correlation {correlation}."

@@ -14,7 +14,7 @@ from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
 
 TITLE = "Support vectors"
-MOST_ROWS, N_BINS = 20_000, 30
+MAX_ROWS, N_BINS = 20_000, 30
 MEANING = {
     "free": "just on the margin: they hold the plane",
     "bounded": "inside the margin or on the wrong side",
@@ -22,15 +22,15 @@ MEANING = {
 }
 
 
-def support_vectors(found: Evidence) -> Section | LeftOut:
+def support_vectors(result: Evidence) -> Section | LeftOut:
     """Margin, kinds of rows and the gap to the optimum, for machines of two classes on their training rows."""
-    core = found.core
+    core = result.core
     if not isinstance(core, SVC | NuSVC | LinearSVC):
-        return LeftOut(TITLE, f"{found.method} is no support vector machine for classes")
-    if not found.is_training or len(found.classes) != 2 or found.n_rows > MOST_ROWS:
-        return LeftOut(TITLE, f"shown for two classes and at most {MOST_ROWS:,} training rows")
-    geometry = svm_geometry(core, found.core_table, found.y)
-    n = found.n_rows
+        return LeftOut(TITLE, f"{result.method} is no support vector machine for classes")
+    if not result.is_training or len(result.classes) != 2 or result.n_rows > MAX_ROWS:
+        return LeftOut(TITLE, f"shown for two classes and at most {MAX_ROWS:,} training rows")
+    geometry = svm_geometry(core, result.core_table, result.y)
+    n = result.n_rows
     shares = {kind: geometry.count(kind) / n for kind in KINDS}
     tiles = (
         Tile(format_percent(1.0 - shares["outside"]), "of the rows are support vectors"),

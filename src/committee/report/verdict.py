@@ -9,7 +9,7 @@ import numpy as np
 from committee.base.text import join_names, pluralize, shorten
 from committee.evaluation._folds import stderr
 from committee.evaluation.comparison import Comparison, MethodResult
-from committee.evaluation.metrics import RATES, Answers, format_loss
+from committee.evaluation.metrics import RATES, Predictions, format_loss
 from committee.evaluation.metrics import loss_of as row_loss
 from committee.report._context import Evidence, Judged
 from committee.report._section import Section, Tile
@@ -183,9 +183,9 @@ def _blind_loss(found: Evidence, metric: str, train: Any, test: Any) -> float:
     if not found.is_classifier:
         truth = found.y.astype(np.float64)
         said = _middle(truth[train], weight[train], metric)
-        return row_loss(metric, truth[test], Answers(None, np.full(len(test), said), sure=True), weight[test])
+        return row_loss(metric, truth[test], Predictions(None, np.full(len(test), said), sure=True), weight[test])
     shares = np.bincount(found.codes[train], weight[train], len(found.classes)) / weight[train].sum()
-    said = Answers(np.full(len(test), shares.argmax()), np.tile(shares, (len(test), 1)), sure=True)
+    said = Predictions(np.full(len(test), shares.argmax()), np.tile(shares, (len(test), 1)), sure=True)
     return row_loss(metric, found.codes[test], said, weight[test])
 
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.tree_engine.memory_guard import refuse_too_many_draws
+from committee.tree_engine.memory_guard import reject_too_many_draws
 
-MOST_COPIES = 4
+MAX_COPIES = 4
 """Whole weights count rows up to this many on average; larger ones say how much a row matters."""
 
-MOST_EXACT = 2.0**53
+MAX_EXACT = 2.0**53
 """Whole floats below this are exact."""
 
 BYTES_A_DRAW = 24
@@ -33,7 +33,7 @@ _one_large = Lock()
 
 def are_whole(counts: Floats) -> bool:
     """Are the weights numbers of rows? Large ones are not: such a row was not seen so often, it matters so much."""
-    return bool(counts.sum() <= MOST_COPIES * np.count_nonzero(counts) and np.array_equal(counts, np.rint(counts)))
+    return bool(counts.sum() <= MAX_COPIES * np.count_nonzero(counts) and np.array_equal(counts, np.rint(counts)))
 
 
 def without_common_factor(weight: Floats) -> Floats:
@@ -41,7 +41,7 @@ def without_common_factor(weight: Floats) -> Floats:
     counted = weight[weight > 0.0]
     if counted.size == 0 or np.all(counted == counted[0]):
         return np.where(weight > 0.0, 1.0, 0.0)
-    if counted.max() < MOST_EXACT and np.array_equal(counted, np.rint(counted)):
+    if counted.max() < MAX_EXACT and np.array_equal(counted, np.rint(counted)):
         return weight / float(np.gcd.reduce(counted.astype(np.int64)))
     return weight
 
@@ -58,7 +58,7 @@ def _room_for(n_draws: int, n_bytes: int) -> Generator[None]:
         yield
         return
     with _one_large:
-        refuse_too_many_draws(n_draws, n_bytes)
+        reject_too_many_draws(n_draws, n_bytes)
         yield
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from committee.storage._check_trees import need
 
-DEEPEST, MOST_LEAVES = 40, 1 << 24
+DEEPEST, MAX_LEAVES = 40, 1 << 24
 
 
 # --- kernel expansions ------------------------------------------------------------------------------------------------
@@ -54,11 +54,11 @@ def check_landmarks(mapping: Any) -> None:
     need(mapping.T.ndim == 2 and mapping.T.shape[1] == len(landmarks), "a map of landmarks has the wrong size")
 
 
-def check_representation(found: Any) -> None:
+def check_representation(result: Any) -> None:
     """The columns that it makes are those of its landmarks."""
-    if found.landmarks is not None:
-        made = [len(part.codes) if hasattr(part, "codes") else 1 + bool(part.has_missing) for part in found.parts]
-        need(max(sum(made), 1) == found.landmarks.landmarks.shape[1], "landmarks have other columns than their table")
+    if result.landmarks is not None:
+        made = [len(part.codes) if hasattr(part, "codes") else 1 + bool(part.has_missing) for part in result.parts]
+        need(max(sum(made), 1) == result.landmarks.landmarks.shape[1], "landmarks have other columns than their table")
 
 
 def _check_kernel(kernel: Any, has_halves: bool, d: int) -> None:
@@ -96,8 +96,8 @@ def _gated(gate: Any, params: Any, p: int) -> int:
 
 def _tree_of_gates(gate: Any, shape: tuple[int, ...], p: int) -> int:
     depth, branching = gate.depth, gate.branching
-    need(0 < depth <= DEEPEST and 0 < branching <= MOST_LEAVES, "a tree of gates is too large")
-    need(branching**depth <= MOST_LEAVES, "a tree of gates is too large")
+    need(0 < depth <= DEEPEST and 0 < branching <= MAX_LEAVES, "a tree of gates is too large")
+    need(branching**depth <= MAX_LEAVES, "a tree of gates is too large")
     need(shape == (gate.n_gates, branching, p), "the parameters of a gate have the wrong shape")
     return gate.n_leaves
 

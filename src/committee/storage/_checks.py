@@ -39,7 +39,7 @@ from committee.storage._schema import family_of
 from committee.storage.errors import ModelFileError
 from committee.tabular.schema import Columns
 
-LARGEST_TABLE = 1 << 24
+MAX_TABLE = 1 << 24
 """Columns; beyond, an estimator must have something of that size to show."""
 
 
@@ -73,12 +73,12 @@ def _check_history(history: Any) -> None:
     need(len({len(values) for values in columns.values()}) <= 1, "the columns of a history differ in length")
 
 
-def _check_answers(member: Any) -> None:
-    need(len(member.node_answers) == member.tree.n_nodes, "a tree has not an answer at every node")
+def _check_predictions(member: Any) -> None:
+    need(len(member.node_predictions) == member.tree.n_nodes, "a tree has not an answer at every node")
 
 
 def _check_subspace(member: Any) -> None:
-    _check_answers(member)
+    _check_predictions(member)
     features, tree = member.features, member.tree
     need(features.ndim == 1 and np.all(np.diff(features) >= 0), "the features of a tree are not in order")
     need(np.all(np.isin(tree.feature[~tree.is_leaf], features)), "a tree uses a feature that it does not have")
@@ -179,7 +179,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "neural-mixture.network": check_network,
     "mixture.design": check_design,
     "calibration": _check_calibration,
-    "member.tree": _check_answers,
+    "member.tree": _check_predictions,
     "interval-residuals": _check_residuals,
     "sampling.places": _check_places,
     "sampling.sampler": _check_sampler,
@@ -224,7 +224,7 @@ def _check_shape(model: Any) -> None:
     """The numbers of columns and classes are those of what describes them."""
     own = vars(model)
     n, columns, name = own.get("n_features_in_"), own.get("columns_"), type(model).__name__
-    need(n is None or is_count(n, LARGEST_TABLE), f"{name} has an impossible number of columns")
+    need(n is None or is_count(n, MAX_TABLE), f"{name} has an impossible number of columns")
     if columns is not None:
         need(isinstance(columns, Columns) and n == columns.n_features, f"{name} disagrees about its columns")
     names = own.get("feature_names_in_")

@@ -62,13 +62,13 @@ def find_tag(tag: str) -> StoredType:
     home, _, short = tag.rpartition(".")
     if home in SKLEARN and short in SKLEARN[home]:
         return _of_scikit_learn(home, short)
-    found = stored_types().get(tag)
-    if found is None:
+    result = stored_types().get(tag)
+    if result is None:
         raise ModelFileError(
             f"The file names the type {tag!r:.120}, which a model file may not hold, or which this version of "
             "committee does not have."
         )
-    return found
+    return result
 
 
 def _of_scikit_learn(home: str, name: str) -> StoredType:

@@ -36,7 +36,7 @@ DIRECTORY, DATA = "compressed.directory", "compressed.data"
 MAX_RATIO, ALWAYS_ALLOWED = 200, 1 << 26
 """A file of b bytes may declare MAX_RATIO * b + ALWAYS_ALLOWED bytes of arrays; larger ones are not compressed."""
 
-LARGEST_EMPTY = 1 << 24
+MAX_EMPTY = 1 << 24
 """Product of the other dimensions of an array that has no element."""
 
 LEVEL = 6
@@ -218,14 +218,14 @@ def restore(tensors: Mapping[str, NDArray[Any]], text: str) -> Restored:
     groups = [_read_group(entry) for entry in listed["groups"]]
     _need(sum(group.n_bytes for group in groups) == sizes.n_bytes, "its arrays have other sizes than it declares")
     _need(sum(group.n_stored for group in groups) == data.size, "its data have another size than its directory says")
-    found: dict[str, NDArray[Any]] = {}
+    result: dict[str, NDArray[Any]] = {}
     begin = 0
     for group in groups:
         elements = _elements(group, data[begin : begin + group.n_stored])
         begin += group.n_stored
-        _take_apart(group, elements, found)
-    _need(len(found) == sizes.n_arrays, "it holds another number of arrays than it declares")
-    return Restored(found, listed["state"])
+        _take_apart(group, elements, result)
+    _need(len(result) == sizes.n_arrays, "it holds another number of arrays than it declares")
+    return Restored(result, listed["state"])
 
 
 def _need(is_so: Any, wrong: str) -> None:
@@ -292,7 +292,7 @@ def _is_word(number: Any) -> bool:
 def _is_shape(shape: Any) -> bool:
     """An array without elements may not have a huge dimension either."""
     is_list = isinstance(shape, list) and len(shape) <= MAX_DIMENSIONS and all(is_count(length) for length in shape)
-    return is_list and (math.prod(shape) > 0 or math.prod(max(length, 1) for length in shape) <= LARGEST_EMPTY)
+    return is_list and (math.prod(shape) > 0 or math.prod(max(length, 1) for length in shape) <= MAX_EMPTY)
 
 
 def _elements(group: _Listed, data: Bytes) -> NDArray[Any]:
@@ -324,14 +324,14 @@ def _elements(group: _Listed, data: Bytes) -> NDArray[Any]:
 
 def _inflated(group: _Listed, data: Bytes, lengths: Sequence[int]) -> list[Bytes]:
     _need(len(group.pieces) == len(lengths), "a group of arrays has another number of pieces than its form")
-    found: list[Bytes] = []
+    result: list[Bytes] = []
     begin = 0
     for (size, is_raw), n in zip(group.pieces, lengths, strict=True):
         piece = data[begin : begin + size]
         begin += size
         _need(not is_raw or size == n, "a piece of a group has another size than it should")
-        found.append(piece if is_raw else _inflate(piece, n))
-    return found
+        result.append(piece if is_raw else _inflate(piece, n))
+    return result
 
 
 def _inflate(piece: Bytes, n: int) -> Bytes:
@@ -352,13 +352,13 @@ def _join(planes: Sequence[Bytes], word: np.dtype[Any]) -> NDArray[Any]:
     return rows.reshape(-1).view(word)
 
 
-def _take_apart(group: _Listed, elements: NDArray[Any], found: dict[str, NDArray[Any]]) -> None:
+def _take_apart(group: _Listed, elements: NDArray[Any], result: dict[str, NDArray[Any]]) -> None:
     stored, begin = np.dtype(DTYPES[group.dtype]), 0
     if stored.kind == "b":
         _need(not np.any(elements > 1), "a truth value is neither 0 nor 1")
     array = elements.view(stored).astype(stored.newbyteorder("="), copy=False)
     for name, shape in group.members:
-        _need(name not in found, f"the array {name!r:.80} stands twice")
+        _need(name not in result, f"the array {name!r:.80} stands twice")
         end = begin + math.prod(shape)
-        found[name] = array[begin:end].reshape(shape)
+        result[name] = array[begin:end].reshape(shape)
         begin = end

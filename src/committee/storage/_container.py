@@ -147,10 +147,10 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         raise ModelFileError("A name stands twice in the header of the file.")
-    return found
+    return result
 
 
 def _no_constant(name: str) -> Any:

@@ -32,7 +32,7 @@ LARGEST = 2**128
 LONGEST_TEXT = 1 << 26
 """Bytes of a text array beyond which its width must be that of a text in it."""
 
-MOST_UNFOLDED, ALWAYS = 50, 10_000
+MAX_UNFOLDED, ALWAYS = 50, 10_000
 """How many times larger than its table a model may be when every reference is followed, and what is no matter."""
 
 N_PARTS = {
@@ -77,7 +77,7 @@ class Decoder:
             except ModelFileError as error:
                 raise ModelFileError(f"{error} (entry {place} of the file)") from error
             self.sizes.append(self._size)
-            if self._size > MOST_UNFOLDED * len(self.state["table"]) + ALWAYS:
+            if self._size > MAX_UNFOLDED * len(self.state["table"]) + ALWAYS:
                 raise ModelFileError("The entries of the file refer to each other so often that the model is endless.")
         if self._unused:
             raise ModelFileError(f"The file holds the array {min(self._unused)!r:.80}, which no part of it uses.")
@@ -134,21 +134,21 @@ class Decoder:
 
     def _plain(self, items: Any) -> list[Any]:
         """Values that hash at once; nested tuples could take for ever."""
-        found = self._values(items)
-        is_plain = all(value is None or isinstance(value, bool | int | float | str | np.generic) for value in found)
+        result = self._values(items)
+        is_plain = all(value is None or isinstance(value, bool | int | float | str | np.generic) for value in result)
         _need(is_plain, "a key, or a member of a set or of an array, is neither number nor text")
-        return found
+        return result
 
     def make_dict(self, keys: Any, values: Any) -> dict[Any, Any]:
         names, contents = self._plain(keys), self._values(values)
-        found = dict(zip(names, contents, strict=True))
-        _need(len(found) == len(names), "a key stands twice in a dict")
-        return found
+        result = dict(zip(names, contents, strict=True))
+        _need(len(result) == len(names), "a key stands twice in a dict")
+        return result
 
     def make_bunch(self, keys: Any, values: Any) -> Bunch:
-        found = self.make_dict(keys, values)
-        _need(all(isinstance(key, str) for key in found), "a name is no text")
-        return Bunch(**found)
+        result = self.make_dict(keys, values)
+        _need(all(isinstance(key, str) for key in result), "a name is no text")
+        return Bunch(**result)
 
     def make_type(self, name: Any) -> type:
         _need(isinstance(name, str) and name in TYPES, "a type is unknown")
@@ -292,9 +292,9 @@ class Decoder:
         return _laid_out(self._tensor(tensor, "<i8").view(np.dtype(dtype)), layout)
 
     def make_objects(self, shape: Any, items: Any, layout: Any) -> NDArray[Any]:
-        found = self._plain(items)
-        array = np.empty(len(found), object)
-        array[:] = found
+        result = self._plain(items)
+        array = np.empty(len(result), object)
+        array[:] = result
         return _laid_out(array.reshape(self._shape(shape)), layout, turns=False)
 
     def make_scalar(self, dtype: Any, digits: Any) -> Any:
@@ -320,16 +320,16 @@ class Decoder:
     # --- what has a form of its own -----------------------------------------------------------------------------------
 
     def make_random(self, name: Any, state: Any) -> Any:
-        found = self.value(state)
-        _need(isinstance(found, dict), "the state of a random generator is no dict")
-        _check_random_state(found)
+        result = self.value(state)
+        _need(isinstance(result, dict), "the state of a random generator is no dict")
+        _check_random_state(result)
         if name == "RandomState":
             made = np.random.RandomState()
-            made.set_state(found)
+            made.set_state(result)
             return made
         _need(name == "Generator", "a random generator is of an unknown kind")
-        generator = np.random.Generator(getattr(np.random, found["bit_generator"])())
-        generator.bit_generator.state = found
+        generator = np.random.Generator(getattr(np.random, result["bit_generator"])())
+        generator.bit_generator.state = result
         return generator
 
     def make_routing(self, owner: Any, requests: Any) -> Any:

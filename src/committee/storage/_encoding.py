@@ -67,7 +67,7 @@ ROUTED = ("fit", "partial_fit", "predict", "predict_proba", "predict_log_proba",
 """Methods whose metadata requests scikit-learn keeps."""
 
 
-SHORTEST_THIN, LARGEST_SHARE = 1024, 0.5
+SHORTEST_THIN, MAX_SHARE = 1024, 0.5
 """Numbers of an array that is worth a look, and up to which share of them that are not 0 it is stored without zeros."""
 
 
@@ -149,7 +149,7 @@ class Encoder:
             return self._foreign(thing, path)
         if is_named_tuple(kind):
             if kind is Categories:
-                _refuse_rare_kinds(thing)
+                _reject_rare_kinds(thing)
             return ["named", self._class(stored, kind._fields), self._named(thing, path)]
         attributes = self._attributes(thing)
         if self._slim is not None:
@@ -215,7 +215,7 @@ class Encoder:
         if self._is_mapped or array.dtype != np.float64 or array.ndim != 2 or array.size < SHORTEST_THIN:
             return None
         is_number = np.ascontiguousarray(array).view(np.uint64) != 0  # the bits: -0.0 is kept
-        if np.count_nonzero(is_number) > LARGEST_SHARE * array.size:
+        if np.count_nonzero(is_number) > MAX_SHARE * array.size:
             return None
         bits = self._tensor(np.packbits(is_number), f"{path}.bits")
         return ["thin", list(array.shape), bits, self._tensor(array[is_number], f"{path}.numbers"), layout]
@@ -314,7 +314,7 @@ def split_nodes(nodes: NDArray[np.void]) -> SplitNodes | None:
     return SplitNodes(np.packbits(is_leaf), inner["threshold"].copy(), inner["feature"].copy(), step)
 
 
-def _refuse_rare_kinds(known: Categories) -> None:
+def _reject_rare_kinds(known: Categories) -> None:
     """Intervals and times of pandas, say: they would be read back as nothing that a column could be compared with."""
     for value in (*known.kept, *known.rare):
         if value is not None and not isinstance(value, bool | int | float | str | np.generic):

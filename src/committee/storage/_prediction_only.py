@@ -25,7 +25,7 @@ from committee.members.member import Member, TreeMember
 from committee.records.ensemble import BoostedTrees, PackedTrees
 from committee.records.forest import PackedForest
 from committee.records.tree import LEAF, Tree
-from committee.storage._smoke_test import answers_a_row
+from committee.storage._smoke_test import predictions_a_row
 from committee.storage.errors import ModelFileError
 from committee.tree_engine.predict.boosted import PackedSum
 
@@ -65,15 +65,15 @@ class UnpackedTree(Tree):
 
     __slots__ = ()
 
-    def _refuse(self) -> NoReturn:
+    def _reject(self) -> NoReturn:
         raise PredictionOnlyError(
             "The model was saved for prediction only: its trees keep no counts, weights, impurities or gains."
         )
 
-    impurity = property(_refuse)  # type: ignore[assignment]
-    gain = property(_refuse)  # type: ignore[assignment]
-    n_samples = property(_refuse)  # type: ignore[assignment]
-    weight = property(_refuse)  # type: ignore[assignment]
+    impurity = property(_reject)  # type: ignore[assignment]
+    gain = property(_reject)  # type: ignore[assignment]
+    n_samples = property(_reject)  # type: ignore[assignment]
+    weight = property(_reject)  # type: ignore[assignment]
 
 
 class MeasuredTree(Tree):
@@ -81,14 +81,14 @@ class MeasuredTree(Tree):
 
     __slots__ = ()
 
-    def _refuse(self) -> NoReturn:
+    def _reject(self) -> NoReturn:
         raise PredictionOnlyError(
             "The model was saved in its compact form: its trees keep weights and gains, but no impurities or numbers "
             "of rows. Save it from Python with save_model(model, path) to keep everything."
         )
 
-    impurity = property(_refuse)  # type: ignore[assignment]
-    n_samples = property(_refuse)  # type: ignore[assignment]
+    impurity = property(_reject)  # type: ignore[assignment]
+    n_samples = property(_reject)  # type: ignore[assignment]
 
 
 class NodeMeasures(NamedTuple):
@@ -285,7 +285,7 @@ def _still_answers(thing: Any, attributes: dict[str, Any]) -> bool:
     kind: Any = type(thing)
     smaller = kind.__new__(kind)
     vars(smaller).update(attributes)
-    return answers_a_row(smaller)
+    return predictions_a_row(smaller)
 
 
 def _without_measures(trees: BoostedTrees) -> BoostedTrees:

@@ -135,5 +135,5 @@ def stored_type(kind: type) -> StoredType | None:
 
 def family_of(kind: type) -> str:
     """The tag of a class without its version; "" for other classes."""
-    found = stored_type(kind)
-    return "" if found is None else found.family
+    result = stored_type(kind)
+    return "" if result is None else result.family

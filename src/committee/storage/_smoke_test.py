@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from committee.storage._checks import LARGEST_TABLE
+from committee.storage._checks import MAX_TABLE
 
-ANSWERS = ("predict", "predict_proba", "decision_function")
+PREDICTIONS = ("predict", "predict_proba", "decision_function")
 
 
 def can_be_tried(model: Any) -> bool:
     d = getattr(model, "n_features_in_", None)
-    return hasattr(model, "predict") and isinstance(d, int) and 0 < d <= LARGEST_TABLE
+    return hasattr(model, "predict") and isinstance(d, int) and 0 < d <= MAX_TABLE
 
 
 def try_out(model: Any) -> None:
@@ -22,12 +22,12 @@ def try_out(model: Any) -> None:
     row = np.zeros((1, model.n_features_in_))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for name in ANSWERS:
+        for name in PREDICTIONS:
             if hasattr(model, name):
                 getattr(model, name)(row)
 
 
-def answers_a_row(model: Any) -> bool:
+def predictions_a_row(model: Any) -> bool:
     """Does it? A model of tables with texts, say, may not take a row of zeros."""
     if not can_be_tried(model):
         return False

@@ -34,13 +34,13 @@ from committee.storage._container import Header, parse_json, read_header, read_t
 from committee.storage._decoding import Allowed, Decoder
 from committee.storage._encoding import Encoder
 from committee.storage._prediction_only import keep_for_explanation, keep_for_prediction
-from committee.storage._smoke_test import answers_a_row, can_be_tried, try_out
+from committee.storage._smoke_test import can_be_tried, predictions_a_row, try_out
 from committee.storage.errors import ModelFileError, UnstorableError
 
 FORMAT = "committee model"
 FORMAT_VERSION = 2
 
-MOST_SHOWN = 1000
+MAX_SHOWN = 1000
 """Names and classes in the summary."""
 
 PACKED_ONLY, MEASURES = ("packed.trees", "packed.lost-members"), "packed.node-measures"
@@ -172,15 +172,15 @@ def _summary(model: Any, encoder: Encoder, is_prediction_only: bool) -> dict[str
         "versions": {name: _version(name) for name in ("numpy", "scikit-learn")},
         "parameters": {name: _shown(value) for name, value in model.get_params(deep=False).items()},
         "n_features": getattr(model, "n_features_in_", None),
-        "feature_names": None if names is None else [str(name) for name in names[:MOST_SHOWN]],
+        "feature_names": None if names is None else [str(name) for name in names[:MAX_SHOWN]],
         "feature_types": None if columns is None else _types(columns),
-        "classes": [_shown(each) for each in classes[:MOST_SHOWN]] if isinstance(classes, np.ndarray) else None,
+        "classes": [_shown(each) for each in classes[:MAX_SHOWN]] if isinstance(classes, np.ndarray) else None,
         "n_members": len(members) if hasattr(members, "__len__") else None,
         "history": None if history is None else _history(history),
         "prediction_only": is_prediction_only,
         "foreign": sorted(set(encoder.foreign)),
         "functions": sorted(set(encoder.functions)),
-        "answers_a_row": answers_a_row(model),
+        "predictions_a_row": predictions_a_row(model),
     }
 
 
@@ -192,7 +192,7 @@ def _version(name: str) -> str:
 
 
 def _types(columns: Any) -> list[str]:
-    return ["number" if known is None else "category" for known in columns.categories[:MOST_SHOWN]]
+    return ["number" if known is None else "category" for known in columns.categories[:MAX_SHOWN]]
 
 
 def _history(history: Any) -> dict[str, Any]:
@@ -278,7 +278,7 @@ def _read_version_2(header: Header, tensors: Mapping[str, Any], allowed: Allowed
     if not isinstance(model, BaseEstimator):
         raise ModelFileError("The file holds no estimator.")
     _warn_of_versions(summary, header.metadata["state"], type(model).__name__)
-    if summary.get("answers_a_row"):
+    if summary.get("predictions_a_row"):
         _try_out(model)
     return model
 

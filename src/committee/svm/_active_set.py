@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]
 
-MOST_FREE, MOST_WORK = 1500, 1e11
+MAX_FREE, MAX_WORK = 1500, 1e11
 """Free variables beyond which a step would cost more than the digits are worth; their cubes, over all steps."""
 
-MOST_IDLE, FALLS = 50, 1e-13
+MAX_IDLE, DECREASES = 50, 1e-13
 """Steps in a row that neither halve the gap nor lower the objective, by this share of it: rounding goes in circles."""
 
 RIDGE = 1e-13
 """Times the mean of the diagonal: a singular system has a solution too, and the next step makes up for the ridge."""
 
-SINGULAR, MOST_SINGULAR = 1e-5, 600
+SINGULAR, MAX_SINGULAR = 1e-5, 600
 """Ratio of the pivots below which a system of at most so many variables counts as singular."""
 
 FLAT, BEYOND = 1e-13, 1e-6
@@ -60,13 +60,13 @@ def polish(run: Progress) -> None:
     best_gap, best_alpha, best_g = run.judge().gap(problem.is_by_class), run.alpha.copy(), run.g.copy()
     with one_blas_thread():
         work, n_idle, best_value = 0.0, 0, run.objective
-        while work < MOST_WORK and n_idle < MOST_IDLE:
+        while work < MAX_WORK and n_idle < MAX_IDLE:
             enough = ENOUGH * max(1.0, float(np.abs(run.f).max()))
             if best_gap <= enough or not _step(run):
                 break
             work += np.count_nonzero((run.alpha > 0.0) & (run.alpha < problem.upper)) ** 3
             gap, value = run.judge().gap(problem.is_by_class), run.objective
-            has_moved = gap < 0.5 * best_gap or value < best_value - FALLS * abs(best_value)
+            has_moved = gap < 0.5 * best_gap or value < best_value - DECREASES * abs(best_value)
             n_idle, best_value = 0 if has_moved else n_idle + 1, min(value, best_value)
             if gap < best_gap:
                 best_gap, best_alpha, best_g = gap, run.alpha.copy(), run.g.copy()
@@ -88,16 +88,16 @@ def _step(run: Progress) -> bool:
         free[int(np.argmax(np.where(of_side, judged.low, -np.inf)))] = True
     chosen = np.flatnonzero(free)
     fits = run.rows.capacity == run.rows.n or chosen.size <= run.rows.capacity
-    while 2 <= chosen.size <= MOST_FREE and fits:
-        found = _direction(run, chosen, f)
-        if found is None or not np.isfinite(found.by).all():
+    while 2 <= chosen.size <= MAX_FREE and fits:
+        result = _direction(run, chosen, f)
+        if result is None or not np.isfinite(result.by).all():
             return False
-        room = _room(alpha[chosen], problem.upper[chosen], found.by)
-        length = min(float(room.min()), found.most)
+        room = _room(alpha[chosen], problem.upper[chosen], result.by)
+        length = min(float(room.min()), result.most)
         if length == np.inf:
             return False
         if length > 0.0:
-            _move(run, chosen, length * found.by)
+            _move(run, chosen, length * result.by)
             return True
         chosen = chosen[room > 0.0]  # the others stay at the bounds that they would cross
     return False
@@ -134,7 +134,7 @@ def _direction(run: Progress, chosen: Rows, f: Floats) -> Direction | None:
     except LinAlgError:
         return None
     pivots = np.diagonal(factor[0])
-    if float(pivots.min()) < SINGULAR * float(pivots.max()) and len(q) <= MOST_SINGULAR:
+    if float(pivots.min()) < SINGULAR * float(pivots.max()) and len(q) <= MAX_SINGULAR:
         return _downhill(_spectral_step(q, sums, steepest), q, steepest)
     free_step = cho_solve(factor, np.column_stack([steepest, sums.T]), check_finite=False)
     b = np.linalg.solve(sums @ free_step[:, 1:], sums @ free_step[:, 0])

@@ -60,15 +60,15 @@ class BinarySVM(NamedTuple):
 
 
 def make_binary_svm(
-    problem: Problem, found: Solution, offset: Offset, n_rows: int, least_rho: float | None = None
+    problem: Problem, result: Solution, offset: Offset, n_rows: int, least_rho: float | None = None
 ) -> BinarySVM:
     """The machine of a solution; a nu-machine is divided by the margin rho it finds, at least `least_rho`."""
-    nu = multipliers(problem, found, offset)
-    by = found.alpha * problem.y
+    nu = multipliers(problem, result, offset)
+    by = result.alpha * problem.y
     coef = np.bincount(problem.row, by, minlength=n_rows)
-    at_bound = np.bincount(problem.row, found.alpha >= problem.upper, minlength=n_rows) > 0
+    at_bound = np.bincount(problem.row, result.alpha >= problem.upper, minlength=n_rows) > 0
     support = np.flatnonzero(coef)
-    norm = float(by @ (found.f - problem.y * problem.p))
+    norm = float(by @ (result.f - problem.y * problem.p))
     b, half_width = -float(nu.mean()), 0.5 * float(nu[0] - nu[1])
     scale = 1.0 if least_rho is None else half_width
     if least_rho is not None and not scale > least_rho:
@@ -77,40 +77,40 @@ def make_binary_svm(
         )
     return BinarySVM(
         support, coef[support] / scale, at_bound[support], b / scale, scale, half_width, max(norm, 0.0) / scale**2,
-        found.objective, duality_gap(problem, found, nu), found.gap, found.n_steps, found.is_optimal,
+        result.objective, duality_gap(problem, result, nu), result.gap, result.n_steps, result.is_optimal,
     )  # fmt: skip
 
 
-def multipliers(problem: Problem, found: Solution, offset: Offset) -> Floats:
+def multipliers(problem: Problem, result: Solution, offset: Offset) -> Floats:
     """The value f has on the margin, for y = +1 and for y = -1; the same where only y'a is fixed."""
-    is_free = (found.alpha > 0.0) & (found.alpha < problem.upper)
+    is_free = (result.alpha > 0.0) & (result.alpha < problem.upper)
     sides = [problem.y > 0.0, problem.y < 0.0]
     if problem.is_by_class:
-        return np.array([_level(found, is_free & side, k) for k, side in enumerate(sides)])
+        return np.array([_level(result, is_free & side, k) for k, side in enumerate(sides)])
     counts = [np.count_nonzero(is_free & side) for side in sides]
     if offset == "both" and all(counts):
-        return np.full(2, 0.5 * sum(float(found.f[is_free & side].mean()) for side in sides))
-    return np.full(2, _level(found, is_free, None))
+        return np.full(2, 0.5 * sum(float(result.f[is_free & side].mean()) for side in sides))
+    return np.full(2, _level(result, is_free, None))
 
 
-def _level(found: Solution, is_free: NDArray[np.bool_], side: int | None) -> float:
+def _level(result: Solution, is_free: NDArray[np.bool_], side: int | None) -> float:
     """The mean f of the free variables; the middle of what is possible where there are none."""
     if is_free.any():
-        return float(found.f[is_free].mean())
-    low = found.lowest.min() if side is None else found.lowest[side]
-    high = found.highest.max() if side is None else found.highest[side]
+        return float(result.f[is_free].mean())
+    low = result.lowest.min() if side is None else result.lowest[side]
+    high = result.highest.max() if side is None else result.highest[side]
     ends = [float(end) for end in (low, high) if abs(end) < 1e37]
     return float(np.mean(ends)) if ends else 0.0
 
 
-def duality_gap(problem: Problem, found: Solution, nu: Floats) -> float:
+def duality_gap(problem: Problem, result: Solution, nu: Floats) -> float:
     """How far the objective is from the optimum at most."""
-    r = problem.y * (found.f - np.where(problem.y > 0.0, nu[0], nu[1]))
+    r = problem.y * (result.f - np.where(problem.y > 0.0, nu[0], nu[1]))
     lacking = np.maximum(-r, 0.0)
     is_hard = np.isinf(problem.upper)
     if is_hard.any():
         # The primal point becomes feasible when w is divided by 1 - the largest violation
         worst = float(lacking[is_hard].max())
-        norm = float((found.alpha * problem.y) @ (found.f - problem.y * problem.p))
-        return 0.5 * norm / (1.0 - worst) ** 2 + found.objective if worst < 1.0 else np.inf
-    return float(np.sum(found.alpha * r + problem.upper * lacking))
+        norm = float((result.alpha * problem.y) @ (result.f - problem.y * problem.p))
+        return 0.5 * norm / (1.0 - worst) ** 2 + result.objective if worst < 1.0 else np.inf
+    return float(np.sum(result.alpha * r + problem.upper * lacking))

@@ -86,7 +86,7 @@ class LineErrors(NamedTuple):
 def judge_kernel(task: Task, ground: Ground, kernel: Kernel, on_fold: Callable[[Floats], None]) -> LineErrors:
     """Errors of a kernel for every penalty and fold; `on_fold` is called with those of a fold when it is done."""
     shape = ground.penalties.size, len(ground.folds)
-    found = LineErrors(np.empty(shape), np.empty(shape, np.int64), np.full(shape, True), np.empty(shape))
+    result = LineErrors(np.empty(shape), np.empty(shape, np.int64), np.full(shape, True), np.empty(shape))
     shared: KernelRows | None = None
     for k, fold in enumerate(ground.folds):
         began = time.process_time()
@@ -95,13 +95,13 @@ def judge_kernel(task: Task, ground: Ground, kernel: Kernel, on_fold: Callable[[
             shared = rows
         started = time.process_time() - began
         for c, trained in enumerate(_along_penalties(task.machines(fold.weight), rows, ground, fold)):
-            found.errors[c, k] = task.error(trained.values, fold.test, ground.weight[fold.test])
-            found.n_support[c, k] = trained.n_support
-            found.is_optimal[c, k] = trained.is_optimal
-            found.seconds[c, k] = trained.seconds + started
+            result.errors[c, k] = task.error(trained.values, fold.test, ground.weight[fold.test])
+            result.n_support[c, k] = trained.n_support
+            result.is_optimal[c, k] = trained.is_optimal
+            result.seconds[c, k] = trained.seconds + started
             started = 0.0
-        on_fold(found.errors[:, k])
-    return found
+        on_fold(result.errors[:, k])
+    return result
 
 
 def is_same_in_all_folds(ground: Ground, kernel: Kernel) -> bool:
@@ -139,11 +139,11 @@ class _Trained(NamedTuple):
 def _along_penalties(tasks: list[SVMTask], rows: KernelRows, ground: Ground, fold: Fold) -> Iterator[_Trained]:
     """Every penalty, after each machine has gone along all of them: its kernel rows are not needed twice."""
     done = [list(_solve_along(task, rows, ground, fold)) for task in tasks]
-    for found in zip(*done, strict=True):
-        support = np.concatenate([machine.support for machine, *_ in found])
-        values = np.column_stack([values for _, values, _ in found])
-        is_optimal = all(machine.is_optimal for machine, *_ in found)
-        yield _Trained(values, np.unique(support).size, is_optimal, sum(seconds for *_, seconds in found))
+    for result in zip(*done, strict=True):
+        support = np.concatenate([machine.support for machine, *_ in result])
+        values = np.column_stack([values for _, values, _ in result])
+        is_optimal = all(machine.is_optimal for machine, *_ in result)
+        yield _Trained(values, np.unique(support).size, is_optimal, sum(seconds for *_, seconds in result))
 
 
 def _solve_along(
@@ -157,9 +157,9 @@ def _solve_along(
         problem = task.problem(C * task.weight, None)
         if start is not None:
             problem = problem._replace(start=_grown(start, upper, problem.upper))
-        found = solve(problem, part, tol=ground.tol, max_steps=ground.max_iter)
-        upper, start = problem.upper, found.alpha
-        machine = make_binary_svm(problem, found, ground.offset, part.n)
+        result = solve(problem, part, tol=ground.tol, max_steps=ground.max_iter)
+        upper, start = problem.upper, result.alpha
+        machine = make_binary_svm(problem, result, ground.offset, part.n)
         machine = machine._replace(support=task.rows[machine.support])
         yield machine, values_at(rows, machine, fold.test), time.process_time() - began
 

@@ -29,7 +29,7 @@ from committee.records.history import History
 from committee.svm._binary_svm import BinarySVM, Offset, make_binary_svm
 from committee.svm._decision import Expansion, precision
 from committee.svm._kernel_rows import KernelRows
-from committee.svm._scaling import fit_scaling, refuse_values, warn_of_scales
+from committee.svm._scaling import fit_scaling, reject_values, warn_of_scales
 from committee.svm._shrinking import shrinking
 from committee.svm.kernel_functions import (
     NAMES,
@@ -99,15 +99,15 @@ class BaseKernelSVM(Estimator):
 
     def _read(self, X: Any, sample_weight: ArrayLike | None) -> tuple[Floats, Floats]:
         """The table as the user sees it and the weights; sets `columns_`."""
-        columns, found = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
-        table = np.ascontiguousarray(found, np.float64)  # sums over rows in another order have other bits
+        columns, result = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
+        table = np.ascontiguousarray(result, np.float64)  # sums over rows in another order have other bits
         weight = read_weights(sample_weight, len(table))
         self.columns_ = columns
-        refuse_values(table, columns, type(self).__name__)
-        self._refuse_tiny(table)
+        reject_values(table, columns, type(self).__name__)
+        self._reject_tiny(table)
         return table, np.ones(len(table)) if weight is None else weight
 
-    def _refuse_tiny(self, table: Floats) -> None:
+    def _reject_tiny(self, table: Floats) -> None:
         largest = max(float(table.max()), -float(table.min()))
         if not self.scale and 0.0 < largest < SMALLEST:
             raise ValueError(
@@ -158,13 +158,13 @@ class BaseKernelSVM(Estimator):
     def _train(self, task: Task, problem: Problem) -> BinarySVM:
         """One machine without classes: solve, and keep all there is to know."""
         rows = self._rows(task)
-        found = self._solve(problem, rows)
-        machine = make_binary_svm(problem, found, self.offset, rows.n)
-        self._keep([machine], [found])
+        result = self._solve(problem, rows)
+        machine = make_binary_svm(problem, result, self.offset, rows.n)
+        self._keep([machine], [result])
         self.n_support_ = np.array([len(machine.support)], np.int32)
         self.dual_coef_ = machine.coef[np.newaxis]
         self.n_iter_ = machine.n_steps
-        spread = float(np.std(found.f - problem.y * problem.p))
+        spread = float(np.std(result.f - problem.y * problem.p))
         self._expand(task, rows, machine.support, machine.coef[:, np.newaxis], np.array([machine.offset]), spread)
         return machine
 
@@ -172,17 +172,17 @@ class BaseKernelSVM(Estimator):
         """What every machine measured; a warning where one is not optimal."""
         self.binary_svms_ = tuple(machines)
         self.history_ = History.from_records(
-            [Record(k, *step) for k, found in enumerate(solutions) for step in found.records]
+            [Record(k, *step) for k, result in enumerate(solutions) for step in result.records]
         )
-        self.converged_ = all(found.is_optimal for found in solutions)
-        self.kkt_gap_ = max(found.gap for found in solutions)
+        self.converged_ = all(result.is_optimal for result in solutions)
+        self.kkt_gap_ = max(result.gap for result in solutions)
         self.fit_status_ = int(not self.converged_)
-        late = [found for found in solutions if not found.is_optimal]
+        late = [result for result in solutions if not result.is_optimal]
         if late:
-            worst = max(found.gap for found in late)
+            worst = max(result.gap for result in late)
             which = "" if len(solutions) == 1 else f" in {len(late)} of {len(solutions)} machines"
             warnings.warn(
-                f"The solver ended after {max(found.n_steps for found in late)} steps{which}: the KKT gap is "
+                f"The solver ended after {max(result.n_steps for result in late)} steps{which}: the KKT gap is "
                 f"{worst:.3g}, tol={self.tol:g} was required. {self._advice()}",
                 ConvergenceWarning,
                 stacklevel=level_of_caller(),
@@ -233,7 +233,7 @@ class BaseKernelSVM(Estimator):
         """The rows to answer, scaled."""
         check_is_fitted(self, "columns_")
         table = np.ascontiguousarray(read_table(self, X), np.float64)
-        refuse_values(table, self.columns_, type(self).__name__)
+        reject_values(table, self.columns_, type(self).__name__)
         if self._scaling is not None:
             table = np.asarray(self._scaling.apply(table), np.float64)
         return table

@@ -42,7 +42,7 @@ cache."""
 PIECE = 1024
 """Columns that `add` sums at a time."""
 
-LARGEST_SINGLE = 1e15
+MAX_SINGLE = 1e15
 """Kernel values beyond it are kept in float64: sums of squares of float32 would overflow."""
 
 SPARE = 200 * MEGABYTE
@@ -68,7 +68,7 @@ class KernelRows:
             self.diagonal = kernel.diagonal(self.exact_points)
         require_finite(self.diagonal)
         is_small = self.n <= SMALL
-        is_large = not np.abs(self.diagonal).max() < LARGEST_SINGLE
+        is_large = not np.abs(self.diagonal).max() < MAX_SINGLE
         self.dtype: type[np.float32] | type[np.float64] = np.float64 if is_small or is_large else np.float32
         self.points = self.exact_points
         if self.dtype == np.float32:
@@ -257,11 +257,11 @@ class KernelRows:
         points = self.points if in_single else self.exact_points
         pieces = [slice(start, start + TILE_COLUMNS) for start in range(0, len(others), TILE_COLUMNS)]
         rights = [(points.take(others[piece]), coef[piece]) for piece in pieces]
-        found = np.zeros(len(rows))
-        calls = [(points, rows[start : start + TILE_ROWS], rights, found[start : start + TILE_ROWS])
+        result = np.zeros(len(rows))
+        calls = [(points, rows[start : start + TILE_ROWS], rights, result[start : start + TILE_ROWS])
                  for start in range(0, len(rows), TILE_ROWS)]  # fmt: skip
         self._run(self._exact_tile, calls, len(rows) * len(others) * 16)
-        return found
+        return result
 
     def _exact_tile(self, points: Points, rows: Rows, rights: list[tuple[Points, Floats]], out: Floats) -> None:
         left = points.take(rows)
@@ -294,7 +294,7 @@ def _give_back(memory: NDArray[np.uint8]) -> None:
 def _room(n_rows: int, n_columns: int, dtype: np.dtype[Any], name: str = "tile") -> Array:
     """A block to work in, one per thread, name and dtype: fresh memory costs as much as filling it."""
     key = name + dtype.str
-    found = _local.__dict__.get(key)
-    if found is None or found.size < n_rows * n_columns:
-        found = _local.__dict__[key] = np.empty(max(TILE_ROWS * TILE_COLUMNS, n_rows * n_columns), dtype)
-    return found[: n_rows * n_columns].reshape(n_rows, n_columns)
+    result = _local.__dict__.get(key)
+    if result is None or result.size < n_rows * n_columns:
+        result = _local.__dict__[key] = np.empty(max(TILE_ROWS * TILE_COLUMNS, n_rows * n_columns), dtype)
+    return result[: n_rows * n_columns].reshape(n_rows, n_columns)

@@ -23,7 +23,7 @@ from committee.tabular.identity import distinct_rows
 
 Choice = Literal["uniform", "kmeans", "leverage"]
 
-MOST_ROWS = 50_000
+MAX_ROWS = 50_000
 """Rows that are looked at; more are sampled."""
 
 ROWS_A_CENTRE = 50
@@ -48,25 +48,25 @@ def candidates(
     `raw` are the rows as they came: means and deviations, with which they were scaled, have last bits of their own.
     """
     some: Any = slice(None)
-    if len(X) > MOST_ROWS:
-        some = np.sort(rng.choice(len(X), MOST_ROWS, replace=False))
+    if len(X) > MAX_ROWS:
+        some = np.sort(rng.choice(len(X), MAX_ROWS, replace=False))
     table = np.asarray(X[some], np.float64)
     distinct = distinct_rows(raw[some], np.zeros(len(table)))
     return Candidates(table[distinct.first], distinct.total(weight[some]))
 
 
 def choose_landmarks(
-    choice: Choice, found: Candidates, m: int, kernel: Kernel, ridge: float, rng: np.random.Generator
+    choice: Choice, result: Candidates, m: int, kernel: Kernel, ridge: float, rng: np.random.Generator
 ) -> Floats:
     """Landmarks [m, d]; all distinct rows where there are no more than m."""
-    order = rng.permutation(len(found.X))
+    order = rng.permutation(len(result.X))
     if len(order) <= m:
-        return found.X
-    start = found.X[np.sort(order[:m])]
+        return result.X
+    start = result.X[np.sort(order[:m])]
     if choice == "uniform":
         return start
     some = np.sort(order[: ROWS_A_CENTRE * m])
-    sample = Candidates(found.X[some], found.weight[some])
+    sample = Candidates(result.X[some], result.weight[some])
     if choice == "kmeans":
         return lloyd(sample, start)
     scores = ridge_leverage(sample, start, kernel, ridge)
@@ -91,10 +91,10 @@ def _nearest(X: Floats, centres: Floats) -> NDArray[np.int64]:
     moved = centres - middle
     halves = 0.5 * np.einsum("ij,ij->i", moved, moved)
     step = max(1, DISTANCE_CELLS // len(centres))
-    found = np.empty(len(X), np.int64)
+    result = np.empty(len(X), np.int64)
     for start in range(0, len(X), step):
-        found[start : start + step] = np.argmax((X[start : start + step] - middle) @ moved.T - halves, axis=1)
-    return found
+        result[start : start + step] = np.argmax((X[start : start + step] - middle) @ moved.T - halves, axis=1)
+    return result
 
 
 def ridge_leverage(sample: Candidates, landmarks: Floats, kernel: Kernel, ridge: float) -> Floats:

@@ -17,7 +17,7 @@ from committee.base.blas_threads import one_blas_thread
 from committee.base.parameters import CLASS_WEIGHT, Estimator, fitted, param, positive_or_infinite
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
-from committee.svm._scaling import Scaling, fit_scaling, refuse_values, warn_of_scales
+from committee.svm._scaling import Scaling, fit_scaling, reject_values, warn_of_scales
 from committee.tabular.class_weight import class_weights
 from committee.tabular.schema import Columns
 from committee.tabular.validation import (
@@ -67,15 +67,15 @@ class BaseLargeSVM(Estimator):
 
     def _begin(self, X: Any, sample_weight: Any) -> tuple[Any, Floats]:
         """Table and weights as they come; sets `columns_`."""
-        self._refuse_hard_margin()
-        columns, found = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
-        table = np.ascontiguousarray(found)  # sums over rows in another order have other bits
-        refuse_values(table, columns, type(self).__name__)
+        self._reject_hard_margin()
+        columns, result = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
+        table = np.ascontiguousarray(result)  # sums over rows in another order have other bits
+        reject_values(table, columns, type(self).__name__)
         weight = read_weights(sample_weight, len(table))
         self.columns_ = columns
         return table, np.ones(len(table)) if weight is None else weight
 
-    def _refuse_hard_margin(self) -> None:
+    def _reject_hard_margin(self) -> None:
         if np.isinf(self.C):
             exact = "SVR" if isinstance(self, RegressorMixin) else "SVC"
             kernel = f"{getattr(self, 'kernel', 'linear')!r:.40}"
@@ -99,7 +99,7 @@ class BaseLargeSVM(Estimator):
     def _read(self, X: Any) -> Any:
         check_is_fitted(self, "columns_")
         table = np.ascontiguousarray(read_table(self, X))
-        refuse_values(table, self.columns_, type(self).__name__)
+        reject_values(table, self.columns_, type(self).__name__)
         return table
 
 

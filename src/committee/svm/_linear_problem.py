@@ -49,7 +49,7 @@ def flat_plane(d: int) -> Plane:
     return Plane(np.zeros(d), 0.0)
 
 
-def answers(problem: LinearProblem, plane: Plane) -> Floats:
+def predictions(problem: LinearProblem, plane: Plane) -> Floats:
     return problem.X @ plane.w + plane.b
 
 
@@ -106,7 +106,7 @@ def squared_loss_gap(problem: LinearProblem, plane: Plane) -> float:
 
     At the minimum sum beta x = w, and the gap is zero.
     """
-    f = answers(problem, plane)
+    f = predictions(problem, plane)
     low, high = excess(problem.y, f, problem.epsilon)
     beta = 2.0 * (problem.up * low - problem.down * high)
     return objective(problem, plane, f, 2) - lower_bound(problem, beta, 2)
@@ -140,9 +140,9 @@ def add_gram(H: Floats, X: Floats, c: Floats, has_intercept: bool) -> None:
 def solve_positive(H: Floats, g: Floats) -> Floats:
     """H^-1 g for a positive definite H; by its sound directions where rounding has spoiled it."""
     try:
-        found = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
-        if np.all(np.isfinite(found)):
-            return found
+        result = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
+        if np.all(np.isfinite(result)):
+            return result
     except LinAlgError:
         pass
     values, vectors = np.linalg.eigh(H)

@@ -14,7 +14,7 @@ from committee.tabular.schema import Columns
 SPREAD = 100.0
 """Ranges of columns that differ by more than this factor deserve a warning."""
 
-FEWEST_ROWS, MOST_ROWS = 10, 4096
+MIN_ROWS, MAX_ROWS = 10, 4096
 """Rows between which ranges are judged; of more rows some are taken at equal distances."""
 
 LARGEST = 1e100
@@ -60,9 +60,9 @@ def fit_scaling(X: NDArray[np.floating], weight: Floats) -> Scaling:
 
 def warn_of_scales(X: NDArray[np.floating], columns: Columns, stacklevel: int = 3) -> None:
     """Warn where the ranges of columns differ so much that the small ones hardly count."""
-    if len(X) < FEWEST_ROWS:
+    if len(X) < MIN_ROWS:
         return
-    some = np.ascontiguousarray(X[:: -(-len(X) // MOST_ROWS)].T)  # over few columns NumPy is slow
+    some = np.ascontiguousarray(X[:: -(-len(X) // MAX_ROWS)].T)  # over few columns NumPy is slow
     highest, lowest = some.max(axis=1).astype(np.float64), some.min(axis=1)
     spread = highest - lowest
     varying = np.flatnonzero(spread > CONSTANT * np.maximum(highest, -lowest))
@@ -79,7 +79,7 @@ def warn_of_scales(X: NDArray[np.floating], columns: Columns, stacklevel: int = 
         )
 
 
-def refuse_values(X: NDArray[np.floating], columns: Columns, name: str) -> None:
+def reject_values(X: NDArray[np.floating], columns: Columns, name: str) -> None:
     """Raise ValueError for missing values and for those whose squares are beyond float64."""
     if -LARGEST <= float(X.min()) and float(X.max()) <= LARGEST:  # nan fails too
         return

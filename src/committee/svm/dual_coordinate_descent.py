@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.svm._linear_problem import LinearProblem, Plane, answers, lower_bound, objective
+from committee.svm._linear_problem import LinearProblem, Plane, lower_bound, objective, predictions
 
 N_PASSES = 10
 """Passes over the rows between two looks at the gap."""
@@ -112,5 +112,5 @@ def _walls(problem: LinearProblem, power: int, lift: float) -> Walls:
 
 def _measure(problem: LinearProblem, power: int, beta: Floats, plane: Plane) -> tuple[Plane, float, float]:
     """The plane, its objective and a lower bound of all objectives."""
-    value = objective(problem, plane, answers(problem, plane), power)
+    value = objective(problem, plane, predictions(problem, plane), power)
     return plane, value, lower_bound(problem, beta, power)

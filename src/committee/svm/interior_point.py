@@ -27,9 +27,9 @@ from committee.svm._linear_problem import (
     LinearProblem,
     Plane,
     add_gram,
-    answers,
     lower_bound,
     objective,
+    predictions,
     solve_positive,
 )
 
@@ -104,7 +104,7 @@ def interior_point(
     for step in range(max_iter + 1):
         gap = _gap(point)
         # Step 1: how far are the equations from holding?
-        f, pull = answers(problem, _plane(point)), _pull(problem, asked.sign * point.a)
+        f, pull = predictions(problem, _plane(point)), _pull(problem, asked.sign * point.a)
         dual_rest = pull - R * point.v
         record = _measure(problem, asked, point, f, number, step)
         record = record._replace(gap=gap, dual_residual=float(np.linalg.norm(dual_rest)))
@@ -169,7 +169,7 @@ def _newton_step(
     """The step that makes s a and z (u - a) change by `by_s` and `by_z` to first order."""
     error = error - by_z / at.rest + by_s / at.a
     dv = solve_positive(H, dual_rest + _pull(problem, asked.sign * D * error))
-    da = D * (error - asked.sign * answers(problem, Plane(dv[:-1], float(dv[-1]))))
+    da = D * (error - asked.sign * predictions(problem, Plane(dv[:-1], float(dv[-1]))))
     return Point(dv, da, -da, (by_s - at.s * da) / at.a, (by_z + at.z * da) / at.rest)
 
 

@@ -86,14 +86,14 @@ class Kernel:
 
     def diagonal(self, points: Points) -> Floats:
         """k(x, x) of every point."""
-        found = np.empty(points.n)
+        result = np.empty(points.n)
         block = np.empty((DIAGONAL_BLOCK, DIAGONAL_BLOCK), points.values.dtype)
         for start in range(0, points.n, DIAGONAL_BLOCK):
             some = points.take(slice(start, start + DIAGONAL_BLOCK))
             out = block.reshape(-1)[: some.n * some.n].reshape(some.n, some.n)
             self.fill(some, some, out)
-            found[start : start + some.n] = np.diagonal(out)
-        return found
+            result[start : start + some.n] = np.diagonal(out)
+        return result
 
     def is_far_apart(self, points: Points) -> bool:
         """Do float32 points lose too much?"""
@@ -274,9 +274,9 @@ class Gaussian(_Distance):
 
     def points(self, X: Floats, dtype: Precision = np.float64, place: Any = None) -> Points:
         base = LOG2_E if dtype == np.float32 else 1.0
-        found = super().points(self._centred(X, np.sqrt(2.0 * float(self.gamma) * base)), dtype, place)
-        halves = 0.5 * np.einsum("ij,ij->i", found.values, found.values, dtype=np.float64)
-        return found._replace(halves=halves.astype(dtype))
+        result = super().points(self._centred(X, np.sqrt(2.0 * float(self.gamma) * base)), dtype, place)
+        halves = 0.5 * np.einsum("ij,ij->i", result.values, result.values, dtype=np.float64)
+        return result._replace(halves=halves.astype(dtype))
 
     def fill(self, left: Points, right: Points, out: Array) -> None:
         from committee.kernels.svm import gram
@@ -310,8 +310,8 @@ class Laplacian(_Distance):
 
     def points(self, X: Floats, dtype: Precision = np.float64, place: Any = None) -> Points:
         base = LOG2_E if dtype == np.float32 else 1.0
-        found = super().points(self._centred(X, float(self.gamma) * base), dtype, place)
-        return found._replace(halves=np.zeros(found.n, dtype))
+        result = super().points(self._centred(X, float(self.gamma) * base), dtype, place)
+        return result._replace(halves=np.zeros(result.n, dtype))
 
     def fill(self, left: Points, right: Points, out: Array) -> None:
         from committee.kernels.svm import gram
@@ -359,13 +359,13 @@ class GramFunction(Kernel):
         return super().points(X, np.float64, place)
 
     def fill(self, left: Points, right: Points, out: Array) -> None:
-        found = np.asarray(self.function(left.values, right.values))
-        if found.shape != out.shape:
+        result = np.asarray(self.function(left.values, right.values))
+        if result.shape != out.shape:
             raise ValueError(
-                f"The kernel function returned an array of shape {found.shape} for tables of {left.n} and {right.n} "
+                f"The kernel function returned an array of shape {result.shape} for tables of {left.n} and {right.n} "
                 f"rows: it must return one number for each pair, shape {out.shape}."
             )
-        out[:] = found
+        out[:] = result
         _require_finite(out)
 
 
@@ -427,7 +427,7 @@ class _Combined(Kernel):
 
     def __post_init__(self) -> None:
         for kernel in self.kernels:
-            _refuse_given(kernel)
+            _reject_given(kernel)
 
     @property
     def is_psd(self) -> bool | None:
@@ -487,7 +487,7 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         _check_factor(self.factor)
-        _refuse_given(self.kernel)
+        _reject_given(self.kernel)
 
     @property
     def is_psd(self) -> bool | None:
@@ -520,7 +520,7 @@ class Power(Kernel):
     def __post_init__(self) -> None:
         if not isinstance(self.degree, Integral) or self.degree < 1:
             raise ValueError(f"A kernel can be raised to a whole power of at least 1, got {self.degree!r}.")
-        _refuse_given(self.kernel)
+        _reject_given(self.kernel)
 
     @property
     def is_psd(self) -> bool | None:
@@ -543,7 +543,7 @@ class Power(Kernel):
         return self.kernel.is_far_apart(points)
 
 
-def _refuse_given(kernel: Kernel) -> None:
+def _reject_given(kernel: Kernel) -> None:
     if isinstance(kernel, Precomputed):
         raise ValueError("A precomputed Gram matrix has no rows to combine with: combine the matrices themselves.")
 
@@ -561,7 +561,7 @@ NAMES = ("linear", "poly", "rbf", "gaussian", "laplacian", "sigmoid", "precomput
 def make_kernel(kernel: Any, *, degree: float = 3, gamma: Gamma = "scale", coef0: float = 0.0) -> Kernel:
     """A kernel from scikit-learn's names and parameters, from a function, or as it is."""
     if isinstance(kernel, Kernel):
-        _refuse_parameters(kernel, degree=degree, gamma=gamma, coef0=coef0)
+        _reject_parameters(kernel, degree=degree, gamma=gamma, coef0=coef0)
         return kernel
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         raise ValueError(f"{kernel.__name__} is a class of kernels: make an object of it, {kernel.__name__}(...).")
@@ -578,7 +578,7 @@ def make_kernel(kernel: Any, *, degree: float = 3, gamma: Gamma = "scale", coef0
     return made[kernel]
 
 
-def _refuse_parameters(kernel: Kernel, **given: Any) -> None:
+def _reject_parameters(kernel: Kernel, **given: Any) -> None:
     """A kernel object has parameters of its own: others next to it would be ignored."""
     usual = {"degree": 3, "gamma": "scale", "coef0": 0.0}
     for name, value in given.items():
@@ -604,11 +604,11 @@ class _Unseen(Kernel):
             is_gram = False
         if is_gram:
             return GramFunction(self.function)
-        found = np.asarray(self.function(X[0], X[0]))
-        if found.ndim != 0 or found.dtype.kind not in "fiub":
+        result = np.asarray(self.function(X[0], X[0]))
+        if result.ndim != 0 or result.dtype.kind not in "fiub":
             raise ValueError(
                 "The kernel function must return a Gram matrix for two tables, or a number for two rows; for tables of "
-                f"2 and 3 rows it did not return shape (2, 3), for two rows it returned {found!r:.60}."
+                f"2 and 3 rows it did not return shape (2, 3), for two rows it returned {result!r:.60}."
             )
         return RowFunction(self.function)
 

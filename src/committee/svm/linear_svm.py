@@ -57,7 +57,7 @@ RECORDS: dict[Solver, type[NewtonRecord] | type[InteriorRecord] | type[DescentRe
 DENSE_CELLS = 20_000_000
 """Up to which a sparse table is taken as a dense one."""
 
-MOST_COLUMNS = 1000
+MAX_COLUMNS = 1000
 """Up to which the interior point method is taken: its d x d matrix needs n d^2 work a step."""
 
 
@@ -76,7 +76,7 @@ class Found(NamedTuple):
 
 def choose_solver(power: int, dual: bool | str, d: int) -> Solver:
     """The method for a loss of this power on d columns."""
-    if dual is True or (dual == "auto" and power == 1 and d > MOST_COLUMNS):
+    if dual is True or (dual == "auto" and power == 1 and d > MAX_COLUMNS):
         return "dual_coordinate_descent"
     return "interior_point" if power == 1 else "primal_newton"
 
@@ -116,7 +116,7 @@ class BaseLinearSVM(BaseLargeSVM):
     def _begin(self, X: Any, sample_weight: Any) -> tuple[Any, Floats]:
         if not sparse.issparse(X):
             return super()._begin(X, sample_weight)
-        self._refuse_hard_margin()
+        self._reject_hard_margin()
         table: Any = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=True)
         n, d = table.shape
         weight = read_weights(sample_weight, n)
@@ -156,12 +156,12 @@ class BaseLinearSVM(BaseLargeSVM):
         X, shift = self._centred(rows.X if sparse.issparse(rows.X) else np.ascontiguousarray(rows.X, np.float64))
         self.solver_: Solver = choose_solver(self._power, self.dual, X.shape[1])
         seeds = member_seeds(self.random_state, len(costs))
-        found: list[Found] = []
+        result: list[Found] = []
         with progress("machines", len(costs), self.verbose) as say:
             for k, each in enumerate(costs):
-                found.append(self._solve(self._problem(X, each), int(seeds[k]), k))
-                say(f"objective {found[-1].records[-1].objective:.5g}")
-        self._keep(found, shift)
+                result.append(self._solve(self._problem(X, each), int(seeds[k]), k))
+                say(f"objective {result[-1].records[-1].objective:.5g}")
+        self._keep(result, shift)
 
     def _centred(self, X: Any) -> tuple[Any, Floats]:
         """The table with columns far from zero moved there, and by how much: an intercept without penalty allows it.
@@ -196,8 +196,8 @@ class BaseLinearSVM(BaseLargeSVM):
         gap = relative_gap(gap, last.objective)
         return Found(plane, records, is_done and gap <= self.tol, gap)
 
-    def _keep(self, found: list[Found], shift: Floats) -> None:
-        planes = [each.plane for each in found]
+    def _keep(self, result: list[Found], shift: Floats) -> None:
+        planes = [each.plane for each in result]
         w, b = np.array([plane.w for plane in planes]), np.array([plane.b for plane in planes])
         b = b - w @ shift
         if self.scaling_ is not None:
@@ -205,13 +205,13 @@ class BaseLinearSVM(BaseLargeSVM):
             b = b - w @ self.scaling_.shift
         self.coef_, self.intercept_ = w, b
         self.margin_ = np.array([plane.margin for plane in planes])
-        self.objective_ = np.array([each.records[-1].objective for each in found])
-        self.history_ = History.from_records([record for each in found for record in each.records])
-        self.n_iter_ = max(1, max(each.records[-1].step for each in found))
-        self.duality_gap_ = np.array([each.gap for each in found])
-        self.converged_ = all(each.is_done for each in found)
+        self.objective_ = np.array([each.records[-1].objective for each in result])
+        self.history_ = History.from_records([record for each in result for record in each.records])
+        self.n_iter_ = max(1, max(each.records[-1].step for each in result))
+        self.duality_gap_ = np.array([each.gap for each in result])
+        self.converged_ = all(each.is_done for each in result)
         if not self.converged_:
-            worst = max(each.gap for each in found if not each.is_done)
+            worst = max(each.gap for each in result if not each.is_done)
             warn_of_no_convergence(
                 type(self).__name__, self.n_iter_, self.max_iter, "the relative duality gap", worst, self.tol
             )
@@ -416,6 +416,6 @@ class LinearSVR(BaseLargeRegressor, BaseLinearSVM):
     def _epsilon(self) -> float:
         return self.epsilon
 
-    def _keep(self, found: list[Found], shift: Floats) -> None:
-        super()._keep(found, shift)
+    def _keep(self, result: list[Found], shift: Floats) -> None:
+        super()._keep(result, shift)
         self.coef_ = self.coef_[0]

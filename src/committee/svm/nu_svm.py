@@ -26,7 +26,7 @@ from committee.svm.smo import Problem, Solution
 from committee.svm.svc import BaseSVC
 from committee.svm.svr import BaseSVR
 
-MOST_OF_CLASS = 0.99
+MAX_OF_CLASS = 0.99
 """The share of the smaller class that may lie beyond the margin where nu asks for more: all would leave no margin."""
 
 NO_MARGIN = 1e-14
@@ -45,7 +45,7 @@ def nu_svc_problem(y: Floats, weight: Floats, nu: float) -> Problem:
     smaller, total = min(float(weight[side].sum()) for side in sides), float(weight.sum())
     share = 0.5 * nu * total
     if smaller < share * (1.0 - 1e-12):
-        share = MOST_OF_CLASS * smaller
+        share = MAX_OF_CLASS * smaller
         warnings.warn(
             f"nu={nu:g} is infeasible where the smaller of two classes has {smaller / total:.3g} of the weight: its "
             f"rows cannot be so large a share of the errors. Lowered to {2.0 * share / total:.4g} for this pair; lower "
@@ -189,9 +189,9 @@ class NuSVC(BaseSVC):
 
     def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[BinarySVM, Solution]:
         problem = nu_svc_problem(y, weight, self.nu)
-        found = self._solve(problem, rows)
-        least_rho = NO_MARGIN * float(found.alpha.sum() * np.abs(rows.diagonal).max())
-        return make_binary_svm(problem, found, "free", rows.n, least_rho), found
+        result = self._solve(problem, rows)
+        least_rho = NO_MARGIN * float(result.alpha.sum() * np.abs(rows.diagonal).max())
+        return make_binary_svm(problem, result, "free", rows.n, least_rho), result
 
 
 class NuSVR(BaseSVR):

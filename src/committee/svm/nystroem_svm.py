@@ -63,7 +63,7 @@ EXACT_CELLS = 5_000_000
 SAMPLE_CELLS, SAMPLE_ROWS = 40_000_000, 50_000
 """Features of the sample, and its rows, at most."""
 
-SAMPLE_SHARE, MOST_CELLS = 20, 100_000_000
+SAMPLE_SHARE, MAX_CELLS = 20, 100_000_000
 """But not fewer rows than this many to a landmark, its Hessian would miss directions; unless they are too many."""
 
 CLOSE = 0.01
@@ -76,8 +76,8 @@ MEMORY = 10
 """Steps that B remembers."""
 
 SUFFICIENT = 1e-4
-MOST_HALVINGS = 30
-MOST_REFUSALS = 3
+MAX_HALVINGS = 30
+MAX_REJECTIONS = 3
 
 
 class LandmarkRecord(NamedTuple):
@@ -105,11 +105,11 @@ class Descent(NamedTuple):
     g: Floats = np.empty(0)  # its gradient
     f: Floats = np.empty(0)  # answers to all rows
     s: Floats = np.empty(0)  # the whole step
-    fall: float = 0.0  # -g s
+    decrease: float = 0.0  # -g s
     t: float = 0.0  # the candidate is place + t s
     memory: tuple[tuple[Floats, Floats], ...] = ()  # steps and what they did to the gradient
     n_support: int = 0
-    n_refused: int = 0
+    n_rejected: int = 0
     is_done: bool = False
 
 
@@ -118,12 +118,12 @@ def descend(at: Descent, cost: float, gradient: Floats, f: Floats, n_support: in
     value = cost + 0.5 * float(at.candidate[:-1] @ at.candidate[:-1])
     g = gradient + np.append(at.candidate[:-1], 0.0)
     memory = _remember(at, g)
-    if not value <= at.value - SUFFICIENT * at.t * at.fall:
+    if not value <= at.value - SUFFICIENT * at.t * at.decrease:
         # What the pass told of the curvature is kept, and mostly gives the right length; else one is searched for.
-        return _aim(at._replace(memory=memory, n_refused=1)) if at.n_refused == 0 else _shorten(at, f)
-    here = at._replace(place=at.candidate, value=value, g=g, f=f, memory=memory, n_support=n_support, n_refused=0)
+        return _aim(at._replace(memory=memory, n_rejected=1)) if at.n_rejected == 0 else _shorten(at, f)
+    here = at._replace(place=at.candidate, value=value, g=g, f=f, memory=memory, n_support=n_support, n_rejected=0)
     here = _aim(here)
-    return here._replace(is_done=0.5 * here.fall <= tol * value)
+    return here._replace(is_done=0.5 * here.decrease <= tol * value)
 
 
 def _remember(at: Descent, g: Floats) -> tuple[tuple[Floats, Floats], ...]:
@@ -138,7 +138,7 @@ def _remember(at: Descent, g: Floats) -> tuple[tuple[Floats, Floats], ...]:
 def _aim(at: Descent) -> Descent:
     """The whole step from the place as the next candidate."""
     s = -_two_loops(at.g, at.memory, at.inverse)
-    return at._replace(candidate=at.place + s, s=s, fall=-float(at.g @ s), t=1.0)
+    return at._replace(candidate=at.place + s, s=s, decrease=-float(at.g @ s), t=1.0)
 
 
 def _two_loops(g: Floats, memory: tuple[tuple[Floats, Floats], ...], inverse: Callable[[Floats], Floats]) -> Floats:
@@ -157,11 +157,11 @@ def _two_loops(g: Floats, memory: tuple[tuple[Floats, Floats], ...], inverse: Ca
 def _shorten(at: Descent, f: Floats) -> Descent:
     """A shorter step, judged by answers between those at the place and at the candidate."""
     move = (f - at.f) / at.t
-    for t in at.t * 0.5 ** np.arange(1, MOST_HALVINGS):
-        if _value_after(at, float(t), move) <= at.value - SUFFICIENT * t * at.fall:
-            n_refused = at.n_refused + 1
+    for t in at.t * 0.5 ** np.arange(1, MAX_HALVINGS):
+        if _value_after(at, float(t), move) <= at.value - SUFFICIENT * t * at.decrease:
+            n_rejected = at.n_rejected + 1
             return at._replace(
-                candidate=at.place + t * at.s, t=float(t), n_refused=n_refused, is_done=n_refused >= MOST_REFUSALS
+                candidate=at.place + t * at.s, t=float(t), n_rejected=n_rejected, is_done=n_rejected >= MAX_REJECTIONS
             )
     return at._replace(is_done=True)  # rounding hides any fall
 
@@ -192,13 +192,13 @@ def nystroem_svm(
             break
         y, up, down = (np.column_stack(parts) for parts in zip(*(descents[k].costs for k in going), strict=True))
         place = np.column_stack([descents[k].candidate for k in going])
-        found = sweep(mapping, table, Pieces(y, up, down, epsilon), place[:-1], place[-1], n_jobs)
+        result = sweep(mapping, table, Pieces(y, up, down, epsilon), place[:-1], place[-1], n_jobs)
         for j, k in enumerate(going):
-            before, f = descents[k], found.f[:, j].copy()
-            here = descend(before, float(found.value[j]), found.gradient[:, j], f, int(found.n_support[j]), tol)
+            before, f = descents[k], result.f[:, j].copy()
+            here = descend(before, float(result.value[j]), result.gradient[:, j], f, int(result.n_support[j]), tol)
             descents[k], t = here, before.t if here.place is not before.place else 0.0
             norm = float(np.linalg.norm(here.g))
-            records.append(LandmarkRecord(k, step, here.value, norm, 0.5 * here.fall, t, here.n_support, lost))
+            records.append(LandmarkRecord(k, step, here.value, norm, 0.5 * here.decrease, t, here.n_support, lost))
         say(f"objective {sum(descent.value for descent in descents):.5g}")
     return descents, records
 
@@ -259,12 +259,12 @@ class BaseNystroemSVM(BaseLargeSVM):
         return kernel.settle(np.asarray(rows.X[some], np.float64), rows.weight[some])
 
     def _map(self, kernel: Kernel, rows: Rows, costs: Sequence[Costs], rng: np.random.Generator) -> NystroemMap:
-        found = candidates(rows.raw, rows.X, rows.weight, rng)
-        warn_of_invalid(kernel, kernel.points(found.X))
+        result = candidates(rows.raw, rows.X, rows.weight, rng)
+        warn_of_invalid(kernel, kernel.points(result.X))
         m = self.n_landmarks
         if m == "auto":
             m = int(np.clip(4.0 * np.sqrt(len(rows.X)), FEWEST, MOST))
-        chosen = choose_landmarks(self.landmarks, found, int(m), kernel, 0.5 / self.C, rng)
+        chosen = choose_landmarks(self.landmarks, result, int(m), kernel, 0.5 / self.C, rng)
         return nystroem_map(kernel, chosen, self._precision(kernel, chosen, rows, costs))
 
     def _precision(self, kernel: Kernel, chosen: Floats, rows: Rows, costs: Sequence[Costs]) -> Precision:
@@ -278,7 +278,7 @@ class BaseNystroemSVM(BaseLargeSVM):
         self, mapping: NystroemMap, X: NDArray[np.floating], costs: Sequence[Costs], rng: np.random.Generator
     ) -> list[Descent]:
         n, m = len(X), mapping.points.n
-        size = min(n, max(min(SAMPLE_CELLS // m, SAMPLE_ROWS), min(SAMPLE_SHARE * m, MOST_CELLS // m)))
+        size = min(n, max(min(SAMPLE_CELLS // m, SAMPLE_ROWS), min(SAMPLE_SHARE * m, MAX_CELLS // m)))
         some: Any = slice(None) if size == n else np.sort(rng.choice(n, size, replace=False))
         features = mapping.features(X[some])
         descents: list[Descent] = []
@@ -298,7 +298,7 @@ class BaseNystroemSVM(BaseLargeSVM):
         self.n_iter_ = records[-1].step
         self.history_ = History.from_records(records)
         self._expansion = Expansion(mapping.kernel, mapping.points, coef, v[-1])
-        self.excess_ = np.array([relative_gap(0.5 * descent.fall, descent.value) for descent in descents])
+        self.excess_ = np.array([relative_gap(0.5 * descent.decrease, descent.value) for descent in descents])
         self.converged_ = bool(np.all(self.excess_ <= self.tol))
         if not self.converged_:
             name, what = type(self).__name__, "the estimated relative excess over the minimum"

@@ -64,12 +64,12 @@ class PlattScaling(NamedTuple):
     def shares(self, values: Floats, chosen: Codes, n_classes: int) -> Floats:
         """Probabilities [n, K] from the values [n, M] of the machines; largest for the class chosen."""
         if n_classes == 2:
-            found = softmax(_two_sides(_rounded(self.slope[0] * values[:, 0])), axis=1)
+            result = softmax(_two_sides(_rounded(self.slope[0] * values[:, 0])), axis=1)
         elif self.slope.size == 1:
-            found = softmax(_rounded(self.slope[0] * values), axis=1)
+            result = softmax(_rounded(self.slope[0] * values), axis=1)
         else:
-            found = join_pairs(expit(self.slope * values), n_classes)
-        return agree(found, chosen)
+            result = join_pairs(expit(self.slope * values), n_classes)
+        return agree(result, chosen)
 
 
 def fit_platt(
@@ -115,16 +115,16 @@ def fit_slope(values: Floats, codes: Codes, weight: Floats) -> tuple[float, floa
     moved = values - values.mean(axis=1, keepdims=True)
     spread = float(np.average(np.abs(moved).max(axis=1), weights=weight))
 
-    def rise(slope: float) -> float:
+    def increase(slope: float) -> float:
         return float(weight @ ((softmax(slope * moved, axis=1) - target) * moved).sum(axis=1))
 
     slope = 1.0
     if spread > 0.0:
         low, high = LEAST / spread, 1.0 / spread
-        while rise(high) < 0.0:
+        while increase(high) < 0.0:
             high *= 2.0
-        found: Any = brentq(rise, low, high, xtol=1e-12 / spread) if rise(low) < 0.0 else low
-        slope = float(found)
+        result: Any = brentq(increase, low, high, xtol=1e-12 / spread) if increase(low) < 0.0 else low
+        slope = float(result)
     own = log_softmax(slope * moved, axis=1)[np.arange(codes.size), codes]
     return slope, -float(np.average(own, weights=weight))
 
@@ -202,8 +202,8 @@ def join_pairs(pairs: Floats, n_classes: int) -> Floats:
     system[:, -1, -1] = 0.0
     right = np.zeros((len(pairs), n_classes + 1, 1))
     right[:, -1] = 1.0
-    found = np.clip(np.linalg.solve(system, right)[:, :-1, 0], SUREST**2, None)
-    return found / found.sum(axis=1, keepdims=True)
+    result = np.clip(np.linalg.solve(system, right)[:, :-1, 0], SUREST**2, None)
+    return result / result.sum(axis=1, keepdims=True)
 
 
 def agree(shares: Floats, chosen: Codes) -> Floats:

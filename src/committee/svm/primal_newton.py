@@ -27,10 +27,10 @@ from committee.svm._linear_problem import (
     LinearProblem,
     Plane,
     add_gram,
-    answers,
     excess,
     flat_plane,
     objective,
+    predictions,
     size,
     solve_positive,
 )
@@ -50,7 +50,7 @@ FINE, COARSE = 1e-6, 1e-2
 """Times tol^2: share of the objective by which it may still fall, on small tables and on others."""
 
 SUFFICIENT = 1e-4
-MOST_HALVINGS = 40
+MAX_HALVINGS = 40
 
 TINY = 1e-300
 """An objective of 0 cannot fall."""
@@ -93,19 +93,23 @@ def primal_newton(
     for step in range(max_iter + 1):
         # Step 1: the direction, and how far the objective may fall
         s = -solve(state, False)
-        fall = -float(state.g @ s)
-        is_done = 0.5 * fall <= aim * abs(state.objective) + TINY
-        yield state.plane, _record(state, number, step, fall, t), is_done
+        decrease = -float(state.g @ s)
+        is_done = 0.5 * decrease <= aim * abs(state.objective) + TINY
+        yield state.plane, _record(state, number, step, decrease, t), is_done
         if is_done:
             return
         # Step 2: the longest of the steps 1, 1/2, 1/4, ... after which it has fallen enough
-        after, t = _line_search(problem, state, s, fall)
+        after, t = _line_search(problem, state, s, decrease)
         if after is None:  # the matrix may have gathered rounding: once more with a new one
             s = -solve(state, True)
-            fall = -float(state.g @ s)
-            after, t = _line_search(problem, state, s, fall)
+            decrease = -float(state.g @ s)
+            after, t = _line_search(problem, state, s, decrease)
         if after is None:  # rounding hides any decrease; it is the minimum if no large one was promised
-            yield state.plane, _record(state, number, step + 1, fall, t), abs(0.5 * fall) <= tol * abs(state.objective)
+            yield (
+                state.plane,
+                _record(state, number, step + 1, decrease, t),
+                abs(0.5 * decrease) <= tol * abs(state.objective),
+            )
             return
         state = after
 
@@ -141,7 +145,7 @@ def _look(problem: LinearProblem, plane: Plane) -> NewtonState:
 
 def _measure_sparse_rows(problem: LinearProblem, plane: Plane) -> tuple[float, Floats, Floats, Floats]:
     """What `measure_rows` finds, from products with a sparse table."""
-    f = answers(problem, plane)
+    f = predictions(problem, plane)
     low, high = excess(problem.y, f, problem.epsilon)
     up, down = problem.up * low, problem.down * high
     c = 2.0 * (problem.up * (low > 0.0) + problem.down * (high > 0.0))
@@ -149,7 +153,7 @@ def _measure_sparse_rows(problem: LinearProblem, plane: Plane) -> tuple[float, F
 
 
 def _line_search(
-    problem: LinearProblem, state: NewtonState, s: Floats, fall: float
+    problem: LinearProblem, state: NewtonState, s: Floats, decrease: float
 ) -> tuple[NewtonState | None, float]:
     """Where the longest step leads that makes the objective fall enough, and its length."""
 
@@ -157,12 +161,12 @@ def _line_search(
         return Plane(state.plane.w + t * s[:-1], state.plane.b + t * float(s[-1]))
 
     full = _look(problem, plane_after(1.0))
-    if full.objective <= state.objective - SUFFICIENT * fall:
+    if full.objective <= state.objective - SUFFICIENT * decrease:
         return full, 1.0
     move = full.f - state.f
-    for t in 0.5 ** np.arange(1.0, MOST_HALVINGS):
+    for t in 0.5 ** np.arange(1.0, MAX_HALVINGS):
         plane = plane_after(t)
-        if objective(problem, plane, state.f + t * move, 2) <= state.objective - SUFFICIENT * t * fall:
+        if objective(problem, plane, state.f + t * move, 2) <= state.objective - SUFFICIENT * t * decrease:
             return _look(problem, plane), float(t)
     return None, 0.0
 
@@ -214,16 +218,16 @@ def _conjugate_gradients(problem: LinearProblem) -> Callable[[NewtonState, bool]
         inverse = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
         H = LinearOperator((d + 1, d + 1), matvec=times, dtype=np.float64)
         M = LinearOperator((d + 1, d + 1), matvec=lambda s: inverse * s.ravel(), dtype=np.float64)
-        found, _ = sparse_linalg.cg(
+        result, _ = sparse_linalg.cg(
             H, state.g, rtol=min(0.1, norm / first[0]), atol=0.0, maxiter=2000 if is_new else 200, M=M
         )
-        return found
+        return result
 
     return solve
 
 
-def _record(state: NewtonState, number: int, step: int, fall: float, t: float) -> NewtonRecord:
+def _record(state: NewtonState, number: int, step: int, decrease: float, t: float) -> NewtonRecord:
     return NewtonRecord(
-        number, step, state.objective, float(np.linalg.norm(state.g)), 0.5 * fall, t,
+        number, step, state.objective, float(np.linalg.norm(state.g)), 0.5 * decrease, t,
         int(np.count_nonzero(state.c)), state.plane.margin,
     )  # fmt: skip

@@ -57,7 +57,7 @@ FAR = 1e37
 MANY_STEPS = 10_000_000
 """Where the user sets no limit (at least 100 steps a variable): rounding may go round in circles."""
 
-MOST_IDLE = 10
+MAX_IDLE = 10
 """Blocks in a row in which nothing moved: steps are smaller than the rounding of huge kernel values, for ever."""
 
 PATIENCE = 1000
@@ -269,7 +269,7 @@ def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> b
             aim = max(aim, INNER_TOL * gap)
         moved = _solve_block(run, judged.middle, aim, limit - run.n_steps)
         n_idle = 0 if moved else n_idle + 1
-        if n_idle == MOST_IDLE or (not moved and gap <= 10.0 * tol and not run.rows.is_exact):
+        if n_idle == MAX_IDLE or (not moved and gap <= 10.0 * tol and not run.rows.is_exact):
             return False  # the rounding of kernel values hides any better step
         step = _record(run, gap)
         if on_step is not None:

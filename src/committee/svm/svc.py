@@ -70,8 +70,8 @@ def svc(y: Floats, upper: Floats, rows: KernelRows, *, tol: float = 1e-3, max_st
     """A machine for two classes: y is +1 or -1, `upper` C times the weight of each row, `start` a warm start."""
     problem = svc_problem(y, upper, start)
     watch = require_separable if np.isinf(upper).any() else None
-    found = solve(problem, rows, tol=tol, max_steps=max_steps, on_step=watch)
-    return make_binary_svm(problem, found, offset, rows.n), found
+    result = solve(problem, rows, tol=tol, max_steps=max_steps, on_step=watch)
+    return make_binary_svm(problem, result, offset, rows.n), result
 
 
 def _has_probabilities(model: BaseSVC) -> bool:
@@ -129,7 +129,7 @@ class BaseSVC(ClassifierMixin, BaseKernelSVM):
             self._tell_apart(codes, weight, rows, sides, some, folds) for sides, some in zip(plan, places, strict=True)
         ]
         machines = [machine for machine, *_ in trained]
-        self._keep(machines, [found for _, found, _ in trained])
+        self._keep(machines, [result for _, result, _ in trained])
         self.platt_: PlattScaling | None = None
         if folds is not None:
             self.platt_ = fit_platt([held_out for *_, held_out in trained], plan, places, codes, weight, folds.n)
@@ -146,9 +146,9 @@ class BaseSVC(ClassifierMixin, BaseKernelSVM):
         """The machine for two sides, on the rows of theirs; for probabilities, f at rows that were held out."""
         y = np.where(codes[some] == sides.positive, 1.0, -1.0)
         part = rows if some.size == codes.size else rows.subset(some)
-        machine, found = self._machine(y, weight[some], part)
+        machine, result = self._machine(y, weight[some], part)
         if folds is None:
-            return machine, found, np.empty(0)
+            return machine, result, np.empty(0)
 
         held_out: list[BinarySVM] = []
 
@@ -157,9 +157,9 @@ class BaseSVC(ClassifierMixin, BaseKernelSVM):
             return held_out[-1]
 
         values = held_out_values(train, machine, part, weight[some], folds.take(some))
-        if found.is_optimal:  # else `_keep` warns
+        if result.is_optimal:  # else `_keep` warns
             self._warn_of_folds(held_out)
-        return machine, found, values
+        return machine, result, values
 
     def _warn_of_folds(self, machines: Sequence[BinarySVM]) -> None:
         late = [machine for machine in machines if not machine.is_optimal]
@@ -390,5 +390,5 @@ class SVC(BaseSVC):
     def _machine(self, y: Floats, weight: Floats, rows: KernelRows) -> tuple[BinarySVM, Solution]:
         upper = np.multiply(self.C, weight, out=np.zeros(y.size), where=weight > 0.0)  # an infinite C, a row held out
         problem = svc_problem(y, upper)
-        found = self._solve(problem, rows, watch=require_separable if np.isinf(self.C) else None)
-        return make_binary_svm(problem, found, self.offset, rows.n), found
+        result = self._solve(problem, rows, watch=require_separable if np.isinf(self.C) else None)
+        return make_binary_svm(problem, result, self.offset, rows.n), result

@@ -23,7 +23,7 @@ from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.sampling.splits import Split, read_splits
 from committee.svm._cross_validation import ClassTask, Fold, Ground, NumberTask, Task, judge_kernel
-from committee.svm._scaling import fit_scaling, refuse_values
+from committee.svm._scaling import fit_scaling, reject_values
 from committee.svm._shrinking import shrinking
 from committee.svm.kernel_functions import Gamma, Kernel, make_kernel, settle_gamma
 from committee.svm.svc import SVC
@@ -216,14 +216,14 @@ def _judge_line(
     task: Task, ground: Ground, line: Line, number: int, tick: Callable[[str], None]
 ) -> Iterator[tuple[Trial, Floats]]:
     word = f"{line.name}" + ("" if np.isnan(line.gamma) else f", gamma={line.gamma:.3g}")
-    found = judge_kernel(task, ground, line.kernel, lambda errors: tick(f"{word}: error {errors.min():.4g} at best C"))
+    result = judge_kernel(task, ground, line.kernel, lambda errors: tick(f"{word}: error {errors.min():.4g} at best C"))
     n_folds = len(ground.folds)
     for c, C in enumerate(ground.penalties):
-        errors = found.errors[c]
+        errors = result.errors[c]
         stderr = float(errors.std(ddof=1) / np.sqrt(n_folds)) if n_folds > 1 else np.nan
         yield Trial(
             number, line.name, line.gamma, line.epsilon, float(C), float(errors.mean()), stderr,
-            float(found.n_support[c].mean()), bool(found.is_optimal[c].all()), float(found.seconds[c].sum()),
+            float(result.n_support[c].mean()), bool(result.is_optimal[c].all()), float(result.seconds[c].sum()),
         ), errors  # fmt: skip
 
 
@@ -269,9 +269,9 @@ def _read_ground(model: SVC | SVR, X: Any, C: Any, sample_weight: ArrayLike | No
     penalties = np.unique(np.asarray(tried, np.float64))
     reader: Any = clone(model)
     reader._validate_params()
-    columns, found = read_training_table(reader, X, categorical_features=None, sample_weight=sample_weight)
-    table = np.ascontiguousarray(found, np.float64)
-    refuse_values(table, columns, type(model).__name__)
+    columns, result = read_training_table(reader, X, categorical_features=None, sample_weight=sample_weight)
+    table = np.ascontiguousarray(result, np.float64)
+    reject_values(table, columns, type(model).__name__)
     weight = read_weights(sample_weight, len(table))
     return Ground(
         table, np.ones(len(table)) if weight is None else weight, [], penalties, model.scale, model.tol,

@@ -44,7 +44,7 @@ def read_factors(table: Table, is_categorical: NDArray[np.bool_]) -> Factors:
     for f in np.flatnonzero(is_categorical).tolist():
         factor = _factor_of_array(table, f) if isinstance(table, np.ndarray) else _factor_of_series(table[:, f])
         if any(isinstance(value, float) and np.isinf(value) for value in factor.values):
-            refuse_infinity(shown_name(table, f), "float64")
+            reject_infinity(shown_name(table, f), "float64")
         factors[f] = factor
     return factors
 
@@ -55,7 +55,7 @@ def _factor_of_array(X: NDArray[Any], f: int) -> Factor:
         codes, values = factorize(column)
         return Factor(codes, values.tolist(), keeps_order=False)
     if column.dtype.kind in "Mm":
-        _refuse_dates(shown_name(X, f))
+        _reject_dates(shown_name(X, f))
     return _factor_of_objects(column.tolist(), shown_name(X, f))
 
 
@@ -64,7 +64,7 @@ def _factor_of_series(series: Series) -> Factor:
     if is_dictionary(series.dtype):
         return _factor_of_dictionary(series)
     if series.dtype.is_temporal():
-        _refuse_dates(shown)
+        _reject_dates(shown)
     if series.dtype.is_integer() or series.dtype.is_float() or series.dtype == nw.Boolean:
         present = ~series.is_null().to_numpy()
         codes = np.full(len(series), -1, dtype=np.int64)
@@ -163,13 +163,13 @@ def read_numbers(table: Table, factors: Factors, advice: str = STRING_ADVICE) ->
 
 def _read_array(X: NDArray[Any], factors: Factors, advice: str) -> Float:
     if X.dtype.kind in "fiub":
-        _refuse_inexact_table(X, factors)
+        _reject_inexact_table(X, factors)
         is_single = X.dtype.kind == "f" and X.dtype.itemsize <= 4
         return canonical(X, np.float32 if is_single else np.float64, fresh=bool(factors))
     out = np.empty(X.shape, dtype=np.float64, order="F")
     for f in _numeric(X, factors):
         if X.dtype.kind in "Mm":
-            _refuse_dates(shown_name(X, f))
+            _reject_dates(shown_name(X, f))
         out[:, f] = _read_column(X[:, f].tolist(), f"Column {shown_name(X, f)}", advice)
     return out
 
@@ -198,14 +198,14 @@ def _read_series(series: Series, advice: str) -> NDArray[Any]:
         factor = _factor_of_dictionary(series)
         return np.append(_read_column(factor.values, what, advice), np.nan)[factor.codes]
     if dtype.is_temporal():
-        _refuse_dates(repr(series.name))
+        _reject_dates(repr(series.name))
     if dtype.is_nested():
         raise ValueError(f"{what} holds lists or records ({dtype}): spread them over columns of their own.")
     if dtype in (nw.String, nw.Object, nw.Unknown, nw.Binary):
         values = series.to_numpy()
         return values if values.dtype.kind in "fiub" else _read_column(series.to_list(), what, advice)
     if dtype.is_integer():
-        _refuse_inexact_series(series)
+        _reject_inexact_series(series)
     if dtype == nw.Boolean or dtype.is_decimal():
         series = series.cast(nw.Float64)
     return series.to_numpy()
@@ -213,7 +213,7 @@ def _read_series(series: Series, advice: str) -> NDArray[Any]:
 
 def _read_column(values: list[Any], what: str, advice: str) -> NDArray[np.float64]:
     floats = read_objects(values, what, advice)
-    _refuse_inexact([value for value in values if isinstance(value, int | np.integer)], what)
+    _reject_inexact([value for value in values if isinstance(value, int | np.integer)], what)
     return floats
 
 
@@ -275,36 +275,36 @@ def shown_name(table: Table, f: int) -> str:
     return f"x[{f}]" if isinstance(table, np.ndarray) else repr(table.columns[f])
 
 
-def refuse_infinity(shown: str, dtype: str) -> NoReturn:
+def reject_infinity(shown: str, dtype: str) -> NoReturn:
     raise ValueError(
         f"Input X contains infinity or a value too large for {dtype} in column {shown}: cut it to a finite range with "
         "np.clip, or put nan to mark it as missing."
     )
 
 
-def _refuse_dates(shown: str) -> NoReturn:
+def _reject_dates(shown: str) -> NoReturn:
     raise ValueError(
         f"Column {shown} holds dates or times: turn it into numbers, such as days since a date, the year or the hour."
     )
 
 
-def _refuse_inexact_table(X: NDArray[Any], factors: Factors) -> None:
+def _reject_inexact_table(X: NDArray[Any], factors: Factors) -> None:
     if X.dtype.kind not in "iu" or X.dtype.itemsize < 8:
         return
     if int(X.min()) >= -EXACT_INTEGERS and int(X.max()) <= EXACT_INTEGERS:
         return
     for f in _numeric(X, factors):
-        _refuse_inexact(X[:, f].tolist(), f"Column {shown_name(X, f)}")
+        _reject_inexact(X[:, f].tolist(), f"Column {shown_name(X, f)}")
 
 
-def _refuse_inexact_series(series: Series) -> None:
+def _reject_inexact_series(series: Series) -> None:
     smallest, largest = series.min(), series.max()
     if smallest is None or (int(smallest) >= -EXACT_INTEGERS and int(largest) <= EXACT_INTEGERS):
         return
-    _refuse_inexact(series.drop_nulls().to_list(), f"Column {series.name!r}")
+    _reject_inexact(series.drop_nulls().to_list(), f"Column {series.name!r}")
 
 
-def _refuse_inexact(integers: Iterable[Any], what: str) -> None:
+def _reject_inexact(integers: Iterable[Any], what: str) -> None:
     for value in integers:
         if int(value) != float(value):
             raise ValueError(

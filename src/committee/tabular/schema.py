@@ -28,7 +28,7 @@ from committee.tabular.cells import (
     is_dictionary,
     read_factors,
     read_numbers,
-    refuse_infinity,
+    reject_infinity,
     shown_name,
 )
 
@@ -144,7 +144,7 @@ def _encode(columns: Columns, table: Table, factors: Factors, advice: str) -> Fl
         out[:, f] = _code_table(known, factor)[factor.codes]
     infinite = find_infinity(out)
     if infinite is not None:
-        refuse_infinity(shown_name(table, infinite), out.dtype.name)
+        reject_infinity(shown_name(table, infinite), out.dtype.name)
     return out
 
 
@@ -156,7 +156,7 @@ def open_table(X: Any, estimator: Any = None) -> Table:
 
     `estimator` is only named in their texts.
     """
-    refuse_oversize(X)
+    reject_oversize(X)
     if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "fiub":
         return X  # the common case, and one row of it is worth microseconds
     frame = _as_frame(X)
@@ -167,7 +167,7 @@ def open_table(X: Any, estimator: Any = None) -> Table:
     return frame
 
 
-def refuse_oversize(X: Any) -> None:
+def reject_oversize(X: Any) -> None:
     """Raise ValueError if the declared shape of X is beyond the engine; looks at nothing but `X.shape`."""
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple) or not all(isinstance(size, int | np.integer) for size in shape):

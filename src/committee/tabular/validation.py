@@ -30,10 +30,10 @@ from committee.tabular.cells import (
 )
 from committee.tabular.schema import ANY_DTYPE, Columns, encode, fit_encode, open_table
 
-SMALLEST_TOTAL, LARGEST_TOTAL = 1e-100, 1e100
+MIN_TOTAL, MAX_TOTAL = 1e-100, 1e100
 """Of all weights: sums of weighted squares stay far from the ends of float64, whatever the target."""
 
-SMALLEST_TARGET, LARGEST_TARGET = 1e-100, 1e100
+MIN_TARGET, MAX_TARGET = 1e-100, 1e100
 """Of the largest |y|: its square is a number float64 can add up."""
 
 
@@ -80,7 +80,7 @@ def read_weights(sample_weight: Any, n_rows: int, what: str = "sample_weight") -
         )
     _check_length(n_rows, weight.shape[0], what, "pass one weight per row")
     weight = _as_float64(weight, what)
-    _refuse_weights(weight, what)
+    _reject_weights(weight, what)
     return weight
 
 
@@ -123,7 +123,7 @@ def read_one_target(y: Any, n: int, taker: str) -> NDArray[np.float64]:
 def check_target_size(target: NDArray[np.float64]) -> None:
     """Raise ValueError where float64 cannot add up the squares of a regression target."""
     largest = float(np.abs(target).max())
-    if largest > LARGEST_TARGET or 0.0 < largest < SMALLEST_TARGET:
+    if largest > MAX_TARGET or 0.0 < largest < MIN_TARGET:
         raise ValueError(
             f"The largest |y| is {largest:.3g}, too {'large' if largest > 1 else 'small'} for sums of squares in "
             "float64: divide y by a number of that size."
@@ -144,7 +144,7 @@ def read_targets_classification(y: Any, n: int) -> tuple[NDArray[Any], NDArray[n
     if labels.dtype.kind in "SV":
         raise ValueError(f"Unknown label type: {labels.dtype}. Convert the labels to strings or integers.")
     if labels.dtype.kind in "Mm" and np.isnat(labels).any():
-        _refuse_missing("y")
+        _reject_missing("y")
     if labels.dtype.kind == "f":
         check_array(labels, ensure_2d=False, input_name="y")
         if np.any(labels != np.floor(labels)):
@@ -153,7 +153,7 @@ def read_targets_classification(y: Any, n: int) -> tuple[NDArray[Any], NDArray[n
     return classes, codes
 
 
-def refuse_missing_cells(
+def reject_missing_cells(
     table: NDArray[np.floating], columns: Columns, who: str, may_miss: NDArray[np.bool_] | None = None
 ) -> None:
     """Raise ValueError for missing values, which `who` does not take; of the columns `may_miss` it does."""
@@ -194,7 +194,7 @@ def _plain_values(values: Any, what: str) -> Any:
     """
     if isinstance(values, np.ndarray):
         if np.ma.is_masked(values):
-            _refuse_missing(what)
+            _reject_missing(what)
         return values
     if isinstance(values, list | tuple):
         try:
@@ -207,11 +207,11 @@ def _plain_values(values: Any, what: str) -> Any:
     if not isinstance(frame, nw.Series):
         return values
     if frame.null_count():
-        _refuse_missing(what)
+        _reject_missing(what)
     return frame.to_numpy()
 
 
-def _refuse_missing(what: str) -> NoReturn:
+def _reject_missing(what: str) -> NoReturn:
     raise ValueError(f"Input {what} contains NaN. Drop the rows without a value, or fill them in.")
 
 
@@ -239,7 +239,7 @@ def _as_float64(values: NDArray[Any], what: str) -> NDArray[np.float64]:
     return canonical(np.ascontiguousarray(values), np.float64)
 
 
-def _refuse_weights(weight: NDArray[np.float64], what: str) -> None:
+def _reject_weights(weight: NDArray[np.float64], what: str) -> None:
     if not np.all(np.isfinite(weight)):
         raise ValueError(f"Input {what} contains NaN or infinity: give such rows the weight 0 or drop them.")
     if np.any(weight < 0):
@@ -251,7 +251,7 @@ def _refuse_weights(weight: NDArray[np.float64], what: str) -> None:
         )
     with np.errstate(over="ignore"):
         total = float(weight.sum())
-    if not SMALLEST_TOTAL <= total <= LARGEST_TOTAL:
+    if not MIN_TOTAL <= total <= MAX_TOTAL:
         raise ValueError(
             f"The sum of {what} is {total:.3g}, too {'large' if total > 1 else 'small'} for sums of squares in "
             "float64: divide all weights by their maximum."
@@ -264,7 +264,7 @@ def _plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
     if all(issubclass(kind, str) for kind in kinds):
         return labels
     if any(is_missing(value) for value in labels.tolist()):
-        _refuse_missing("y")
+        _reject_missing("y")
     if all(issubclass(kind, numbers.Real | np.bool_) for kind in kinds):
         return np.array(labels.tolist())
     if any(issubclass(kind, str) for kind in kinds):

@@ -93,7 +93,7 @@ class Decomposition(NamedTuple):
         return float(np.max(np.abs(error - bias - variance - noise)))
 
 
-def decompose_squared_error(answers: Numbers, truth: Numbers, noise: Numbers | float = 0.0) -> Decomposition:
+def decompose_squared_error(predictions: Numbers, truth: Numbers, noise: Numbers | float = 0.0) -> Decomposition:
     """Bias, variance and noise of squared error, without bias of their own for any number of training sets.
 
     `truth` [n] is f(x) and `noise` the variance of y at x. The square of the mean of m answers overrates the squared
@@ -105,7 +105,7 @@ def decompose_squared_error(answers: Numbers, truth: Numbers, noise: Numbers | f
     >>> {name: part.value for name, part in found.parts.items()}
     {'error': 1.5, 'bias': 0.0, 'variance': 1.0, 'noise': 0.5}
     """
-    h = np.asarray(answers, np.float64)
+    h = np.asarray(predictions, np.float64)
     f = np.asarray(truth, np.float64)
     if h.ndim != 2 or f.shape != h.shape[1:] or np.isinf(h).any() or not np.all(np.isfinite(f)):
         raise ValueError(
@@ -131,7 +131,7 @@ def decompose_squared_error(answers: Numbers, truth: Numbers, noise: Numbers | f
     return Decomposition("squared", _parts(PARTS, values, np.array(changes), spread), centre, rows, len(h))
 
 
-def decompose_zero_one(answers: Codes, truth: Numbers) -> Decomposition:
+def decompose_zero_one(predictions: Codes, truth: Numbers) -> Decomposition:
     """Domingos' bias, variance and noise of the 0-1 loss.
 
     `answers` [sets, n] holds class codes; `truth` the chances [n, K] of the classes at x, or one code per row [n], with
@@ -142,7 +142,7 @@ def decompose_zero_one(answers: Codes, truth: Numbers) -> Decomposition:
     {'error': 0.483, 'bias': 0.5, 'variance': 0.0, 'noise': -0.017, 'unbiased variance': 0.167,
      'biased variance': 0.167, 'best error': 0.15}
     """
-    codes = np.asarray(answers)
+    codes = np.asarray(predictions)
     if codes.ndim != 2 or codes.dtype.kind not in "iu" or codes.size == 0 or codes.min() < -1:
         raise ValueError("answers must be class codes [sets, n] >= 0, -1 where a set must not answer.")
     chances = _read_chances(np.asarray(truth), codes)

@@ -77,19 +77,19 @@ def pairwise_diversity(codes: Codes, y: Codes) -> PairwiseDiversity:
     >>> round(float(found.correlation[1, 2]), 3), float(found.q[1, 2]), float(found.double_fault[1, 2])
     (-0.577, -1.0, 0.0)
     """
-    answers, truth = _read_codes(codes, y)
-    there = answers >= 0
-    right = (answers == truth) & there
+    predictions, truth = _read_codes(codes, y)
+    there = predictions >= 0
+    right = (predictions == truth) & there
     n = _counts(there, there)
     with np.errstate(invalid="ignore", divide="ignore"):
         n11, n00 = _counts(right, right) / n, _counts(there & ~right, there & ~right) / n
         n10, n01 = _counts(right, there & ~right) / n, _counts(there & ~right, right) / n
-        agreement, by_chance = _agreement(answers, there, n)
+        agreement, by_chance = _agreement(predictions, there, n)
         e_i, e_j = n01 + n00, n10 + n00
         product = n11 * n00 - n01 * n10
         spread = np.sqrt(e_i * (1.0 - e_i) * e_j * (1.0 - e_j))
         largest = np.minimum(e_i, e_j) - e_i * e_j  # of `product`: all errors of the better one are shared
-        found = PairwiseDiversity(
+        result = PairwiseDiversity(
             disagreement=1.0 - agreement,
             double_fault=n00,
             correlation=product / spread,
@@ -100,7 +100,7 @@ def pairwise_diversity(codes: Codes, y: Codes) -> PairwiseDiversity:
             nearness=product / largest,
             n_rows=n.astype(np.int64),
         )
-    return found._replace(**{name: _off_diagonal(getattr(found, name)) for name in PAIRWISE})
+    return result._replace(**{name: _off_diagonal(getattr(result, name)) for name in PAIRWISE})
 
 
 PAIRWISE = ("disagreement", "double_fault", "correlation", "q", "kappa", "pair_errors", "nearness")
@@ -111,11 +111,11 @@ def _counts(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> Floats:
     return a.astype(np.float64) @ b.astype(np.float64).T
 
 
-def _agreement(answers: NDArray[np.int64], there: NDArray[np.bool_], n: Floats) -> tuple[Floats, Floats]:
+def _agreement(predictions: NDArray[np.int64], there: NDArray[np.bool_], n: Floats) -> tuple[Floats, Floats]:
     """Share of equal answers, and of those that independent members with these habits would give."""
     agreement, by_chance = np.zeros_like(n), np.zeros_like(n)
-    for k in np.unique(answers[there]):
-        says = answers == k
+    for k in np.unique(predictions[there]):
+        says = predictions == k
         agreement += _counts(says, says)
         by_chance += _counts(says, there) * _counts(there, says) / n
     return agreement / n, by_chance / n
@@ -128,17 +128,17 @@ def _off_diagonal(values: Floats) -> Floats:
 
 
 def _read_codes(codes: Codes, y: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    answers, truth = np.asarray(codes), np.asarray(y)
-    if answers.ndim != 2 or truth.shape != answers.shape[1:] or answers.size == 0:
-        raise ValueError(f"codes must be [members, n] and y [n], got the shapes {answers.shape} and {truth.shape}.")
-    if answers.dtype.kind not in "iu" or truth.dtype.kind not in "iu" or answers.min() < -1 or truth.min() < 0:
+    predictions, truth = np.asarray(codes), np.asarray(y)
+    if predictions.ndim != 2 or truth.shape != predictions.shape[1:] or predictions.size == 0:
+        raise ValueError(f"codes must be [members, n] and y [n], got the shapes {predictions.shape} and {truth.shape}.")
+    if predictions.dtype.kind not in "iu" or truth.dtype.kind not in "iu" or predictions.min() < -1 or truth.min() < 0:
         raise ValueError("codes and y must be class codes 0, 1, ..., and -1 where a member does not answer.")
-    if not np.all((answers >= 0).any(axis=1)):
+    if not np.all((predictions >= 0).any(axis=1)):
         raise ValueError("A member answers no row: leave it out, or pass rows that it did not see.")
-    return answers.astype(np.int64), truth.astype(np.int64)
+    return predictions.astype(np.int64), truth.astype(np.int64)
 
 
-def error_correlation(answers: Numbers, y: Numbers) -> Floats:
+def error_correlation(predictions: Numbers, y: Numbers) -> Floats:
     """Correlation of the errors of every two members that answer numbers [members, n]; nan on the diagonal.
 
     Over the rows that both answer, nan where one does not.
@@ -146,7 +146,7 @@ def error_correlation(answers: Numbers, y: Numbers) -> Floats:
     >>> error_correlation(np.array([[1.0, 2.0, 4.0], [1.0, 2.0, 2.0]]), np.array([1.0, 1.0, 2.0]))[0].round(3)
     array([nan,  0.])
     """
-    h, truth = np.asarray(answers, np.float64), np.asarray(y, np.float64)
+    h, truth = np.asarray(predictions, np.float64), np.asarray(y, np.float64)
     if h.ndim != 2 or truth.shape != h.shape[1:]:
         raise ValueError(f"answers must be [members, n] and y [n], got the shapes {h.shape} and {truth.shape}.")
     there = (~np.isnan(h)).astype(np.float64)
@@ -178,7 +178,7 @@ class Ambiguity(NamedTuple):
         return self.ambiguity / self.member_error if self.member_error > 0.0 else 0.0
 
 
-def ambiguity(answers: Numbers, truth: Numbers, weight: Floats | None = None) -> Ambiguity:
+def ambiguity(predictions: Numbers, truth: Numbers, weight: Floats | None = None) -> Ambiguity:
     """The ambiguity decomposition of a weighted mean of numbers [members, n] or class shares [members, n, k].
 
     `truth` is [n] or [n, k] (1 for the true class), `weight` one per member. nan where a member must not answer: there
@@ -188,7 +188,7 @@ def ambiguity(answers: Numbers, truth: Numbers, weight: Floats | None = None) ->
     >>> found.error, found.member_error, found.ambiguity
     (0.5, 1.0, 0.5)
     """
-    h, y = np.asarray(answers, np.float64), np.asarray(truth, np.float64)
+    h, y = np.asarray(predictions, np.float64), np.asarray(truth, np.float64)
     if h.ndim not in (2, 3) or y.shape != h.shape[1:] or h.size == 0 or not np.all(np.isfinite(y)):
         raise ValueError(f"answers must be [members, n] or [members, n, k] and truth like a member's, finite; got "
                          f"{h.shape} and {y.shape}.")  # fmt: skip
@@ -200,8 +200,8 @@ def ambiguity(answers: Numbers, truth: Numbers, weight: Floats | None = None) ->
     average = np.einsum("mn,mnk->nk", share, h)
     own = np.sum((h - y) ** 2, axis=2)
     spread = np.sum(share * np.sum((h - average) ** 2, axis=2), axis=0)
-    answered = share > 0.0
-    member_errors = np.where(answered, own, 0.0).sum(axis=1) / np.maximum(answered.sum(axis=1), 1)
+    predicted = share > 0.0
+    member_errors = np.where(predicted, own, 0.0).sum(axis=1) / np.maximum(predicted.sum(axis=1), 1)
     error = float(np.mean(np.sum((average - y) ** 2, axis=1)))
     return Ambiguity(
         error, float(np.mean(np.sum(share * own, axis=0))), float(spread.mean()), member_errors, spread, int(used.sum())
@@ -242,22 +242,22 @@ def accurate_and_diverse(codes: Codes, y: Codes, combined: Codes, n_classes: int
     >>> found.holds, found.member_error, found.ensemble_error
     (True, 0.25, 0.0)
     """
-    found = pairwise_diversity(codes, y)
+    result = pairwise_diversity(codes, y)
     n = (np.asarray(codes) >= 0).sum(axis=1)
     chance = 1.0 - 1.0 / n_classes
-    stderr = np.sqrt(found.errors * (1.0 - found.errors) / n)
-    nearness = found.mean("nearness")
+    stderr = np.sqrt(result.errors * (1.0 - result.errors) / n)
+    nearness = result.mean("nearness")
     error = float(np.mean(np.asarray(combined) != np.asarray(y)))
-    is_diverse = bool(nearness < INDEPENDENT_ENOUGH) if np.isfinite(nearness) else bool(found.mean("disagreement") > 0)
+    is_diverse = bool(nearness < INDEPENDENT_ENOUGH) if np.isfinite(nearness) else bool(result.mean("disagreement") > 0)
     detail = (
-        f"two members answer differently on {format_percent(found.mean('disagreement'))} of the rows and are wrong "
-        f"together on {format_percent(found.mean('double_fault'))}, where independent ones would be on "
-        f"{format_percent(_independent(found.errors))} and equal ones on {format_percent(float(found.errors.mean()))}"
+        f"two members answer differently on {format_percent(result.mean('disagreement'))} of the rows and are wrong "
+        f"together on {format_percent(result.mean('double_fault'))}, where independent ones would be on "
+        f"{format_percent(_independent(result.errors))} and equal ones on {format_percent(float(result.errors.mean()))}"
     )
-    return _conditions(found.errors, stderr, chance, nearness, is_diverse, error, detail, "a class drawn by lot")
+    return _conditions(result.errors, stderr, chance, nearness, is_diverse, error, detail, "a class drawn by lot")
 
 
-def accurate_and_diverse_numbers(answers: Numbers, y: Numbers, combined: Numbers) -> AccurateAndDiverse:
+def accurate_and_diverse_numbers(predictions: Numbers, y: Numbers, combined: Numbers) -> AccurateAndDiverse:
     """S3's conditions for members that answer numbers [members, n].
 
     A member is accurate if its mean squared error is below the variance of y. Members are diverse if what they differ
@@ -269,7 +269,7 @@ def accurate_and_diverse_numbers(answers: Numbers, y: Numbers, combined: Numbers
     >>> found.holds, round(found.member_error, 3), round(found.ensemble_error, 3)
     (True, 0.09, 0.045)
     """
-    h, truth = np.asarray(answers, np.float64), np.asarray(y, np.float64)
+    h, truth = np.asarray(predictions, np.float64), np.asarray(y, np.float64)
     split = ambiguity(h, truth)
     squares = (h - truth) ** 2
     n = np.sum(~np.isnan(h), axis=1)

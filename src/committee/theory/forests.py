@@ -154,7 +154,7 @@ class AverageVariance(NamedTuple):
         )
 
 
-def variance_of_average(answers: Numbers, y: Numbers | None = None) -> AverageVariance:
+def variance_of_average(predictions: Numbers, y: Numbers | None = None) -> AverageVariance:
     """Mean square of an average of members over rows, in a shared part and one that averaging removes.
 
     `answers` [members, n] holds nan where a row was in the member's bag; rows with one answer or none are left out.
@@ -181,7 +181,7 @@ def variance_of_average(answers: Numbers, y: Numbers | None = None) -> AverageVa
     >>> found.variance, found.shared, round(found.of_average, 3), round(found.gain_left, 3)
     (1.0, 0.0, 0.5, 0.5)
     """
-    d = _read_answers(answers)
+    d = _read_predictions(predictions)
     if y is not None:
         target = np.asarray(y, np.float64)
         if target.shape != d.shape[1:] or not np.all(np.isfinite(target)):
@@ -189,8 +189,8 @@ def variance_of_average(answers: Numbers, y: Numbers | None = None) -> AverageVa
         d = d - target
     present = ~np.isnan(d)
     if y is None:
-        n_answered = present.sum(axis=1, keepdims=True)
-        d = d - np.where(present, d, 0.0).sum(axis=1, keepdims=True) / np.maximum(n_answered, 1)
+        n_predicted = present.sum(axis=1, keepdims=True)
+        d = d - np.where(present, d, 0.0).sum(axis=1, keepdims=True) / np.maximum(n_predicted, 1)
     m = present.sum(axis=0)
     used = m >= 2
     if not used.any():
@@ -199,10 +199,10 @@ def variance_of_average(answers: Numbers, y: Numbers | None = None) -> AverageVa
     sums, squares = d.sum(axis=0), np.sum(d * d, axis=0)
     variance = float(np.mean(squares / m))
     shared = float(np.mean((sums * sums - squares) / (m * (m - 1))))
-    return _average(len(answers), variance, shared, int(m.size))
+    return _average(len(predictions), variance, shared, int(m.size))
 
 
-def variance_over_training_sets(answers: Numbers) -> AverageVariance:
+def variance_over_training_sets(predictions: Numbers) -> AverageVariance:
     """rho s^2 + (1 - rho) s^2 / K over training sets, at fixed rows (Hastie, Tibshirani and Friedman, ESL, 15.4.1).
 
     `answers` [sets, members, n]: K members learned from each of several independent training sets, asked about the same
@@ -217,7 +217,7 @@ def variance_over_training_sets(answers: Numbers) -> AverageVariance:
     >>> found.shared, found.removable, found.of_average
     (3.5, 2.0, 4.5)
     """
-    h = np.asarray(answers, np.float64)
+    h = np.asarray(predictions, np.float64)
     if h.ndim != 3 or min(h.shape) < 1 or h.shape[0] < 2 or h.shape[1] < 2 or not np.all(np.isfinite(h)):
         raise ValueError(
             f"answers must be finite, [sets, members, n] with two sets and two members at least; got shape {h.shape}."
@@ -262,8 +262,8 @@ def uncertainty(probabilities: Numbers) -> Uncertainty:
     if p.ndim != 3 or p.size == 0:
         raise ValueError(f"probabilities must be [members, n, classes], got the shape {p.shape}.")
     present: Mask = np.asarray(~np.isnan(p).any(axis=2))
-    answered = p[present]
-    if np.any(answered < 0.0) or not np.allclose(answered.sum(axis=1), 1.0, rtol=0.0, atol=1e-6):
+    predicted = p[present]
+    if np.any(predicted < 0.0) or not np.allclose(predicted.sum(axis=1), 1.0, rtol=0.0, atol=1e-6):
         raise ValueError("probabilities must be >= 0 and sum to one over the classes: divide them by their sum.")
     total = _entropy(_mean_present(p, present))
     aleatoric = _mean_present(_entropy(p), present)
@@ -279,7 +279,7 @@ def value_uncertainty(means: Numbers, variances: Numbers | None = None) -> Uncer
     >>> value_uncertainty(np.array([[1.0], [3.0]]), np.array([[0.5], [1.5]]))
     Uncertainty(total=array([2.]), aleatoric=array([1.]), epistemic=array([1.]))
     """
-    h = _read_answers(means)
+    h = _read_predictions(means)
     v = np.zeros_like(h) if variances is None else np.asarray(variances, np.float64)
     if v.shape != h.shape or np.any(v < 0.0):
         raise ValueError(f"variances must be >= 0 and as many as means, {h.shape}; got the shape {v.shape}.")
@@ -289,8 +289,8 @@ def value_uncertainty(means: Numbers, variances: Numbers | None = None) -> Uncer
     return Uncertainty(aleatoric + epistemic, aleatoric, epistemic)
 
 
-def _read_answers(answers: Numbers) -> Floats:
-    h = np.asarray(answers, np.float64)
+def _read_predictions(predictions: Numbers) -> Floats:
+    h = np.asarray(predictions, np.float64)
     if h.ndim != 2 or h.size == 0 or np.isinf(h).any():
         raise ValueError(f"answers must be [members, n], finite or nan, and not empty; got the shape {h.shape}.")
     return h

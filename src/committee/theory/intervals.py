@@ -100,8 +100,8 @@ def _quantile_of_each(replicates: Floats, share: Floats) -> Floats:
     """Quantiles at a share of its own for every statistic; nan for the share nan."""
     columns = replicates.reshape(len(replicates), -1)
     shares = np.broadcast_to(share, replicates.shape[1:]).ravel()
-    found = [np.quantile(c, s) if np.isfinite(s) else np.nan for c, s in zip(columns.T, shares, strict=True)]
-    return np.array(found).reshape(replicates.shape[1:])[()]
+    result = [np.quantile(c, s) if np.isfinite(s) else np.nan for c, s in zip(columns.T, shares, strict=True)]
+    return np.array(result).reshape(replicates.shape[1:])[()]
 
 
 def _tails(level: float) -> list[float]:

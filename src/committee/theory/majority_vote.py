@@ -35,7 +35,7 @@ Ties = Literal["half", "wrong", "right"]
 
 TIE_SHARE = {"half": 0.5, "wrong": 1.0, "right": 0.0}
 
-MOST_VOTERS = 2**40
+MAX_VOTERS = 2**40
 """`voters_needed` gives up here."""
 
 
@@ -99,7 +99,7 @@ def voters_needed(accuracy: float, error: float, *, correlation: float = 0.0) ->
     low, high = 0, 1  # of (K - 1) / 2: the error falls with K where p > 1/2
     while float(majority_vote_error(2 * high + 1, accuracy, correlation=correlation)) > error:
         low, high = high, 2 * high
-        if high > MOST_VOTERS:
+        if high > MAX_VOTERS:
             return None
     while high - low > 1:
         middle = (low + high) // 2

@@ -67,8 +67,8 @@ def margin_distribution(margins: Numbers, weight: Numbers | None = None) -> Marg
     """
     m, w = _margins_and_weights(margins, weight)
     value, place = np.unique(m, return_inverse=True)
-    risen = np.cumsum(np.bincount(place, w))
-    return MarginDistribution(value, risen / risen[-1])
+    increased = np.cumsum(np.bincount(place, w))
+    return MarginDistribution(value, increased / increased[-1])
 
 
 def minimum_margin(margins: Numbers) -> float:

@@ -47,7 +47,7 @@ class Stumps(NamedTuple):
     The second half of the stumps are those of the first with the other polarity.
     """
 
-    answers: NDArray[np.int8]  # [n, m], in {-1, +1}
+    predictions: NDArray[np.int8]  # [n, m], in {-1, +1}
     feature: NDArray[np.int32]  # [m], CONSTANT for the stump that answers `polarity` everywhere
     threshold: Floats  # [m], nan for the constant
     missing_left: NDArray[np.bool_]  # [m], the side of missing values
@@ -69,10 +69,10 @@ def largest_minimum_margin(agreement: Numbers, soft: float | None = None) -> Min
     n, n_hypotheses = u.shape
     if soft is not None and not soft * n >= 1.0 - 1e-12:
         raise ValueError(f"soft must be at least 1/n = {1.0 / n:.3g}, got {soft}: weights below it cannot sum to 1.")
-    found = _solve(_programme(u, None if soft is None else max(soft, 1.0 / n)))
-    coefficients, weights = _simplex(found.x[:n_hypotheses]), _simplex(-found.ineqlin.marginals)
+    result = _solve(_programme(u, None if soft is None else max(soft, 1.0 / n)))
+    coefficients, weights = _simplex(result.x[:n_hypotheses]), _simplex(-result.ineqlin.marginals)
     warn_of_gap(duality_gap(u, coefficients, weights, None if soft is None else np.full(n, max(soft, 1.0 / n))))
-    return MinMax(-float(found.fun), coefficients, weights)
+    return MinMax(-float(result.fun), coefficients, weights)
 
 
 def duality_gap(agreement: Floats, coefficients: Floats, weights: Floats, cap: Floats | None = None) -> float:
@@ -120,12 +120,14 @@ def all_stumps(X: Numbers) -> Stumps:
         raise ValueError(f"X must be a table with a row at least and no infinity, got the shape {table.shape}.")
     parts = [_constant(table.shape[0]), *(_cuts(table[:, j], j) for j in range(table.shape[1]))]
     fields = zip(*parts, strict=True)
-    answers, feature, threshold, missing_left, polarity = (np.concatenate(field, axis=-1) for field in fields)
-    sides = np.packbits(answers == answers[0], axis=0)  # the same for a stump and its negative
+    predictions, feature, threshold, missing_left, polarity = (np.concatenate(field, axis=-1) for field in fields)
+    sides = np.packbits(predictions == predictions[0], axis=0)  # the same for a stump and its negative
     first = np.sort(np.unique(sides, axis=1, return_index=True)[1])
     both = np.tile(first, 2)
     sign = np.repeat(np.array([1, -1], np.int8), first.size)
-    return Stumps(answers[:, both] * sign, feature[both], threshold[both], missing_left[both], polarity[both] * sign)
+    return Stumps(
+        predictions[:, both] * sign, feature[both], threshold[both], missing_left[both], polarity[both] * sign
+    )
 
 
 def minmax_over_stumps(X: Numbers, y: Numbers) -> MinMax:
@@ -138,9 +140,9 @@ def minmax_over_stumps(X: Numbers, y: Numbers) -> MinMax:
     0.3333
     """
     stumps = all_stumps(X)
-    if y.shape != (stumps.answers.shape[0],) or not np.all(np.abs(y) == 1):
+    if y.shape != (stumps.predictions.shape[0],) or not np.all(np.abs(y) == 1):
         raise ValueError("y must hold -1 or +1 for every row of X.")
-    return largest_minimum_margin(stumps.answers * np.asarray(y, np.int8)[:, None])
+    return largest_minimum_margin(stumps.predictions * np.asarray(y, np.int8)[:, None])
 
 
 def distance_to_optimum(margins: Numbers, value: float) -> float:
@@ -186,12 +188,12 @@ def _programme(u: Floats, soft: float | None) -> dict[str, Any]:
 
 def _solve(programme: dict[str, Any]) -> Any:
     """Interior points, the faster here by far; the simplex method should they fail."""
-    found: Any = None
+    result: Any = None
     for method in ("highs-ipm", "highs-ds"):
-        found = linprog(**programme, method=method, options=TIGHT)
-        if found.status == 0:
-            return found
-    raise RuntimeError(f"HiGHS found no optimum: {found.message}")
+        result = linprog(**programme, method=method, options=TIGHT)
+        if result.status == 0:
+            return result
+    raise RuntimeError(f"HiGHS found no optimum: {result.message}")
 
 
 def _simplex(values: Floats) -> Floats:
@@ -219,6 +221,6 @@ def _cuts(x: Floats, feature: int) -> Stumps:
         last = np.concatenate([last, [threshold.size], last])
         threshold = np.concatenate([threshold, [LARGEST], threshold])
     is_right = np.where(is_missing[:, None], ~missing_left, rank[:, None] > last)
-    answers = np.where(is_right, np.int8(1), np.int8(-1))
+    predictions = np.where(is_right, np.int8(1), np.int8(-1))
     m = threshold.size
-    return Stumps(answers, np.full(m, feature, np.int32), threshold, missing_left, np.ones(m, np.int8))
+    return Stumps(predictions, np.full(m, feature, np.int32), threshold, missing_left, np.ones(m, np.int8))

@@ -21,7 +21,7 @@ from committee.tree_engine.histograms import make_tiles
 from committee.tree_engine.response import PACKED_WEIGHT_BITS, Response
 from committee.tree_engine.subtrees import feature_records, new_nodes, rules_record
 
-MOST_LEAVES = 64
+MAX_LEAVES = 64
 """Every open leaf keeps its histogram: trees of more leaves are grown node by node (tree_engine/large_tree.py)."""
 
 
@@ -36,7 +36,7 @@ def suits(rules: NDArray[np.void], matrix: BinnedMatrix) -> bool:
     looks_at_all = rules["max_features"][0] >= matrix.n_features and not rules["random_splits"][0]
     is_pair = rules["n_classes"][0] == 2 and rules["criterion"][0] < FIRST_CLASS_CRITERION
     needs_no_counts = rules["unit_weights"][0] or rules["min_samples_leaf"][0] <= 1
-    is_small = most_leaves(rules) <= MOST_LEAVES
+    is_small = most_leaves(rules) <= MAX_LEAVES
     return bool(not matrix.is_exact and looks_at_all and is_pair and needs_no_counts and is_small)
 
 
@@ -144,7 +144,7 @@ def _make_work(n: int, max_leaves: int, ones: NDArray[np.int64]) -> HistogramWor
         ones=ones,
         spare=np.empty(n, ROW),
         sums=np.empty(256, np.int64),
-        fall=np.empty(256),
+        decrease=np.empty(256),
         order=np.empty(257, np.int64),
         side=np.empty(256, np.uint8),
         slot=np.empty(2 * max_leaves, np.int64),

@@ -94,10 +94,10 @@ class LargeTree:
         while n_seen < self.d and n_found < self.max_features:
             chunk = order[n_seen : n_seen + self.max_features - n_found]
             self._search(i, chunk)
-            found = self.nodes[i].copy()
+            result = self.nodes[i].copy()
             n_seen += chunk.size
-            n_found += int(found["n_found"])
-            best = found if best is None or found["score"] > best["score"] else best
+            n_found += int(result["n_found"])
+            best = result if best is None or result["score"] > best["score"] else best
         self.nodes[i] = best
         self.nodes["n_found"][i] = n_found
 
@@ -105,12 +105,12 @@ class LargeTree:
         """Numeric features from the node's histogram, categorical ones from its rows."""
         histograms.search(i, self.nodes, self.rules, self.works[0])
         if histograms.others.size:
-            found = self.nodes[i].copy()
+            result = self.nodes[i].copy()
             self._search(i, histograms.others)
             other = self.nodes[i]
-            ahead = (found["score"], -found["feature"]) >= (other["score"], -other["feature"])
-            if found["feature"] != LEAF and (ahead or other["feature"] == LEAF):
-                self.nodes[i] = found
+            ahead = (result["score"], -result["feature"]) >= (other["score"], -other["feature"])
+            if result["feature"] != LEAF and (ahead or other["feature"] == LEAF):
+                self.nodes[i] = result
 
     def _search(self, i: int, features: NDArray[np.int64]) -> None:
         """Search `features` of node i on threads; of equal splits the first in the order of `features` wins.
@@ -125,9 +125,9 @@ class LargeTree:
             (self.nodes[i : i + 1].copy(), chunk, self.rules, rows, stat, self.table, self.works)
             for chunk in np.array_split(features, n_calls)
         ]
-        found = run(search_node, calls, threads)
-        best = max(found, key=lambda node: node["score"])
-        best["n_found"] = sum(node["n_found"] for node in found)
+        result = run(search_node, calls, threads)
+        best = max(result, key=lambda node: node["score"])
+        best["n_found"] = sum(node["n_found"] for node in result)
         best["start"] = start
         self.nodes[i] = best
 

@@ -126,13 +126,13 @@ def _groups(
         return np.full(d, 2**64 - 1, np.uint64)
     if isinstance(interaction_cst, str):
         size = 2 if interaction_cst == "pairwise" and d > 1 else 1
-        _refuse_many_groups(math.comb(d, size))
+        _reject_many_groups(math.comb(d, size))
         groups = [set(group) for group in itertools.combinations(range(d), size)]
     else:
         groups = [_group(group, columns) for group in interaction_cst]
         rest = set(range(d)) - set().union(*groups)
         groups += [rest] if rest else []
-        _refuse_many_groups(len(groups))
+        _reject_many_groups(len(groups))
     bits = np.zeros(d, np.uint64)
     for i, group in enumerate(groups):
         bits[sorted(group)] |= np.uint64(1 << i)
@@ -147,6 +147,6 @@ def _group(group: object, columns: Columns) -> set[int]:
     return {_feature_index(feature, columns, "interaction_cst") for feature in group}
 
 
-def _refuse_many_groups(n_groups: int) -> None:
+def _reject_many_groups(n_groups: int) -> None:
     if n_groups > MAX_GROUPS:
         raise ValueError(f"interaction_cst makes {n_groups} groups of features; at most {MAX_GROUPS} are possible.")

@@ -51,7 +51,7 @@ class StumpSearch:
     def __init__(self, matrix: BinnedMatrix, n_jobs: int | None) -> None:
         self.matrix, self.n_jobs = matrix, n_jobs
         d, n = matrix.codes.shape
-        self.found, self.best = np.zeros((d, 5), np.int64), np.zeros(4, np.int64)
+        self.result, self.best = np.zeros((d, 5), np.int64), np.zeros(4, np.int64)
         self.signed = np.empty(n, np.int64)
         self.threads = n_threads(n_jobs, n * d * 2 // 3)  # a cell costs less here than where rows are sorted
         if matrix.is_exact:
@@ -67,7 +67,7 @@ class StumpSearch:
             self._sweep_orders(self.signed)
         else:
             self._sweep_bins(self.signed)
-        pick_cut(self.found, total, self.best)
+        pick_cut(self.result, total, self.best)
         feature, at, missing_left, left = self.best.tolist()
         if feature < 0:
             answer = 1 if total > 0 else -1
@@ -77,7 +77,7 @@ class StumpSearch:
 
     def _sweep_orders(self, signed: NDArray[np.int64]) -> None:
         ends = [len(self.orders) * i // self.threads for i in range(self.threads + 1)]
-        shared = (self.orders, self.n_missing, signed, self.found)
+        shared = (self.orders, self.n_missing, signed, self.result)
         run(sweep_orders, [(a, b, *shared) for a, b in pairwise(ends)], self.threads)
 
     def _sweep_bins(self, signed: NDArray[np.int64]) -> None:
@@ -86,7 +86,7 @@ class StumpSearch:
         ends = [n * i // self.threads for i in range(self.threads + 1)]
         calls = [(self.words, d, ends[i], ends[i + 1], signed, sums[i]) for i in range(self.threads)]
         run(sum_bins, calls, self.threads)
-        sweep_bins(sums.sum(axis=0) if self.threads > 1 else sums[0], self.matrix.n_bins, self.found)
+        sweep_bins(sums.sum(axis=0) if self.threads > 1 else sums[0], self.matrix.n_bins, self.result)
 
     def _code(self, feature: int, position: int) -> int:
         if not self.matrix.is_exact:
@@ -98,14 +98,23 @@ class StumpSearch:
         self, stump: Stump, y: NDArray[np.int8], weight: NDArray[np.float64]
     ) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
         """The stump's answers to the rows, and weight and number of the rows by side and class [2, 2, 2]."""
-        answers, sums = np.empty(y.size, np.int8), np.empty((2, 2, 2))
+        predictions, sums = np.empty(y.size, np.int8), np.empty((2, 2, 2))
         f = max(stump.feature, 0)
         n_codes = int(self.matrix.n_bins[f])
         code = n_codes if stump.feature < 0 else stump.code  # without a cut every row is on the left
         divide_rows(
-            self.matrix.codes[f], code, n_codes, stump.missing_left, y, weight, stump.left, stump.right, answers, sums
+            self.matrix.codes[f],
+            code,
+            n_codes,
+            stump.missing_left,
+            y,
+            weight,
+            stump.left,
+            stump.right,
+            predictions,
+            sums,
         )
-        return answers, sums
+        return predictions, sums
 
     def as_tree(self, stump: Stump, sums: NDArray[np.float64]) -> Tree:
         """The stump as a tree of three nodes, or of one where it answers alike everywhere.

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from committee.base.dtypes import CODE_LOCAL, ROW
 from committee.kernels.trees.criteria import ABSOLUTE, CLASS_GINI, SQUARED
-from committee.kernels.trees.split_binary import FEW_CODES, LARGEST_WEIGHT
+from committee.kernels.trees.split_binary import FEW_CODES, MAX_WEIGHT
 from committee.kernels.trees.split_small_node import FEW_ROWS, TOGETHER
 from committee.kernels.trees.subtree import grow_subtree
 from committee.records.binned import BinnedMatrix
@@ -66,7 +66,7 @@ def make_work(n: int, rules: NDArray[np.void], n_codes: int) -> Work:
     n_classes = int(rules["n_classes"][0])
     n_histogram = max(min(2 * n, HISTOGRAM_CODES, n_codes + 2), 257)
     n_cuts = max(n + 2, n_histogram)
-    n_packed = max(2 * min(n, LARGEST_WEIGHT), n, FEW_CODES)
+    n_packed = max(2 * min(n, MAX_WEIGHT), n, FEW_CODES)
     return Work(
         column=np.empty(n, np.uint32),
         keys=np.empty((2, n), np.uint64),
@@ -79,7 +79,7 @@ def make_work(n: int, rules: NDArray[np.void], n_codes: int) -> Work:
         by_category=np.empty((257, 3)),
         order=np.empty(257, np.int64),
         block=np.empty((3, FEW_ROWS * TOGETHER), np.int64),
-        falls=np.empty((2, FEW_ROWS * TOGETHER)),
+        decreases=np.empty((2, FEW_ROWS * TOGETHER)),
         packed=np.empty((4, n_packed + 8), np.int32),
         packed_keys=np.empty((2, n_packed), np.uint32),
         absolute=np.empty((6, n + 2 if rules["criterion"][0] == ABSOLUTE else 0)),

@@ -84,12 +84,12 @@ class TreeView:
         return None if len(self.arrays.categories) else pack(self.arrays)
 
     @cached_property
-    def answers(self) -> NDArray[np.intp]:
+    def predictions(self) -> NDArray[np.intp]:
         """The class each node answers with."""
         return self.arrays.value.argmax(axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("packed", "answers", "max_depth")}
+        return {name: value for name, value in vars(self).items() if name not in ("packed", "predictions", "max_depth")}
 
     def apply(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int64]:
         return apply_tree(self.arrays, X, n_jobs, self.packed)

@@ -69,6 +69,6 @@ class DecisionStump(DecisionTreeClassifier):
         leaves = tree.is_leaf
         self.error_ = float(np.sum(tree.weight[leaves] * (1.0 - tree.value[leaves].max(axis=1))) / tree.weight[0])
         self.edge_ = 1.0 - 2.0 * self.error_
-        answers = tree.value.argmax(axis=1)
-        self.polarity_ = int(np.sign(answers[2] - answers[1])) if is_split else 0
+        predictions = tree.value.argmax(axis=1)
+        self.polarity_ = int(np.sign(predictions[2] - predictions[1])) if is_split else 0
         return self

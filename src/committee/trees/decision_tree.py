@@ -294,7 +294,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     def predict(self, X: Any) -> NDArray[Any]:
         """The most frequent class of the leaf each row ends in."""
         leaves = self._leaves(X)
-        return self.classes_[self.tree_.answers[leaves]]
+        return self.classes_[self.tree_.predictions[leaves]]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Shares of the classes, in the order of ``classes_``, in the leaf each row ends in."""

@@ -285,14 +285,14 @@ def _arrays(estimator: FittedTree) -> Tree:
     if isinstance(estimator, type):
         raise TypeError(f"expected a fitted estimator, got the class {estimator.__name__}")
     if not hasattr(estimator, "tree_"):
-        _refuse_no_tree(estimator)
+        _reject_no_tree(estimator)
     arrays = getattr(estimator.tree_, "arrays", None)
     if not isinstance(arrays, Tree):
         raise TypeError(f"expected a tree estimator of committee, got {type(estimator).__name__}")
     return arrays
 
 
-def _refuse_no_tree(estimator: Any) -> NoReturn:
+def _reject_no_tree(estimator: Any) -> NoReturn:
     """Raise NotFittedError, or a TypeError that says where single trees are."""
     check_is_fitted(estimator, msg="this %(name)s is not fitted yet, call fit first")
     name = type(estimator).__name__

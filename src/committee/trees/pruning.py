@@ -50,8 +50,8 @@ def pruning_path(tree: Tree) -> PruningPath:
     pruned_at, order = np.empty(m, np.int64), np.empty(n_inner, np.int64)
     alpha, impurity, n_leaves = np.empty(n_inner), np.empty(n_inner), np.empty(n_inner, np.int64)
     scratch = np.empty(m), np.empty(m), np.empty((4, m), np.int64)
-    found = pruned_at, order, alpha, impurity, n_leaves
-    n_steps = prune_weakest_links(tree.left, parents(tree), cost, *scratch, *found)
+    result = pruned_at, order, alpha, impurity, n_leaves
+    n_steps = prune_weakest_links(tree.left, parents(tree), cost, *scratch, *result)
     full = float(cost[tree.is_leaf].sum())
     return PruningPath(
         alpha=np.append(0.0, alpha[:n_steps]),

@@ -21,7 +21,7 @@ from committee.base.threads import n_threads, run
 from committee.sampling.splits import Split
 from committee.tabular.rows import open_rows
 from committee.tabular.validation import read_targets_classification, read_targets_regression, read_weights
-from committee.voting._members import Method, NamedMember, answer_fold, fit_member
+from committee.voting._members import Method, NamedMember, fit_member, prediction_fold
 from committee.voting._rows import Task
 
 DEFAULT_FOLDS = 5
@@ -206,8 +206,8 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
     ) -> list[Floats]:
         """For every member its answers [n, k] to rows that it did not see; nan for rows that no fold tests."""
         calls = [(m, task, fold, method) for m, method in zip(members, methods, strict=True) for fold in folds]
-        found = self._side_by_side(answer_fold, calls, "folds")
-        answers: list[Floats] = []
+        found = self._side_by_side(prediction_fold, calls, "folds")
+        predictions: list[Floats] = []
         for first in range(0, len(calls), len(folds)):
             parts = found[first : first + len(folds)]
             if len({part.shape[1] for part in parts}) > 1:
@@ -219,8 +219,8 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
             whole = np.full((task.n_rows, parts[0].shape[1]), np.nan)
             for fold, part in zip(folds, parts, strict=True):
                 whole[fold.test] = part
-            answers.append(whole)
-        return answers
+            predictions.append(whole)
+        return predictions
 
     # --- answers ------------------------------------------------------------------------------------------------------
 

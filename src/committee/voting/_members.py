@@ -12,7 +12,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.array_types import Floats
-from committee.members.member import predicted_codes, refuses_weights
+from committee.members.member import predicted_codes, rejects_weights
 from committee.sampling.splits import Split
 from committee.tabular.rows import take_rows
 from committee.voting._rows import Indices, Task
@@ -41,11 +41,11 @@ def fit_member(member: NamedMember, task: Task, rows: Indices | None = None) -> 
         # Many classifiers refuse to learn a single class; a fold may leave no more.
         return DummyClassifier(strategy="most_frequent").fit(np.zeros((learned.n_rows, 1)), learned.target)
     try:
-        if learned.weight is None or refuses_weights(fresh):
+        if learned.weight is None or rejects_weights(fresh):
             return fresh.fit(learned.X, learned.target, **metadata)
         if has_fit_parameter(fresh, "sample_weight"):
             return fresh.fit(learned.X, learned.target, sample_weight=learned.weight, **metadata)
-        _refuse_metadata(member)
+        _reject_metadata(member)
         repeated = learned.take_whole(member.seed, type(fresh).__name__)
         return fresh.fit(repeated.X, repeated.target)
     except Exception as error:
@@ -65,7 +65,7 @@ def _is_one_class(task: Task) -> bool:
     return bool(labels.size == 0 or np.ptp(labels) == 0)
 
 
-def _refuse_metadata(member: NamedMember) -> None:
+def _reject_metadata(member: NamedMember) -> None:
     if member.metadata:
         raise ValueError(
             f"{type(member.estimator).__name__} takes no sample_weight, so its rows are repeated, and what else was "
@@ -97,9 +97,9 @@ def class_shares(member: Any, X: Any, n_classes: int) -> Floats:
             f"{type(member).__name__} must give every row {known.size} finite probabilities; its predict_proba gave an "
             f"array of shape {shares.shape} for {n_rows} rows, of which {int(np.isnan(shares).sum())} are NaN."
         )
-    answers = np.zeros((n_rows, n_classes))
-    answers[:, known] = shares
-    return answers
+    predictions = np.zeros((n_rows, n_classes))
+    predictions[:, known] = shares
+    return predictions
 
 
 def votes(member: Any, X: Any, n_classes: int) -> Floats:
@@ -132,12 +132,12 @@ def decisions(member: Any, X: Any, n_classes: int) -> Floats:
     if known.size == n_classes:
         return scores
     own = np.column_stack([-scores[:, 0], scores[:, 0]]) if known.size == 2 else scores
-    answers = np.full((n_rows, n_classes), own.min())
-    answers[:, known] = own
-    return answers
+    predictions = np.full((n_rows, n_classes), own.min())
+    predictions[:, known] = own
+    return predictions
 
 
-def answers_of(member: Any, X: Any, method: Method, n_classes: int) -> Floats:
+def predictions_of(member: Any, X: Any, method: Method, n_classes: int) -> Floats:
     """What the method of a fitted member says of every row, [n, k]."""
     if not n_classes:
         return numbers(member, X)[:, np.newaxis]
@@ -148,10 +148,10 @@ def answers_of(member: Any, X: Any, method: Method, n_classes: int) -> Floats:
     return class_codes(member, X, n_classes).astype(np.float64)[:, np.newaxis]
 
 
-def answer_fold(member: NamedMember, task: Task, fold: Split, method: Method) -> Floats:
+def prediction_fold(member: NamedMember, task: Task, fold: Split, method: Method) -> Floats:
     """Answers to the rows of a fold by the member learned from the others."""
     fitted = fit_member(member, task, fold.train)
     rows = take_rows(task.X, fold.test)
     if isinstance(fitted, DummyClassifier) and not isinstance(member.estimator, DummyClassifier):
         rows = np.zeros((fold.test.size, 1))  # it never saw the table
-    return answers_of(fitted, rows, method, task.n_classes)
+    return predictions_of(fitted, rows, method, task.n_classes)

@@ -11,7 +11,7 @@ from committee.base.array_types import Floats
 from committee.sampling.resampling import are_whole, without_common_factor
 from committee.sampling.splits import Split, read_splits
 from committee.tabular.rows import take_rows
-from committee.tree_engine.memory_guard import refuse_too_many_copies
+from committee.tree_engine.memory_guard import reject_too_many_copies
 
 Indices = NDArray[np.int64]
 
@@ -45,7 +45,7 @@ class Task(NamedTuple):
             return self
         counts = without_common_factor(self.weight)
         if are_whole(counts):
-            refuse_too_many_copies(int(counts.sum()), int(self.X.shape[1]), name)
+            reject_too_many_copies(int(counts.sum()), int(self.X.shape[1]), name)
             rows = np.repeat(np.arange(self.n_rows), counts.astype(np.int64))
         else:
             rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.voting._rows import Task
 
-SMALLEST_CHANCE = 1e-15
+MIN_CHANCE = 1e-15
 """Of the true class in the log loss: a member that excludes what happens loses no more than 34.5 nats."""
 
 
@@ -17,7 +17,7 @@ def class_scores(task: Task, codes: NDArray[np.int64], shares: Floats | None) ->
     scores = {"error": float(np.average(codes != task.target, weights=task.weight)), "log_loss": np.nan}
     if shares is not None:
         own = shares[np.arange(task.n_rows), task.target.astype(np.int64)]
-        loss = -np.log(np.clip(own, SMALLEST_CHANCE, None))
+        loss = -np.log(np.clip(own, MIN_CHANCE, None))
         scores["log_loss"] = float(np.average(loss, weights=task.weight))
     return scores
 

@@ -118,15 +118,15 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         """The calibration of the rows left out; none for a single class."""
         if len(classes) < 2:
             return NO_CALIBRATION
-        found = np.zeros((task.n_rows, classes.size))
+        result = np.zeros((task.n_rows, classes.size))
         is_tested = np.zeros(task.n_rows, bool)
         for fold in task.splits(self.cv):
             model = self._fitted(task.take(fold.train), classes)
             columns = np.searchsorted(classes, model.classes_)
-            found[np.ix_(fold.test, columns)] = raw_probabilities(model, take_rows(task.X, fold.test))
+            result[np.ix_(fold.test, columns)] = raw_probabilities(model, take_rows(task.X, fold.test))
             is_tested[fold.test] = True
         weight = np.ones(task.n_rows) if task.weight is None else task.weight
-        return calibrate(found[is_tested], task.target[is_tested].astype(np.int64), weight[is_tested])
+        return calibrate(result[is_tested], task.target[is_tested].astype(np.int64), weight[is_tested])
 
     def _fitted(self, task: Task, classes: NDArray[Any]) -> Any:
         model: Any = clone(self._unfitted())

@@ -31,7 +31,7 @@ TOL = 1e-6
 """Fraction of the best member's squared error that may be left to gain."""
 
 
-def simplex_weights(answers: Floats, truth: Floats, weight: Floats | None = None) -> Floats:
+def simplex_weights(predictions: Floats, truth: Floats, weight: Floats | None = None) -> Floats:
     """One weight per member, >= 0 and 1 in all, with the smallest squared error of the weighted mean.
 
     `answers` [members, n] or [members, n, k], `truth` [n] or [n, k], `weight` [n].
@@ -40,7 +40,7 @@ def simplex_weights(answers: Floats, truth: Floats, weight: Floats | None = None
     >>> simplex_weights(np.array([truth + 1.0, truth - 3.0, truth + 9.0]), truth).round(6)
     array([0.75, 0.25, 0.  ])
     """
-    a, y = np.asarray(answers, np.float64), np.asarray(truth, np.float64)
+    a, y = np.asarray(predictions, np.float64), np.asarray(truth, np.float64)
     if a.shape[1:] != y.shape or len(a) == 0 or not (np.all(np.isfinite(a)) and np.all(np.isfinite(y))):
         raise ValueError(f"answers [members, n, ...] must be finite and like truth; got {a.shape} and {y.shape}.")
     errors = (y - a).reshape(len(a), -1).T
@@ -52,18 +52,18 @@ def simplex_weights(answers: Floats, truth: Floats, weight: Floats | None = None
         return np.eye(len(a))[int(length.argmin())]
     triangle: Floats = np.asarray(np.linalg.qr(errors / length.min(), mode="r"), np.float64)
     system = np.vstack([triangle, np.ones(len(a))])
-    found = _non_negative_least_squares(system)
-    if not simplex_gap(triangle, found) <= TOL:
+    result = _non_negative_least_squares(system)
+    if not simplex_gap(triangle, result) <= TOL:
         best = np.eye(len(a))[int(length.argmin())]
-        gap, best_gap = simplex_gap(triangle, found), simplex_gap(triangle, best)
-        found, gap = (found, gap) if gap <= best_gap else (best, best_gap)
+        gap, best_gap = simplex_gap(triangle, result), simplex_gap(triangle, best)
+        result, gap = (result, gap) if gap <= best_gap else (best, best_gap)
         warnings.warn(
             f"The weights of the members are not optimal: the squared error may exceed its minimum by up to {gap:.2g} "
             f"of the best member's, {TOL:g} was required. Remove members whose predictions are nearly the same.",
             ConvergenceWarning,
             stacklevel=level_of_caller(),
         )
-    return found
+    return result
 
 
 def simplex_gap(errors: Floats, weights: Floats) -> float:

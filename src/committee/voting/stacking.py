@@ -36,12 +36,12 @@ from committee.records.history import History
 from committee.tabular.rows import take_rows
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting._base import DEFAULT_FOLDS, BaseNamedMembers, Members
-from committee.voting._members import Method, NamedMember, answers_of, class_shares, fit_member, numbers
+from committee.voting._members import Method, NamedMember, class_shares, fit_member, numbers, predictions_of
 from committee.voting._rows import Task
 from committee.voting._scores import class_scores, number_scores
 from committee.voting.simplex_weights import SimplexCombination, simplex_weights
 
-FEWEST_FOR_RESIDUALS = 10
+MIN_FOR_RESIDUALS = 10
 """Rows from which on the final estimator is fitted to folds too, for prediction intervals."""
 
 METHODS: tuple[Method, ...] = ("predict_proba", "decision_function", "predict")
@@ -61,9 +61,9 @@ def choose_method(member: NamedMember, wanted: str, *, needs_shares: bool) -> Me
     )
 
 
-def stack_columns(answers: Sequence[Floats], methods: Sequence[Method], n_classes: int) -> Floats:
+def stack_columns(predictions: Sequence[Floats], methods: Sequence[Method], n_classes: int) -> Floats:
     """The members' answers side by side; of two classes the share of the second is enough."""
-    pairs = zip(answers, methods, strict=True)
+    pairs = zip(predictions, methods, strict=True)
     return np.hstack([own[:, 1:] if n_classes == 2 and method == "predict_proba" else own for own, method in pairs])
 
 
@@ -120,7 +120,7 @@ class BaseStacking(BaseNamedMembers):
         """The final estimator before it is fitted, or "simplex"."""
         return self._default_final() if self.final_estimator is None else self.final_estimator
 
-    def _judge(self, task: Task, answers: Floats, method: Method) -> dict[str, float]:
+    def _judge(self, task: Task, predictions: Floats, method: Method) -> dict[str, float]:
         """Scores of one member's out-of-fold answers."""
         raise NotImplementedError
 
@@ -150,15 +150,15 @@ class BaseStacking(BaseNamedMembers):
             task = self._read_task(X, y, sample_weight)
             self.stack_method_, self._is_simplex = methods, is_simplex
             self._is_prefit, self._passes = isinstance(self.cv, str), self.passthrough
-            answers = self._learn(members, task)
-            seen = np.flatnonzero(np.all([~np.isnan(own[:, 0]) for own in answers], axis=0))
+            predictions = self._learn(members, task)
+            seen = np.flatnonzero(np.all([~np.isnan(own[:, 0]) for own in predictions], axis=0))
             shown = self._shown_methods()
-            columns = self.out_of_fold_ = stack_columns(answers, shown, task.n_classes)
+            columns = self.out_of_fold_ = stack_columns(predictions, shown, task.n_classes)
             is_halved = [task.n_classes == 2 and method == "predict_proba" for method in shown]
-            self._widths = [own.shape[1] - halved for own, halved in zip(answers, is_halved, strict=True)]
+            self._widths = [own.shape[1] - halved for own, halved in zip(predictions, is_halved, strict=True)]
             self._fit_final(final, task.take(seen), columns[seen])
             self._keep_errors(final, task.take(seen), columns[seen])
-            self._keep_history(members, task.take(seen), [own[seen] for own in answers])
+            self._keep_history(members, task.take(seen), [own[seen] for own in predictions])
         return self
 
     def _shown_methods(self) -> list[Method]:
@@ -172,18 +172,18 @@ class BaseStacking(BaseNamedMembers):
             for member in members:
                 check_is_fitted(member.estimator)
             self._keep_members(members, [member.estimator for member in members])
-            return self._answers(task.X)
+            return self._predictions(task.X)
         self._fit_members(members, task)  # first of all: members know what is wrong with a table
-        answers = self._out_of_fold(members, task, self._folds(task, self.cv), self.stack_method_)
-        return [self._as_shares(own, method) for own, method in zip(answers, self.stack_method_, strict=True)]
+        predictions = self._out_of_fold(members, task, self._folds(task, self.cv), self.stack_method_)
+        return [self._as_shares(own, method) for own, method in zip(predictions, self.stack_method_, strict=True)]
 
-    def _as_shares(self, answers: Floats, method: Method) -> Floats:
+    def _as_shares(self, predictions: Floats, method: Method) -> Floats:
         """Class codes as votes where shares are wanted."""
         if method != "predict" or self._shown_methods() == self.stack_method_:
-            return answers
-        n_classes, is_there = len(self.classes_), ~np.isnan(answers[:, 0])
-        shares = np.full((len(answers), n_classes), np.nan)
-        shares[is_there] = np.eye(n_classes)[answers[is_there, 0].astype(np.int64)]
+            return predictions
+        n_classes, is_there = len(self.classes_), ~np.isnan(predictions[:, 0])
+        shares = np.full((len(predictions), n_classes), np.nan)
+        shares[is_there] = np.eye(n_classes)[predictions[is_there, 0].astype(np.int64)]
         return shares
 
     def _fit_final(self, final: Any, task: Task, columns: Floats) -> None:
@@ -201,16 +201,16 @@ class BaseStacking(BaseNamedMembers):
         if task.n_classes:
             truth = (task.target[:, np.newaxis] == np.arange(task.n_classes)).astype(np.float64)
             truth = truth[:, 1:] if task.n_classes == 2 else truth
-        answers = columns.reshape(task.n_rows, len(self.estimators_), -1).transpose(1, 0, 2)
-        answers = answers if task.n_classes else answers[:, :, 0]
-        return SimplexCombination(simplex_weights(answers, truth, task.weight), task.n_classes)
+        predictions = columns.reshape(task.n_rows, len(self.estimators_), -1).transpose(1, 0, 2)
+        predictions = predictions if task.n_classes else predictions[:, :, 0]
+        return SimplexCombination(simplex_weights(predictions, truth, task.weight), task.n_classes)
 
     def _keep_errors(self, final: Any, task: Task, columns: Floats) -> None:
         """What the members' out-of-fold answers are good for besides."""
 
-    def _keep_history(self, members: list[NamedMember], task: Task, answers: list[Floats]) -> None:
+    def _keep_history(self, members: list[NamedMember], task: Task, predictions: list[Floats]) -> None:
         shown = self._shown_methods()
-        scores = [self._judge(task, own, method) for own, method in zip(answers, shown, strict=True)]
+        scores = [self._judge(task, own, method) for own, method in zip(predictions, shown, strict=True)]
         columns: dict[str, Any] = {"member": [member.name for member in members], "method": self.stack_method_}
         columns |= {name: [score[name] for score in scores] for name in scores[0]}
         if self._is_simplex:
@@ -219,20 +219,20 @@ class BaseStacking(BaseNamedMembers):
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def _answers(self, table: Any) -> list[Floats]:
+    def _predictions(self, table: Any) -> list[Floats]:
         """Of every fitted member, [n, k]."""
         n_classes = len(self.classes_) if self._kind == "classifier" else 0
         if self._kind == "classifier" and self._is_prefit:
-            table_answers = [self._prefit_answers(member, table, method)
+            table_predictions = [self._prefit_predictions(member, table, method)
                              for member, method in zip(self.estimators_, self.stack_method_, strict=True)]  # fmt: skip
         else:
             pairs = zip(self.estimators_, self.stack_method_, strict=True)
-            table_answers = [answers_of(member, table, method, n_classes) for member, method in pairs]
-        return [self._as_shares(own, method) for own, method in zip(table_answers, self.stack_method_, strict=True)]
+            table_predictions = [predictions_of(member, table, method, n_classes) for member, method in pairs]
+        return [self._as_shares(own, method) for own, method in zip(table_predictions, self.stack_method_, strict=True)]
 
-    def _prefit_answers(self, member: Any, table: Any, method: Method) -> Floats:
+    def _prefit_predictions(self, member: Any, table: Any, method: Method) -> Floats:
         """A member fitted elsewhere knows labels, not codes."""
-        return answers_of(_WithCodes(member, self.classes_), table, method, len(self.classes_))
+        return predictions_of(_WithCodes(member, self.classes_), table, method, len(self.classes_))
 
     def _with_table(self, columns: Floats, table: Any) -> Any:
         """The columns, and with `passthrough` the table beside them: a frame stays one."""
@@ -260,10 +260,10 @@ class BaseStacking(BaseNamedMembers):
         """`transform` as the final estimator reads it, whatever `set_output` says."""
         table = self._read_rows(X)
         n_classes = len(self.classes_) if self._kind == "classifier" else 0
-        columns = stack_columns(self._answers(table), self._shown_methods(), n_classes)
+        columns = stack_columns(self._predictions(table), self._shown_methods(), n_classes)
         return self._with_table(columns, table)
 
-    def out_of_fold_answers(self) -> list[Floats]:
+    def out_of_fold_predictions(self) -> list[Floats]:
         """For every member the answers [n, k] in ``out_of_fold_``: of two classes both shares."""
         check_is_fitted(self, "estimators_")
         parts = np.split(self.out_of_fold_, np.cumsum(self._widths)[:-1], axis=1)
@@ -370,14 +370,14 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
     def _wanted_method(self) -> str:
         return self.stack_method
 
-    def _judge(self, task: Task, answers: Floats, method: Method) -> dict[str, float]:
+    def _judge(self, task: Task, predictions: Floats, method: Method) -> dict[str, float]:
         if method == "predict_proba":
-            return class_scores(task, answers.argmax(axis=1), answers)
+            return class_scores(task, predictions.argmax(axis=1), predictions)
         if method == "predict":
-            return class_scores(task, answers[:, 0].astype(np.int64), None)
-        if answers.shape[1] not in (1, task.n_classes):  # one score for every pair of classes tells no answer
+            return class_scores(task, predictions[:, 0].astype(np.int64), None)
+        if predictions.shape[1] not in (1, task.n_classes):  # one score for every pair of classes tells no answer
             return {"error": np.nan, "log_loss": np.nan}
-        codes = (answers[:, 0] > 0.0).astype(np.int64) if answers.shape[1] == 1 else answers.argmax(axis=1)
+        codes = (predictions[:, 0] > 0.0).astype(np.int64) if predictions.shape[1] == 1 else predictions.argmax(axis=1)
         return class_scores(task, codes, None)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
@@ -438,8 +438,8 @@ class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
     def _default_final(self) -> Any:
         return RidgeCV()
 
-    def _judge(self, task: Task, answers: Floats, method: Method) -> dict[str, float]:
-        return number_scores(task, answers[:, 0])
+    def _judge(self, task: Task, predictions: Floats, method: Method) -> dict[str, float]:
+        return number_scores(task, predictions[:, 0])
 
     def _keep_errors(self, final: Any, task: Task, columns: Floats) -> None:
         """Residuals by final estimators that are fitted without the fold of the row, as the members were.
@@ -447,7 +447,7 @@ class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
         Members that were fitted elsewhere may have seen any row: then there are none.
         """
         vars(self).pop("_residuals", None)
-        if self._is_prefit or task.n_rows < FEWEST_FOR_RESIDUALS:
+        if self._is_prefit or task.n_rows < MIN_FOR_RESIDUALS:
             return
         stacked = task._replace(X=self._with_table(columns, task.X))
         errors = np.full(task.n_rows, np.nan)
@@ -456,8 +456,8 @@ class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
                 warnings.simplefilter("ignore")
                 for fold in stacked.splits(DEFAULT_FOLDS):
                     made = self._made_final(final, task.take(fold.train), columns[fold.train])
-                    answers = numbers(made, take_rows(stacked.X, fold.test))
-                    errors[fold.test] = task.target[fold.test] - answers
+                    predictions = numbers(made, take_rows(stacked.X, fold.test))
+                    errors[fold.test] = task.target[fold.test] - predictions
         except ValueError:  # a final estimator that needs more rows than some fold leaves
             return
         self._keep_residuals(errors, task.weight)

@@ -54,20 +54,20 @@ class BaseVoting(BaseNamedMembers):
     out_of_fold_scores_: dict[str, float] = fitted()
     _rule: Rule = fitted()
 
-    def _check_answers(self, members: list[NamedMember]) -> None:
+    def _check_predictions(self, members: list[NamedMember]) -> None:
         """Refuse members that cannot give what is combined."""
 
-    def _judge(self, task: Task, answers: list[Floats]) -> tuple[list[dict[str, float]], dict[str, float]]:
+    def _judge(self, task: Task, predictions: list[Floats]) -> tuple[list[dict[str, float]], dict[str, float]]:
         """Scores of the members and of their combination."""
         raise NotImplementedError
 
-    def _keep_errors(self, task: Task, answers: list[Floats]) -> None:
+    def _keep_errors(self, task: Task, predictions: list[Floats]) -> None:
         """What the members' out-of-fold answers are good for besides."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
         self._validate_params()
         members = self._read_members(fit_params)
-        self._check_answers(members)
+        self._check_predictions(members)
         with all_or_nothing(self):
             self.weights_ = self._read_weights()
             self._rule = self._chosen_rule()  # a parameter set later changes no fitted model
@@ -95,10 +95,10 @@ class BaseVoting(BaseNamedMembers):
             vars(self).pop(name, None)
         if self.cv is not None:
             methods: list[Method] = [self._shown_method()] * len(members)
-            answers = self._out_of_fold(members, task, self._folds(task, self.cv), methods)
-            judged = np.flatnonzero(np.all([~np.isnan(own[:, 0]) for own in answers], axis=0))
-            scores, whole = self._judge(task.take(judged), [own[judged] for own in answers])
-            self._keep_errors(task.take(judged), [own[judged] for own in answers])
+            predictions = self._out_of_fold(members, task, self._folds(task, self.cv), methods)
+            judged = np.flatnonzero(np.all([~np.isnan(own[:, 0]) for own in predictions], axis=0))
+            scores, whole = self._judge(task.take(judged), [own[judged] for own in predictions])
+            self._keep_errors(task.take(judged), [own[judged] for own in predictions])
             columns |= {name: [score[name] for score in scores] for name in scores[0] if not np.isnan(whole[name])}
             self.out_of_fold_scores_ = {name: value for name, value in whole.items() if not np.isnan(value)}
         self.history_ = History(columns)
@@ -172,7 +172,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
     def _chosen_rule(self) -> Rule:
         return self.voting
 
-    def _check_answers(self, members: list[NamedMember]) -> None:
+    def _check_predictions(self, members: list[NamedMember]) -> None:
         if self.voting == "hard":
             return
         for member in members:
@@ -182,12 +182,12 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
                     f"{type(member.estimator).__name__}, has no predict_proba: take voting='hard', or another member."
                 )
 
-    def _judge(self, task: Task, answers: list[Floats]) -> tuple[list[dict[str, float]], dict[str, float]]:
+    def _judge(self, task: Task, predictions: list[Floats]) -> tuple[list[dict[str, float]], dict[str, float]]:
         if self._rule == "soft":
-            own = [class_scores(task, shares.argmax(axis=1), shares) for shares in answers]
-            shares = mean_distribution(np.array(answers), self.weights_)
+            own = [class_scores(task, shares.argmax(axis=1), shares) for shares in predictions]
+            shares = mean_distribution(np.array(predictions), self.weights_)
             return own, class_scores(task, shares.argmax(axis=1), shares)
-        codes = np.array([answer[:, 0] for answer in answers]).astype(np.int64)
+        codes = np.array([answer[:, 0] for answer in predictions]).astype(np.int64)
         votes = class_votes(codes, task.n_classes, self.weights_)
         return [class_scores(task, code, None) for code in codes], class_scores(task, votes.argmax(axis=1), None)
 
@@ -279,26 +279,26 @@ class VotingRegressor(RegressorMixin, PredictionIntervals, BaseVoting):
     def _chosen_rule(self) -> Rule:
         return self.combine
 
-    def _judge(self, task: Task, answers: list[Floats]) -> tuple[list[dict[str, float]], dict[str, float]]:
-        table = np.array([answer[:, 0] for answer in answers])
+    def _judge(self, task: Task, predictions: list[Floats]) -> tuple[list[dict[str, float]], dict[str, float]]:
+        table = np.array([answer[:, 0] for answer in predictions])
         return [number_scores(task, own) for own in table], number_scores(task, self._combine(table))
 
-    def _keep_errors(self, task: Task, answers: list[Floats]) -> None:
-        table = np.array([answer[:, 0] for answer in answers])
+    def _keep_errors(self, task: Task, predictions: list[Floats]) -> None:
+        table = np.array([answer[:, 0] for answer in predictions])
         self._keep_residuals(task.target - self._combine(table), task.weight)
 
-    def _combine(self, answers: Floats) -> Floats:
-        return (mean if self._rule == "mean" else weighted_median)(answers, self.weights_)
+    def _combine(self, predictions: Floats) -> Floats:
+        return (mean if self._rule == "mean" else weighted_median)(predictions, self.weights_)
 
     def predict(self, X: Any) -> Floats:
         """The weighted mean or median of the members' answers."""
-        return self._combine(self.transform_answers(X))
+        return self._combine(self.transform_predictions(X))
 
-    def transform_answers(self, X: Any) -> Floats:
+    def transform_predictions(self, X: Any) -> Floats:
         """The members' answers, [members, n]."""
         table = self._read_rows(X)
         return np.array([numbers(member, table) for member in self.estimators_])
 
     def transform(self, X: Any) -> Floats:
         """The members' answers, [n, members]."""
-        return self.transform_answers(X).T
+        return self.transform_predictions(X).T

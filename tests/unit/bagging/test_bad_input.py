@@ -41,13 +41,13 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
-    answers_of,
-    assert_refused,
+    assert_rejected,
     changed,
     each,
     has_params,
     inf,
     nan,
+    predictions_of,
     table,
     target_of,
     with_params,
@@ -86,10 +86,10 @@ def plain_learner(cls: type[Any]) -> Any:
 
 
 @each(ESTIMATORS)
-def test_missing_values_are_refused_where_the_learner_does_not_take_them(cls: type[Any]) -> None:
+def test_missing_values_are_rejected_where_the_learner_does_not_take_them(cls: type[Any]) -> None:
     text = r"Input X contains NaN in column x\[1\], which .* does not accept: fill the missing values in"
     model = make(cls, estimator=plain_learner(cls))
-    assert_refused(model, ValueError, text, changed(nan), target_of(cls))
+    assert_rejected(model, ValueError, text, changed(nan), target_of(cls))
     model.fit(X, target_of(cls))
     with pytest.raises(ValueError, match=text):
         model.predict(changed(nan))
@@ -119,10 +119,10 @@ BAD_PARAMETERS = table(
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
 @each(ESTIMATORS)
-def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text: str) -> None:
+def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], text: str) -> None:
     if not has_params(cls, **params):
         pytest.skip("has no such parameter")
-    assert_refused(cls(**params), ValueError, text, X, target_of(cls))
+    assert_rejected(cls(**params), ValueError, text, X, target_of(cls))
     if cls in ONLINE:
         with pytest.raises(ValueError, match=text):
             cls(**params).partial_fit(X, target_of(cls))
@@ -134,8 +134,8 @@ def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text
 class Learner(BaseEstimator):
     """A learner with one answer for everything."""
 
-    def __init__(self, answers: Any = None) -> None:
-        self.answers = answers
+    def __init__(self, predictions: Any = None) -> None:
+        self.predictions = predictions
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Learner:
         self.classes_ = np.unique(y)
@@ -146,7 +146,7 @@ class Learner(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        return np.asarray(self.answers(len(X)))
+        return np.asarray(self.predictions(len(X)))
 
 
 class Failing(Learner):
@@ -169,7 +169,7 @@ class Interrupted(Learner):
         raise KeyboardInterrupt
 
 
-BAD_ANSWERS = table(
+BAD_PREDICTIONS = table(
     ("too few", lambda n: np.zeros(3)),
     ("too many", lambda n: np.zeros(n + 1)),
     ("two columns", lambda n: np.zeros((n, 2))),
@@ -178,55 +178,55 @@ BAD_ANSWERS = table(
 )
 
 
-@pytest.mark.parametrize("answers", BAD_ANSWERS)
+@pytest.mark.parametrize("predictions", BAD_PREDICTIONS)
 @each(ESTIMATORS)
-def test_bad_answers_of_a_learner_are_refused(cls: type[Any], answers: Callable[[int], Any]) -> None:
+def test_bad_answers_of_a_learner_are_rejected(cls: type[Any], predictions: Callable[[int], Any]) -> None:
     text = "Learner must answer every row with a"
-    assert_refused(make(cls, estimator=Learner(answers)), ValueError, text, X, target_of(cls))
+    assert_rejected(make(cls, estimator=Learner(predictions)), ValueError, text, X, target_of(cls))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @each(CLASSIFIERS)
-def test_labels_that_nobody_asked_for_are_refused(cls: type[Any], n_classes: int) -> None:
+def test_labels_that_nobody_asked_for_are_rejected(cls: type[Any], n_classes: int) -> None:
     text = r"must answer every row with a class of the labels .*gave \[7, 7"
-    assert_refused(cls(Learner(lambda n: np.full(n, 7))), ValueError, text, X, np.arange(N) % n_classes)
+    assert_rejected(cls(Learner(lambda n: np.full(n, 7))), ValueError, text, X, np.arange(N) % n_classes)
 
 
 @each(ESTIMATORS)
-def test_learners_of_the_wrong_kind_are_refused(cls: type[Any]) -> None:
+def test_learners_of_the_wrong_kind_are_rejected(cls: type[Any]) -> None:
     wrong: list[Any] = [SGDRegressor()] if is_classifier(cls()) else [SGDClassifier()]
     kind, other = ("classifier", "regressor") if is_classifier(cls()) else ("regressor", "classifier")
     if cls in BAGGED:
         wrong += [DecisionTreeRegressor() if is_classifier(cls()) else DecisionTreeClassifier()]
     for learner in wrong:
         text = f"estimator must be a {kind}, {type(learner).__name__} is a {other}"
-        assert_refused(cls(learner), ValueError, text, X, LABELS)
+        assert_rejected(cls(learner), ValueError, text, X, LABELS)
     text = "estimator is the class SGDClassifier: pass an instance of it"
-    assert_refused(cls(SGDClassifier), TypeError, text, X, LABELS)
+    assert_rejected(cls(SGDClassifier), TypeError, text, X, LABELS)
 
 
 @each(ONLINE)
-def test_learners_that_cannot_go_on_are_refused(cls: type[Any]) -> None:
+def test_learners_that_cannot_go_on_are_rejected(cls: type[Any]) -> None:
     learner = LogisticRegression() if is_classifier(cls()) else LinearRegression()
     text = "must be an object implementing 'partial_fit' and 'predict'"
-    assert_refused(cls(learner), ValueError, text, X, target_of(cls))
+    assert_rejected(cls(learner), ValueError, text, X, target_of(cls))
 
 
 @each(ESTIMATORS)
 def test_errors_of_a_learner_come_through_and_leave_the_model_as_it_was(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls).fit(X, y)
-    answers = model.predict(X)
+    predictions = model.predict(X)
     for learner, error in ((Failing(), RuntimeError), (Interrupted(), KeyboardInterrupt)):
-        assert_refused(model.set_params(estimator=learner), error, None, X, y)
-    np.testing.assert_array_equal(model.set_params(estimator=None).predict(X), answers)
+        assert_rejected(model.set_params(estimator=learner), error, None, X, y)
+    np.testing.assert_array_equal(model.set_params(estimator=None).predict(X), predictions)
 
 
 def test_a_mean_needs_probabilities() -> None:
     model = make(BaggingClassifier, estimator=Perceptron(), combine="mean")
-    assert_refused(model, ValueError, "Perceptron has no predict_proba: take combine='vote' or 'auto'", X, LABELS)
+    assert_rejected(model, ValueError, "Perceptron has no predict_proba: take combine='vote' or 'auto'", X, LABELS)
     model = make(OnlineBaggingClassifier, estimator=Perceptron(), vote="mean")
-    assert_refused(model, ValueError, "probabilities, which Perceptron has not", X, LABELS)
+    assert_rejected(model, ValueError, "probabilities, which Perceptron has not", X, LABELS)
 
 
 def test_weights_that_a_learner_cannot_be_told() -> None:
@@ -237,7 +237,7 @@ def test_weights_that_a_learner_cannot_be_told() -> None:
             assert model.fit(X, LABELS, weight).predict(X).shape == (N,)
         else:
             text = "KNeighborsClassifier takes no sample_weight, .* take bootstrap=True"
-            assert_refused(model, ValueError, text, X, LABELS, weight)
+            assert_rejected(model, ValueError, text, X, LABELS, weight)
 
 
 # --- rows to validate on ---------------------------------------------------------------------------------------------
@@ -259,9 +259,9 @@ BAD_VALIDATION = table(
 
 @pytest.mark.parametrize(("arguments", "text"), BAD_VALIDATION)
 @each(BAGGED)
-def test_bad_rows_to_validate_on_are_refused(cls: type[Any], arguments: dict[str, Any], text: str) -> None:
+def test_bad_rows_to_validate_on_are_rejected(cls: type[Any], arguments: dict[str, Any], text: str) -> None:
     y = target_of(cls)
-    assert_refused(cls(), ValueError, text, X, y, **{"X_val": X, "y_val": y, **arguments})
+    assert_rejected(cls(), ValueError, text, X, y, **{"X_val": X, "y_val": y, **arguments})
 
 
 # --- unusual input with one right answer -----------------------------------------------------------------------------
@@ -285,9 +285,9 @@ FOR_TREES_ONLY = table(
 @each(ESTIMATORS)
 def test_nothing_to_learn_from_gives_a_constant(cls: type[Any], features: Any, n_rows: int) -> None:
     model = make(cls).fit(features, target_of(cls)[:n_rows])
-    answers = answers_of(model, features)
-    assert np.isfinite(answers).all()
-    assert len(np.unique(answers, axis=0)) == 1
+    predictions = predictions_of(model, features)
+    assert np.isfinite(predictions).all()
+    assert len(np.unique(predictions, axis=0)) == 1
 
 
 @pytest.mark.parametrize(("features", "n_rows"), CONSTANT + FOR_TREES_ONLY)
@@ -295,9 +295,9 @@ def test_nothing_to_learn_from_gives_a_constant(cls: type[Any], features: Any, n
 def test_nothing_to_learn_from_gives_the_mean(cls: type[Any], features: Any, n_rows: int) -> None:
     y = target_of(cls)[:n_rows]
     model = make(cls, bootstrap=False).fit(features, y)
-    answers = answers_of(model, features)
-    answers = answers[:, -1] if is_classifier(model) else answers
-    np.testing.assert_allclose(answers, 1.0 if is_classifier(model) and n_rows == 1 else y.mean())
+    predictions = predictions_of(model, features)
+    predictions = predictions[:, -1] if is_classifier(model) else predictions
+    np.testing.assert_allclose(predictions, 1.0 if is_classifier(model) and n_rows == 1 else y.mean())
     np.testing.assert_array_equal(make(cls).fit(features, y).feature_importances_, 0.0)
 
 
@@ -318,9 +318,9 @@ def test_rows_never_judged_are_nan_and_counted(cls: type[Any]) -> None:
     y = target_of(cls)
     with pytest.warns(UserWarning, match=r"\d+ of 40 rows were in the sample of every member.*more members would"):
         model = make(cls, n_estimators=1, oob_score=True).fit(X, y)
-    answers = model.oob_decision_function_[:, 0] if is_classifier(model) else model.oob_prediction_
+    predictions = model.oob_decision_function_[:, 0] if is_classifier(model) else model.oob_prediction_
     judged = np.setdiff1d(np.arange(N), model.estimators_samples_[0])
-    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(answers)), judged)
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(predictions)), judged)
     assert model.oob_score_ == pytest.approx(model.score(X[judged], y[judged]))
 
 
@@ -355,7 +355,7 @@ def test_labels_of_other_learners_come_back_as_they_were(names: Any) -> None:
 def test_equal_weights_change_no_answer(cls: type[Any], weight: Any) -> None:
     """But for a whole one above 1, which is so many rows: other draws from the same distribution."""
     model = make(cls).fit(X, target_of(cls), weight)
-    np.testing.assert_allclose(answers_of(model), answers_of(fitted(cls)), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(predictions_of(model), predictions_of(fitted(cls)), rtol=1e-9, atol=1e-12)
 
 
 @each(ESTIMATORS)
@@ -364,7 +364,7 @@ def test_rows_of_weight_zero_count_for_nothing(cls: type[Any]) -> None:
     every = [{}, {"bootstrap": False, "max_samples": 0.5}, {"tree_size": "pruned"}] if cls in BAGGED else [{}]
     for params in every:
         model, expected = make(cls, **params).fit(X, y, weight), make(cls, **params).fit(X[weight], y[weight])
-        np.testing.assert_allclose(answers_of(model), answers_of(expected), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(predictions_of(model), predictions_of(expected), rtol=1e-9, atol=1e-12)
 
 
 @each(CLASSIFIERS)
@@ -380,7 +380,7 @@ def test_a_class_of_weight_zero_keeps_its_place(cls: type[Any]) -> None:
 def test_weights_of_many_decades(cls: type[Any], decades: int) -> None:
     y, weight = target_of(cls), np.logspace(-decades, 0, N)
     model = make(cls).fit(X, y, sample_weight=weight)
-    assert np.isfinite(answers_of(model)).all()
+    assert np.isfinite(predictions_of(model)).all()
     if cls in BAGGED:
         assert model.predict(X)[-1] == pytest.approx(y[-1], abs=0.5)  # nearly all of the weight
 
@@ -408,9 +408,9 @@ def test_duplicated_rows_with_contradicting_labels(cls: type[Any]) -> None:
     features, y = np.repeat([[1.0], [2.0]], 8, axis=0), np.r_[np.arange(8) >= 6, np.arange(8) < 6].astype(int)
     for bootstrap, tolerance in ((False, 1e-9), (True, 0.06)):
         model = make(cls, bootstrap=bootstrap, n_estimators=300).fit(features, y)
-        answers = answers_of(model, [[1.0], [2.0]])
-        answers = answers[:, 1] if is_classifier(model) else answers
-        np.testing.assert_allclose(answers, [0.25, 0.75], atol=tolerance)
+        predictions = predictions_of(model, [[1.0], [2.0]])
+        predictions = predictions[:, 1] if is_classifier(model) else predictions
+        np.testing.assert_allclose(predictions, [0.25, 0.75], atol=tolerance)
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 40, 300])
@@ -426,15 +426,15 @@ def test_categories_of_any_number_and_unseen_ones(cls: type[Any], n_levels: int)
     assert n_levels > 255 or model.score(frame, y) > 0.8  # more than 255 have too few rows each
     other = frame.assign(c=pd.Categorical(["nobody saw this"] * 400))
     missing = frame.assign(c=pd.Categorical([None] * 400, ["0"]))
-    np.testing.assert_array_equal(answers_of(model, other), answers_of(model, missing))
+    np.testing.assert_array_equal(predictions_of(model, other), predictions_of(model, missing))
     as_polars = pl.from_pandas(frame.assign(c=frame["c"].astype(str))).with_columns(pl.col("c").cast(pl.Categorical))
-    np.testing.assert_array_equal(answers_of(model, as_polars), answers_of(model, frame))
+    np.testing.assert_array_equal(predictions_of(model, as_polars), predictions_of(model, frame))
 
 
 @each(BAGGED)
 def test_missing_values_in_predict_only(cls: type[Any]) -> None:
     for rows in (np.full((2, 3), nan), changed(nan)):
-        assert np.isfinite(answers_of(fitted(cls), rows)).all()
+        assert np.isfinite(predictions_of(fitted(cls), rows)).all()
 
 
 @each(BAGGED)
@@ -442,9 +442,9 @@ def test_frames_of_bools_integers_and_holes(cls: type[Any]) -> None:
     columns = {"flag": X[:, 0] > 0, "count": (10 * X[:, 1]).astype(int), "x": np.where(X[:, 2] > 1, nan, X[:, 2])}
     y = target_of(cls)
     plain = np.column_stack(list(columns.values())).astype(float)
-    expected = answers_of(make(cls).fit(plain, y), plain)
+    expected = predictions_of(make(cls).fit(plain, y), plain)
     for frame in (pd.DataFrame(columns), pl.DataFrame({**columns, "x": pl.Series(columns["x"]).fill_nan(None)})):
-        np.testing.assert_array_equal(answers_of(make(cls).fit(frame, y), frame), expected)
+        np.testing.assert_array_equal(predictions_of(make(cls).fit(frame, y), frame), expected)
 
 
 @each(BAGGED)
@@ -454,38 +454,38 @@ def test_scores_of_every_kind_out_of_bag(cls: type[Any]) -> None:
     for name in names:
         assert np.isfinite(make(cls, n_estimators=30, oob_score=name).fit(X, y).oob_score_)
 
-    def fail(truth: Any, answers: Any) -> float:
+    def fail(truth: Any, predictions: Any) -> float:
         raise RuntimeError("no score for this")
 
-    assert_refused(make(cls, n_estimators=30, oob_score=fail), RuntimeError, "no score for this", X, y)
+    assert_rejected(make(cls, n_estimators=30, oob_score=fail), RuntimeError, "no score for this", X, y)
 
 
 # --- one fit after another -------------------------------------------------------------------------------------------
 
 
 @each(BAGGED)
-def test_a_warm_start_refuses_other_data(cls: type[Any]) -> None:
+def test_a_warm_start_rejects_other_data(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, warm_start=True).fit(X, y)
     other = "goes on with the same rows: X, y, the weights, or how samples are drawn and members combined are others"
-    assert_refused(model, ValueError, other, X[1:], y[1:])
-    assert_refused(model, ValueError, "the same table: the 3 columns of the earlier fit and the 2 of X", X[:, :2], y)
-    assert_refused(model, ValueError, other, X[::-1], y)
-    assert_refused(model, ValueError, other, X, y, np.arange(N) + 1.0)
-    assert_refused(deepcopy(model).set_params(bootstrap=False), ValueError, other, X, y)
-    assert_refused(deepcopy(model).set_params(max_features=2), ValueError, other, X, y)
+    assert_rejected(model, ValueError, other, X[1:], y[1:])
+    assert_rejected(model, ValueError, "the same table: the 3 columns of the earlier fit and the 2 of X", X[:, :2], y)
+    assert_rejected(model, ValueError, other, X[::-1], y)
+    assert_rejected(model, ValueError, other, X, y, np.arange(N) + 1.0)
+    assert_rejected(deepcopy(model).set_params(bootstrap=False), ValueError, other, X, y)
+    assert_rejected(deepcopy(model).set_params(max_features=2), ValueError, other, X, y)
     if is_classifier(model):
-        assert_refused(model, ValueError, r"the same classes: .* \[0, 1\], y has \[5, 6\]", X, y + 5)
+        assert_rejected(model, ValueError, r"the same classes: .* \[0, 1\], y has \[5, 6\]", X, y + 5)
     model.set_params(n_estimators=2)
-    assert_refused(model, ValueError, "n_estimators=2 must be larger or equal to the 6 members", X, y)
+    assert_rejected(model, ValueError, "n_estimators=2 must be larger or equal to the 6 members", X, y)
 
 
 @each(BAGGED)
-def test_a_warm_start_refuses_values_changed_a_little(cls: type[Any]) -> None:
+def test_a_warm_start_rejects_values_changed_a_little(cls: type[Any]) -> None:
     y, nudged = target_of(cls), X.copy()
     nudged[:, 0] = np.round(nudged[:, 0], 2)
     model = make(cls, warm_start=True).fit(X, y)
-    assert_refused(model.set_params(n_estimators=8), ValueError, "goes on with the same rows", nudged, y)
+    assert_rejected(model.set_params(n_estimators=8), ValueError, "goes on with the same rows", nudged, y)
 
 
 @each(ESTIMATORS)
@@ -494,11 +494,11 @@ def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[A
     model = make(cls).fit(X, y)
     unfitted: Any = clone(model)
     for copy in (pickle.loads(pickle.dumps(model)), deepcopy(model), unfitted.fit(X, y)):
-        np.testing.assert_array_equal(answers_of(copy), answers_of(model))
-    answers = answers_of(model)
+        np.testing.assert_array_equal(predictions_of(copy), predictions_of(model))
+    predictions = predictions_of(model)
     later = {"n_estimators": 1, "max_samples": 3, "bootstrap": False, "n_jobs": 2, "batch_size": 1}
     model.set_params(**{name: value for name, value in later.items() if has_params(cls, **{name: value})})
-    np.testing.assert_array_equal(answers_of(model), answers)
+    np.testing.assert_array_equal(predictions_of(model), predictions)
 
 
 @pytest.mark.parametrize("combine", ["mean", "vote", "median", "weighted"])
@@ -507,10 +507,10 @@ def test_a_rule_set_after_the_fit_changes_nothing(cls: type[Any], combine: str) 
     if combine not in (["mean", "vote"] if is_classifier(cls()) else ["mean", "median", "weighted"]):
         pytest.skip("has no such rule")
     model = make(cls, combine=combine).fit(X, target_of(cls))
-    answers = answers_of(model)
+    predictions = predictions_of(model)
     others = ["mean", "vote"] if is_classifier(cls()) else ["mean", "median", "weighted"]
     for other in others:
-        np.testing.assert_array_equal(answers_of(model.set_params(combine=other)), answers)
+        np.testing.assert_array_equal(predictions_of(model.set_params(combine=other)), predictions)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
@@ -519,7 +519,7 @@ def test_threads_change_no_bit(cls: type[Any], n_jobs: int) -> None:
     wide, y = np.tile(X, (60, 4)), np.tile(target_of(cls), 60)
     wide = wide + np.random.default_rng(0).normal(size=wide.shape)
     one, many = make(cls, n_jobs=1).fit(wide, y), make(cls, n_jobs=n_jobs).fit(wide, y)
-    np.testing.assert_array_equal(answers_of(one, wide), answers_of(many, wide))
+    np.testing.assert_array_equal(predictions_of(one, wide), predictions_of(many, wide))
     np.testing.assert_array_equal(one.history_.oob_error, many.history_.oob_error)
 
 
@@ -527,8 +527,8 @@ def test_threads_change_no_bit(cls: type[Any], n_jobs: int) -> None:
 def test_shap_values_add_up_to_the_answers(cls: type[Any]) -> None:
     for params in ({}, {"max_features": 2}, {"combine": "vote" if is_classifier(cls()) else "weighted"}):
         model = make(cls, **params).fit(X, target_of(cls))
-        found = shap_values(model, X)
-        np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), answers_of(model), atol=1e-6)
+        result = shap_values(model, X)
+        np.testing.assert_allclose(result.base_values + result.values.sum(axis=1), predictions_of(model), atol=1e-6)
 
 
 # --- streams ---------------------------------------------------------------------------------------------------------
@@ -570,7 +570,7 @@ def test_a_stream_of_single_rows_is_the_stream(cls: type[Any]) -> None:
     whole.partial_fit(X, y, **known)
     for i in range(N):
         rows.partial_fit(X[i : i + 1], y[i : i + 1], **known)
-    np.testing.assert_allclose(answers_of(rows), answers_of(whole))
+    np.testing.assert_allclose(predictions_of(rows), predictions_of(whole))
     assert rows.prequential_error_ == pytest.approx(whole.prequential_error_)
     assert rows.n_seen_ == N
 
@@ -580,19 +580,19 @@ def test_a_piece_that_fails_is_not_learned(cls: type[Any]) -> None:
     y = target_of(cls)
     known = {"classes": [0, 1]} if is_classifier(cls()) else {}
     model = make(cls).partial_fit(X, y, **known)
-    answers, before = answers_of(model), dict(vars(model))
+    predictions, before = predictions_of(model), dict(vars(model))
     for bad in (changed(inf), changed(nan), X[:, :2]):
         with pytest.raises(ValueError, match=r"infinity|NaN|features"):
             model.partial_fit(bad, y)
     assert all(vars(model)[name] is value for name, value in before.items())
-    np.testing.assert_array_equal(answers_of(model), answers)
+    np.testing.assert_array_equal(predictions_of(model), predictions)
 
 
 @each(ONLINE)
 def test_a_stream_in_which_nothing_is_drawn(cls: type[Any]) -> None:
     known = {"classes": [0, 1]} if is_classifier(cls()) else {}
     model = make(cls).partial_fit(X[:1], target_of(cls)[:1], sample_weight=[1e-9], **known)
-    np.testing.assert_array_equal(answers_of(model), 0.5 if is_classifier(model) else 0.0)
+    np.testing.assert_array_equal(predictions_of(model), 0.5 if is_classifier(model) else 0.0)
     assert np.isnan(model.prequential_error_)
     assert np.isnan(model.history_.prequential_error).all()
 
@@ -605,7 +605,7 @@ class Unweighted(Learner):
 
 
 @each(ONLINE)
-def test_huge_weights_are_many_rows_or_refused(cls: type[Any]) -> None:
+def test_huge_weights_are_many_rows_or_rejected(cls: type[Any]) -> None:
     y, heavy = target_of(cls), np.full(N, 1e12)
     model = make(cls, estimator=Unweighted(np.zeros))
     text = r"Unweighted takes no weights, and .* repeated rows are too many: divide sample_weight"
@@ -618,7 +618,7 @@ def test_huge_weights_are_many_rows_or_refused(cls: type[Any]) -> None:
 
 def test_a_regressor_that_runs_away_says_what_helps() -> None:
     model = make(OnlineBaggingRegressor)
-    assert_refused(model, ValueError, "overflow occurred .* Scaling input data", X * 1e150, VALUES)
+    assert_rejected(model, ValueError, "overflow occurred .* Scaling input data", X * 1e150, VALUES)
 
 
 @pytest.mark.parametrize(("bad", "error", "text"), [case for case in BAD_TABLES if case.id in ("1-d", "inf", "string")])

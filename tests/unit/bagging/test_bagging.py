@@ -23,9 +23,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier as PeerTree
 from sklearn.utils.estimator_checks import check_estimator
 
-from committee.bagging._base import MOST_MEMBERS
+from committee.bagging._base import MAX_MEMBERS
 from committee.bagging._oob import Settling, members_missing
-from committee.bagging._prediction import sum_of_answers
+from committee.bagging._prediction import sum_of_predictions
 from committee.bagging.bagging import Sampling, bagging
 from committee.bagging.estimators import BaggingClassifier, BaggingRegressor
 from committee.base import threads
@@ -340,8 +340,8 @@ def test_classes_may_be_missing_in_a_sample(learner: Any, combine: Any) -> None:
     assert shares.shape == (6, 3)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     for member, seen in zip(model.members_, samples, strict=True):
-        answers = np.asarray(member.answers(X))
-        assert not answers[:, [k not in seen for k in model.classes_]].any()
+        predictions = np.asarray(member.predictions(X))
+        assert not predictions[:, [k not in seen for k in model.classes_]].any()
     assert np.mean(model.predict(X) == y) >= 0.5
     if hasattr(model, "decision_function"):
         with pytest.raises(ValueError, match="No member's sample had every class"):
@@ -370,7 +370,7 @@ class Odd(ClassifierMixin, BaseEstimator):
         return np.full((len(X), len(self.classes_)), np.nan)
 
 
-def test_answers_that_are_none_are_refused() -> None:
+def test_answers_that_are_none_are_rejected() -> None:
     X, y, numbers = make_data()
     with pytest.raises(ValueError, match="3 finite probabilities"):
         BaggingClassifier(Odd(), 2).fit(X, y)
@@ -443,9 +443,9 @@ def test_trees_in_one_piece_answer_as_one_after_the_other(kind: Any, setting: An
     assert bool(len(model._packed.categories)) == with_categories
     for table in (X, X[:5], X.astype(np.float32), np.asfortranarray(X)):
         coded = model._read_rows(table)
-        loop = sum_of_answers(model.members_, model.coefficients_, None, coded, 1)
+        loop = sum_of_predictions(model.members_, model.coefficients_, None, coded, 1)
         for n_jobs in (1, 2):
-            packed = sum_of_answers(model.members_, model.coefficients_, model._packed, coded, n_jobs)
+            packed = sum_of_predictions(model.members_, model.coefficients_, model._packed, coded, n_jobs)
             np.testing.assert_array_equal(packed, loop)
 
 
@@ -683,7 +683,7 @@ def test_auto_grows_until_the_error_settles(cls: Any) -> None:
     y: Any = labels if cls is BaggingClassifier else numbers
     model = cls(n_estimators="auto", random_state=0).fit(X, y)
     errors = model.history_.oob_error
-    assert 26 <= len(model) < MOST_MEMBERS
+    assert 26 <= len(model) < MAX_MEMBERS
     assert np.nanmin(errors[-25:]) >= 0.99 * np.nanmin(errors[:-25])
     for n in range(26, len(model)):  # and not before
         assert np.nanmin(errors[n - 25 : n]) < 0.99 * np.nanmin(errors[: n - 25])
@@ -814,7 +814,7 @@ def test_the_core_yields_member_after_member() -> None:
     asked: list[int] = []
 
     class Constant:
-        def answers(self, X: Any, n_jobs: int | None = None) -> Any:
+        def predictions(self, X: Any, n_jobs: int | None = None) -> Any:
             return np.full((len(X), 1), float(len(asked)))
 
     def learn(counts: Floats, features: Any, seed: int) -> Member:
@@ -827,11 +827,11 @@ def test_the_core_yields_member_after_member() -> None:
     first = next(turns)
     assert asked == [10]
     np.testing.assert_array_equal(first.outside, np.flatnonzero(sampling.draw(1) == 0))
-    assert first.answers.shape == (first.outside.size, 1)
+    assert first.predictions.shape == (first.outside.size, 1)
     assert len(list(turns)) == 2
 
 
-def test_what_is_refused() -> None:
+def test_what_is_rejected() -> None:
     X, y, numbers = make_data()
     with pytest.raises(ValueError, match=r"y has 2 outputs.*sklearn\.multioutput\.MultiOutputClassifier"):
         BaggingClassifier().fit(X, np.column_stack([y, y]))
@@ -889,7 +889,7 @@ def test_scikit_learn_checks(estimator: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
-def test_samples_too_large_for_the_memory_are_refused(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_too_large_for_the_memory_are_rejected(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_bytes", lambda: 2**30)
     X, labels, numbers = make_data()
     y = labels if kind is BaggingClassifier else numbers
@@ -902,14 +902,14 @@ def test_samples_too_large_for_the_memory_are_refused(kind: Any, monkeypatch: py
         assert len(model.set_params(**setting).fit(X, y, heavy)) == 3
 
 
-def test_repeated_rows_too_large_for_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeated_rows_too_large_for_the_memory_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = make_data()
     monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
     with pytest.raises(MemoryError, match=r"KNeighborsClassifier takes no sample_weight: a table of \d+ repeated rows"):
         BaggingClassifier(KNeighborsClassifier(), 3, max_samples=10**6).fit(X, y)
 
 
-def test_trees_too_large_for_the_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trees_too_large_for_the_memory_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = make_data()
     monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
     with pytest.raises(MemoryError, match=r"An ensemble of 500 trees of \d+ nodes needs about 0.0 GiB"):

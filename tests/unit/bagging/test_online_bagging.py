@@ -216,10 +216,10 @@ def test_linear_members_answer_what_their_predict_does() -> None:
             member = OnlineMember(learner, 1, classes)
             member.learn(X, classes[y.astype(int)], np.ones(300))
             assert type(member.estimator) in LINEAR
-            np.testing.assert_array_equal(classes[member.answers(X)], member.estimator.predict(X))
+            np.testing.assert_array_equal(classes[member.predictions(X)], member.estimator.predict(X))
     number = OnlineMember(SGDRegressor(), 1)
     number.learn(X, X[:, 0] - X[:, 1], np.ones(300))
-    np.testing.assert_array_equal(number.answers(X), number.estimator.predict(X))
+    np.testing.assert_array_equal(number.predictions(X), number.estimator.predict(X))
 
 
 def test_a_member_hears_of_the_classes_once() -> None:
@@ -233,7 +233,7 @@ def test_a_member_hears_of_the_classes_once() -> None:
     assert [member.heard_ for member in model.estimators_] == [[True, False, False]] * 2
 
 
-def test_too_many_repetitions_are_refused() -> None:
+def test_too_many_repetitions_are_rejected() -> None:
     X, y = stream(4)
     model = OnlineBaggingClassifier(Repeated(), n_estimators=1, random_state=0)
     with pytest.raises(ValueError, match=r"Repeated takes no weights.*divide sample_weight"):
@@ -347,8 +347,8 @@ def test_a_table_is_learned_in_pieces_that_grow() -> None:
 def test_a_majority_answers_and_its_shares_are_the_probabilities() -> None:
     X, y = stream()
     model = OnlineBaggingClassifier(GaussianNB(), n_estimators=7, random_state=0).fit(X, y)
-    answers = np.array([member.predict(X) for member in model])
-    shares = np.mean(answers[:, :, None] == model.classes_, axis=0)
+    predictions = np.array([member.predict(X) for member in model])
+    shares = np.mean(predictions[:, :, None] == model.classes_, axis=0)
     np.testing.assert_allclose(model.predict_proba(X), shares, atol=1e-12)
     mean = OnlineBaggingClassifier(GaussianNB(), n_estimators=7, vote="mean", random_state=0).fit(X, y)
     expected = np.mean([member.predict_proba(X) for member in mean], axis=0)
@@ -433,7 +433,7 @@ def test_errors_leave_the_model_as_it_was() -> None:
         np.testing.assert_array_equal(member.sum_, expected)
 
 
-def test_what_cannot_learn_online_is_refused() -> None:
+def test_what_cannot_learn_online_is_rejected() -> None:
     X, y = stream()
     with pytest.raises(ValueError, match="estimator"):
         OnlineBaggingClassifier(LogisticRegression()).fit(X, y)
@@ -459,7 +459,7 @@ def test_the_classes_must_be_known() -> None:
         model.partial_fit(X[:1], ["d"])
 
 
-def test_missing_values_and_two_outputs_are_refused() -> None:
+def test_missing_values_and_two_outputs_are_rejected() -> None:
     X, y = stream()
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match=r"contains NaN in column x\[\d\], which the base learner SGDClassifier does"):

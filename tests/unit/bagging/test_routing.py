@@ -56,7 +56,7 @@ def test_a_learner_gets_what_it_asks_for(bag: Any, learner: Any) -> None:
         np.testing.assert_array_equal(table, X[told])
 
 
-def test_weights_reach_a_learner_that_does_not_refuse_them() -> None:
+def test_weights_reach_a_learner_that_does_not_reject_them() -> None:
     _Listener.seen.clear()
     with sklearn.config_context(enable_metadata_routing=True):
         asked: Any = Classifier().set_fit_request(sample_weight=True, groups=True)
@@ -66,6 +66,6 @@ def test_weights_reach_a_learner_that_does_not_refuse_them() -> None:
         np.testing.assert_array_equal(table, X[told])
 
 
-def test_without_routing_metadata_is_refused() -> None:
+def test_without_routing_metadata_is_rejected() -> None:
     with pytest.raises(TypeError, match=r"fit takes no \['groups'\].*enable_metadata_routing"):
         BaggingClassifier(Classifier()).fit(X, y, groups=groups)

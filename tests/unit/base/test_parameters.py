@@ -131,7 +131,7 @@ def test_a_fixed_parameter_leaves_the_signature_and_the_validation() -> None:
     [({"n_estimators": 0}, "n_estimators"), ({"rate": "fast"}, "rate"), ({"loss": "c"}, "loss"),
      ({"random_state": "x"}, "random_state")],
 )  # fmt: skip
-def test_fit_refuses_values_beyond_the_constraints(wrong: dict[str, Any], keyword: str) -> None:
+def test_fit_rejects_values_beyond_the_constraints(wrong: dict[str, Any], keyword: str) -> None:
     with pytest.raises(ValueError, match=f"The '{keyword}' parameter of Child must be"):
         Child(**wrong).fit([[1]], [1])
 
@@ -179,7 +179,7 @@ def test_a_subclass_may_write_constraints_as_scikit_learn_does() -> None:
         (CLASS_WEIGHT, [{0: 1.0}, "balanced", None], ["even"]),
     ],
 )
-def test_constraints_allow_and_refuse(constraint: tuple[Any, ...], good: list[Any], bad: list[Any]) -> None:
+def test_constraints_allow_and_reject(constraint: tuple[Any, ...], good: list[Any], bad: list[Any]) -> None:
     class Holder(Estimator):
         value: Any = param(*constraint, default=None)
 
@@ -200,8 +200,8 @@ WRITTEN_BY_HAND = {
 
 
 def public_estimators() -> list[type[Any]]:
-    found = [getattr(committee, name) for name in sorted(committee.__all__)]
-    return [one for one in found if inspect.isclass(one) and issubclass(one, BaseEstimator)]
+    result = [getattr(committee, name) for name in sorted(committee.__all__)]
+    return [one for one in result if inspect.isclass(one) and issubclass(one, BaseEstimator)]
 
 
 @pytest.mark.parametrize("cls", public_estimators())

@@ -23,7 +23,7 @@ def toy_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path.write_text("\n".join(["a,b,y", *(f"{a},{b},{value}" for (a, b), value in zip(X, y, strict=True))]))
     monkeypatch.setattr(tables, "SHARED", tmp_path)
     monkeypatch.setattr(coverage, "TREES", 30)
-    monkeypatch.setattr(coverage, "LEAST_ROWS", 200)
+    monkeypatch.setattr(coverage, "MIN_ROWS", 200)
     return path
 
 
@@ -35,7 +35,7 @@ def test_coverage_is_the_share_of_test_rows_inside(monkeypatch: pytest.MonkeyPat
     assert np.all(np.diff(found.covered, axis=2) >= 0.0)
     assert np.all(np.diff(found.length, axis=2) >= 0.0)
     np.testing.assert_allclose(found.covered[:, 0].mean(axis=0), coverage.NOMINAL, atol=0.1)
-    monkeypatch.setattr(coverage, "LEAST_ROWS", 300)
+    monkeypatch.setattr(coverage, "MIN_ROWS", 300)
     assert coverage.measure(TOY, 3) is None
 
 

@@ -56,10 +56,10 @@ def test_methods_are_judged_and_one_that_fails_is_left_out():
     said: list[str] = []
     ours = judging.equal_methods()["committee"]
     methods = {"committee": ours, "broken": Method(broken, "numpy")}
-    found = judge(TOY, methods, Cache(None, "equal"), said.append)
-    assert found.scores.keys() == {"committee"}
-    assert len(found.scores["committee"].losses) == 3
-    assert found.scores["committee"].loss < 0.2  # the colour tells the class; ln 2 = 0.69 without it
+    result = judge(TOY, methods, Cache(None, "equal"), said.append)
+    assert result.scores.keys() == {"committee"}
+    assert len(result.scores["committee"].losses) == 3
+    assert result.scores["committee"].loss < 0.2  # the colour tells the class; ln 2 = 0.69 without it
     assert "    broken is left out: ValueError: no such thing" in said
 
 

@@ -30,8 +30,8 @@ def test_rows_that_choose_and_rows_that_judge_are_all_rows_once():
 
 
 def test_errors_are_counted():
-    truth, answers = np.array(["a", "b", "b", "a"]), np.array(["a ", "b", "a", "a"])
-    assert reported_errors.judge(truth, answers, False) == (0.25, pytest.approx(np.sqrt(0.25 * 0.75 / 4)))
+    truth, predictions = np.array(["a", "b", "b", "a"]), np.array(["a ", "b", "a", "a"])
+    assert reported_errors.judge(truth, predictions, False) == (0.25, pytest.approx(np.sqrt(0.25 * 0.75 / 4)))
     root, error = reported_errors.judge(np.array([1, 2, 3, 4]), np.array([1.0, 2.0, 3.0, 8.0]), True)
     assert root == 2.0
     # squared errors 0, 0, 0, 16: deviation 4 sqrt(3), that of their mean half of it, of the root a fourth of that
@@ -50,12 +50,12 @@ def test_the_table_has_what_the_command_said_and_what_the_other_rows_say(monkeyp
         (folder / "answers.csv").write_text("\n".join(["y", *["no"] * 30]))
 
     monkeypatch.setattr(reported_errors, "_committee", command)
-    found = reported_errors.measure(TOY, "1m")
+    result = reported_errors.measure(TOY, "1m")
     assert calls == ["compare", "predict"]
     _, test = reported_errors.halves(TOY)
     share = float(np.mean(test["y"] == "yes"))
-    assert found.found == pytest.approx(share)
-    assert found.distance == pytest.approx((0.3 - share) / np.hypot(0.1, np.sqrt(share * (1 - share) / 30)))
-    text = reported_errors.report([found], "1m")
+    assert result.result == pytest.approx(share)
+    assert result.distance == pytest.approx((0.3 - share) / np.hypot(0.1, np.sqrt(share * (1 - share) / 30)))
+    text = reported_errors.report([result], "1m")
     assert "| toy | 60 + 30 | stump | 30.0 ± 10.0 % |" in " ".join(text.split())
     assert "beyond two on 0 of 1 sets" in text

@@ -126,18 +126,18 @@ def test_history_has_the_errors_of_the_combination(friedman: tuple[Floats, Float
 @pytest.mark.parametrize("kind", ["real", "ties"])
 def test_weighted_median_is_that_of_the_twin(kind: str) -> None:
     rng = np.random.default_rng(0)
-    answers = rng.normal(size=(300, 31)) if kind == "real" else rng.integers(0, 4, (300, 31)).astype(np.float64)
+    predictions = rng.normal(size=(300, 31)) if kind == "real" else rng.integers(0, 4, (300, 31)).astype(np.float64)
     weight = rng.exponential(size=31) if kind == "real" else rng.integers(1, 4, 31).astype(np.float64)
-    np.testing.assert_array_equal(weighted_median(answers, weight), naive_weighted_median(answers.T, weight))
+    np.testing.assert_array_equal(weighted_median(predictions, weight), naive_weighted_median(predictions.T, weight))
     running = RunningMedian(300)
     for t in range(31):
-        running.add(answers[:, t], float(weight[t]))
-        np.testing.assert_array_equal(running.value, weighted_median(answers[:, : t + 1], weight[: t + 1]))
+        running.add(predictions[:, t], float(weight[t]))
+        np.testing.assert_array_equal(running.value, weighted_median(predictions[:, : t + 1], weight[: t + 1]))
 
 
 def test_a_tie_goes_to_the_smaller_answer_as_in_scikit_learn() -> None:
-    answers = np.array([[3.0, 1.0, 2.0, 4.0]])
-    assert weighted_median(answers, np.ones(4))[0] == 2.0
+    predictions = np.array([[3.0, 1.0, 2.0, 4.0]])
+    assert weighted_median(predictions, np.ones(4))[0] == 2.0
     rounded = np.array([0.1, 0.7, 0.8])
     assert 0.1 + 0.7 < 0.5 * rounded.sum()  # in floats; on paper they are equal
     assert weighted_median(np.array([[1.0, 2.0, 3.0]]), rounded)[0] == 2.0
@@ -162,8 +162,8 @@ def test_running_mean() -> None:
 def test_mean_is_the_weighted_mean_of_the_members(friedman: tuple[Floats, Floats], estimator: Any) -> None:
     X, y = friedman
     model = AdaBoostRegressor(estimator, n_estimators=8, combine="mean", random_state=0).fit(X, y)
-    answers = np.array([member.predict(X) for member in model.estimators_])
-    np.testing.assert_allclose(model.predict(X), np.average(answers, axis=0, weights=model.estimator_weights_))
+    predictions = np.array([member.predict(X) for member in model.estimators_])
+    np.testing.assert_allclose(model.predict(X), np.average(predictions, axis=0, weights=model.estimator_weights_))
 
 
 # --- drawing ----------------------------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def test_importances_find_the_features_that_matter(friedman: tuple[Floats, Float
     assert set(np.argsort(importances)[-4:]) == {0, 1, 3, 4}
 
 
-def test_bad_input_is_refused_and_leaves_a_fit_as_it_was(friedman: tuple[Floats, Floats]) -> None:
+def test_bad_input_is_rejected_and_leaves_a_fit_as_it_was(friedman: tuple[Floats, Floats]) -> None:
     X, y = friedman
     model = AdaBoostRegressor(n_estimators=3, random_state=0).fit(X, y)
     before = model.predict(X)

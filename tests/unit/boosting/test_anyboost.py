@@ -72,7 +72,7 @@ def members_of(model: Any) -> list[tuple[Any, ...]]:
     if hasattr(model.members_[0], "estimator"):
         return [tuple(np.round(member.estimator.theta_.ravel(), 9)) for member in model.members_]
     return [
-        (member.tree.feature.tolist(), np.nan_to_num(member.tree.threshold).tolist(), member.node_answers.tolist())
+        (member.tree.feature.tolist(), np.nan_to_num(member.tree.threshold).tolist(), member.node_predictions.tolist())
         for member in model.members_
     ]
 
@@ -180,7 +180,7 @@ def test_an_own_function_that_is_no_loss_leaves_the_model_unfitted():
     assert not hasattr(model, "classes_")
 
 
-def test_a_loss_that_overflows_is_refused_with_advice():
+def test_a_loss_that_overflows_is_rejected_with_advice():
     X, y = noisy_rows()
     with pytest.raises(ValueError, match="not finite at margins between -800 and 800: take a smaller step"):
         AnyBoostClassifier(loss=own_exponential, loss_derivative=own_exponential_derivative, step=800.0).fit(X, y)
@@ -295,15 +295,15 @@ def test_wrong_labels_hurt_the_savage_loss_less_than_convex_ones():
     X, y = long_and_servedio(rng, 800)
     fresh_X, fresh_y = long_and_servedio(rng, 2000)
     noisy = np.where(rng.random(800) < 0.1, -y, y)
-    rise = {}
+    increase = {}
     for loss in ("exponential", "logistic", "squared_hinge", "savage"):
         model = AnyBoostClassifier(loss=loss, n_estimators=200)
         clean = model.fit(X, y).score(fresh_X, fresh_y)
         assert clean > 0.99
-        rise[loss] = clean - model.fit(X, noisy).score(fresh_X, fresh_y)
+        increase[loss] = clean - model.fit(X, noisy).score(fresh_X, fresh_y)
     # Measured on four seeds: convex losses lose 0.25 to 0.28, Savage 0 to 0.024.
-    assert rise["savage"] < 0.05
-    assert min(rise[loss] for loss in ("exponential", "logistic", "squared_hinge")) > 0.2
+    assert increase["savage"] < 0.05
+    assert min(increase[loss] for loss in ("exponential", "logistic", "squared_hinge")) > 0.2
 
 
 def test_losses_that_are_not_convex_put_less_weight_on_wrong_labels():
@@ -337,7 +337,7 @@ def test_the_history_has_its_columns():
     assert np.all(model.history_.exponential_risk >= model.history_.train_error)
 
 
-def test_more_than_two_classes_are_refused():
+def test_more_than_two_classes_are_rejected():
     X, _ = noisy_rows()
     with pytest.raises(ValueError, match="Only binary classification is supported by AnyBoostClassifier; y has 3"):
         AnyBoostClassifier().fit(X, np.arange(300) % 3)
@@ -411,7 +411,7 @@ def test_weights_are_repetitions():
     "setting",
     [{"loss": "nonsense"}, {"loss": 3}, {"step": 0.0}, {"step": -1.0}, {"learning_rate": 0.0}, {"loss_derivative": 1}],
 )
-def test_settings_out_of_range_are_refused(setting):
+def test_settings_out_of_range_are_rejected(setting):
     X, y = noisy_rows()
     with pytest.raises(ValueError, match=next(iter(setting))):
         AnyBoostClassifier(**setting).fit(X, y)

@@ -86,18 +86,18 @@ def plain_learner(cls: type[Any]) -> Any:
 
 
 def assert_same_answers(model: Any, expected: Any, rows: Any = X) -> None:
-    answers, right = model.predict(rows), expected.predict(rows)
+    predictions, right = model.predict(rows), expected.predict(rows)
     if is_classifier(expected):
-        np.testing.assert_array_equal(answers, right)
+        np.testing.assert_array_equal(predictions, right)
     else:
-        np.testing.assert_allclose(answers, right, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(predictions, right, rtol=1e-9, atol=1e-12)
 
 
 # --- refused everywhere ----------------------------------------------------------------------------------------------
 
 
 @each(ESTIMATORS)
-def test_missing_values_are_refused_where_the_learner_does_not_take_them(cls: type[Any]) -> None:
+def test_missing_values_are_rejected_where_the_learner_does_not_take_them(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, estimator=plain_learner(cls)) if cls in BOOSTERS else make(cls)
     with pytest.raises(ValueError, match=r"contains NaN in column x\[1\], which .* does not accept: fill the missing"):
@@ -108,7 +108,7 @@ def test_missing_values_are_refused_where_the_learner_does_not_take_them(cls: ty
 
 
 @each([cls for cls in CLASSIFIERS if "Only binary" in (cls.__doc__ or "") or "two classes (" in (cls.__doc__ or "")])
-def test_three_classes_are_refused_by_boosters_for_two(cls: type[Any]) -> None:
+def test_three_classes_are_rejected_by_boosters_for_two(cls: type[Any]) -> None:
     with pytest.raises(ValueError, match=f"Only binary classification is supported by {cls.__name__}; y has 3 classes"):
         cls().fit(X, np.arange(N) % 3)
 
@@ -125,7 +125,7 @@ BAD_PARAMETERS = table(
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
 @each(ESTIMATORS)
-def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text: str) -> None:
+def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], text: str) -> None:
     if not has_params(cls, **params):
         pytest.skip("has no such parameter")
     model = cls(**params)
@@ -147,15 +147,15 @@ def test_bad_candidates_of_theta(thetas: list[float]) -> None:
 class Learner(BaseEstimator):
     """A learner with one answer for everything."""
 
-    def __init__(self, answers: Any = None) -> None:
-        self.answers = answers
+    def __init__(self, predictions: Any = None) -> None:
+        self.predictions = predictions
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Learner:
         self.classes_ = np.unique(y)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        return np.asarray(self.answers(len(X)))
+        return np.asarray(self.predictions(len(X)))
 
 
 class Failing(Learner):
@@ -190,7 +190,7 @@ class Unclonable:
     def predict(self, X: Any) -> None: ...
 
 
-BAD_ANSWERS = table(
+BAD_PREDICTIONS = table(
     ("too few", lambda n: np.zeros(3)),
     ("too many", lambda n: np.zeros(n + 1)),
     ("two columns", lambda n: np.zeros((n, 2))),
@@ -199,22 +199,22 @@ BAD_ANSWERS = table(
 )
 
 
-@pytest.mark.parametrize("answers", BAD_ANSWERS)
+@pytest.mark.parametrize("predictions", BAD_PREDICTIONS)
 @each(ENSEMBLES)
-def test_bad_answers_of_a_learner_are_refused(cls: type[Any], answers: Callable[[int], Any]) -> None:
+def test_bad_answers_of_a_learner_are_rejected(cls: type[Any], predictions: Callable[[int], Any]) -> None:
     with pytest.raises(ValueError, match="Learner must answer every row with a"):
-        make(cls, estimator=Learner(answers)).fit(X, target_of(cls))
+        make(cls, estimator=Learner(predictions)).fit(X, target_of(cls))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @each([AdaBoostClassifier, committee.AdaBoostM1Classifier, committee.RestartClassifier])
-def test_labels_that_nobody_asked_for_are_refused(cls: type[Any], n_classes: int) -> None:
+def test_labels_that_nobody_asked_for_are_rejected(cls: type[Any], n_classes: int) -> None:
     with pytest.raises(ValueError, match=r"must answer every row with a class of the labels .*gave \[7, 7, 7, 7, 7\]"):
         cls(Learner(lambda n: np.full(n, 7))).fit(X, np.arange(N) % n_classes)
 
 
 @each(ENSEMBLES)
-def test_learners_of_the_wrong_kind_are_refused(cls: type[Any]) -> None:
+def test_learners_of_the_wrong_kind_are_rejected(cls: type[Any]) -> None:
     others: list[Any] = [LinearRegression(), SklearnRegressor(), DecisionTreeRegressor()]
     kind, other = "classifier", "regressor"
     if not is_classifier(cls()):
@@ -233,7 +233,7 @@ def test_learners_of_the_wrong_kind_are_refused(cls: type[Any]) -> None:
 def test_errors_of_a_learner_come_through_and_leave_the_model_as_it_was(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls).fit(X, y)
-    answers = model.predict(X)
+    predictions = model.predict(X)
     for learner, error in ((Failing(), RuntimeError), (Interrupted(), KeyboardInterrupt)):
         model.set_params(estimator=learner)
         before = dict(vars(model))
@@ -241,7 +241,7 @@ def test_errors_of_a_learner_come_through_and_leave_the_model_as_it_was(cls: typ
             model.fit(X, y)
         assert vars(model).keys() == before.keys()
         assert all(vars(model)[name] is value for name, value in before.items())
-    np.testing.assert_array_equal(model.set_params(estimator=None).predict(X), answers)
+    np.testing.assert_array_equal(model.set_params(estimator=None).predict(X), predictions)
 
 
 @each(REGRESSORS)
@@ -277,7 +277,7 @@ BAD_VALIDATION = table(
 
 @pytest.mark.parametrize(("arguments", "text"), BAD_VALIDATION)
 @each(BOOSTERS)
-def test_bad_rows_to_validate_on_are_refused(cls: type[Any], arguments: dict[str, Any], text: str) -> None:
+def test_bad_rows_to_validate_on_are_rejected(cls: type[Any], arguments: dict[str, Any], text: str) -> None:
     y, model = target_of(cls), cls()
     with pytest.raises(ValueError, match=text):
         model.fit(X, y, **{"X_val": X, "y_val": y, **arguments})
@@ -332,14 +332,14 @@ NOTHING_BUT_HOLES = table(
 
 
 def assert_constant(model: Any, features: Any, y: Any) -> None:
-    answers = model.predict(features)
-    assert len(set(answers.tolist())) == 1
+    predictions = model.predict(features)
+    assert len(set(predictions.tolist())) == 1
     if is_classifier(model):
-        assert answers[0] == np.bincount(y).argmax()
+        assert predictions[0] == np.bincount(y).argmax()
     elif type(model).__name__ == "StagewiseRegressor":
-        np.testing.assert_allclose(answers, y.mean())
+        np.testing.assert_allclose(predictions, y.mean())
     else:
-        assert y.min() <= answers[0] <= y.max()
+        assert y.min() <= predictions[0] <= y.max()
     if hasattr(model, "predict_proba"):
         np.testing.assert_allclose(model.predict_proba(features).sum(axis=1), 1.0)
 
@@ -376,7 +376,7 @@ def test_one_class_or_one_value(cls: type[Any], value: int) -> None:
     if hasattr(model, "predict_proba"):
         np.testing.assert_array_equal(model.predict_proba(X), np.ones((N, 1)))
     if hasattr(model, "staged_predict"):
-        assert all(np.all(answers == value) for answers in model.staged_predict(X))
+        assert all(np.all(predictions == value) for predictions in model.staged_predict(X))
 
 
 @pytest.mark.parametrize("names", LABEL_KINDS)
@@ -407,11 +407,11 @@ def test_rows_of_weight_zero_count_for_nothing(cls: type[Any]) -> None:
 def test_weights_of_many_decades(cls: type[Any], decades: int) -> None:
     y, weight = target_of(cls), np.logspace(-decades, 0, N)
     model = make(cls).fit(X, y, sample_weight=weight)
-    answers = model.predict(X)
-    assert np.isfinite(answers).all()
+    predictions = model.predict(X)
+    assert np.isfinite(predictions).all()
     if is_classifier(model):  # rows with nearly all of the weight come out right
-        assert weight[answers != y].sum() <= 0.5 * weight.sum()
-        assert weight[answers != y].max(initial=0.0) < weight[-1]
+        assert weight[predictions != y].sum() <= 0.5 * weight.sum()
+        assert weight[predictions != y].max(initial=0.0) < weight[-1]
 
 
 @each(ESTIMATORS)
@@ -433,7 +433,7 @@ TOO_FAR = table(
 
 
 @pytest.mark.parametrize(("model", "text"), TOO_FAR)
-def test_steps_that_leave_float64_are_refused(model: Any, text: str) -> None:
+def test_steps_that_leave_float64_are_rejected(model: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         model.fit(X, target_of(type(model)))
 
@@ -442,11 +442,11 @@ def test_steps_that_leave_float64_are_refused(model: Any, text: str) -> None:
 @each(CLASSIFIERS)
 def test_two_extreme_values_are_told_apart(cls: type[Any], values: list[float]) -> None:
     column, labels = np.repeat(values, 10)[:, np.newaxis], np.repeat([0, 1], 10)
-    answers = make(cls).fit(column, labels).predict(column)
+    predictions = make(cls).fit(column, labels).predict(column)
     if cls in OTHERS and values[1] == 5e-324:
-        assert np.ptp(answers) == 0  # no coefficient in float64 tells them apart: a constant column
+        assert np.ptp(predictions) == 0  # no coefficient in float64 tells them apart: a constant column
     else:
-        np.testing.assert_array_equal(answers, labels)
+        np.testing.assert_array_equal(predictions, labels)
 
 
 @pytest.mark.parametrize("scale", [2.0**-300, 2.0**300])
@@ -479,19 +479,19 @@ def test_thousands_of_rounds_on_three_rows(cls: type[Any]) -> None:
 
 
 @each([cls for cls in BOOSTERS if has_params(cls, warm_start=True)])
-def test_a_warm_start_refuses_other_rows_and_fewer_rounds(cls: type[Any]) -> None:
+def test_a_warm_start_rejects_other_rows_and_fewer_rounds(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, warm_start=True, n_estimators=5).fit(X, y)
-    answers = model.predict(X)
+    predictions = model.predict(X)
     with pytest.raises(ValueError, match="goes on with the same rows: the earlier fit had 40, X and y have 39"):
         model.fit(X[1:], y[1:])
     with pytest.raises(ValueError, match=r"n_estimators=1 must be larger or equal to the \d+ "):
         model.set_params(n_estimators=1).fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), answers)
+    np.testing.assert_array_equal(model.predict(X), predictions)
 
 
 @each([cls for cls in BOOSTERS if has_params(cls, warm_start=True)])
-def test_a_warm_start_refuses_other_columns_and_classes(cls: type[Any]) -> None:
+def test_a_warm_start_rejects_other_columns_and_classes(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, warm_start=True, n_estimators=5).fit(X, y)
     before = dict(vars(model))
@@ -504,7 +504,7 @@ def test_a_warm_start_refuses_other_columns_and_classes(cls: type[Any]) -> None:
 
 
 @each([cls for cls in BOOSTERS if has_params(cls, warm_start=True)])
-def test_a_warm_start_refuses_other_values_and_takes_the_same_ones_in_another_form(cls: type[Any]) -> None:
+def test_a_warm_start_rejects_other_values_and_takes_the_same_ones_in_another_form(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, warm_start=True, n_estimators=5).fit(X, y)
     before = dict(vars(model))
@@ -523,20 +523,20 @@ def test_a_warm_start_refuses_other_values_and_takes_the_same_ones_in_another_fo
 def test_another_learner_set_after_the_fit_changes_no_answer(cls: type[Any]) -> None:
     holes, y = changed(nan), target_of(cls)
     model = make(cls).fit(holes, y)
-    answers = model.predict(holes)
+    predictions = model.predict(holes)
     model.set_params(estimator=plain_learner(cls))
-    np.testing.assert_array_equal(model.predict(holes), answers)
+    np.testing.assert_array_equal(model.predict(holes), predictions)
     assert model.estimators_[0].predict(holes).shape == (N,)
 
 
 @each(ESTIMATORS)
 def test_parameters_set_after_the_fit_change_no_answer(cls: type[Any]) -> None:
     model = make(cls).fit(X, target_of(cls))
-    answers = model.predict(X)
+    predictions = model.predict(X)
     for params in ({"n_estimators": 1}, {"learning_rate": 0.01}, {"nu": 0.9}, {"n_jobs": 2}, {"depth": 3}):
         if has_params(cls, **params):
             model.set_params(**params)
-    np.testing.assert_array_equal(model.predict(X), answers)
+    np.testing.assert_array_equal(model.predict(X), predictions)
 
 
 @each([cls for cls in ESTIMATORS if has_params(cls, n_jobs=2)])

@@ -63,7 +63,7 @@ def test_a_warm_start_goes_on_exactly_where_it_stopped(name, pima):
     np.testing.assert_array_equal(parts.decision_function(X), whole.decision_function(X))
 
 
-def test_a_warm_start_refuses_other_rows_and_fewer_rounds(pima):
+def test_a_warm_start_rejects_other_rows_and_fewer_rounds(pima):
     X, y = pima
     model = AdaBoostClassifier(n_estimators=5, warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="same rows: the earlier fit had 768"):
@@ -282,7 +282,7 @@ def test_a_warm_start_keeps_the_theta_of_validation(pima):
     assert not hasattr(model, "theta_errors_")  # none were measured for a theta that was given
 
 
-def test_the_margin_family_refuses_more_classes():
+def test_the_margin_family_rejects_more_classes():
     glass = load_dataset("glass")
     for model in (ArcGVClassifier(), AdaBoostStarClassifier(), AdaBoostThetaClassifier()):
         with pytest.raises(ValueError, match="Only binary classification is supported"):
@@ -341,7 +341,7 @@ def test_a_warm_start_goes_on_after_validation_cut_the_members(pima):
         ("labels", lambda X, y: (X, np.where(y == y[0], "neg", "pos") if y[0] == "pos" else np.roll(y, 1))),
     ],
 )
-def test_a_warm_start_refuses_other_data(what, change, pima):
+def test_a_warm_start_rejects_other_data(what, change, pima):
     X, y = pima
     model = AdaBoostClassifier(n_estimators=5, warm_start=True, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="goes on with the same"):
@@ -350,7 +350,7 @@ def test_a_warm_start_refuses_other_data(what, change, pima):
         model.set_params(n_estimators=8).fit(X, y, sample_weight=np.arange(1.0, len(y) + 1))
 
 
-def test_a_warm_start_refuses_a_state_that_does_not_know_its_table(pima):
+def test_a_warm_start_rejects_a_state_that_does_not_know_its_table(pima):
     """As files of older versions hold it: nobody can say whether the rows are the same."""
     X, y = pima
     model = AdaBoostClassifier(n_estimators=5, warm_start=True, random_state=0).fit(X, y)

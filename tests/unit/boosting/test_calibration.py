@@ -11,8 +11,8 @@ from sklearn.naive_bayes import GaussianNB
 from committee import AdaBoostClassifier, AnyBoostClassifier, DecisionStump, DecisionTreeClassifier
 from committee.boosting import _classifier_base as booster
 from committee.boosting._vote_calibration import (
-    FEWEST_ROWS,
-    MOST_ROWS,
+    MAX_ROWS,
+    MIN_ROWS,
     USUAL,
     Judged,
     Trial,
@@ -96,7 +96,7 @@ def test_a_warm_start_and_more_threads_leave_the_slope_as_it_is(pima):
     assert parts.probability_slope_ == whole.probability_slope_ < first
 
 
-def test_few_rows_and_learners_that_refuse_half_of_them_take_the_usual_constant(pima):
+def test_few_rows_and_learners_that_reject_half_of_them_take_the_usual_constant(pima):
     class Choosy(ClassifierMixin, BaseEstimator):
         def fit(self, X, y, sample_weight=None):
             if len(X) < 700:
@@ -111,9 +111,9 @@ def test_few_rows_and_learners_that_refuse_half_of_them_take_the_usual_constant(
     model = AdaBoostClassifier(Choosy(), n_estimators=5).fit(X, y)
     size = 9.0 * np.abs(model.coefficients_).sum()  # eight features and a constant
     assert model.probability_slope_ == pytest.approx(768 / (768 + USUAL * size))
-    small = AdaBoostClassifier(n_estimators=5).fit(X[: FEWEST_ROWS - 1], y[: FEWEST_ROWS - 1])
+    small = AdaBoostClassifier(n_estimators=5).fit(X[: MIN_ROWS - 1], y[: MIN_ROWS - 1])
     size = vote_size(small.members_, small.coefficients_, 8)
-    assert small.probability_slope_ == pytest.approx(shrinkage(USUAL, FEWEST_ROWS - 1, size))
+    assert small.probability_slope_ == pytest.approx(shrinkage(USUAL, MIN_ROWS - 1, size))
 
 
 def test_no_trial_is_run_where_little_was_fitted(pima, monkeypatch):
@@ -156,10 +156,10 @@ def test_halves_divide_every_class():
 
 
 def test_halves_are_of_limited_size():
-    X = np.random.default_rng(0).normal(size=(5 * MOST_ROWS, 1))
+    X = np.random.default_rng(0).normal(size=(5 * MAX_ROWS, 1))
     parts = halves(np.repeat(X, 2, axis=0), np.zeros(len(X) * 2, np.int64))
     assert parts is not None
-    assert [len(part) for part in parts] == [2 * MOST_ROWS, 2 * MOST_ROWS]
+    assert [len(part) for part in parts] == [2 * MAX_ROWS, 2 * MAX_ROWS]
 
 
 def test_the_fits_find_the_slope_the_rows_were_drawn_with():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.ensemble.warm_start import MOST_ROWS, table_checksum
+from committee.ensemble.warm_start import MAX_ROWS, table_checksum
 
 TABLE = np.round(np.random.default_rng(0).normal(size=(50, 3)), 1).astype(np.float32)
 TABLE[3, 1], TABLE[5, 0] = np.nan, 0.0
@@ -32,7 +32,7 @@ def test_the_order_of_rows_and_columns_counts(order: list[int]) -> None:
 
 
 def test_of_a_large_table_a_part_is_looked_at() -> None:
-    large = np.arange(5.0 * MOST_ROWS)[:, np.newaxis]
+    large = np.arange(5.0 * MAX_ROWS)[:, np.newaxis]
     moved = large.copy()
     moved[1::5] += 1.0
     assert table_checksum(moved) == table_checksum(large)

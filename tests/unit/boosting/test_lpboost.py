@@ -54,7 +54,7 @@ DATA = {make.__name__: make for make in (sonar, ionosphere, noise, missing)}
 every_data = pytest.mark.parametrize("name", DATA)
 
 
-def all_stump_answers(X: NDArray[np.float64]) -> NDArray[np.float64]:
+def all_stump_predictions(X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Every stump, naively: missing values on either side, both polarities, the constants."""
     columns = [np.ones(len(X))]
     for x in X.T:
@@ -62,8 +62,8 @@ def all_stump_answers(X: NDArray[np.float64]) -> NDArray[np.float64]:
             for missing_left in (True, False):
                 left = np.where(np.isnan(x), missing_left, x <= cut)
                 columns.append(np.where(left, 1.0, -1.0))
-    answers = np.unique(np.column_stack(columns), axis=1)
-    return np.column_stack([answers, -answers])
+    predictions = np.unique(np.column_stack(columns), axis=1)
+    return np.column_stack([predictions, -predictions])
 
 
 def direct_value(u: NDArray[np.float64], price: NDArray[np.float64] | None) -> float:
@@ -76,9 +76,9 @@ def direct_value(u: NDArray[np.float64], price: NDArray[np.float64] | None) -> f
         below = np.column_stack([below, -np.eye(n)])
         cost, bounds = np.append(cost, price), bounds + [(0.0, None)] * n
     equal = np.append(np.ones(m), np.zeros(cost.size - m))[np.newaxis]
-    found = linprog(cost, below, np.zeros(n), equal, [1.0], bounds)
-    assert found.status == 0
-    return -float(found.fun)
+    result = linprog(cost, below, np.zeros(n), equal, [1.0], bounds)
+    assert result.status == 0
+    return -float(result.fun)
 
 
 @every_data
@@ -86,7 +86,7 @@ def test_hard_margin_value_is_the_optimum_over_all_stumps(name: str) -> None:
     """F-5, E-10: to 1e-6, and the vote has that margin on every row."""
     X, y = DATA[name]()
     model = LPBoostClassifier(nu=None, n_estimators=400).fit(X, y)
-    value = direct_value(all_stump_answers(X) * y[:, None], None)
+    value = direct_value(all_stump_predictions(X) * y[:, None], None)
     assert value > 0.01
     assert model.history_.value[-1] == pytest.approx(value, abs=1e-6)
     assert model.margins(X, y).min() == pytest.approx(value, abs=1e-6)
@@ -100,7 +100,7 @@ def test_hard_margin_value_is_the_optimum_over_all_stumps(name: str) -> None:
 def test_soft_margin_value_is_the_optimum_over_all_stumps(name: str, nu: float) -> None:
     X, y = DATA[name]()
     model = LPBoostClassifier(nu=nu, n_estimators=400).fit(X, y)
-    value = direct_value(all_stump_answers(X) * y[:, None], np.full(len(y), 1.0 / (nu * len(y))))
+    value = direct_value(all_stump_predictions(X) * y[:, None], np.full(len(y), 1.0 / (nu * len(y))))
     assert model.history_.value[-1] == pytest.approx(value, abs=1e-6)
 
 
@@ -109,7 +109,9 @@ def test_soft_margin_with_weights_is_the_optimum_of_the_repeated_rows() -> None:
     count = np.random.default_rng(0).integers(0, 4, len(y))
     model = LPBoostClassifier(nu=0.4, n_estimators=400).fit(X, y, sample_weight=count)
     again, labels = np.repeat(X, count, axis=0), np.repeat(y, count)
-    value = direct_value(all_stump_answers(again) * labels[:, None], np.full(len(labels), 1.0 / (0.4 * len(labels))))
+    value = direct_value(
+        all_stump_predictions(again) * labels[:, None], np.full(len(labels), 1.0 / (0.4 * len(labels)))
+    )
     assert model.history_.value[-1] == pytest.approx(value, abs=1e-6)
 
 
@@ -212,7 +214,7 @@ def test_warm_start_goes_on_where_it_stopped(nu: float | None) -> None:
     )  # a refused fit changes nothing
 
 
-def test_a_warm_start_refuses_a_table_and_classes_of_the_same_size() -> None:
+def test_a_warm_start_rejects_a_table_and_classes_of_the_same_size() -> None:
     X, y = sonar()
     model = LPBoostClassifier(nu=0.5, n_estimators=10, warm_start=True).fit(X, y)
     rng = np.random.default_rng(0)
@@ -256,8 +258,8 @@ def test_judged_without_early_stopping_keeps_the_last_round() -> None:
 def test_a_learner_that_repeats_itself_ends_the_run() -> None:
     """With answers that are never the best, a second sight of a column must end the run."""
     y = np.array([1, 1, -1, -1], np.int8)
-    answers = [np.array([1, 1, 1, -1], np.int8), np.array([1, 1, 1, -1], np.int8)]
-    turns = iter(answers)
+    predictions = [np.array([1, 1, 1, -1], np.int8), np.array([1, 1, 1, -1], np.int8)]
+    turns = iter(predictions)
 
     def learn(weight: NDArray[np.float64], seed: int) -> Guess:
         return Guess(EstimatorMember(None, np.array([0, 1])), next(turns))
@@ -476,7 +478,7 @@ def test_the_warning_states_the_smallest_nu_that_leaves_a_margin() -> None:
     assert LPBoostClassifier(nu=limit + 0.01, n_estimators=2).fit(X, y).history_.value[-1] > 0.0
 
 
-def test_three_classes_are_refused() -> None:
+def test_three_classes_are_rejected() -> None:
     with pytest.raises(ValueError, match="Only binary classification"):
         LPBoostClassifier().fit(np.arange(6.0)[:, None], [0, 1, 2, 0, 1, 2])
 

@@ -92,8 +92,8 @@ def test_row_by_row_it_is_the_algorithm_of_the_paper() -> None:
     np.testing.assert_allclose(model.estimator_errors_, errors, rtol=1e-9)
     votes = np.maximum(np.log((1.0 - errors) / errors), 0.0)
     np.testing.assert_allclose(model.estimator_weights_, votes, rtol=1e-9)
-    answers = np.array([twin.predict(X) for twin in learners])
-    table = np.array([(votes[:, None] * (answers == label)).sum(axis=0) for label in CLASSES]).T
+    predictions = np.array([twin.predict(X) for twin in learners])
+    table = np.array([(votes[:, None] * (predictions == label)).sum(axis=0) for label in CLASSES]).T
     np.testing.assert_allclose(model.predict_proba(X), table / votes.sum(), atol=1e-9)
     np.testing.assert_array_equal(model.predict(X), CLASSES[table.argmax(axis=1)])
 

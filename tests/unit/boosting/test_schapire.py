@@ -39,24 +39,24 @@ def noisy(seed: int, n: int = 120) -> tuple[NDArray[np.float64], NDArray[np.int6
 class Recorder:
     """A weak learner with given answers that keeps the weights it was asked with."""
 
-    def __init__(self, *answers: list[int]) -> None:
-        self.answers, self.weights = [np.array(a, np.int8) for a in answers], list[Weights]()
+    def __init__(self, *predictions: list[int]) -> None:
+        self.predictions, self.weights = [np.array(a, np.int8) for a in predictions], list[Weights]()
 
     def __call__(self, weight: Weights, seed: int) -> Guess:
         self.weights.append(weight)
-        return Guess(EstimatorMember(None, np.array([0, 1])), self.answers[len(self.weights) - 1])
+        return Guess(EstimatorMember(None, np.array([0, 1])), self.predictions[len(self.weights) - 1])
 
 
 def test_the_three_distributions_are_exact() -> None:
     y = np.array([1, 1, 1, -1, -1], np.int8)
     w = np.array([0.1, 0.2, 0.3, 0.2, 0.2])
     learn = Recorder([1, 1, 1, 1, -1], [1, -1, 1, -1, -1], [1, 1, 1, -1, -1])
-    majority, answers = schapire_boost(learn, y, w, 0)
+    majority, predictions = schapire_boost(learn, y, w, 0)
     first, second, third = learn.weights
     np.testing.assert_array_equal(first, w)
     np.testing.assert_allclose(second, [0.1 / 1.6, 0.2 / 1.6, 0.3 / 1.6, 0.5, 0.2 / 1.6])  # h1 errs on the fourth row
     np.testing.assert_allclose(third, [0.0, 0.5, 0.0, 0.5, 0.0])  # they differ on the second and fourth
-    np.testing.assert_array_equal(answers, y)
+    np.testing.assert_array_equal(predictions, y)
     np.testing.assert_allclose(majority.bound.errors, [0.2, 0.125, 0.0])
     assert majority.bound.value == pytest.approx(majority_of_three_bound(0.2))
     assert majority.bound.train_error == 0.0
@@ -129,10 +129,10 @@ def test_history_is_that_of_the_top_three() -> None:
     np.testing.assert_allclose(h.edge, 1.0 - 2.0 * h.error)
     np.testing.assert_allclose(h.train_error, [1.0 - s for s in model.staged_score(sample.X, sample.y)])
     np.testing.assert_allclose(h.validation_error, h.train_error)
-    answers = [member.predict(sample.X) for member in model.estimators_]
-    assert h.n_rows.tolist() == [208, 208, int(np.sum(answers[0] != answers[1]))]
+    predictions = [member.predict(sample.X) for member in model.estimators_]
+    assert h.n_rows.tolist() == [208, 208, int(np.sum(predictions[0] != predictions[1]))]
     assert h.error[0] == pytest.approx(1.0 - model.estimators_[0].score(sample.X, sample.y))
-    np.testing.assert_allclose(np.flatnonzero(model.weights_), np.flatnonzero(answers[0] != answers[1]))
+    np.testing.assert_allclose(np.flatnonzero(model.weights_), np.flatnonzero(predictions[0] != predictions[1]))
 
 
 def test_the_answer_is_the_majority_of_majorities() -> None:
@@ -206,8 +206,8 @@ def test_a_single_class_of_weight_gives_a_constant() -> None:
     )
     for code in (0, 1):
         guess = learn(np.where(codes == code, 0.5, 0.0), 0)
-        assert guess.answers.tolist() == [2 * code - 1] * 4
-        assert guess.member.answers(np.array([[9.0]])).tolist() == [2 * code - 1]
+        assert guess.predictions.tolist() == [2 * code - 1] * 4
+        assert guess.member.predictions(np.array([[9.0]])).tolist() == [2 * code - 1]
 
 
 def test_importances_are_shares() -> None:
@@ -229,7 +229,7 @@ def test_categories_pass_through_trees() -> None:
     assert model.bound_.holds
 
 
-def test_bad_input_is_refused() -> None:
+def test_bad_input_is_rejected() -> None:
     X = np.arange(6.0)[:, None]
     with pytest.raises(ValueError, match="Only binary classification"):
         SchapireBoostClassifier().fit(X, [0, 1, 2, 0, 1, 2])

@@ -67,11 +67,11 @@ def test_trees_and_squares_are_gradient_boosting(friedman: tuple[Floats, Floats]
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
 def test_line_search_finds_the_smallest_loss(loss: Any) -> None:
     rng = np.random.default_rng(0)
-    residual, answers, w = rng.normal(size=50), rng.normal(size=50), rng.dirichlet(np.ones(50))
-    answers[:5] = 0.0
-    rho = line_search(residual, answers, w, loss)
+    residual, predictions, w = rng.normal(size=50), rng.normal(size=50), rng.dirichlet(np.ones(50))
+    predictions[:5] = 0.0
+    rho = line_search(residual, predictions, w, loss)
     power = 2 if loss == "squared_error" else 1
-    losses = [np.sum(w * np.abs(residual - step * answers) ** power) for step in rho + np.linspace(-0.5, 0.5, 1001)]
+    losses = [np.sum(w * np.abs(residual - step * predictions) ** power) for step in rho + np.linspace(-0.5, 0.5, 1001)]
     assert int(np.argmin(losses)) == 500
 
 

@@ -52,8 +52,10 @@ def test_any_classifier_is_boosted_by_the_rule_of_the_twin(moons: Any, learner: 
     X, y = moons
     model = AdaBoostClassifier(learner, n_estimators=6, update=update, on_weak="negate", random_state=0).fit(X, y)
     sign = np.where(y == model.classes_[1], 1.0, -1.0)
-    answers = np.array([np.where(member.predict(X) == model.classes_[1], 1.0, -1.0) for member in model.estimators_])
-    twin = replay_adaboost(answers, sign, np.ones(200), negate=True)
+    predictions = np.array(
+        [np.where(member.predict(X) == model.classes_[1], 1.0, -1.0) for member in model.estimators_]
+    )
+    twin = replay_adaboost(predictions, sign, np.ones(200), negate=True)
     np.testing.assert_allclose(model.history_.error, twin.error, rtol=1e-9)
     np.testing.assert_allclose(model.coefficients_, twin.coefficient, rtol=1e-9)
     np.testing.assert_allclose(model.weights_, twin.weights[-1], rtol=1e-8)
@@ -85,11 +87,11 @@ class Diary(ClassifierMixin, BaseEstimator):
     def fit(self, X: Floats, y: NDArray[Any]) -> Diary:
         self.seen.append((X, y))
         self.classes_, counts = np.unique(y, return_counts=True)
-        self.answer_ = self.classes_[counts.argmax()]
+        self.prediction_ = self.classes_[counts.argmax()]
         return self
 
     def predict(self, X: Floats) -> NDArray[Any]:
-        return np.full(len(X), self.answer_)
+        return np.full(len(X), self.prediction_)
 
 
 def make_task(n_minority: int, n: int = 100) -> Task:
@@ -127,8 +129,8 @@ def test_a_resample_of_one_class_is_learned_all_the_same() -> None:
     learn = make_learner(Diary(), task, update="reweight", kind="votes", n_jobs=None)
     weight = np.where(np.arange(100) < 1, 0.0, 1.0 / 99.0)  # the other class has no weight left
     guess = learn(weight, 0)
-    np.testing.assert_array_equal(guess.answers, np.full(100, -1))
-    np.testing.assert_array_equal(guess.member.answers(task.X), guess.answers)
+    np.testing.assert_array_equal(guess.predictions, np.full(100, -1))
+    np.testing.assert_array_equal(guess.member.predictions(task.X), guess.predictions)
 
 
 def test_resampled_trees_see_whole_counts() -> None:
@@ -149,7 +151,7 @@ def test_resampled_trees_see_whole_counts() -> None:
     np.testing.assert_allclose(counts.mean(axis=0), 4 * weight, atol=0.1)  # standard error at most 0.021
 
 
-def test_missing_values_are_refused_for_learners_that_do_not_take_them(moons: Any) -> None:
+def test_missing_values_are_rejected_for_learners_that_do_not_take_them(moons: Any) -> None:
     X, y = moons
     with pytest.raises(ValueError, match="base learner PocketPerceptron does not accept"):
         AdaBoostClassifier(PocketPerceptron()).fit(np.where(X > 1.5, np.nan, X), y)

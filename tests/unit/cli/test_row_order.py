@@ -36,20 +36,20 @@ def days(tmp_path):
 
 
 def test_rows_in_time_order_are_validated_forward_and_it_is_said(days, tmp_path):
-    said, found = fitted(days, tmp_path)
+    said, result = fitted(days, tmp_path)
     assert "The rows are in time order (columns 'year', 'month'; autocorrelation of residuals" in said
     assert "pass --shuffle" in said
-    assert found["plan"]["folds"] == "forward in time"
-    assert found["plan"]["row_order"]["kind"] == "time"
-    assert found["held_out_rows"] == list(range(657, 821))
-    assert any("time order" in note for note in found["table"]["warnings"])
-    assert found["table"]["features"] == PARTS
+    assert result["plan"]["folds"] == "forward in time"
+    assert result["plan"]["row_order"]["kind"] == "time"
+    assert result["held_out_rows"] == list(range(657, 821))
+    assert any("time order" in note for note in result["table"]["warnings"])
+    assert result["table"]["features"] == PARTS
 
 
 def test_shuffle_switches_it_off(days, tmp_path):
-    said, found = fitted(days, tmp_path, "--shuffle")
+    said, result = fitted(days, tmp_path, "--shuffle")
     assert "time order" not in said
-    assert found["plan"]["folds"] == "at random"
+    assert result["plan"]["folds"] == "at random"
 
 
 def test_row_order_as_the_time(tmp_path):
@@ -57,11 +57,11 @@ def test_row_order_as_the_time(tmp_path):
     x = rng.normal(size=200)
     path = tmp_path / "plain.csv"
     pl.DataFrame({"x": x, "y": x + rng.normal(size=200)}).write_csv(path)
-    said, found = fitted(path, tmp_path, "--time-column", "row-order")
-    assert found["plan"]["folds"] == "forward in time"
-    assert found["held_out_rows"] == list(range(160, 200))
-    said, found = fitted(path, tmp_path)
-    assert found["plan"]["folds"] == "at random"
+    said, result = fitted(path, tmp_path, "--time-column", "row-order")
+    assert result["plan"]["folds"] == "forward in time"
+    assert result["held_out_rows"] == list(range(160, 200))
+    said, result = fitted(path, tmp_path)
+    assert result["plan"]["folds"] == "at random"
     assert "time order" not in said
 
 
@@ -69,10 +69,10 @@ def test_entities_are_kept_together_and_are_no_feature(tmp_path):
     X, y = visits()
     path = tmp_path / "visits.csv"
     X.with_columns(pl.format("P{}", "patient_id").alias("patient_id"), y=y).write_csv(path)
-    said, found = fitted(path, tmp_path)
+    said, result = fitted(path, tmp_path)
     assert "'patient_id' has 60 values that repeat" in said
-    assert found["plan"]["folds"] == "by group"
-    assert found["table"]["features"] == ["age", "dose"]
+    assert result["plan"]["folds"] == "by group"
+    assert result["table"]["features"] == ["age", "dose"]
     new = tmp_path / "new.csv"
     X.select("age", "dose")[:5].write_csv(new)
     assert run("predict", tmp_path / "model.committee", new, "-o", tmp_path / "out.csv").exit_code == 0
@@ -87,7 +87,7 @@ def test_dates_as_text_of_any_format(tmp_path):
     assert "date.days" in table.X.columns
 
 
-def test_contradictions_are_refused(days):
+def test_contradictions_are_rejected(days):
     frame = pl.read_csv(days)
     with pytest.raises(TableError, match="--shuffle contradicts"):
         read_training_table(frame, "y", time="year", shuffle=True)

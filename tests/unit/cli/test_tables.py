@@ -54,9 +54,9 @@ def said(reading: TableReading, name: str) -> str:
     ],
 )
 def test_what_a_column_is(values: list[object], kind: str, word: str):
-    found = recipe_for(pl.Series("c", values))
-    assert found.kind == kind
-    assert word in found.word
+    result = recipe_for(pl.Series("c", values))
+    assert result.kind == kind
+    assert word in result.word
 
 
 def test_numbers_with_signs():
@@ -169,7 +169,7 @@ def test_weights_groups_and_times_are_no_features():
         ({"target": "x", "task": "classification"}, "Every value of 'x' stands once"),
     ],
 )
-def test_wrong_requests_are_refused_with_a_word(arguments: dict[str, object], message: str):
+def test_wrong_requests_are_rejected_with_a_word(arguments: dict[str, object], message: str):
     with pytest.raises(TableError, match=message):
         read_training_table(frame(c=["u", "v"] * 30), **arguments)
 

@@ -169,7 +169,7 @@ def test_explained_rows_have_numbers_and_a_base(fitted: tuple[Path, Path, Result
         (("compare", "TABLE", "-t", "charges"), "There are: nr, code"),
     ],
 )
-def test_requests_that_are_refused(words: tuple[str, ...], message: str, fitted: tuple[Path, Path, Result]):
+def test_requests_that_are_rejected(words: tuple[str, ...], message: str, fitted: tuple[Path, Path, Result]):
     places = {"TABLE": fitted[0], "MODEL": fitted[1]}
     result = run(*(places.get(word, word) for word in words))
     assert result.exit_code == 2, result.output
@@ -258,9 +258,9 @@ def test_answers_called_gz_are_packed(fitted: tuple[Path, Path, Result], tmp_pat
     text = gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).decode()
     assert text.splitlines()[0] == "prediction"
     assert len(text.splitlines()) == N + 1
-    refused = run("predict", model, source, "-o", tmp_path / "a.parquet.gz")
-    assert refused.exit_code == 2
-    assert "take a.parquet" in refused.output
+    rejected = run("predict", model, source, "-o", tmp_path / "a.parquet.gz")
+    assert rejected.exit_code == 2
+    assert "take a.parquet" in rejected.output
 
 
 @pytest.mark.parametrize("kind", ["gz", "json", "ndjson", "csv"])
@@ -271,8 +271,8 @@ def test_a_pipe_tells_its_format(kind: str, fitted: tuple[Path, Path, Result]):
         "json": lambda: b"\n " + table().write_json().encode(), "ndjson": lambda: table().write_ndjson().encode(),
     }[kind]()  # fmt: skip
     runner = CliRunner()
-    answered = runner.invoke(main, ["predict", str(model), "-q"], input=rows)
-    assert answered.stdout == run("predict", model, source, "-q").stdout
+    predicted = runner.invoke(main, ["predict", str(model), "-q"], input=rows)
+    assert predicted.stdout == run("predict", model, source, "-q").stdout
     explained = runner.invoke(main, ["explain", str(model), "-", "--rows", "0", "--json"], input=rows)
     assert json.loads(explained.stdout)[0]["row"] == 0
 
@@ -314,7 +314,7 @@ def test_one_odd_cell_is_one_cell():
     assert odd_cell_words(Counter({("a", NO_NUMBERS): 1})) == ['"a": 1 cell is no number and counts as missing']
 
 
-def test_weights_of_nothing_are_refused():
+def test_weights_of_nothing_are_rejected():
     with pytest.raises(TableError, match="All weights in 'w' are 0"):
         read_training_table(table().with_columns(pl.lit(0).alias("w")), "y", weights="w")
 

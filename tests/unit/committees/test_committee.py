@@ -71,7 +71,7 @@ def fitted_line(cls: type[Any]) -> Any:
     return make(cls, members=FEW[2:]).fit(X, target_of(cls))
 
 
-def answers_of(model: Any, rows: Any = TABLE) -> Any:
+def predictions_of(model: Any, rows: Any = TABLE) -> Any:
     return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
 
 
@@ -85,17 +85,17 @@ def test_plan_and_seed_give_the_same_committee(cls: type[Any]) -> None:
     assert plan == model.plan_
     order = np.random.default_rng(0).permutation(len(TABLE))
     again = make(cls, members=plan, n_jobs=2).fit(TABLE[order], target(cls)[order])
-    np.testing.assert_array_equal(answers_of(again), answers_of(model))
+    np.testing.assert_array_equal(predictions_of(again), predictions_of(model))
     assert again.weights_ == model.weights_
     assert again.seconds_ == model.seconds_  # the members, not the times
     other = make(cls, random_state=1).fit(TABLE, target(cls))
-    assert not np.array_equal(answers_of(other), answers_of(model))
+    assert not np.array_equal(predictions_of(other), predictions_of(model))
 
 
 @each
 def test_a_member_is_the_same_whoever_stands_beside_it(cls: type[Any]) -> None:
     alone = make(cls, members=FEW[1:2]).fit(TABLE, target(cls))
-    np.testing.assert_array_equal(answers_of(alone), fitted(cls).fitted_members_["trees"].answers(TABLE))
+    np.testing.assert_array_equal(predictions_of(alone), fitted(cls).fitted_members_["trees"].predictions(TABLE))
 
 
 @each
@@ -103,7 +103,7 @@ def test_a_whole_weight_counts_as_so_many_rows(cls: type[Any]) -> None:
     weight = RNG.integers(0, 3, len(TABLE))
     weighed = make(cls).fit(TABLE, target(cls), sample_weight=weight)
     copied = make(cls).fit(np.repeat(TABLE, weight, axis=0), np.repeat(target(cls), weight))
-    np.testing.assert_array_equal(answers_of(weighed), answers_of(copied))
+    np.testing.assert_array_equal(predictions_of(weighed), predictions_of(copied))
 
 
 def test_clones_keep_members_and_plans() -> None:
@@ -118,11 +118,11 @@ def test_copies_answer_alike_and_a_refit_leaves_no_trace(cls: type[Any], tmp_pat
     model = fitted(cls)
     joblib.dump(model, tmp_path / "model.joblib")
     for other in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib", mmap_mode="r")):
-        np.testing.assert_array_equal(answers_of(other), answers_of(model))
+        np.testing.assert_array_equal(predictions_of(other), predictions_of(model))
         assert other.members_["weight"].tolist() == model.members_["weight"].tolist()
     again = make(cls).fit(frame(), target(cls)).fit(TABLE, target(cls))
     assert vars(again).keys() == vars(model).keys()
-    np.testing.assert_array_equal(answers_of(again), answers_of(model))
+    np.testing.assert_array_equal(predictions_of(again), predictions_of(model))
 
 
 def test_one_fold_is_a_part_held_out() -> None:
@@ -142,7 +142,7 @@ def test_the_answer_is_the_weighted_mean_of_the_members(cls: type[Any]) -> None:
     assert parts.keys() == model.weights_.keys()
     assert sum(model.weights_.values()) == pytest.approx(1.0)
     mean = sum(weight * parts[name] for name, weight in model.weights_.items())
-    np.testing.assert_allclose(answers_of(model), mean, rtol=1e-9)
+    np.testing.assert_allclose(predictions_of(model), mean, rtol=1e-9)
 
 
 def test_vote_median_mean_and_stack() -> None:
@@ -164,22 +164,22 @@ def judged_on(model: Any, y: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any,
     original, seen = module.judge_members, []
 
     def recording(plan: Any, rows: Any, *rest: Any) -> Any:
-        found = original(plan, rows, *rest)
-        seen.append((np.stack([candidate.answers for candidate in found]), rows.y))
-        return found
+        result = original(plan, rows, *rest)
+        seen.append((np.stack([candidate.predictions for candidate in result]), rows.y))
+        return result
 
     monkeypatch.setattr(module, "judge_members", recording)
     model.fit(TABLE, y)
-    (answers, truth) = seen[0]
-    known = ~np.isnan(answers).reshape(len(answers), len(truth), -1).any(axis=(0, 2))
-    return answers[:, known], truth[known]
+    (predictions, truth) = seen[0]
+    known = ~np.isnan(predictions).reshape(len(predictions), len(truth), -1).any(axis=(0, 2))
+    return predictions[:, known], truth[known]
 
 
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_the_loss_of_a_vote_is_that_of_its_shares(n_folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = make(CommitteeClassifier, combine="vote", cv=n_folds)
-    answers, truth = judged_on(model, CODES, monkeypatch)
-    votes = np.eye(3)[answers.argmax(axis=2)]
+    predictions, truth = judged_on(model, CODES, monkeypatch)
+    votes = np.eye(3)[predictions.argmax(axis=2)]
     losses = [np.sum((votes[:t].mean(axis=0) - np.eye(3)[truth]) ** 2, axis=1).mean() for t in (1, 2, 3)]
     np.testing.assert_allclose(model.history_.loss, losses, rtol=1e-12)
     assert model.loss_ == pytest.approx(losses[-1], rel=1e-12)
@@ -192,12 +192,12 @@ def test_the_loss_of_a_vote_is_that_of_its_shares(n_folds: int, monkeypatch: pyt
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_the_loss_of_a_median_is_that_of_the_median(n_folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = make(CommitteeRegressor, combine="median", cv=n_folds)
-    answers, truth = judged_on(model, NUMBERS, monkeypatch)
-    losses = [np.mean((np.median(answers[:t], axis=0) - truth) ** 2) for t in (1, 2, 3)]
+    predictions, truth = judged_on(model, NUMBERS, monkeypatch)
+    losses = [np.mean((np.median(predictions[:t], axis=0) - truth) ** 2) for t in (1, 2, 3)]
     np.testing.assert_allclose(model.history_.loss, losses, rtol=1e-12)
     assert model.loss_ == pytest.approx(losses[-1], rel=1e-12)
     assert model.error_**2 == pytest.approx(model.loss_, rel=1e-12)
-    without = np.mean((np.median(answers[1:], axis=0) - truth) ** 2)
+    without = np.mean((np.median(predictions[1:], axis=0) - truth) ** 2)
     assert model.contributions_["boosting"] == pytest.approx(without - losses[-1], rel=1e-9)
 
 
@@ -209,7 +209,7 @@ def test_a_member_that_adds_nothing_is_dropped(cls: type[Any]) -> None:
     assert "constant" not in model.member_predictions(TABLE)
     kept = make(cls, members=[*FEW, constant], keep_dropped=True).fit(TABLE, target(cls))
     assert "constant" in kept.member_predictions(TABLE)
-    np.testing.assert_array_equal(answers_of(kept), answers_of(model))
+    np.testing.assert_array_equal(predictions_of(kept), predictions_of(model))
 
 
 @each
@@ -245,7 +245,7 @@ def test_a_member_that_fails_is_left_out_with_a_warning(cls: type[Any]) -> None:
     bad = Member("bad", "extra trees", {"n_estimators": -1})
     with pytest.warns(UserWarning, match="goes on without 'bad': InvalidParameterError"):
         model = make(cls, members=[bad, *FEW]).fit(TABLE, target(cls))
-    np.testing.assert_array_equal(answers_of(model), answers_of(fitted(cls)))
+    np.testing.assert_array_equal(predictions_of(model), predictions_of(fitted(cls)))
     assert model.members_["status"][0].startswith("failed: ")
     with pytest.raises(ValueError, match=r"No member could be fitted. bad failed"):
         make(cls, members=[bad]).fit(TABLE, target(cls))
@@ -299,8 +299,8 @@ def test_costs_rise_with_the_table(n_classes: int) -> None:
 
 def test_a_plan_is_json_of_plain_values() -> None:
     plan = Plan((Member("a", "linear model", {"alpha": 2.0}, "ranked", (0, 2), 0.5, 1.5),), 4, 2)
-    found = json.loads(plan.to_json())
-    assert found["members"][0]["columns"] == [0, 2]
+    result = json.loads(plan.to_json())
+    assert result["members"][0]["columns"] == [0, 2]
     assert Plan.from_json(plan.to_json()) == plan
 
 
@@ -323,7 +323,7 @@ BAD_MEMBERS = [
 
 
 @pytest.mark.parametrize(("members", "text"), BAD_MEMBERS)
-def test_bad_members_are_refused(members: Any, text: str) -> None:
+def test_bad_members_are_rejected(members: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         CommitteeRegressor(members=members).fit(TABLE, NUMBERS)
 
@@ -334,10 +334,10 @@ def test_bad_members_are_refused(members: Any, text: str) -> None:
 def frame(rows: slice = slice(None)) -> Any:
     columns = {f"x{j}": column for j, column in enumerate(TABLE.T)}
     colour = np.where(TABLE[:, 2] > 0.0, "red", np.where(TABLE[:, 3] > 0.0, "blue", "green"))
-    found = pd.DataFrame({**columns, "colour": pd.Categorical(colour)})
-    found.loc[::7, "x1"] = np.nan
-    found.loc[::5, "colour"] = None
-    return found.iloc[rows]
+    result = pd.DataFrame({**columns, "colour": pd.Categorical(colour)})
+    result.loc[::7, "x1"] = np.nan
+    result.loc[::5, "colour"] = None
+    return result.iloc[rows]
 
 
 @each
@@ -345,7 +345,7 @@ def test_categories_and_missing_values_in_every_kind_of_frame(cls: type[Any]) ->
     wide = [*FEW, Member("machine", "support vector machine", {}, "ranked")]
     y = target(cls) + (3 if is_classifier(cls()) else 0.0)
     model = make(cls, members=wide).fit(frame(), y)
-    expected = answers_of(model, frame())
+    expected = predictions_of(model, frame())
     assert list(model.feature_names_in_) == ["x0", "x1", "x2", "x3", "colour"]
     numbers = pl.DataFrame({name: frame()[name].to_numpy() for name in ("x0", "x1", "x2", "x3")}, nan_to_null=True)
     colour = [None if pd.isna(value) else str(value) for value in frame()["colour"]]
@@ -354,17 +354,17 @@ def test_categories_and_missing_values_in_every_kind_of_frame(cls: type[Any]) ->
     arrow = pa.table({**columns, "colour": pa.array(colour).dictionary_encode()})
     for other in (polars, arrow):
         again = make(cls, members=wide).fit(other, y)
-        np.testing.assert_array_equal(answers_of(again, other), expected)
+        np.testing.assert_array_equal(predictions_of(again, other), expected)
 
 
 @each
-def test_texts_are_refused_with_a_word_on_what_to_do(cls: type[Any]) -> None:
+def test_texts_are_rejected_with_a_word_on_what_to_do(cls: type[Any]) -> None:
     texts = frame().assign(colour=frame()["colour"].astype(object).fillna("none"))
     with pytest.raises(ValueError, match=r"'colour' holds strings such as '.*categor"):
         make(cls).fit(texts, target(cls))
 
 
-def test_one_class_is_answered_and_one_row_refused() -> None:
+def test_one_class_is_answered_and_one_row_rejected() -> None:
     for members in (FEW[:2], "auto"):
         model = CommitteeClassifier(members=members).fit(TABLE, np.full(150, "a"))
         assert set(model.predict(TABLE[:5])) == {"a"}
@@ -379,7 +379,7 @@ def test_one_class_is_answered_and_one_row_refused() -> None:
 
 @pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
 @each
-def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
+def test_a_bad_table_is_rejected(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
     n_rows = len(bad) if isinstance(bad, list) and bad else N
     model = make(cls)
     before = dict(vars(model))
@@ -392,7 +392,7 @@ def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception]
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
-def test_another_table_than_in_fit_is_refused(other: Any, text: str) -> None:
+def test_another_table_than_in_fit_is_rejected(other: Any, text: str) -> None:
     model = make(CommitteeRegressor, members=FEW[2:]).fit(pd.DataFrame(X, columns=list("abc")), VALUES)
     with pytest.raises(ValueError, match=text):
         model.predict(other)
@@ -400,26 +400,26 @@ def test_another_table_than_in_fit_is_refused(other: Any, text: str) -> None:
 
 @pytest.mark.parametrize(("y", "text"), BAD_TARGETS)
 @each
-def test_a_bad_target_is_refused(cls: type[Any], y: Any, text: str) -> None:
+def test_a_bad_target_is_rejected(cls: type[Any], y: Any, text: str) -> None:
     with pytest.raises((ValueError, TypeError), match=text):
         make(cls).fit(X, y)
 
 
 @pytest.mark.parametrize(("y", "text"), BAD_LABELS)
-def test_bad_labels_are_refused(y: Any, text: str) -> None:
+def test_bad_labels_are_rejected(y: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         make(CommitteeClassifier).fit(X, y)
 
 
 @pytest.mark.parametrize(("y", "text"), BAD_VALUES)
-def test_bad_values_are_refused(y: Any, text: str) -> None:
+def test_bad_values_are_rejected(y: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         make(CommitteeRegressor).fit(X, y)
 
 
 @pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
 @each
-def test_bad_weights_are_refused(cls: type[Any], weight: Any, text: str) -> None:
+def test_bad_weights_are_rejected(cls: type[Any], weight: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         make(cls).fit(X, target_of(cls), sample_weight=weight)
 
@@ -481,7 +481,7 @@ def test_a_dict_of_class_weights_equals_balanced_ones_and_ones_change_nothing() 
 
 
 @pytest.mark.parametrize("wrong", ["even", {"rare": 0.0}, {"other": 1.0}, {"rare": -1.0}])
-def test_wrong_class_weights_are_refused(wrong: object) -> None:
+def test_wrong_class_weights_are_rejected(wrong: object) -> None:
     X, y = _imbalanced(60)
     with pytest.raises(ValueError, match=r"class_weight|weights"):
         CommitteeClassifier(members=MEMBERS, class_weight=wrong, random_state=0).fit(X, y)

@@ -95,37 +95,37 @@ def test_answers_to_rows_left_out_know_nothing_of_their_targets(
     rows = make_rows(is_class)
     noise = np.random.default_rng(1).permutation(rows.y)
     rows = rows._replace(y=noise)
-    found = judge(task(rows, algorithm, kind, **parameters), rows, [folds_of(rows, 4, 0)])
-    new = found.fitted.answers(X)
+    result = judge(task(rows, algorithm, kind, **parameters), rows, [folds_of(rows, 4, 0)])
+    new = result.fitted.predictions(X)
     if is_class:
-        assert found.answers.shape == new.shape == (N, 3)
+        assert result.predictions.shape == new.shape == (N, 3)
         np.testing.assert_allclose(new.sum(axis=1), 1.0)
-        np.testing.assert_allclose(found.answers.sum(axis=1), 1.0)
+        np.testing.assert_allclose(result.predictions.sum(axis=1), 1.0)
         guess = np.bincount(noise, minlength=3) / N
-        own = np.mean(np.sum((found.answers - np.eye(3)[noise]) ** 2, axis=1))
+        own = np.mean(np.sum((result.predictions - np.eye(3)[noise]) ** 2, axis=1))
         assert own > 0.9 * (1.0 - np.sum(guess**2))
     else:
-        assert found.answers.shape == new.shape == (N,)
-        assert np.mean((found.answers - noise) ** 2) > 0.9 * noise.var()
+        assert result.predictions.shape == new.shape == (N,)
+        assert np.mean((result.predictions - noise) ** 2) > 0.9 * noise.var()
 
 
 def test_boosting_is_judged_by_the_folds_that_left_a_row_out() -> None:
     """The kept scores stand at the rows of their folds: each is what a run without the fold says."""
     rows = make_rows(False)
     folds = folds_of(rows, 4, 0)
-    found = judge(task(rows, "gradient boosting"), rows, [folds])
-    model = found.fitted.models[0]
+    result = judge(task(rows, "gradient boosting"), rows, [folds])
+    model = result.fitted.models[0]
     order = np.concatenate([test for _, test in folds])
-    np.testing.assert_array_equal(found.answers[order], model.held_out_scores_[:, 0])
-    assert np.corrcoef(found.answers, rows.y)[0, 1] > 0.5  # rows at the wrong places would know nothing
+    np.testing.assert_array_equal(result.predictions[order], model.held_out_scores_[:, 0])
+    assert np.corrcoef(result.predictions, rows.y)[0, 1] > 0.5  # rows at the wrong places would know nothing
 
 
 def test_a_large_table_is_judged_on_rows_held_out_once() -> None:
     rows = make_rows(True)
     for algorithm, kind in (("gradient boosting", "codes"), ("linear model", "scaled")):
-        found = judge(task(rows, algorithm, kind), rows, [folds_of(rows, 4, 0)[:1]])  # type: ignore[arg-type]
-        assert len(found.fitted.models) == 1
-        assert np.sum(~np.isnan(found.answers[:, 0])) == 30
+        result = judge(task(rows, algorithm, kind), rows, [folds_of(rows, 4, 0)[:1]])  # type: ignore[arg-type]
+        assert len(result.fitted.models) == 1
+        assert np.sum(~np.isnan(result.predictions[:, 0])) == 30
 
 
 def test_repeated_folds_average_answers_and_models() -> None:
@@ -133,15 +133,17 @@ def test_repeated_folds_average_answers_and_models() -> None:
     repeats = [folds_of(rows, 3, seed) for seed in (0, 1)]
     one, other = (judge(task(rows, "linear model", "scaled"), rows, [folds]) for folds in repeats)
     both = judge(task(rows, "linear model", "scaled"), rows, repeats)
-    np.testing.assert_allclose(both.answers, 0.5 * (one.answers + other.answers), atol=1e-9)
-    np.testing.assert_allclose(both.fitted.answers(X), 0.5 * (one.fitted.answers(X) + other.fitted.answers(X)))
+    np.testing.assert_allclose(both.predictions, 0.5 * (one.predictions + other.predictions), atol=1e-9)
+    np.testing.assert_allclose(
+        both.fitted.predictions(X), 0.5 * (one.fitted.predictions(X) + other.fitted.predictions(X))
+    )
     assert len(judge(task(rows, "gradient boosting", n_estimators=3), rows, repeats).fitted.models) == 2
 
 
 def test_a_sample_keeps_every_class() -> None:
     rows = make_rows(True)
-    found = judge(task(rows, "support vector machine", "scaled", sample=0.2), rows, [folds_of(rows, 3, 0)])
-    for model in found.fitted.models:
+    result = judge(task(rows, "support vector machine", "scaled", sample=0.2), rows, [folds_of(rows, 3, 0)])
+    for model in result.fitted.models:
         assert model.classes_.tolist() == [0, 1, 2]
         assert len(model.support_) <= 20
 
@@ -150,19 +152,19 @@ def test_a_class_that_a_fit_did_not_see_gets_no_share() -> None:
     y = np.where(np.arange(N) == 0, 3, CODES)
     rows = arrange(Rows(X, y, None, np.zeros(3, bool), 4))
     folds = folds_of(rows, 3, 0)
-    found = judge(task(rows, "linear model", "scaled"), rows, [folds])
-    assert found.fitted.answers(X).shape == (N, 4)
-    assert found.answers[rows.y == 3, 3].item() == 0.0  # nobody that judged it had seen its class
+    result = judge(task(rows, "linear model", "scaled"), rows, [folds])
+    assert result.fitted.predictions(X).shape == (N, 4)
+    assert result.predictions[rows.y == 3, 3].item() == 0.0  # nobody that judged it had seen its class
 
 
 def test_columns_that_a_member_sees() -> None:
     rows = make_rows(False)
     some = np.array([0])
     rep = fit_representation("scaled", rows.X[:, some], rows.is_categorical[some])
-    found = judge(Task("linear model", {}, rep, some, 1.0, 0, None), rows, [folds_of(rows, 3, 0)])
+    result = judge(Task("linear model", {}, rep, some, 1.0, 0, None), rows, [folds_of(rows, 3, 0)])
     other = X.copy()
     other[:, 1:] = 0.0
-    np.testing.assert_array_equal(found.fitted.answers(X), found.fitted.answers(other))
+    np.testing.assert_array_equal(result.fitted.predictions(X), result.fitted.predictions(other))
 
 
 def test_seeds_differ_by_name_and_number() -> None:

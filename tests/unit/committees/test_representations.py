@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from committee.committees._representations import CUT, MOST_CATEGORIES, fit_representation, normal_scores
+from committee.committees._representations import CUT, MAX_CATEGORIES, fit_representation, normal_scores
 
 RNG = np.random.default_rng(0)
 nan = np.nan
@@ -74,7 +74,7 @@ def test_only_the_most_frequent_categories_have_columns() -> None:
     codes = np.r_[np.arange(100.0), np.repeat(7.0, 10)]
     rep = fit_representation("scaled", codes[:, None], np.array([True]))
     out = rep(codes[:, None])
-    assert out.shape[1] == MOST_CATEGORIES
+    assert out.shape[1] == MAX_CATEGORIES
     assert out[7].max() > 0.5  # the frequent one is among them
 
 

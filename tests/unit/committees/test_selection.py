@@ -34,55 +34,55 @@ def judged(**more: Any) -> Judged:
 
 
 def test_the_loss_of_weights_is_that_of_the_weighted_mean() -> None:
-    found = judged(columns=3)
+    result = judged(columns=3)
     w = np.array([0.1, 0.2, 0.3, 0.4, 0.0])
-    direct = np.mean(np.sum(np.einsum("m,mnc->nc", w, found.errors) ** 2, axis=1))
-    assert loss_of(w, found.gram()) == pytest.approx(direct, rel=1e-12)
+    direct = np.mean(np.sum(np.einsum("m,mnc->nc", w, result.errors) ** 2, axis=1))
+    assert loss_of(w, result.gram()) == pytest.approx(direct, rel=1e-12)
 
 
 def test_every_greedy_step_adds_the_best_member() -> None:
     """Naive twin: all means computed from the answers themselves."""
     errors = random_errors()[:, :, 0]
-    found = greedy_selection(errors @ errors.T / errors.shape[1], 8)
+    result = greedy_selection(errors @ errors.T / errors.shape[1], 8)
     chosen: list[int] = []
-    for step in found.steps:
+    for step in result.steps:
         losses = [np.mean(np.mean(errors[[*chosen, m]], axis=0) ** 2) for m in range(len(errors))]
         assert step.member == int(np.argmin(losses))
         assert step.loss == pytest.approx(min(losses), rel=1e-12)
         chosen.append(step.member)
-    best = int(np.argmin([step.loss for step in found.steps])) + 1
-    np.testing.assert_allclose(found.weights, np.bincount(chosen[:best], minlength=len(errors)) / best)
+    best = int(np.argmin([step.loss for step in result.steps])) + 1
+    np.testing.assert_allclose(result.weights, np.bincount(chosen[:best], minlength=len(errors)) / best)
 
 
 def test_stacking_is_at_least_as_good_as_greedy_and_greedy_as_the_best_member() -> None:
-    found = judged(seed=3)
-    gram = found.gram()
-    greedy, stacked = greedy_selection(gram), choose_weights(found, "stack", 0, partial(loss_of, gram=gram))
+    result = judged(seed=3)
+    gram = result.gram()
+    greedy, stacked = greedy_selection(gram), choose_weights(result, "stack", 0, partial(loss_of, gram=gram))
     assert loss_of(stacked.weights, gram) <= loss_of(greedy.weights, gram) + 1e-9
     assert loss_of(greedy.weights, gram) <= np.diag(gram).min() + 1e-12
 
 
 def test_bagged_selection_is_a_mean_of_selections_and_repeats_itself() -> None:
-    found = judged(n_members=6)
-    first, again, other = (bagged_selection(found, seed) for seed in (1, 1, 2))
+    result = judged(n_members=6)
+    first, again, other = (bagged_selection(result, seed) for seed in (1, 1, 2))
     assert first.weights.sum() == pytest.approx(1.0)
     np.testing.assert_array_equal(first.weights, again.weights)
     assert not np.array_equal(first.weights, other.weights)
-    assert first.steps == greedy_selection(found.gram()).steps
+    assert first.steps == greedy_selection(result.gram()).steps
 
 
 @pytest.mark.parametrize("n_members", [1, 2])
 def test_few_members_are_selected_too(n_members: int) -> None:
-    found = bagged_selection(judged(n_members=n_members), 0)
-    assert found.weights.shape == (n_members,)
-    assert found.weights.sum() == pytest.approx(1.0)
+    result = bagged_selection(judged(n_members=n_members), 0)
+    assert result.weights.shape == (n_members,)
+    assert result.weights.sum() == pytest.approx(1.0)
 
 
 def test_errors_of_classes_are_those_of_their_shares() -> None:
-    answers = np.array([[[0.7, 0.3], [0.2, 0.8], [np.nan, np.nan]], [[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]]])
-    found = make_judged(answers, np.array([0, 1, 1]), np.array([1.0, 3.0, 5.0]))
-    np.testing.assert_allclose(found.weight, [0.25, 0.75])  # the row without an answer is left out
-    np.testing.assert_allclose(found.errors[0], [[-0.3, 0.3], [0.2, -0.2]])
+    predictions = np.array([[[0.7, 0.3], [0.2, 0.8], [np.nan, np.nan]], [[1.0, 0.0], [0.5, 0.5], [0.5, 0.5]]])
+    result = make_judged(predictions, np.array([0, 1, 1]), np.array([1.0, 3.0, 5.0]))
+    np.testing.assert_allclose(result.weight, [0.25, 0.75])  # the row without an answer is left out
+    np.testing.assert_allclose(result.errors[0], [[-0.3, 0.3], [0.2, -0.2]])
     with pytest.raises(ValueError, match="No row was left out by every member"):
         make_judged(np.full((2, 3), np.nan), np.zeros(3), np.ones(3))
 
@@ -91,9 +91,9 @@ def test_contributions_are_the_rise_without_the_member() -> None:
     gram = judged().gram()
     w = np.array([0.5, 0.3, 0.2, 0.0, 0.0])
     loss = partial(loss_of, gram=gram)
-    rise = contributions(loss, w)
-    assert rise[0] == pytest.approx(loss(np.array([0.0, 0.6, 0.4, 0.0, 0.0])) - loss(w))
-    assert rise[3] == 0.0
+    increase = contributions(loss, w)
+    assert increase[0] == pytest.approx(loss(np.array([0.0, 0.6, 0.4, 0.0, 0.0])) - loss(w))
+    assert increase[3] == 0.0
     assert np.isnan(contributions(loss, np.eye(5)[0])[0])
 
 
@@ -114,8 +114,8 @@ def test_a_member_far_ahead_is_not_missed_in_any_bag() -> None:
     """With parts of the members alone, about a third of the weight would go to those that are no use."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=400)
-    answers = np.stack([y + spread * rng.normal(size=400) for spread in (0.1, 2.0, 2.0, 2.0, 2.0)])
-    judged = make_judged(answers, y, np.ones(400))
+    predictions = np.stack([y + spread * rng.normal(size=400) for spread in (0.1, 2.0, 2.0, 2.0, 2.0)])
+    judged = make_judged(predictions, y, np.ones(400))
     assert bagged_selection(judged, seed=0).weights[0] > 0.95
     alike = make_judged(y + rng.normal(size=(5, 400)), y, np.ones(400))
     assert bagged_selection(alike, seed=0).weights.min() > 0.1

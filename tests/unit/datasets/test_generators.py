@@ -129,7 +129,7 @@ def test_ones_own_truth():
     np.testing.assert_allclose(counts, [0.5, 0.3, 0.2], atol=5 * np.sqrt(0.25 / N))
 
 
-def test_the_seed_decides_and_too_few_variables_are_refused():
+def test_the_seed_decides_and_too_few_variables_are_rejected():
     first, again, other = (curve().draw(5, np.random.default_rng(seed)).y for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert np.all(first != other)

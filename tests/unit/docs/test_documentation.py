@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 WRITTEN = [ROOT / "README.md", *sorted(path for path in DOCS.rglob("*.md") if DOCS / "algorithms" not in path.parents)]
 PAGES = {path.stem: path for path in WRITTEN if "python\n" in path.read_text(encoding="utf-8")}
 NEEDED = ("matplotlib", "polars", "pandas", "safetensors", "skops", "vl_convert")
-LARGEST_PICTURE = 60_000
+MAX_PICTURE = 60_000
 ITEMS = {"A": 7, "B": 8, "C": 9, "D": 9, "E": 14, "F": 6, "G": 7, "H": 5, "I": 8, "J": 4}
 """How many items of each family the lecture notes have: A-1 to A-7, and so on."""
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
@@ -40,10 +40,10 @@ def test_blocks_run_and_print_what_the_page_says(page: str) -> None:
     command = [sys.executable, str(DOCS / "hooks" / "run_blocks.py"), "--check", str(PAGES[page])]
     run = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     assert run.returncode == 0, run.stderr
-    found = run.stdout
-    assert _words(found) == _words(text)
+    result = run.stdout
+    assert _words(result) == _words(text)
     # Machines differ in the last digits of their mathematical functions, and a fold or a tree may then differ.
-    numbers = [float(number) for number in NUMBER.findall(found)]
+    numbers = [float(number) for number in NUMBER.findall(result)]
     assert numbers == pytest.approx([float(number) for number in NUMBER.findall(text)], rel=0.05, abs=0.005)
 
 
@@ -59,7 +59,7 @@ def test_every_item_of_the_lecture_notes_is_on_a_page() -> None:
         told |= {f"{family}-{number}" for number in range(int(first), int(last) + 1)}
     wanted = {f"{family}-{number}" for family, n in ITEMS.items() for number in range(1, n + 1)}
     assert sorted(wanted - told) == []
-    assert {found for entry in CATALOG for found in entry.ids} <= wanted
+    assert {result for entry in CATALOG for result in entry.ids} <= wanted
 
 
 def test_no_python_block_is_overlooked() -> None:
@@ -137,7 +137,7 @@ def test_every_command_is_described() -> None:
 def test_pictures_are_small() -> None:
     pictures = list((DOCS / "figures").glob("*.png"))
     assert pictures
-    assert [path.name for path in pictures if path.stat().st_size > LARGEST_PICTURE] == []
+    assert [path.name for path in pictures if path.stat().st_size > MAX_PICTURE] == []
 
 
 def test_page_of_reproductions_is_what_was_recorded() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, r2_score, roc_auc_score
 
-from committee.ensemble.oob_scorers import score_answers
+from committee.ensemble.oob_scorers import score_predictions
 
 RNG = np.random.default_rng(0)
 CODES = RNG.integers(0, 2, 50)
@@ -24,29 +24,29 @@ def test_names_and_the_usual_scores(weight: np.ndarray):
     predicted = CLASSES[SHARES.argmax(axis=1)]
     for how in (True, "auto", "accuracy"):
         expected = accuracy_score(LABELS, predicted, sample_weight=weight)
-        assert score_answers(how, SHARES, CLASSES, LABELS, weight) == pytest.approx(expected)
+        assert score_predictions(how, SHARES, CLASSES, LABELS, weight) == pytest.approx(expected)
     expected = roc_auc_score(CODES, SHARE, sample_weight=weight)
-    assert score_answers("roc_auc", SHARES, CLASSES, LABELS, weight) == pytest.approx(expected)
+    assert score_predictions("roc_auc", SHARES, CLASSES, LABELS, weight) == pytest.approx(expected)
     numbers = SHARE[:, np.newaxis]
     expected = r2_score(CODES, SHARE, sample_weight=weight)
-    assert score_answers(True, numbers, None, CODES, weight) == pytest.approx(expected)
+    assert score_predictions(True, numbers, None, CODES, weight) == pytest.approx(expected)
 
 
 def test_functions_hear_of_weights_if_they_ask_and_weights_differ():
     heard: list[bool] = []
 
-    def with_weights(truth: np.ndarray, answers: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
+    def with_weights(truth: np.ndarray, predictions: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
         heard.append(sample_weight is not None)
         return 0.25
 
-    def without(truth: np.ndarray, answers: np.ndarray) -> float:
-        return float(np.mean(truth == answers))
+    def without(truth: np.ndarray, predictions: np.ndarray) -> float:
+        return float(np.mean(truth == predictions))
 
     for weight in (WEIGHT, np.ones(50)):
-        assert score_answers(with_weights, SHARES, CLASSES, LABELS, weight) == 0.25
+        assert score_predictions(with_weights, SHARES, CLASSES, LABELS, weight) == 0.25
     assert heard == [True, False]
-    assert score_answers(without, SHARES, CLASSES, LABELS, WEIGHT) == np.mean(CODES == SHARES.argmax(axis=1))
+    assert score_predictions(without, SHARES, CLASSES, LABELS, WEIGHT) == np.mean(CODES == SHARES.argmax(axis=1))
 
 
 def test_r2_of_one_row_is_not_defined():
-    assert math.isnan(score_answers(True, np.ones((1, 1)), None, np.ones(1), np.ones(1)))
+    assert math.isnan(score_predictions(True, np.ones((1, 1)), None, np.ones(1), np.ones(1)))

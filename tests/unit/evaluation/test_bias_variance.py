@@ -22,26 +22,26 @@ from committee.evaluation.compare_bias_variance import compare_bias_variance, de
 
 def test_b2_the_mean_of_a_sine_is_all_bias_and_a_little_variance():
     """The mean of n values answers 0 at every x: bias E sin^2 = 1/2, variance (1/2 + s^2) / n, noise s^2."""
-    found = bias_variance(DummyRegressor(), curve(noise=0.6), n_sets=200, n_train=20, random_state=0)
+    result = bias_variance(DummyRegressor(), curve(noise=0.6), n_sets=200, n_train=20, random_state=0)
     wanted = {"bias": 0.5, "variance": (0.5 + 0.36) / 20, "noise": 0.36}
     for name, value in {**wanted, "error": sum(wanted.values())}.items():
-        part = found.part(name)
+        part = result.part(name)
         assert abs(part.value - value) <= 4.0 * part.stderr + 1e-12, name
-    assert found.decomposition.gap < 1e-12
-    assert "bias is the larger part" in str(found)
+    assert result.decomposition.gap < 1e-12
+    assert "bias is the larger part" in str(result)
 
 
 def test_b2_least_squares_has_the_variance_of_the_textbook():
     """A line through n points of a line: no bias; mean variance s^2 E[1/n + (x - mean)^2 / sum (x_i - mean)^2]."""
     line = curve(lambda X: 3.0 * X[:, 0] - 1.0, noise=0.5)
-    found = bias_variance(LinearRegression(), line, n_sets=400, n_train=25, n_test=500, random_state=1)
+    result = bias_variance(LinearRegression(), line, n_sets=400, n_train=25, n_test=500, random_state=1)
     rng = np.random.default_rng(0)
     x = rng.random((20_000, 25))
     spread = ((x - x.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
     wanted = 0.25 * np.mean(1 / 25 + (1 / 12 + (0.5 - x.mean(axis=1)) ** 2) / spread)
-    assert abs(found.variance.value - wanted) <= 4.0 * found.variance.stderr
-    assert abs(found.bias.value) <= 4.0 * found.bias.stderr
-    assert "variance is the larger part: average" in found.verdict
+    assert abs(result.variance.value - wanted) <= 4.0 * result.variance.stderr
+    assert abs(result.bias.value) <= 4.0 * result.bias.stderr
+    assert "variance is the larger part: average" in result.verdict
 
 
 class Coin(ClassifierMixin, BaseEstimator):
@@ -63,7 +63,7 @@ def test_b2_domingos_parts_of_a_coin():
     rows = simulate_classification(
         lambda n, rng: rng.random((n, 1)), lambda X: np.where(X < 0.5, [[0.9, 0.1]], [[0.2, 0.8]]), bayes_error=0.15
     )
-    found = bias_variance(Coin(), rows, n_sets=300, n_train=30, random_state=0)
+    result = bias_variance(Coin(), rows, n_sets=300, n_train=30, random_state=0)
     wanted = {
         "bias": 0.5,
         "unbiased variance": 0.5 * 0.3,
@@ -74,9 +74,9 @@ def test_b2_domingos_parts_of_a_coin():
         "error": 0.5 * (0.7 * 0.1 + 0.3 * 0.9) + 0.5 * (0.7 * 0.8 + 0.3 * 0.2),
     }
     for name, value in wanted.items():
-        part = found.part(name)
+        part = result.part(name)
         assert abs(part.value - value) <= 4.0 * part.stderr + 1e-9, name
-    assert list(found.to_pandas()["part"]) == list(found.names) == [
+    assert list(result.to_pandas()["part"]) == list(result.names) == [
         "error", "bias", "variance", "noise", "unbiased variance", "biased variance", "best error",
     ]  # fmt: skip
 
@@ -95,17 +95,17 @@ class Nearest(RegressorMixin, BaseEstimator):
 def test_a_table_is_judged_by_the_samples_that_do_not_hold_the_row():
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 1)), 5.0 * rng.standard_normal(60)
-    found = bias_variance(Nearest(), X, y, n_sets=40, random_state=0)
-    assert not np.any(found.answers == y)  # who held the row would repeat its y
-    share = np.isnan(found.answers).mean()
+    result = bias_variance(Nearest(), X, y, n_sets=40, random_state=0)
+    assert not np.any(result.predictions == y)  # who held the row would repeat its y
+    share = np.isnan(result.predictions).mean()
     assert share == pytest.approx(1.0 - (1.0 - 1.0 / 60) ** 60, abs=0.02)
-    direct = np.nanmean((found.answers - y) ** 2, axis=0).mean()
-    assert found.error.value == pytest.approx(direct)
-    assert found.error.value == pytest.approx(found.bias.value + found.variance.value)
-    assert np.isnan(found.noise.value)
-    assert "the noise is inside the bias" in found.verdict
+    direct = np.nanmean((result.predictions - y) ** 2, axis=0).mean()
+    assert result.error.value == pytest.approx(direct)
+    assert result.error.value == pytest.approx(result.bias.value + result.variance.value)
+    assert np.isnan(result.noise.value)
+    assert "the noise is inside the bias" in result.verdict
     with pytest.raises(ValueError, match="no part 'noise' here; there are: error, bias, variance"):
-        found.part("noise")
+        result.part("noise")
 
 
 def test_labels_frames_and_samples_of_one_class():
@@ -113,16 +113,16 @@ def test_labels_frames_and_samples_of_one_class():
     ionosphere = load_dataset("ionosphere", as_frame=True)
     frame = ionosphere.X.iloc[[*range(22), 0, 0, 0]]
     labels = np.array(["common"] * 22 + ["rare"] * 3)
-    found = bias_variance(DecisionTreeClassifier(), frame, labels, n_sets=40, random_state=0)
-    lacks_rare = np.all(found.answers[:, 22:] >= 0, axis=1)
+    result = bias_variance(DecisionTreeClassifier(), frame, labels, n_sets=40, random_state=0)
+    lacks_rare = np.all(result.predictions[:, 22:] >= 0, axis=1)
     assert 0 < lacks_rare.sum() < 10
-    assert np.all(found.answers[lacks_rare] <= 0)
-    assert np.any(found.answers[~lacks_rare, 22:] == 1)
-    wrong = (found.answers != found.source.truth) & (found.answers >= 0)
-    rows = found.decomposition.rows
-    shares = wrong[:, rows].sum(axis=0) / (found.answers[:, rows] >= 0).sum(axis=0)
-    assert found.error.value == pytest.approx(shares.mean())
-    assert list(found.to_pandas()["part"]) == ["error", "bias", "variance", "unbiased variance", "biased variance"]
+    assert np.all(result.predictions[lacks_rare] <= 0)
+    assert np.any(result.predictions[~lacks_rare, 22:] == 1)
+    wrong = (result.predictions != result.source.truth) & (result.predictions >= 0)
+    rows = result.decomposition.rows
+    shares = wrong[:, rows].sum(axis=0) / (result.predictions[:, rows] >= 0).sum(axis=0)
+    assert result.error.value == pytest.approx(shares.mean())
+    assert list(result.to_pandas()["part"]) == ["error", "bias", "variance", "unbiased variance", "biased variance"]
 
 
 @pytest.mark.parametrize("source", ["simulation", "table"])
@@ -134,9 +134,9 @@ def test_threads_change_nothing_and_the_seed_decides(source: str):
         bias_variance(model, *data, n_sets=6, n_train=60, n_test=50, n_jobs=n_jobs, random_state=seed)
         for n_jobs, seed in ((1, 0), (2, 0), (1, 1))
     )
-    np.testing.assert_array_equal(one.answers, two.answers)
+    np.testing.assert_array_equal(one.predictions, two.predictions)
     assert one.part("bias") == two.part("bias")
-    assert np.nanmax(np.abs(one.answers - other.answers)) > 0.0
+    assert np.nanmax(np.abs(one.predictions - other.predictions)) > 0.0
 
 
 def test_everything_that_draws_is_seeded():
@@ -152,13 +152,13 @@ def test_everything_that_draws_is_seeded():
 
 
 def test_j4_bagging_lowers_variance_and_boosting_bias():
-    found = compare_bias_variance(friedman1(), n_sets=12, n_test=300, n_estimators=40, random_state=0)
+    result = compare_bias_variance(friedman1(), n_sets=12, n_test=300, n_estimators=40, random_state=0)
     for ensemble in ("bagging", "random forest"):
-        assert found.difference(ensemble, "variance").value < -5.0 * found.difference(ensemble, "variance").stderr
-    change = found.difference("gradient boosting", "bias")
+        assert result.difference(ensemble, "variance").value < -5.0 * result.difference(ensemble, "variance").stderr
+    change = result.difference("gradient boosting", "bias")
     assert change.value < -2.0 * change.stderr
-    assert "gradient boosting against small tree: less bias" in str(found)
-    frame = found.to_pandas()
+    assert "gradient boosting against small tree: less bias" in str(result)
+    frame = result.to_pandas()
     assert list(frame["model"]) == list(default_models("regression"))
     line = frame.set_index("model").loc["bagging"]
     assert line["bias_change"] == pytest.approx(line["bias"] - frame.set_index("model").loc["full tree", "bias"])
@@ -169,25 +169,25 @@ def test_j4_bagging_lowers_variance_and_boosting_bias():
 def test_own_models_are_compared_with_the_first_or_as_told():
     models = {"deep": DecisionTreeClassifier(), "flat": DecisionTreeClassifier(max_depth=1), "none": DummyClassifier()}
     step = correlated_step()
-    found = compare_bias_variance(step, models=models, n_sets=10, n_train=40, n_test=200, random_state=0)
-    assert found.against == {"flat": "deep", "none": "deep"}
-    assert found.difference("flat", "variance").value < 0.0
+    result = compare_bias_variance(step, models=models, n_sets=10, n_train=40, n_test=200, random_state=0)
+    assert result.against == {"flat": "deep", "none": "deep"}
+    assert result.difference("flat", "variance").value < 0.0
     np.testing.assert_array_equal(  # the same training sets as a study of its own
-        found.results["flat"].answers,
-        bias_variance(models["flat"], step, n_sets=10, n_train=40, n_test=200, random_state=0).answers,
+        result.results["flat"].predictions,
+        bias_variance(models["flat"], step, n_sets=10, n_train=40, n_test=200, random_state=0).predictions,
     )
     told = compare_bias_variance(step, models=models, against={"deep": "none"}, n_sets=3, n_test=50, random_state=0)
     assert told.verdict.startswith("deep against none: ")
     with pytest.raises(ValueError, match="against names tall, and there are: deep, flat, none"):
         compare_bias_variance(step, models=models, against="tall")
     with pytest.raises(ValueError, match="No model 'tall' to compare"):
-        found.difference("tall", "bias")
+        result.difference("tall", "bias")
 
 
 def test_the_task_is_read_off_the_target():
     sonar = load_dataset("sonar")
-    found = compare_bias_variance(sonar.X[::4], sonar.y[::4], n_sets=3, n_estimators=3, random_state=0)
-    assert found.models == tuple(default_models("classification"))
+    result = compare_bias_variance(sonar.X[::4], sonar.y[::4], n_sets=3, n_estimators=3, random_state=0)
+    assert result.models == tuple(default_models("classification"))
     again = compare_bias_variance(
         sonar.X[::4], np.arange(52) % 5, task="regression", n_sets=3, n_estimators=3, random_state=0
     )
@@ -214,7 +214,7 @@ def test_the_task_is_read_off_the_target():
         (lambda: compare_bias_variance(np.zeros((3, 1)), [1, 2, 1], task="ranking"), "task must be"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(call: Any, message: str):
+def test_what_cannot_be_measured_is_rejected(call: Any, message: str):
     with pytest.raises(ValueError, match=message):
         call()
 

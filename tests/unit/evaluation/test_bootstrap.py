@@ -54,20 +54,20 @@ def test_c1_scipy_draws_the_same_and_finds_the_same(data: Any, statistic: Any, o
 
 def test_c1_mean_has_the_bias_and_standard_error_of_the_formula():
     """bias 0 and sd sqrt(1/n) over all resamples; 4 standard errors of R of them."""
-    found = bootstrap(np.mean, TIMES, vectorized=True, n_resamples=20_000, random_state=0)
+    result = bootstrap(np.mean, TIMES, vectorized=True, n_resamples=20_000, random_state=0)
     exact = TIMES.std() / np.sqrt(TIMES.size)
-    assert found.stderr == pytest.approx(exact, rel=4.0 / np.sqrt(2 * 20_000))
-    assert abs(found.bias) < 4.0 * found.bias_stderr
-    low, high = found.interval("normal")
-    assert (low + high) / 2.0 == pytest.approx(found.corrected)
-    assert (high - low) / 2.0 == pytest.approx(1.959964 * found.stderr)
+    assert result.stderr == pytest.approx(exact, rel=4.0 / np.sqrt(2 * 20_000))
+    assert abs(result.bias) < 4.0 * result.bias_stderr
+    low, high = result.interval("normal")
+    assert (low + high) / 2.0 == pytest.approx(result.corrected)
+    assert (high - low) / 2.0 == pytest.approx(1.959964 * result.stderr)
 
 
 def test_c1_the_bias_of_the_variance_is_found():
     """The variance that divides by n is too small by 1/n of itself, in the bootstrap world exactly so."""
-    found = bootstrap(np.var, TIMES, vectorized=True, n_resamples=20_000, random_state=0)
-    assert abs(found.bias + np.var(TIMES) / TIMES.size) < 4.0 * found.bias_stderr
-    assert found.corrected > found.value
+    result = bootstrap(np.var, TIMES, vectorized=True, n_resamples=20_000, random_state=0)
+    assert abs(result.bias + np.var(TIMES) / TIMES.size) < 4.0 * result.bias_stderr
+    assert result.corrected > result.value
 
 
 def test_vectorised_or_not_and_threads_change_nothing():
@@ -155,9 +155,9 @@ def test_strata_keep_their_sizes_and_weights_repeat_rows():
 def test_columns_of_frames_are_read_by_position():
     series = pd.Series(TIMES, index=np.arange(40)[::-1] // 2)
     for column in (series, pl.Series(TIMES), TIMES.tolist()):
-        found = bootstrap(np.mean, column, vectorized=True, n_resamples=20, random_state=0)
+        result = bootstrap(np.mean, column, vectorized=True, n_resamples=20, random_state=0)
         np.testing.assert_array_equal(
-            found.replicates, bootstrap(np.mean, TIMES, vectorized=True, n_resamples=20, random_state=0).replicates
+            result.replicates, bootstrap(np.mean, TIMES, vectorized=True, n_resamples=20, random_state=0).replicates
         )
     frame = bootstrap(lambda table: table["a"].mean(), pl.DataFrame({"a": TIMES}), n_resamples=20, random_state=0)
     np.testing.assert_allclose(frame.replicates, bootstrap(np.mean, TIMES, n_resamples=20, random_state=0).replicates)
@@ -166,17 +166,17 @@ def test_columns_of_frames_are_read_by_position():
 def test_a_large_sample_is_left_out_in_groups():
     """The acceleration of the mean is the skewness over 6 sqrt(n); groups estimate it with noise."""
     x = np.sort(np.random.default_rng(1).exponential(size=3000))
-    found = bootstrap(np.mean, x, vectorized=True, n_resamples=100, random_state=0)
-    assert len(found.jackknife[0]) == 1000
-    a = float(acceleration(found.jackknife))
+    result = bootstrap(np.mean, x, vectorized=True, n_resamples=100, random_state=0)
+    assert len(result.jackknife[0]) == 1000
+    a = float(acceleration(result.jackknife))
     assert a == pytest.approx(stats.skew(x) / (6.0 * np.sqrt(3000)), abs=0.25 / (6.0 * np.sqrt(3000)) * 2.0)
 
 
 def test_resamples_without_a_value_are_left_out_and_said():
     x = np.array([1.0, 1.0, 1.0, 2.0, 3.0])
     with np.errstate(invalid="ignore", divide="ignore"), pytest.warns(UserWarning, match="not finite on .* of 200"):
-        found = bootstrap(lambda x: 1.0 / np.std(x), x, n_resamples=200, random_state=0)
-    assert found.n_failed == 200 - len(found.replicates) > 0
+        result = bootstrap(lambda x: 1.0 / np.std(x), x, n_resamples=200, random_state=0)
+    assert result.n_failed == 200 - len(result.replicates) > 0
     with pytest.raises(ValueError, match="finite on 0 of 20 resamples"):
         bootstrap(lambda x: np.nan, x, n_resamples=20)
 
@@ -216,7 +216,7 @@ def test_edges_of_the_intervals():
         (lambda: bootstrap(np.mean, TIMES, n_resamples=9).interval("studentised"), "studentised stderr="),
     ],
 )
-def test_bad_calls_are_refused(call: Any, message: str):
+def test_bad_calls_are_rejected(call: Any, message: str):
     with pytest.raises(ValueError, match=message):
         call()
     with pytest.raises(TypeError, match="a function of arrays, or an estimator; got str"):
@@ -227,8 +227,8 @@ def test_a_classifier_needs_strata_where_a_class_is_rare():
     X, y = TIMES[:, None], np.arange(40) < 2
     with pytest.raises(ValueError, match="class"):
         bootstrap(LinearSVC(), X, y, of="coef_", n_resamples=100, bca=False, random_state=0)
-    found = bootstrap(LinearSVC(), X, y, of="coef_", strata=y, n_resamples=20, bca=False, random_state=0)
-    assert found.replicates.shape == (20, 1, 1)
+    result = bootstrap(LinearSVC(), X, y, of="coef_", strata=y, n_resamples=20, bca=False, random_state=0)
+    assert result.replicates.shape == (20, 1, 1)
 
 
 # --- coverage ---------------------------------------------------------------------------------------------------------
@@ -265,10 +265,10 @@ def test_c1_intervals_hold_the_truth_as_often_as_they_say(statistic: Any, draw: 
     """Coverage within 2 points of the 95 % of Student's interval, on the same data: a paired difference is sure."""
 
     def intervals(*data: Floats, random_state: int) -> tuple[Floats, Floats]:
-        found = bootstrap(
+        result = bootstrap(
             statistic, *data, stderr=mean_stderr, vectorized=True, n_resamples=600, random_state=random_state
         )
-        low, high = zip(*(found.interval(kind) for kind in KINDS), exact(*data), strict=True)
+        low, high = zip(*(result.interval(kind) for kind in KINDS), exact(*data), strict=True)
         return np.array(low), np.array(high)
 
     coverage = measure_coverage(intervals, draw, n_repeats=300, random_state=1)

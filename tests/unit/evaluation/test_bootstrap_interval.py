@@ -43,14 +43,14 @@ def test_normal_theory_of_a_line_is_that_of_the_textbook():
     rng = np.random.default_rng(0)
     x, new = rng.normal(size=15), np.array([-1.0, 0.5, 3.0])
     y = 1.0 + 2.0 * x + rng.normal(size=15)
-    found = normal_interval(LinearRegression(), x[:, None], y, new[:, None], level=0.9)
+    result = normal_interval(LinearRegression(), x[:, None], y, new[:, None], level=0.9)
     line = stats.linregress(x, y)
     s = np.sqrt(np.sum((y - line.intercept - line.slope * x) ** 2) / 13)
     h = 1 / 15 + (new - x.mean()) ** 2 / np.sum((x - x.mean()) ** 2)
     t = stats.t.ppf(0.95, 13)
-    np.testing.assert_allclose(found.prediction, line.intercept + line.slope * new)
-    np.testing.assert_allclose(found.mean.low, found.prediction - t * s * np.sqrt(h))
-    np.testing.assert_allclose(found.new.high, found.prediction + t * s * np.sqrt(1.0 + h))
+    np.testing.assert_allclose(result.prediction, line.intercept + line.slope * new)
+    np.testing.assert_allclose(result.mean.low, result.prediction - t * s * np.sqrt(h))
+    np.testing.assert_allclose(result.new.high, result.prediction + t * s * np.sqrt(1.0 + h))
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_normal_theory_of_a_line_is_that_of_the_textbook():
 )
 def test_least_squares_predicts_as_scikit_learn(model: Any):
     X, y = curve(cubic).sample(30, np.random.default_rng(0))
-    found = normal_interval(model, pd.DataFrame(X), y, GRID)
-    np.testing.assert_allclose(found.prediction, model.fit(X, y).predict(GRID))
+    result = normal_interval(model, pd.DataFrame(X), y, GRID)
+    np.testing.assert_allclose(result.prediction, model.fit(X, y).predict(GRID))
     plain = normal_interval(polynomial_regression(3), X, y, GRID)
-    np.testing.assert_allclose(found.new.low, plain.new.low)
+    np.testing.assert_allclose(result.new.low, plain.new.low)
 
 
 def test_refits_from_counts_are_refits_on_the_rows():
@@ -100,11 +100,11 @@ def coverage_of(which: str, kind: str, errors: Any, *, n: int, n_repeats: int) -
 
     def interval(X: Floats, y: Floats, random_state: int) -> tuple[Floats, Floats]:
         model = polynomial_regression(3)
-        found = getattr(
+        result = getattr(
             bootstrap_interval(model, X, y, GRID, kind=kind, n_resamples=400, random_state=random_state), which
         )
         normal = getattr(normal_interval(model, X, y, GRID), which)
-        return tuple(np.array([a, b])[:, :, np.newaxis] for a, b in zip(found, normal, strict=True))  # type: ignore
+        return tuple(np.array([a, b])[:, :, np.newaxis] for a, b in zip(result, normal, strict=True))  # type: ignore
 
     return measure_coverage(interval, draw, n_repeats=n_repeats, random_state=0)
 
@@ -120,9 +120,9 @@ def test_c2_coverage_with_normal_noise_is_within_two_points(which: str, kind: st
 
 def test_c2_skewed_noise_is_missed_on_one_side_by_normal_theory_only():
     """Exponential noise: 95 % in both, but normal theory misses hardly any new value below and twice as many above."""
-    found = coverage_of("new", "residual", waiting, n=100, n_repeats=150)
+    result = coverage_of("new", "residual", waiting, n=100, n_repeats=150)
     shares, below, above = (
-        values.mean(axis=0).reshape(2, -1).mean(axis=1) for values in (found.held, found.below, found.above)
+        values.mean(axis=0).reshape(2, -1).mean(axis=1) for values in (result.held, result.below, result.above)
     )
     np.testing.assert_allclose(shares, 0.95, atol=0.02)
     assert below[1] < 0.001 < 0.004 < below[0]
@@ -140,10 +140,10 @@ def test_pairs_hold_where_the_noise_is_not_the_same_everywhere():
         normal = normal_interval(model, X, y, ends).mean
         return np.array([pairs.low, normal.low]), np.array([pairs.high, normal.high])
 
-    found = measure_coverage(
+    result = measure_coverage(
         intervals, lambda rng: (line.sample(100, rng), line.truth(ends)), n_repeats=200, random_state=0
     )
-    pairs, normal = found.shares.reshape(2, 2).mean(axis=1)
+    pairs, normal = result.shares.reshape(2, 2).mean(axis=1)
     assert pairs - normal > 0.03
     assert pairs > 0.91
 
@@ -185,8 +185,8 @@ def test_prediction_intervals_of_neighbours_are_not_too_narrow():
 def test_a_perfect_line_has_intervals_without_width():
     x = np.arange(6.0)[:, None]
     for kind in ("residual", "pairs"):
-        found = bootstrap_interval(LinearRegression(), x, 2.0 * x[:, 0], [[7.0]], kind=kind, n_resamples=20)
-        np.testing.assert_allclose([*found.mean, *found.new], 14.0, rtol=1e-9)
+        result = bootstrap_interval(LinearRegression(), x, 2.0 * x[:, 0], [[7.0]], kind=kind, n_resamples=20)
+        np.testing.assert_allclose([*result.mean, *result.new], 14.0, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_perfect_line_has_intervals_without_width():
         (lambda X, y: bootstrap_interval(LinearRegression(), X, y, X, n_resamples=1), "n_resamples be at least 2"),
     ],
 )
-def test_bad_calls_are_refused(call: Any, message: str):
+def test_bad_calls_are_rejected(call: Any, message: str):
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=message):
         call(rng.random((10, 1)), rng.random(10))

@@ -21,7 +21,7 @@ from committee.evaluation.comparison import (
     pick,
 )
 from committee.evaluation.methods import METHODS, family
-from committee.evaluation.metrics import Answers, find_metric, loss_of, metric_names, standard_error
+from committee.evaluation.metrics import Predictions, find_metric, loss_of, metric_names, standard_error
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting.calibrated_classifier import CalibratedClassifier
 
@@ -75,9 +75,9 @@ def test_winner_has_the_smallest_mean_and_out_of_fold_answers_are_probabilities(
     means = {result.name: result.losses.mean() for result in comparison.results}
     assert comparison.winner == min(means, key=lambda name: means[name])
     assert [result.name for result in comparison.ranking()] == sorted(means, key=lambda name: means[name])
-    answers = comparison.result("tree").oof_predictions
-    assert answers.shape == (comparison.rows.size, 2)
-    np.testing.assert_allclose(answers.sum(axis=1), 1.0)
+    predictions = comparison.result("tree").oof_predictions
+    assert predictions.shape == (comparison.rows.size, 2)
+    np.testing.assert_allclose(predictions.sum(axis=1), 1.0)
 
 
 def test_same_seed_same_result_for_any_number_of_threads():
@@ -185,7 +185,7 @@ def test_wrong_arguments_raise(arguments: dict[str, Any], message: str):
         compare(SONAR.X, SONAR.y, **arguments)
 
 
-def test_one_class_is_refused():
+def test_one_class_is_rejected():
     with pytest.raises(ValueError, match="one class only"):
         compare(SONAR.X, np.zeros(208), methods=TREES)
 
@@ -238,7 +238,7 @@ def test_time_is_compared_without_a_look_ahead():
 
 def test_metrics_of_a_small_table_by_hand():
     truth = np.array([0, 1, 1, 0])
-    said = Answers(np.array([0, 1, 0, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]]), sure=True)
+    said = Predictions(np.array([0, 1, 0, 0]), np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.7, 0.3]]), sure=True)
     one = np.ones(4)
     assert loss_of("error", truth, said, one) == 0.25
     assert loss_of("error", truth, said, np.array([1.0, 1.0, 4.0, 2.0])) == 0.5
@@ -246,7 +246,7 @@ def test_metrics_of_a_small_table_by_hand():
     assert loss_of("balanced error", truth, said, one) == 0.25
     assert loss_of("brier score", truth, said, one) == pytest.approx(2 * (0.01 + 0.04 + 0.36 + 0.09) / 4)
     assert loss_of("1 - auc", truth, said, one) == 0.0
-    numbers = Answers(None, np.array([1.0, 2.0, 5.0, 4.0]), sure=True)
+    numbers = Predictions(None, np.array([1.0, 2.0, 5.0, 4.0]), sure=True)
     target = np.array([1.0, 2.0, 3.0, 4.0])
     assert loss_of("rmse", target, numbers, one) == 1.0
     assert loss_of("mae", target, numbers, one) == 0.5
@@ -258,7 +258,7 @@ def test_standard_errors_agree_with_a_bootstrap(metric: str):
     rng = np.random.default_rng(0)
     share = rng.random(400)
     truth = (rng.random(400) < share).astype(int)
-    said = Answers((share > 0.5).astype(int), np.stack([1 - share, share], axis=1), sure=True)
+    said = Predictions((share > 0.5).astype(int), np.stack([1 - share, share], axis=1), sure=True)
     one, rows = np.ones(400), np.arange(400)
     found = standard_error(metric, truth, said, one, rows, 0)
     draws = rng.integers(0, 400, (200, 400))
@@ -270,7 +270,7 @@ def test_standard_error_counts_groups_not_rows():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(50), 8)
     wrong = np.repeat(rng.random(50) < 0.3, 8).astype(int)
-    said = Answers(wrong, np.stack([1 - wrong, wrong], axis=1).astype(float), sure=True)
+    said = Predictions(wrong, np.stack([1 - wrong, wrong], axis=1).astype(float), sure=True)
     truth, one = np.zeros(400, int), np.ones(400)
     by_row = standard_error("error", truth, said, one, np.arange(400), 0)
     assert standard_error("error", truth, said, one, groups, 0) == pytest.approx(by_row * np.sqrt(8), rel=0.02)
@@ -409,7 +409,7 @@ def test_metrics_are_those_of_scikit_learn(metric: str, n_classes: int):
     rng = np.random.default_rng(0)
     p, truth = rng.dirichlet(np.ones(n_classes), 200), rng.integers(0, n_classes, 200)
     weight, labels = rng.random(200), p.argmax(axis=1)
-    found = 1.0 - loss_of(find_metric(metric, "classification"), truth, Answers(labels, p, True), weight)
+    found = 1.0 - loss_of(find_metric(metric, "classification"), truth, Predictions(labels, p, True), weight)
     average = "binary" if metric == "f1" and n_classes == 2 else metric.partition("_")[2] or "macro"
     one_hot = truth == 1 if n_classes == 2 else np.eye(n_classes)[truth]
     scores = p[:, 1] if n_classes == 2 else p

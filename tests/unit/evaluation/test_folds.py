@@ -42,7 +42,7 @@ def test_the_same_seed_draws_the_same_folds():
 
 
 @pytest.mark.parametrize("n_folds", [1, 11])
-def test_folds_that_cannot_be_are_refused(n_folds: int):
+def test_folds_that_cannot_be_are_rejected(n_folds: int):
     with pytest.raises(ValueError, match=r"n_folds must lie in 2\.\.10"):
         draw_folds(np.arange(10) % 2, n_folds, 0)
     with pytest.raises(ValueError, match="n_repeats must be at least 1"):
@@ -58,7 +58,7 @@ def test_standard_error_of_nadeau_and_bengio():
     assert stderr(values[:1])[0] > values[0, :, 0].std(ddof=1) / np.sqrt(5)
 
 
-def test_labels_become_codes_and_one_class_is_refused():
+def test_labels_become_codes_and_one_class_is_rejected():
     assert read_labels(["b", "a", "b"]).tolist() == [1, 0, 1]
     with pytest.raises(ValueError, match="y has 1 class"):
         read_labels([1, 1, 1])
@@ -70,9 +70,9 @@ def test_rows_of_tables_of_every_kind():
     rows = np.array([4, 1])
     frame = pd.DataFrame(X, index=list("fedcba"), columns=["u", "v"])  # by place, not by the index
     for table in (X, X.tolist(), frame, pl.DataFrame(frame)):
-        found: Any = rows_of(table, rows)
-        np.testing.assert_array_equal(np.asarray(found), X[rows])
-        assert isinstance(found, type(table)) or isinstance(table, list)
+        result: Any = rows_of(table, rows)
+        np.testing.assert_array_equal(np.asarray(result), X[rows])
+        assert isinstance(result, type(table)) or isinstance(table, list)
     np.testing.assert_array_equal(rows_of(csr_array(X), rows).toarray(), X[rows])
 
 

@@ -58,27 +58,27 @@ PARTS = ["year", "month", "weekday", "temperature"]
 @pytest.mark.parametrize("columns", [PARTS, ["date", "temperature"], ["temperature", "weekday"]])
 def test_days_in_order_are_time(columns):
     X, y = rentals()
-    found = find_row_order(X.select(columns), y, is_classes=False)
-    assert found.kind == "time"
-    assert found.autocorrelation > 0.4
-    assert found.p_value < 1e-10
-    assert found.columns == {4: ("year", "month"), 2: ("date",) if "date" in columns else ()}[len(columns)]
-    assert np.all(np.diff(found.times) >= 0)
+    result = find_row_order(X.select(columns), y, is_classes=False)
+    assert result.kind == "time"
+    assert result.autocorrelation > 0.4
+    assert result.p_value < 1e-10
+    assert result.columns == {4: ("year", "month"), 2: ("date",) if "date" in columns else ()}[len(columns)]
+    assert np.all(np.diff(result.times) >= 0)
 
 
 def test_newest_first_is_time_backwards():
     X, y = rentals()
-    found = find_row_order(X.select(PARTS)[::-1], y[::-1], is_classes=False)
-    assert found.kind == "time"
-    assert np.all(np.diff(found.times) <= 0)
+    result = find_row_order(X.select(PARTS)[::-1], y[::-1], is_classes=False)
+    assert result.kind == "time"
+    assert np.all(np.diff(result.times) <= 0)
 
 
 def test_shuffled_rows_with_dates_are_ordered_by_the_date():
     X, y = rentals()
     rows = np.random.default_rng(1).permutation(y.size)
-    found = find_row_order(X.select("date", "temperature")[rows], y[rows], is_classes=False)
-    assert found.kind == "time"
-    assert np.array_equal(np.argsort(found.times), np.argsort(rows))
+    result = find_row_order(X.select("date", "temperature")[rows], y[rows], is_classes=False)
+    assert result.kind == "time"
+    assert np.array_equal(np.argsort(result.times), np.argsort(rows))
 
 
 def test_classes_in_time_order():
@@ -164,9 +164,9 @@ def test_a_date_of_birth_is_no_time():
 @pytest.mark.parametrize("name", ["patient_id", "x0"])
 def test_patients_with_several_visits_are_groups(name):
     X, y = visits()
-    found = find_row_order(X.rename({"patient_id": name}), y, is_classes=False)
-    assert (found.kind, found.columns, found.n_groups) == ("groups", (name,), 60)
-    assert found.increase > 1.5
+    result = find_row_order(X.rename({"patient_id": name}), y, is_classes=False)
+    assert (result.kind, result.columns, result.n_groups) == ("groups", (name,), 60)
+    assert result.increase > 1.5
 
 
 def test_entities_that_do_not_matter_and_ordinary_numbers_are_no_groups():
@@ -180,10 +180,10 @@ def test_entities_that_do_not_matter_and_ordinary_numbers_are_no_groups():
 def test_rows_without_a_group_are_groups_of_their_own():
     X, y = visits()
     X = X.with_columns(patient_id=pl.when(pl.int_range(480) < 3).then(None).otherwise("patient_id"))
-    found = find_row_order(X, y, is_classes=False)
-    assert found.kind == "groups"
-    assert np.unique(found.groups[:3]).size == 3
-    assert not set(found.groups[:3]) & set(found.groups[3:])
+    result = find_row_order(X, y, is_classes=False)
+    assert result.kind == "groups"
+    assert np.unique(result.groups[:3]).size == 3
+    assert not set(result.groups[:3]) & set(result.groups[3:])
 
 
 # --- what compare does ------------------------------------------------------------------------------------------------
@@ -195,24 +195,24 @@ def test_the_reported_error_is_that_of_the_next_quarter():
         X, y = rentals(seed)
         X = X.select(PARTS)
         with pytest.warns(UserWarning, match="time order"):
-            found, model = compare(X[:N_DAYS], y[:N_DAYS], methods=QUICK)
+            result, model = compare(X[:N_DAYS], y[:N_DAYS], methods=QUICK)
         shuffled, _ = compare(X[:N_DAYS], y[:N_DAYS], methods=QUICK, time=None, groups=None)
         truth = float(np.sqrt(np.mean((model.predict(X[N_DAYS:]) - y[N_DAYS:]) ** 2)))
-        assert found.is_forward
-        assert found.settings["row_order"]["columns"] == ["year", "month"]
+        assert result.is_forward
+        assert result.settings["row_order"]["columns"] == ["year", "month"]
         assert shuffled.settings["folds"] == "at random"
         assert shuffled.settings["row_order"] is None
         assert truth - shuffled.held_out_losses["rmse"] > 5.0 * shuffled.held_out_loss_se
-        assert abs(found.held_out_losses["rmse"] - truth) < truth - shuffled.held_out_losses["rmse"]
-        is_near.append(abs(found.held_out_losses["rmse"] - truth) <= 2.0 * found.held_out_loss_se)
+        assert abs(result.held_out_losses["rmse"] - truth) < truth - shuffled.held_out_losses["rmse"]
+        is_near.append(abs(result.held_out_losses["rmse"] - truth) <= 2.0 * result.held_out_loss_se)
     assert sum(is_near) >= 4  # two standard errors hold 95 % of the figures, not all
 
 
 def test_rows_in_their_order_on_request():
     X, y = made(120)
-    found, _ = compare(X, y, methods=QUICK, time="row order", cv=3)
-    assert found.is_forward
-    assert found.held_out_rows.tolist() == list(range(96, 120))
+    result, _ = compare(X, y, methods=QUICK, time="row order", cv=3)
+    assert result.is_forward
+    assert result.held_out_rows.tolist() == list(range(96, 120))
     with pytest.raises(ValueError, match="time must be"):
         compare(X, y, methods=QUICK, time="sorted")
 
@@ -220,10 +220,10 @@ def test_rows_in_their_order_on_request():
 def test_patients_are_kept_together():
     X, y = visits()
     with pytest.warns(UserWarning, match="'patient_id' has 60 values that repeat"):
-        found, _ = compare(X, y, methods=QUICK)
-    assert found.settings["folds"] == "by group"
+        result, _ = compare(X, y, methods=QUICK)
+    assert result.settings["folds"] == "by group"
     patient = X["patient_id"].to_numpy()
-    assert not set(patient[found.held_out_rows]) & set(patient[found.rows])
+    assert not set(patient[result.held_out_rows]) & set(patient[result.rows])
     only_time, _ = compare(X, y, methods=QUICK, groups=None)
     assert only_time.settings["folds"] == "at random"
 
@@ -232,17 +232,17 @@ def test_exchangeable_rows_are_shuffled_without_a_word():
     X, y = made(200)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found, _ = compare(X, y, methods=QUICK, cv=3)
-    assert found.settings["folds"] == "at random"
-    assert found.settings["row_order"]["kind"] == "exchangeable"
+        result, _ = compare(X, y, methods=QUICK, cv=3)
+    assert result.settings["folds"] == "at random"
+    assert result.settings["row_order"]["kind"] == "exchangeable"
 
 
 def test_too_few_classes_in_the_past_fall_back_to_shuffled_rows():
     X, y = rentals()
     late = (np.arange(y.size) > 600).astype(int)  # one class only in the first stretches
     with pytest.warns(UserWarning, match="The rows are shuffled"):
-        found, _ = compare(X.select(PARTS), late, methods=["constant"])
-    assert found.settings["folds"] == "by class"
+        result, _ = compare(X.select(PARTS), late, methods=["constant"])
+    assert result.settings["folds"] == "by class"
 
 
 # --- statistics -------------------------------------------------------------------------------------------------------
@@ -304,9 +304,9 @@ def test_half_a_year_of_hours_with_a_sorted_month_is_in_time_order() -> None:
         level[t] = 0.995 * level[t - 1] + rng.normal(0, 0.4)
     X = np.column_stack([1 + hour // 334, hour % 24, rng.normal(size=hour.size)])
     frame = pl.DataFrame(X, schema=["month", "hour", "occupancy"])
-    found = find_row_order(frame, level + rng.normal(0, 0.3, hour.size), is_classes=False)
-    assert found.kind == "time"
-    assert found.columns == ("month",)
+    result = find_row_order(frame, level + rng.normal(0, 0.3, hour.size), is_classes=False)
+    assert result.kind == "time"
+    assert result.columns == ("month",)
     shuffled = rng.permutation(hour.size)
     target = (level + rng.normal(0, 0.3, hour.size))[shuffled]
     assert find_row_order(frame[shuffled.tolist()], target, is_classes=False).kind == "exchangeable"

@@ -27,7 +27,7 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
-    assert_refused,
+    assert_rejected,
     changed,
     each,
     has_params,
@@ -47,7 +47,7 @@ METHODS = [
     "predict_log_proba",
     "predict_std",
     "gate_proba",
-    "expert_answers",
+    "expert_predictions",
     "score_samples",
 ]
 JUDGES = ["responsibilities", "log_likelihood"]
@@ -65,7 +65,7 @@ def fitted(cls: type[Any]) -> Any:
     return make(cls).fit(X, target_of(cls))
 
 
-def answers_of(model: Any, rows: Any = X) -> Any:
+def predictions_of(model: Any, rows: Any = X) -> Any:
     if isinstance(model, MixtureOfExpertsDensity):
         return model.score_samples(rows)
     return model.predict_proba(rows) if is_classifier(model) else model.predict(rows)
@@ -75,18 +75,18 @@ def answers_of(model: Any, rows: Any = X) -> Any:
 
 
 @each(MIXTURES)
-def test_missing_numbers_are_refused_with_advice(cls: type[Any]) -> None:
+def test_missing_numbers_are_rejected_with_advice(cls: type[Any]) -> None:
     text = r"contains NaN in column x\[1\], which .* does not accept: fill the missing .*SimpleImputer.* or take trees"
-    assert_refused(cls(), ValueError, text, changed(nan), target_of(cls))
+    assert_rejected(cls(), ValueError, text, changed(nan), target_of(cls))
     for method in METHODS:
         if hasattr(fitted(cls), method):
             with pytest.raises(ValueError, match=text):
                 getattr(fitted(cls), method)(changed(nan))
     named = FRAME.assign(b=None).astype({"b": "Float64"})
-    assert_refused(cls(), ValueError, "NaN in column b,", named, target_of(cls))
+    assert_rejected(cls(), ValueError, "NaN in column b,", named, target_of(cls))
 
 
-def test_a_class_that_was_not_there_in_fit_is_refused() -> None:
+def test_a_class_that_was_not_there_in_fit_is_rejected() -> None:
     for method in JUDGES:
         with pytest.raises(ValueError, match=r"classes that were not there in fit: \[7\]; it had \[0, 1\]"):
             getattr(fitted(MixtureOfExpertsClassifier), method)(X, np.where(LABELS, 7, 0))
@@ -111,24 +111,24 @@ BAD_PARAMETERS = table(
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
 @each(MIXTURES)
-def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text: str) -> None:
+def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], text: str) -> None:
     if not has_params(cls, **params):
         pytest.skip("has no such parameter")
-    assert_refused(cls(**params), ValueError, text, X, target_of(cls))
+    assert_rejected(cls(**params), ValueError, text, X, target_of(cls))
 
 
-def test_bad_experts_are_refused() -> None:
-    refused: list[tuple[type[Any], Any, str]] = [
+def test_bad_experts_are_rejected() -> None:
+    rejected: list[tuple[type[Any], Any, str]] = [
         (MixtureOfExpertsRegressor, KNeighborsRegressor(), "KNeighborsRegressor takes no sample_weight, .* take an"),
         (MixtureOfExpertsClassifier, KNeighborsClassifier(), "KNeighborsClassifier takes no sample_weight"),
         (MixtureOfExpertsClassifier, Perceptron(), "Perceptron has no predict_proba: an expert must say how sure"),
         (MixtureOfExpertsRegressor, LogisticRegression(), "is a classifier"),
         (MixtureOfExpertsClassifier, Lasso(), "is a regressor"),
     ]
-    for cls, expert, text in refused:
-        assert_refused(make(cls, expert=expert), (ValueError, TypeError), text, X, target_of(cls))
+    for cls, expert, text in rejected:
+        assert_rejected(make(cls, expert=expert), (ValueError, TypeError), text, X, target_of(cls))
     model = make(MixtureOfExpertsRegressor, n_experts=[1, 2], expert=Lasso())
-    assert_refused(
+    assert_rejected(
         model, ValueError, "how many parameters an expert of your own has: take criterion='held_out'", X, VALUES
     )
 
@@ -145,21 +145,21 @@ class _Wide(LogisticRegression):
 
 def test_experts_that_answer_nonsense_are_named() -> None:
     text = "_Infinite must answer every row with a finite number; its predict gave"
-    assert_refused(make(MixtureOfExpertsRegressor, expert=_Infinite()), ValueError, text, X, VALUES)
+    assert_rejected(make(MixtureOfExpertsRegressor, expert=_Infinite()), ValueError, text, X, VALUES)
     text = "_Wide must give every row 2 finite probabilities"
-    assert_refused(make(MixtureOfExpertsClassifier, expert=_Wide()), ValueError, text, X, LABELS)
+    assert_rejected(make(MixtureOfExpertsClassifier, expert=_Wide()), ValueError, text, X, LABELS)
 
 
 def test_what_a_density_cannot_be_of() -> None:
     cls = MixtureOfExpertsDensity
-    assert_refused(
+    assert_rejected(
         cls(gate_features=[0, 1, 2]),
         ValueError,
         r"names every column of X \(n_features=3\): leave some for the densities",
         X,
     )
     frame = FRAME.assign(c=pd.Categorical(np.where(LABELS, "a", "b")))
-    assert_refused(
+    assert_rejected(
         cls(), ValueError, "Column c holds categories, which have no gaussian density: drop it, or name", frame
     )
     model = make(cls, gate_features=["c"]).fit(frame)
@@ -173,7 +173,7 @@ def test_what_a_density_cannot_be_of() -> None:
 
 def test_too_few_rows_to_hold_some_out() -> None:
     model = make(MixtureOfExpertsRegressor, n_experts=[1, 2], criterion="held_out")
-    assert_refused(model, ValueError, "n_samples=1: so few distinct rows cannot be divided", X[:1], VALUES[:1])
+    assert_rejected(model, ValueError, "n_samples=1: so few distinct rows cannot be divided", X[:1], VALUES[:1])
 
 
 def test_too_few_iterations_warn() -> None:
@@ -199,13 +199,13 @@ NOTHING_TO_LEARN_FROM = table(
 @each(SUPERVISED)
 def test_nothing_to_learn_from_gives_a_constant(cls: type[Any], features: Any, n_rows: int) -> None:
     y = target_of(cls)[:n_rows]
-    answers = answers_of(make(cls, max_iter=200).fit(features, y), features)
+    predictions = predictions_of(make(cls, max_iter=200).fit(features, y), features)
     if n_rows == 1 and is_classifier(cls()):
-        np.testing.assert_array_equal(answers, 1.0)
+        np.testing.assert_array_equal(predictions, 1.0)
     elif is_classifier(cls()):
-        np.testing.assert_allclose(answers[:, 1], y.mean(), rtol=1e-2)
+        np.testing.assert_allclose(predictions[:, 1], y.mean(), rtol=1e-2)
     else:
-        np.testing.assert_allclose(answers, y.mean(), rtol=1e-2)
+        np.testing.assert_allclose(predictions, y.mean(), rtol=1e-2)
 
 
 @pytest.mark.parametrize("features", [X[:1], np.ones((N, 3)), np.full((N, 3), MAX)])
@@ -231,8 +231,8 @@ def test_equal_weights_are_taken(cls: type[Any], weight: Any) -> None:
     rows = X[:, :1]
     model = make(cls, max_iter=8, **free).fit(rows, y, sample_weight=weight)
     expected = make(cls, max_iter=8, **free).fit(rows, y)
-    np.testing.assert_allclose(answers_of(model, rows), answers_of(expected, rows), rtol=1e-5, atol=1e-5)
-    assert np.isfinite(answers_of(make(cls).fit(X, y, sample_weight=weight))).all()
+    np.testing.assert_allclose(predictions_of(model, rows), predictions_of(expected, rows), rtol=1e-5, atol=1e-5)
+    assert np.isfinite(predictions_of(make(cls).fit(X, y, sample_weight=weight))).all()
 
 
 @each(MIXTURES)
@@ -241,7 +241,7 @@ def test_rows_of_weight_zero_count_for_nothing(cls: type[Any]) -> None:
     weight = np.where(np.arange(N) < 30, 1.0, 0.0)
     odd = np.where(np.arange(N)[:, None] < 30, X, 1e6)
     model = make(cls).fit(odd, y, sample_weight=weight)
-    np.testing.assert_array_equal(answers_of(model), answers_of(make(cls).fit(X[:30], y[:30])))
+    np.testing.assert_array_equal(predictions_of(model), predictions_of(make(cls).fit(X[:30], y[:30])))
 
 
 @each(MIXTURES)
@@ -250,14 +250,14 @@ def test_weights_are_repetition_and_the_order_of_rows_means_nothing(cls: type[An
     counts = np.random.default_rng(0).integers(0, 4, N)
     rows = np.random.default_rng(1).permutation(np.repeat(np.arange(N), counts))
     weighted = make(cls).fit(X, y, sample_weight=counts)
-    np.testing.assert_array_equal(answers_of(weighted), answers_of(make(cls).fit(X[rows], y[rows])))
+    np.testing.assert_array_equal(predictions_of(weighted), predictions_of(make(cls).fit(X[rows], y[rows])))
 
 
 @pytest.mark.parametrize("decades", [10, 40, 90])
 @each(MIXTURES)
 def test_weights_of_many_decades(cls: type[Any], decades: int) -> None:
     weight = np.logspace(-decades / 2, decades / 2, N)
-    assert np.isfinite(answers_of(make(cls).fit(X, target_of(cls), sample_weight=weight))).all()
+    assert np.isfinite(predictions_of(make(cls).fit(X, target_of(cls), sample_weight=weight))).all()
 
 
 @pytest.mark.parametrize("values", [[-MAX, MAX], [-1e308, 1e308], [1e-300, 3e-300], [0.0, MAX]])
@@ -283,10 +283,10 @@ def test_the_scale_of_the_target_does_not_matter(scale: float) -> None:
 @each(MIXTURES)
 def test_the_scale_of_the_columns_does_not_matter(cls: type[Any], scale: float) -> None:
     model = make(cls, n_experts=1).fit(X * scale, target_of(cls))
-    expected = answers_of(make(cls, n_experts=1).fit(X, target_of(cls)))
+    expected = predictions_of(make(cls, n_experts=1).fit(X, target_of(cls)))
     if cls is MixtureOfExpertsDensity:
         expected = expected - 3.0 * np.log(scale)
-    np.testing.assert_allclose(answers_of(model, X * scale), expected, rtol=1e-9)
+    np.testing.assert_allclose(predictions_of(model, X * scale), expected, rtol=1e-9)
 
 
 # --- hard problems ---------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def test_more_columns_than_rows(cls: type[Any], l2: float) -> None:
     rng = np.random.default_rng(0)
     wide = np.hstack([X[:20], rng.normal(size=(20, 60))])
     model = make(cls, **({"l2": l2} if has_params(cls, l2=l2) else {})).fit(wide, target_of(cls)[:20])
-    assert np.isfinite(answers_of(model, wide)).all()
+    assert np.isfinite(predictions_of(model, wide)).all()
     assert np.isfinite(model.history_.objective).all()
     if is_classifier(model):
         assert model.score(wide, LABELS[:20]) == 1.0
@@ -310,7 +310,7 @@ def test_duplicated_and_constant_columns_change_little(cls: type[Any], l2: float
     twice = np.column_stack([X, X[:, 0], np.full(N, 5.0)])
     params = {"l2": l2, "gate_l2": l2} if has_params(cls, l2=l2) else {}
     model = make(cls, **params).fit(twice, target_of(cls))
-    assert np.isfinite(answers_of(model, twice)).all()
+    assert np.isfinite(predictions_of(model, twice)).all()
     if params:  # a doubled column halves what the prior costs, and no more
         np.testing.assert_allclose(model.coef_[..., 0], model.coef_[..., 3], rtol=1e-5, atol=1e-8)
         np.testing.assert_array_equal(model.coef_[..., 4], 0.0)
@@ -344,8 +344,8 @@ def test_duplicated_rows_with_contradicting_targets(cls: type[Any]) -> None:
     rows = np.repeat(X, 2, axis=0)
     y = np.tile([0, 1], N)
     model = make(cls).fit(rows, y)
-    answers = answers_of(model, X)
-    np.testing.assert_allclose(answers[:, 1] if is_classifier(model) else answers, 0.5, atol=0.1)
+    predictions = predictions_of(model, X)
+    np.testing.assert_allclose(predictions[:, 1] if is_classifier(model) else predictions, 0.5, atol=0.1)
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 40])
@@ -361,9 +361,9 @@ def test_categories_of_any_number_and_unseen_ones(cls: type[Any], n_levels: int)
     assert model.score(frame, y) > 0.8
     other = frame.assign(c=pd.Categorical(["nobody saw this"] * 400))
     missing = frame.assign(c=pd.Categorical([None] * 400, ["0"]))
-    np.testing.assert_array_equal(answers_of(model, other), answers_of(model, missing))
+    np.testing.assert_array_equal(predictions_of(model, other), predictions_of(model, missing))
     as_polars = pl.from_pandas(frame.assign(c=frame["c"].astype(str))).with_columns(pl.col("c").cast(pl.Categorical))
-    np.testing.assert_array_equal(answers_of(model, as_polars), answers_of(model, frame))
+    np.testing.assert_array_equal(predictions_of(model, as_polars), predictions_of(model, frame))
 
 
 # --- one fit after another -------------------------------------------------------------------------------------------
@@ -398,10 +398,10 @@ def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[A
     model = make(cls).fit(X, y)
     unfitted: Any = clone(model)
     for copy in (pickle.loads(pickle.dumps(model)), deepcopy(model), unfitted.fit(X, y)):
-        np.testing.assert_array_equal(answers_of(copy), answers_of(model))
-    answers = answers_of(model)
+        np.testing.assert_array_equal(predictions_of(copy), predictions_of(model))
+    predictions = predictions_of(model)
     model.set_params(n_experts=1, max_iter=1, n_jobs=2)
-    np.testing.assert_array_equal(answers_of(model), answers)
+    np.testing.assert_array_equal(predictions_of(model), predictions)
 
 
 @pytest.mark.parametrize("n_jobs", [2, -1])
@@ -410,7 +410,7 @@ def test_threads_change_no_bit(cls: type[Any], n_jobs: int, monkeypatch: pytest.
     monkeypatch.setattr(threads, "WORK_PER_THREAD", 100)
     y = target_of(cls)
     one, many = make(cls, n_restarts=4, n_jobs=1).fit(X, y), make(cls, n_restarts=4, n_jobs=n_jobs).fit(X, y)
-    np.testing.assert_array_equal(answers_of(one), answers_of(many))
+    np.testing.assert_array_equal(predictions_of(one), predictions_of(many))
     assert one.history_ == many.history_
     np.testing.assert_array_equal(one.restarts_.short_run, many.restarts_.short_run)
 

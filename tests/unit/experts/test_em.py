@@ -48,9 +48,9 @@ def test_rows_are_shared_out(n: int, cooling: float) -> None:
     log_gate, log_density = naive.log_softmax(rng.normal(size=(3, n))), 100.0 * rng.normal(size=(3, n))
     weight = rng.random(n)
     expected, log_p = naive.responsibilities(log_gate, log_density, cooling)
-    shares, found = e_step(log_gate, log_density, weight, cooling)
+    shares, result = e_step(log_gate, log_density, weight, cooling)
     np.testing.assert_allclose(shares, weight * expected, rtol=1e-12, atol=1e-300)
-    np.testing.assert_allclose(found, log_p, rtol=1e-13)
+    np.testing.assert_allclose(result, log_p, rtol=1e-13)
     np.testing.assert_allclose(shares.sum(axis=0), weight, rtol=1e-14)
 
 
@@ -117,8 +117,8 @@ def test_sampled_grams_are_close_and_whole_where_an_expert_has_few_rows() -> Non
 def test_singular_equations_have_their_shortest_solution() -> None:
     X = np.random.default_rng(0).normal(size=(30, 2))[:, [0, 0, 1]]
     right = X.T @ np.arange(30.0)
-    found = weighted_grams.solve_normal_equations((X.T @ X)[np.newaxis], right[np.newaxis], 0.0)[0]
-    np.testing.assert_allclose(found, np.linalg.pinv(X) @ np.arange(30.0), rtol=1e-8)
+    result = weighted_grams.solve_normal_equations((X.T @ X)[np.newaxis], right[np.newaxis], 0.0)[0]
+    np.testing.assert_allclose(result, np.linalg.pinv(X) @ np.arange(30.0), rtol=1e-8)
 
 
 # --- the bound -------------------------------------------------------------------------------------------------------
@@ -147,17 +147,17 @@ def test_a_logistic_step_is_newtons() -> None:
     X, y, _ = draw(60)
     rng = np.random.default_rng(2)
     coef, weights = rng.normal(size=(2, 4)), rng.random((2, 60))
-    found = LogisticExperts(0.3).m_step(coef, X, y, weights)
+    result = LogisticExperts(0.3).m_step(coef, X, y, weights)
     for k in range(2):
-        np.testing.assert_allclose(found[k], naive.logistic_newton(coef[k], X, y, weights[k], 0.3), rtol=1e-10)
+        np.testing.assert_allclose(result[k], naive.logistic_newton(coef[k], X, y, weights[k], 0.3), rtol=1e-10)
 
 
 def test_a_step_of_the_gate() -> None:
     X, _, _ = draw(60)
     rng = np.random.default_rng(3)
     coef, shares = rng.normal(size=(3, 4)), rng.random((3, 60))
-    found = SoftmaxGate(0.2).m_step(coef, X, shares)
-    np.testing.assert_allclose(found, naive.softmax_step(coef, X, shares, 0.2), rtol=1e-9, atol=1e-12)
+    result = SoftmaxGate(0.2).m_step(coef, X, shares)
+    np.testing.assert_allclose(result, naive.softmax_step(coef, X, shares, 0.2), rtol=1e-9, atol=1e-12)
 
 
 def test_the_step_of_a_gate_without_columns_is_newtons() -> None:
@@ -265,25 +265,25 @@ def climbed(proposed: float, top: float) -> Any:
     ("proposed", "n_halvings", "reached"), [(1.0, 0, 1.0), (2.0, 0, 2.0), (3.0, 1, 1.5), (8.1, 3, 1.0125)]
 )
 def test_a_step_is_halved_until_it_does_not_fall(proposed: float, n_halvings: int, reached: float) -> None:
-    found = climbed(proposed, 1.0)
-    assert found.n_halvings == n_halvings
-    assert found.params[0] == reached
-    assert found.gain == pytest.approx(1.0 - (reached - 1.0) ** 2)
+    result = climbed(proposed, 1.0)
+    assert result.n_halvings == n_halvings
+    assert result.params[0] == reached
+    assert result.gain == pytest.approx(1.0 - (reached - 1.0) ** 2)
 
 
 @pytest.mark.parametrize("proposed", [-1.0, np.nan, np.inf, 1e30])
 def test_a_step_that_never_helps_is_not_made(proposed: float) -> None:
-    found = climbed(proposed, 1.0)
-    assert found.params[0] == 0.0
-    assert found.gain == 0.0
+    result = climbed(proposed, 1.0)
+    assert result.params[0] == 0.0
+    assert result.gain == 0.0
 
 
 def test_only_the_expert_that_falls_is_halved() -> None:
     def look(params: Any) -> tuple[Any, Any]:
         return params, -((params - 1.0) ** 2)
 
-    found = climb(np.zeros(2), np.array([1.0, 3.0]), look(np.zeros(2))[1], em.part_way, look)
-    np.testing.assert_array_equal(found.params, [1.0, 1.5])
+    result = climb(np.zeros(2), np.array([1.0, 3.0]), look(np.zeros(2))[1], em.part_way, look)
+    np.testing.assert_array_equal(result.params, [1.0, 1.5])
 
 
 # --- collapse --------------------------------------------------------------------------------------------------------
@@ -302,13 +302,13 @@ def test_a_collapsed_expert_is_sent_to_the_rows_explained_worst() -> None:
     mixture = Mixture(ConstantGate(), LinearExperts())
     params = LinearExperts().start(2, 2)._replace(coef=np.array([[2.0, 0.0], [0.0, 300.0]]), variance=np.full(2, 0.01))
     start = evaluate(mixture, rows, np.log([0.999, 0.001]), params)  # the second expert is nowhere near a row
-    found = run_em(mixture, rows, start, max_iter=100, tol=1e-8)
-    history = found.records
+    result = run_em(mixture, rows, start, max_iter=100, tol=1e-8)
+    history = result.records
     assert history[0].smallest_load < 1e-6
     repaired = [record for record in history if record.repaired >= 0]
     assert [record.repaired for record in repaired] == [1]
-    assert found.records[-1].smallest_load > 0.4
-    np.testing.assert_allclose(np.sort(found.state.experts.coef[:, 0]), [-2.0, 2.0], atol=0.05)
+    assert result.records[-1].smallest_load > 0.4
+    np.testing.assert_allclose(np.sort(result.state.experts.coef[:, 0]), [-2.0, 2.0], atol=0.05)
 
 
 def test_the_best_state_is_kept_where_a_repair_does_not_help(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,18 +321,18 @@ def test_the_best_state_is_kept_where_a_repair_does_not_help(monkeypatch: pytest
     once = iter([0])
     monkeypatch.setattr(em, "collapsed", lambda load, n: next(once, None))
     monkeypatch.setattr(em, "repair", lambda *_: spoilt)
-    found = run_em(mixture, rows, start, max_iter=2, tol=0.0)
-    assert found.records[1].objective < found.records[0].objective
-    assert found.records[1].repaired == 0
-    assert found.state is start
-    assert found.objective == found.records[0].objective
+    result = run_em(mixture, rows, start, max_iter=2, tol=0.0)
+    assert result.records[1].objective < result.records[0].objective
+    assert result.records[1].repaired == 0
+    assert result.state is start
+    assert result.objective == result.records[0].objective
 
 
 def test_collapse_is_a_matter_of_load_and_of_patience() -> None:
     fresh = np.zeros(2, np.int64)
     assert em.collapsed(np.array([100.0, 1e-3]), fresh) == 1
     assert em.collapsed(np.array([100.0, 5.0]), fresh) is None  # few, but enough to learn from
-    assert em.collapsed(np.array([100.0, 1e-3]), np.array([0, em.MOST_REPAIRS])) is None
+    assert em.collapsed(np.array([100.0, 1e-3]), np.array([0, em.MAX_REPAIRS])) is None
     assert em.collapsed(np.array([1e-3]), np.zeros(1, np.int64)) is None  # one expert has nobody to take rows from
 
 
@@ -364,8 +364,8 @@ def test_on_many_rows_a_part_decides_the_direction_and_the_objective_still_rises
     assert not np.array_equal(
         weighted_grams.sampled_grams(X, np.ones((2, 20_000))), weighted_grams.weighted_grams(X, np.ones((2, 20_000)))
     )
-    found = run_em(mixture, rows, start, max_iter=60, tol=1e-7)
-    assert np.diff([record.objective for record in found.records]).min() >= -1e-9
-    monkeypatch.setattr(weighted_grams, "LEAST_SAMPLE", 10**9)
+    result = run_em(mixture, rows, start, max_iter=60, tol=1e-7)
+    assert np.diff([record.objective for record in result.records]).min() >= -1e-9
+    monkeypatch.setattr(weighted_grams, "MIN_SAMPLE", 10**9)
     exact = run_em(mixture, rows, start, max_iter=60, tol=1e-7)
-    assert found.objective == pytest.approx(exact.objective, rel=1e-4)
+    assert result.objective == pytest.approx(exact.objective, rel=1e-4)

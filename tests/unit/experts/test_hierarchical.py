@@ -40,17 +40,17 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
-    answers_of,
-    assert_refused,
+    assert_rejected,
     changed,
     nan,
+    predictions_of,
     table,
     target_of,
 )
 from tests.naive import hierarchical as naive
 
 BOTH: list[type[Any]] = [HierarchicalMixtureOfExpertsClassifier, HierarchicalMixtureOfExpertsRegressor]
-METHODS = ["predict", "predict_proba", "predict_log_proba", "gate_proba", "expert_answers", "predict_std"]
+METHODS = ["predict", "predict_proba", "predict_log_proba", "gate_proba", "expert_predictions", "predict_std"]
 each = pytest.mark.parametrize("cls", BOTH, ids=lambda cls: cls.__name__)
 shapes = pytest.mark.parametrize(("depth", "branching"), [(1, 2), (1, 4), (2, 2), (2, 3), (3, 2)])
 short_runs = pytest.mark.filterwarnings("ignore:EM did not converge")
@@ -171,8 +171,8 @@ def test_the_penalised_likelihood_never_falls(seed: int) -> None:
         mixture, rows, start = random_problem(at, depth, branching)
         records = run_em(mixture, rows, start, max_iter=15, tol=0.0).records
         objective = np.array([record.objective for record in records])
-        rises = np.diff(objective)[np.array([record.repaired for record in records[1:]]) < 0]
-        assert np.all(rises >= -1e-10 * np.abs(objective).max())
+        increases = np.diff(objective)[np.array([record.repaired for record in records[1:]]) < 0]
+        assert np.all(increases >= -1e-10 * np.abs(objective).max())
         assert objective[-1] > objective[0]
 
 
@@ -197,7 +197,7 @@ def test_depth_1_is_the_plain_mixture(cls: type[Any], plain: type[Any]) -> None:
     params: dict[str, Any] = {"n_restarts": 3, "random_state": 0, "tol": 1e-5, "l2": 0.1, "gate_l2": 0.1}
     one = cls(depth=1, branching=3, **params).fit(X, target_of(cls))
     other = plain(n_experts=3, **params).fit(X, target_of(cls))
-    np.testing.assert_allclose(answers_of(one), answers_of(other), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(predictions_of(one), predictions_of(other), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(one.gate_coef_[0], other.gate_coef_, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(one.history_.objective, other.history_.objective, rtol=1e-9)
     assert one.bic_ == pytest.approx(other.bic_, rel=1e-9)
@@ -295,9 +295,9 @@ def test_evidence_of_a_row(cls: type[Any]) -> None:
     assert g.shape == r.shape == (N, 4)
     np.testing.assert_allclose(g.sum(axis=1), 1.0)
     np.testing.assert_allclose(r.sum(axis=1), 1.0)
-    answers = model.expert_answers(X)
-    mixed = np.einsum("nk,nk...->n...", g, answers)
-    np.testing.assert_allclose(mixed, answers_of(model), rtol=1e-9)
+    predictions = model.expert_predictions(X)
+    mixed = np.einsum("nk,nk...->n...", g, predictions)
+    np.testing.assert_allclose(mixed, predictions_of(model), rtol=1e-9)
     assert model.log_likelihood(X, target_of(cls)).sum() == pytest.approx(model.log_likelihood_)
 
 
@@ -307,7 +307,7 @@ def test_whole_weights_mean_repetition(cls: type[Any]) -> None:
     w = np.random.default_rng(0).integers(0, 4, N)
     weighted = make(cls).fit(X, target_of(cls), sample_weight=w)
     repeated = make(cls).fit(np.repeat(X, w, axis=0), np.repeat(target_of(cls), w))
-    np.testing.assert_array_equal(answers_of(weighted), answers_of(repeated))
+    np.testing.assert_array_equal(predictions_of(weighted), predictions_of(repeated))
 
 
 @short_runs
@@ -315,18 +315,18 @@ def test_whole_weights_mean_repetition(cls: type[Any]) -> None:
 def test_threads_change_no_bit(cls: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("committee.base.threads.WORK_PER_THREAD", 1)
     one, two = (make(cls, n_restarts=3, n_jobs=n).fit(X, target_of(cls)) for n in (1, 2))
-    np.testing.assert_array_equal(answers_of(one), answers_of(two))
+    np.testing.assert_array_equal(predictions_of(one), predictions_of(two))
     np.testing.assert_array_equal(one.restarts_.objective, two.restarts_.objective)
 
 
 @each
 def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[Any]) -> None:
     model = make(cls).fit(X, target_of(cls))
-    answers, text = answers_of(model), model.export_gates()
-    np.testing.assert_array_equal(answers_of(pickle.loads(pickle.dumps(model))), answers)
-    np.testing.assert_array_equal(answers_of(clone(model).fit(X, target_of(cls))), answers)
+    predictions, text = predictions_of(model), model.export_gates()
+    np.testing.assert_array_equal(predictions_of(pickle.loads(pickle.dumps(model))), predictions)
+    np.testing.assert_array_equal(predictions_of(clone(model).fit(X, target_of(cls))), predictions)
     model.set_params(depth=1, branching=5, gate_l2=7.0)
-    np.testing.assert_array_equal(answers_of(model), answers)
+    np.testing.assert_array_equal(predictions_of(model), predictions)
     assert model.export_gates() == text
 
 
@@ -335,9 +335,9 @@ def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[A
 
 @pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
 @each
-def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
+def test_a_bad_table_is_rejected(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
     n_rows = len(bad) if isinstance(bad, list) and bad else N
-    assert_refused(make(cls), error, text, bad, np.resize(target_of(cls), n_rows))
+    assert_rejected(make(cls), error, text, bad, np.resize(target_of(cls), n_rows))
     for method in METHODS:
         if hasattr(cls, method):
             with pytest.raises(error, match=text):
@@ -345,9 +345,9 @@ def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception]
 
 
 @each
-def test_missing_values_are_refused(cls: type[Any]) -> None:
+def test_missing_values_are_rejected(cls: type[Any]) -> None:
     text = rf"Input X contains NaN in column x\[1\], which {cls.__name__} does not accept: fill"
-    assert_refused(make(cls), ValueError, text, changed(nan), target_of(cls))
+    assert_rejected(make(cls), ValueError, text, changed(nan), target_of(cls))
     with pytest.raises(ValueError, match=text):
         fitted(cls).predict(changed(nan))
 
@@ -355,7 +355,7 @@ def test_missing_values_are_refused(cls: type[Any]) -> None:
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
 @each
-def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: str) -> None:
+def test_another_table_than_in_fit_is_rejected(cls: type[Any], other: Any, text: str) -> None:
     model = make(cls).fit(pd.DataFrame(X, columns=list("abc")), target_of(cls))
     with pytest.raises(ValueError, match=text):
         model.predict(other)
@@ -363,24 +363,24 @@ def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_TARGETS)
 @each
-def test_a_bad_target_is_refused(cls: type[Any], bad: Any, text: str) -> None:
-    assert_refused(make(cls), ValueError, text, X, bad)
+def test_a_bad_target_is_rejected(cls: type[Any], bad: Any, text: str) -> None:
+    assert_rejected(make(cls), ValueError, text, X, bad)
 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_LABELS)
-def test_bad_labels_are_refused(bad: Any, text: str) -> None:
-    assert_refused(make(HierarchicalMixtureOfExpertsClassifier), ValueError, text, X, bad)
+def test_bad_labels_are_rejected(bad: Any, text: str) -> None:
+    assert_rejected(make(HierarchicalMixtureOfExpertsClassifier), ValueError, text, X, bad)
 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_VALUES)
-def test_bad_values_are_refused(bad: Any, text: str) -> None:
-    assert_refused(make(HierarchicalMixtureOfExpertsRegressor), ValueError, text, X, bad)
+def test_bad_values_are_rejected(bad: Any, text: str) -> None:
+    assert_rejected(make(HierarchicalMixtureOfExpertsRegressor), ValueError, text, X, bad)
 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_WEIGHTS)
 @each
-def test_bad_weights_are_refused(cls: type[Any], bad: Any, text: str) -> None:
-    assert_refused(make(cls), ValueError, text, X, target_of(cls), sample_weight=bad)
+def test_bad_weights_are_rejected(cls: type[Any], bad: Any, text: str) -> None:
+    assert_rejected(make(cls), ValueError, text, X, target_of(cls), sample_weight=bad)
 
 
 BAD_PARAMETERS = table(
@@ -398,8 +398,8 @@ BAD_PARAMETERS = table(
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
 @each
-def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text: str) -> None:
-    assert_refused(make(cls, **params), ValueError, text, X, target_of(cls))
+def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], text: str) -> None:
+    assert_rejected(make(cls, **params), ValueError, text, X, target_of(cls))
 
 
 @each
@@ -420,7 +420,7 @@ def test_methods_before_fit(cls: type[Any]) -> None:
 @each
 def test_the_same_numbers_in_another_form(cls: type[Any], one: Any, other: Any) -> None:
     model, expected = make(cls).fit(one, target_of(cls)), make(cls).fit(other, target_of(cls))
-    np.testing.assert_array_equal(answers_of(model, one), answers_of(expected, other))
+    np.testing.assert_array_equal(predictions_of(model, one), predictions_of(expected, other))
 
 
 @pytest.mark.parametrize("kind", LABEL_KINDS)
@@ -436,18 +436,18 @@ def test_equal_weights_of_every_kind_are_taken(cls: type[Any], weight: Any) -> N
     """Not all alike: the priors count for less beside heavier rows."""
     with np.errstate(all="raise"):
         model = make(cls).fit(X, target_of(cls), sample_weight=np.asarray(weight) * 1.0)
-    assert np.isfinite(answers_of(model)).all()
+    assert np.isfinite(predictions_of(model)).all()
 
 
 @short_runs
 @each
 def test_constant_and_duplicated_columns_few_rows_and_many_columns(cls: type[Any]) -> None:
     wide = np.column_stack([X, X, np.full(N, 7.0), np.zeros(N)])
-    assert np.isfinite(answers_of(make(cls).fit(wide, target_of(cls)), wide)).all()
+    assert np.isfinite(predictions_of(make(cls).fit(wide, target_of(cls)), wide)).all()
     many = np.random.default_rng(0).normal(size=(12, 60))
-    assert np.isfinite(answers_of(make(cls).fit(many, target_of(cls)[:12]), many)).all()
+    assert np.isfinite(predictions_of(make(cls).fit(many, target_of(cls)[:12]), many)).all()
     for n in (1, 2, 3):
-        assert np.isfinite(answers_of(make(cls, depth=3).fit(X[:n], target_of(cls)[:n]))).all()
+        assert np.isfinite(predictions_of(make(cls, depth=3).fit(X[:n], target_of(cls)[:n]))).all()
 
 
 @short_runs
@@ -477,8 +477,8 @@ def test_trees_as_experts(cls: type[Any]) -> None:
     assert len(model.estimators_) == 4
     assert model.score(X, target_of(cls)) > 0.8
     assert "expert 3" in model.export_gates()
-    rises = np.diff(model.history_.objective)[model.history_.repaired[1:] < 0]
-    assert np.all(rises >= -1e-9)  # a tree that explains its rows worse is not taken
+    increases = np.diff(model.history_.objective)[model.history_.repaired[1:] < 0]
+    assert np.all(increases >= -1e-9)  # a tree that explains its rows worse is not taken
 
 
 @each

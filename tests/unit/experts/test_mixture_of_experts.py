@@ -48,7 +48,7 @@ def test_a_regressor_is_the_gated_sum_of_its_lines() -> None:
     g = softmax(X @ model.gate_coef_.T + model.gate_intercept_)
     f = X @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(model.gate_proba(X), g, rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(model.expert_answers(X), f, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(model.expert_predictions(X), f, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(model.predict(X), np.sum(g * f, axis=1), rtol=1e-6, atol=1e-8)
     density = g * norm.pdf(VALUES[:, None], f, model.noise_)
     np.testing.assert_allclose(model.log_likelihood(X, VALUES), np.log(density.sum(axis=1)), rtol=1e-6, atol=1e-6)
@@ -67,7 +67,7 @@ def test_a_classifier_is_the_gated_sum_of_its_experts(n_classes: int) -> None:
     if n_classes == 2:
         scores = np.stack([np.zeros_like(scores), scores], axis=2)
     q = np.array([softmax(scores[:, k]) for k in range(2)]).transpose(1, 0, 2)
-    np.testing.assert_allclose(model.expert_answers(X), q, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.expert_predictions(X), q, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(model.predict_proba(X), np.einsum("nk,nkc->nc", g, q), rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
     own = model.predict_proba(X)[np.arange(300), y]

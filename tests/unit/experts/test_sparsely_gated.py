@@ -45,10 +45,10 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
-    answers_of,
-    assert_refused,
+    assert_rejected,
     changed,
     nan,
+    predictions_of,
     table,
     target_of,
 )
@@ -297,9 +297,9 @@ def test_whole_weights_mean_repetition_to_the_last_bit(cls: type[Any]) -> None:
     shuffled = rng.permutation(int(w.sum()))
     weighted = make(cls).fit(rows, y, sample_weight=w)
     repeated = make(cls).fit(np.repeat(rows, w, axis=0)[shuffled], np.repeat(y, w)[shuffled])
-    np.testing.assert_array_equal(answers_of(weighted, rows), answers_of(repeated, rows))
+    np.testing.assert_array_equal(predictions_of(weighted, rows), predictions_of(repeated, rows))
     assert weighted.history_ == repeated.history_
-    assert not np.array_equal(answers_of(weighted, rows), answers_of(make(cls).fit(rows, y), rows))
+    assert not np.array_equal(predictions_of(weighted, rows), predictions_of(make(cls).fit(rows, y), rows))
 
 
 def test_class_weights_multiply_weights() -> None:
@@ -315,18 +315,18 @@ def test_class_weights_multiply_weights() -> None:
 @each
 def test_seeds(cls: type[Any]) -> None:
     y = target_of(cls)
-    np.testing.assert_array_equal(answers_of(make(cls).fit(X, y)), answers_of(fitted(cls)))
-    assert not np.array_equal(answers_of(make(cls, random_state=1).fit(X, y)), answers_of(fitted(cls)))
+    np.testing.assert_array_equal(predictions_of(make(cls).fit(X, y)), predictions_of(fitted(cls)))
+    assert not np.array_equal(predictions_of(make(cls, random_state=1).fit(X, y)), predictions_of(fitted(cls)))
     make(cls, random_state=np.random.default_rng(0)).fit(X, y)
 
 
 @each
 def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[Any]) -> None:
     model = make(cls).fit(X, target_of(cls))
-    np.testing.assert_array_equal(answers_of(pickle.loads(pickle.dumps(model))), answers_of(model))
-    answers = answers_of(model)
+    np.testing.assert_array_equal(predictions_of(pickle.loads(pickle.dumps(model))), predictions_of(model))
+    predictions = predictions_of(model)
     model.set_params(n_experts=2, top_k=2, n_layers=3, hidden_units=1)
-    np.testing.assert_array_equal(answers_of(model), answers)
+    np.testing.assert_array_equal(predictions_of(model), predictions)
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------
@@ -334,9 +334,9 @@ def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[A
 
 @pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
 @each
-def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
+def test_a_bad_table_is_rejected(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
     n_rows = len(bad) if isinstance(bad, list) and bad else N
-    assert_refused(make(cls), error, text, bad, np.resize(target_of(cls), n_rows))
+    assert_rejected(make(cls), error, text, bad, np.resize(target_of(cls), n_rows))
     for method in METHODS:
         if hasattr(cls, method):
             with pytest.raises(error, match=text):
@@ -344,9 +344,9 @@ def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception]
 
 
 @each
-def test_missing_values_are_refused(cls: type[Any]) -> None:
+def test_missing_values_are_rejected(cls: type[Any]) -> None:
     text = rf"Input X contains NaN in column x\[1\], which {cls.__name__} does not accept: fill"
-    assert_refused(make(cls), ValueError, text, changed(nan), target_of(cls))
+    assert_rejected(make(cls), ValueError, text, changed(nan), target_of(cls))
     with pytest.raises(ValueError, match=text):
         fitted(cls).predict(changed(nan))
 
@@ -354,7 +354,7 @@ def test_missing_values_are_refused(cls: type[Any]) -> None:
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
 @each
-def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: str) -> None:
+def test_another_table_than_in_fit_is_rejected(cls: type[Any], other: Any, text: str) -> None:
     model = make(cls, max_iter=1).fit(pd.DataFrame(X, columns=list("abc")), target_of(cls))
     with pytest.raises(ValueError, match=text):
         model.predict(other)
@@ -362,24 +362,24 @@ def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_TARGETS)
 @each
-def test_a_bad_target_is_refused(cls: type[Any], bad: Any, text: str) -> None:
-    assert_refused(make(cls), ValueError, text, X, bad)
+def test_a_bad_target_is_rejected(cls: type[Any], bad: Any, text: str) -> None:
+    assert_rejected(make(cls), ValueError, text, X, bad)
 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_LABELS)
-def test_bad_labels_are_refused(bad: Any, text: str) -> None:
-    assert_refused(make(SparselyGatedMixtureClassifier), ValueError, text, X, bad)
+def test_bad_labels_are_rejected(bad: Any, text: str) -> None:
+    assert_rejected(make(SparselyGatedMixtureClassifier), ValueError, text, X, bad)
 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_VALUES)
-def test_bad_values_are_refused(bad: Any, text: str) -> None:
-    assert_refused(make(SparselyGatedMixtureRegressor), ValueError, text, X, bad)
+def test_bad_values_are_rejected(bad: Any, text: str) -> None:
+    assert_rejected(make(SparselyGatedMixtureRegressor), ValueError, text, X, bad)
 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_WEIGHTS)
 @each
-def test_bad_weights_are_refused(cls: type[Any], bad: Any, text: str) -> None:
-    assert_refused(make(cls), ValueError, text, X, target_of(cls), sample_weight=bad)
+def test_bad_weights_are_rejected(cls: type[Any], bad: Any, text: str) -> None:
+    assert_rejected(make(cls), ValueError, text, X, target_of(cls), sample_weight=bad)
 
 
 BAD_PARAMETERS = table(
@@ -399,17 +399,17 @@ BAD_PARAMETERS = table(
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
 @each
-def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text: str) -> None:
-    assert_refused(make(cls, **params), ValueError, text, X, target_of(cls))
+def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], text: str) -> None:
+    assert_rejected(make(cls, **params), ValueError, text, X, target_of(cls))
 
 
-def test_bad_class_weights_are_refused() -> None:
+def test_bad_class_weights_are_rejected() -> None:
     model = make(SparselyGatedMixtureClassifier, class_weight="heavy")
-    assert_refused(model, ValueError, "The 'class_weight' parameter", X, LABELS)
+    assert_rejected(model, ValueError, "The 'class_weight' parameter", X, LABELS)
     model = make(SparselyGatedMixtureClassifier, class_weight={0: 0.0, 1: 0.0})
-    assert_refused(model, ValueError, "all weights are zero", X, LABELS)
+    assert_rejected(model, ValueError, "all weights are zero", X, LABELS)
     model = make(SparselyGatedMixtureClassifier, class_weight={0: -1.0})
-    assert_refused(model, ValueError, "Negative values in sample_weight times class_weight", X, LABELS)
+    assert_rejected(model, ValueError, "Negative values in sample_weight times class_weight", X, LABELS)
 
 
 @each
@@ -420,7 +420,7 @@ def test_one_expert_a_row_is_warned_of(cls: type[Any]) -> None:
 
 
 @each
-def test_a_bad_layer_is_refused(cls: type[Any]) -> None:
+def test_a_bad_layer_is_rejected(cls: type[Any]) -> None:
     for layer in (1, -1, "first", None, 0.5):
         with pytest.raises(ValueError, match="layer must be a number from 0 to 0; got"):
             fitted(cls).gate_proba(X, layer)
@@ -438,7 +438,7 @@ def test_methods_before_fit(cls: type[Any]) -> None:
 @each
 def test_an_interrupted_fit_changes_nothing(cls: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     model = make(cls).fit(X, target_of(cls))
-    answers, calls = answers_of(model), list[int]()
+    predictions, calls = predictions_of(model), list[int]()
 
     def interrupted(self: Adam, *_: Any) -> None:
         calls.append(1)
@@ -450,7 +450,7 @@ def test_an_interrupted_fit_changes_nothing(cls: type[Any], monkeypatch: pytest.
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:, :2], target_of(cls))
     assert all(vars(model)[name] is value for name, value in before.items())
-    np.testing.assert_array_equal(answers_of(model), answers)
+    np.testing.assert_array_equal(predictions_of(model), predictions)
 
 
 # --- taken -----------------------------------------------------------------------------------------------------------
@@ -460,7 +460,7 @@ def test_an_interrupted_fit_changes_nothing(cls: type[Any], monkeypatch: pytest.
 @each
 def test_the_same_numbers_in_another_form(cls: type[Any], one: Any, other: Any) -> None:
     model, expected = make(cls, max_iter=2).fit(one, target_of(cls)), make(cls, max_iter=2).fit(other, target_of(cls))
-    np.testing.assert_array_equal(answers_of(model, one), answers_of(expected, other))
+    np.testing.assert_array_equal(predictions_of(model, one), predictions_of(expected, other))
 
 
 @pytest.mark.parametrize("kind", LABEL_KINDS)
@@ -474,7 +474,7 @@ def test_labels_of_every_kind(kind: Any) -> None:
 @each
 def test_equal_weights_of_every_kind_change_nothing(cls: type[Any], weight: Any) -> None:
     model = make(cls).fit(X, target_of(cls), sample_weight=weight)
-    np.testing.assert_allclose(answers_of(model), answers_of(fitted(cls)), rtol=1e-6)
+    np.testing.assert_allclose(predictions_of(model), predictions_of(fitted(cls)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [1e-90, 1e90])
@@ -487,15 +487,15 @@ def test_targets_of_any_size_are_learned(scale: float) -> None:
 @each
 def test_tables_of_any_size_are_learned(cls: type[Any], scale: float) -> None:
     model = make(cls, max_iter=30).fit(X * scale, target_of(cls))
-    assert np.isfinite(answers_of(model, X * scale)).all()
+    assert np.isfinite(predictions_of(model, X * scale)).all()
     assert model.score(X * scale, target_of(cls)) > 0.5
 
 
 @each
 def test_rows_far_outside_are_answered(cls: type[Any]) -> None:
     for far in (np.full((2, 3), MAX), np.full((2, 3), -MAX), np.array([[MAX, -MAX, 0.0]])):
-        assert np.isfinite(answers_of(fitted(cls), far)).all()
-        assert np.isfinite(answers_of(make(cls, n_layers=3).fit(X, target_of(cls)), far)).all()
+        assert np.isfinite(predictions_of(fitted(cls), far)).all()
+        assert np.isfinite(predictions_of(make(cls, n_layers=3).fit(X, target_of(cls)), far)).all()
 
 
 @each
@@ -504,7 +504,7 @@ def test_constant_and_duplicated_columns(cls: type[Any]) -> None:
     model = make(cls).fit(wide, target_of(cls))
     other = wide.copy()
     other[:, 6:] = [[MAX, -MAX]]
-    np.testing.assert_array_equal(answers_of(model, other), answers_of(model, wide))
+    np.testing.assert_array_equal(predictions_of(model, other), predictions_of(model, wide))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a row of two is held out
@@ -514,7 +514,7 @@ def test_more_columns_than_rows_and_few_rows(cls: type[Any]) -> None:
     y = target_of(cls)[:12]
     assert make(cls, max_iter=60).fit(wide, y).score(wide, y) > 0.9
     for n in (1, 2, 3):
-        assert np.isfinite(answers_of(make(cls, early_stopping=True).fit(wide[:n], y[:n]), wide)).all()
+        assert np.isfinite(predictions_of(make(cls, early_stopping=True).fit(wide[:n], y[:n]), wide)).all()
 
 
 def test_one_class_and_a_constant_target() -> None:
@@ -537,11 +537,11 @@ def test_one_expert_and_one_unit(cls: type[Any]) -> None:
 def test_frames_of_bools_and_integers(cls: type[Any]) -> None:
     columns = {"flag": X[:, 0] > 0, "count": (10 * X[:, 1]).astype(int), "x": X[:, 2]}
     plain = np.column_stack(list(columns.values())).astype(float)
-    expected = answers_of(make(cls).fit(plain, target_of(cls)), plain)
+    expected = predictions_of(make(cls).fit(plain, target_of(cls)), plain)
     for frame in (pd.DataFrame(columns), pl.DataFrame(columns)):
         model = make(cls).fit(frame, target_of(cls))
         assert list(model.feature_names_in_) == list(columns)
-        np.testing.assert_array_equal(answers_of(model, frame), expected)
+        np.testing.assert_array_equal(predictions_of(model, frame), expected)
 
 
 @each
@@ -552,11 +552,11 @@ def test_categories_are_columns_of_their_own(cls: type[Any]) -> None:
     model = make(cls, max_iter=60).fit(frame, y)
     assert model.score(frame, y) > 0.95
     listed = make(cls, max_iter=60, categorical_features=[0]).fit(frame.to_numpy(), y)
-    np.testing.assert_array_equal(answers_of(listed, frame.to_numpy()), answers_of(model, frame))
+    np.testing.assert_array_equal(predictions_of(listed, frame.to_numpy()), predictions_of(model, frame))
     missing, unknown = frame.copy(), frame.copy()
     missing["town"] = pd.Categorical([None] * N, ["Bonn"])
     unknown["town"] = pd.Categorical(["Oslo"] * N)
-    np.testing.assert_array_equal(answers_of(model, unknown), answers_of(model, missing))
+    np.testing.assert_array_equal(predictions_of(model, unknown), predictions_of(model, missing))
 
 
 @each

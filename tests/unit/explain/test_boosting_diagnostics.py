@@ -23,19 +23,19 @@ from committee.theory.minmax import minmax_over_stumps
 def test_figures_are_those_of_the_fit():
     sonar = load_dataset("sonar")
     model = AdaBoostClassifier(n_estimators=60).fit(sonar.X, sonar.y)
-    found = boosting_diagnostics(model, sonar.X, sonar.y)
+    result = boosting_diagnostics(model, sonar.X, sonar.y)
     margins = model.margins(sonar.X, sonar.y)
     signs = np.where(np.asarray(sonar.y) == model.classes_[1], 1, -1)
-    assert found.n_members == 60
-    assert found.train_error == pytest.approx(model.history_.train_error[-1])
-    assert found.exponential_risk == model.history_.exponential_risk[-1]
-    assert found.smallest_margin == margins.min()
-    assert found.best_of_stumps == pytest.approx(minmax_over_stumps(sonar.X, signs).value, abs=1e-9)
-    assert found.smallest_margin <= found.best_of_members <= found.best_of_stumps + 1e-9
-    assert found.distance == pytest.approx(found.best_of_stumps - margins.min(), abs=1e-9)
-    assert found.vc.is_vacuous
-    assert found.margin.is_vacuous
-    assert "vacuous" in str(found)
+    assert result.n_members == 60
+    assert result.train_error == pytest.approx(model.history_.train_error[-1])
+    assert result.exponential_risk == model.history_.exponential_risk[-1]
+    assert result.smallest_margin == margins.min()
+    assert result.best_of_stumps == pytest.approx(minmax_over_stumps(sonar.X, signs).value, abs=1e-9)
+    assert result.smallest_margin <= result.best_of_members <= result.best_of_stumps + 1e-9
+    assert result.distance == pytest.approx(result.best_of_stumps - margins.min(), abs=1e-9)
+    assert result.vc.is_vacuous
+    assert result.margin.is_vacuous
+    assert "vacuous" in str(result)
 
 
 def test_many_rows_make_the_bounds_mean_something():
@@ -44,11 +44,11 @@ def test_many_rows_make_the_bounds_mean_something():
     y = (X[:, 0] > 0.3).astype(int)
     y[:200] = 1 - y[:200]
     model = AdaBoostClassifier(n_estimators=3).fit(X, y)
-    found = boosting_diagnostics(model, X, y)
-    assert not found.vc.is_vacuous
-    assert found.vc.value < 0.2
-    assert np.isnan(found.best_of_stumps)  # too many for the linear program
-    assert "vacuous" not in str(found).splitlines()[-2]
+    result = boosting_diagnostics(model, X, y)
+    assert not result.vc.is_vacuous
+    assert result.vc.value < 0.2
+    assert np.isnan(result.best_of_stumps)  # too many for the linear program
+    assert "vacuous" not in str(result).splitlines()[-2]
 
 
 def test_other_boosters_and_refusals():
@@ -67,9 +67,9 @@ def test_early_stopping_reads_the_round_that_was_kept():
     model = AdaBoostClassifier(n_estimators=200, early_stopping="validation", random_state=0).fit(X, y)
     n = len(model)
     assert n < model.history_.n_rounds
-    found = boosting_diagnostics(model, X, y)
-    assert found.exponential_risk == model.history_.exponential_risk[n - 1]
-    assert found.train_error == model.history_.train_error[n - 1] <= found.exponential_risk
+    result = boosting_diagnostics(model, X, y)
+    assert result.exponential_risk == model.history_.exponential_risk[n - 1]
+    assert result.train_error == model.history_.train_error[n - 1] <= result.exponential_risk
 
 
 def test_weights_of_the_fit_weigh_the_error_as_they_weigh_its_bound():
@@ -79,12 +79,12 @@ def test_weights_of_the_fit_weigh_the_error_as_they_weigh_its_bound():
     y[:60] = rng.integers(0, 2, 60)
     weight = np.where(np.arange(200) < 60, 1e-3, 1.0)
     model = AdaBoostClassifier(n_estimators=20).fit(X, y, sample_weight=weight)
-    found = boosting_diagnostics(model, X, y)
+    result = boosting_diagnostics(model, X, y)
     wrong = model.predict(X) != y
-    assert found.train_error == pytest.approx(np.average(wrong, weights=weight), abs=1e-12)
-    assert found.train_error <= found.exponential_risk < np.mean(wrong)
+    assert result.train_error == pytest.approx(np.average(wrong, weights=weight), abs=1e-12)
+    assert result.train_error <= result.exponential_risk < np.mean(wrong)
     smallest = rounds_to_zero_error(0.5 * model.history_.edge.min(), weight.min() / weight.sum())
-    assert found.rounds_to_zero == pytest.approx(smallest, abs=1)
+    assert result.rounds_to_zero == pytest.approx(smallest, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_weights_of_the_fit_weigh_the_error_as_they_weigh_its_bound():
 )
 def test_no_promise_where_the_theorem_does_not_apply(model: Any):
     sonar = load_dataset("sonar")
-    found = boosting_diagnostics(model.fit(sonar.X, sonar.y), sonar.X, sonar.y)
-    assert np.isnan(found.rounds_to_zero) == (not np.all(np.isfinite(model.history_.edge_bound)))
-    assert ("error is zero after" in str(found)) == np.isfinite(found.rounds_to_zero)
+    result = boosting_diagnostics(model.fit(sonar.X, sonar.y), sonar.X, sonar.y)
+    assert np.isnan(result.rounds_to_zero) == (not np.all(np.isfinite(model.history_.edge_bound)))
+    assert ("error is zero after" in str(result)) == np.isfinite(result.rounds_to_zero)
 
 
 def test_the_dimension_is_that_of_the_members():
@@ -103,10 +103,10 @@ def test_the_dimension_is_that_of_the_members():
     y = ((X[:, 0] > 0.3) ^ (X[:, 1] > 0.6)).astype(int) ^ (rng.random(20_000) < 0.05)
     stumps = boosting_diagnostics(AdaBoostClassifier(n_estimators=3).fit(X, y), X, y)
     trees = AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=8), n_estimators=3).fit(X, y)
-    found = boosting_diagnostics(trees, X, y)
-    assert found.vc.penalty > stumps.vc.penalty
+    result = boosting_diagnostics(trees, X, y)
+    assert result.vc.penalty > stumps.vc.penalty
     again = boosting_diagnostics(trees, X, y, base_dimension=tree_vc_dimension(2, 8))
-    assert found.vc == again.vc
+    assert result.vc == again.vc
     few, sign = X[:200], y[:200] ^ (X[:200, 0] > 0.5)
     foreign = AdaBoostClassifier(LogisticRegression(), n_estimators=3).fit(few, sign)
     unknown = boosting_diagnostics(foreign, few, sign)

@@ -64,14 +64,14 @@ CLASSIFIERS: list[Any] = [
 def estimators_codes(model: Any, X: Any) -> Any:
     """Of each member by its own predict, as positions among the classes."""
     features = getattr(model, "estimators_features_", None)
-    found: list[Any] = []
+    result: list[Any] = []
     for t, member in enumerate(getattr(model, "estimators_", getattr(model, "members_", []))):
         is_whole = features is None or member.n_features_in_ == X.shape[1]
         table = X if is_whole else X[:, features[t]]
-        answers = np.asarray(member.predict(table))
-        is_label = np.isin(answers, model.classes_).all()
-        found.append(np.searchsorted(model.classes_, answers) if is_label else answers.astype(int))
-    return np.array(found)
+        predictions = np.asarray(member.predict(table))
+        is_label = np.isin(predictions, model.classes_).all()
+        result.append(np.searchsorted(model.classes_, predictions) if is_label else predictions.astype(int))
+    return np.array(result)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -79,17 +79,17 @@ def estimators_codes(model: Any, X: Any) -> Any:
 @pytest.mark.parametrize("y", [NAMES, TWO], ids=["three classes", "two"])
 def test_answers_are_those_of_the_members(model: Any, y: Any) -> None:
     model = sklearn.base.clone(model).fit(WINE[TRAIN], y[TRAIN])
-    found = member_predictions(model, WINE[TEST])
-    np.testing.assert_array_equal(found.codes, estimators_codes(model, WINE[TEST]))
-    assert found.n_members == len(found.codes)
-    assert found.weights.sum() == pytest.approx(1.0)
+    result = member_predictions(model, WINE[TEST])
+    np.testing.assert_array_equal(result.codes, estimators_codes(model, WINE[TEST]))
+    assert result.n_members == len(result.codes)
+    assert result.weights.sum() == pytest.approx(1.0)
     report = ensemble_diversity(model, WINE[TEST], y[TEST])
-    np.testing.assert_allclose(report.errors, np.mean(found.codes != np.searchsorted(model.classes_, y[TEST]), axis=1))
+    np.testing.assert_allclose(report.errors, np.mean(result.codes != np.searchsorted(model.classes_, y[TEST]), axis=1))
     assert report.ensemble_error == pytest.approx(np.mean(model.predict(WINE[TEST]) != y[TEST]))
     assert report.conditions.words in str(report)
     assert (report.voters is not None) == (y is TWO)
-    if found.shares is not None:
-        np.testing.assert_allclose(found.shares.sum(axis=2), 1.0)
+    if result.shares is not None:
+        np.testing.assert_allclose(result.shares.sum(axis=2), 1.0)
         assert report.ambiguity is not None
         assert report.ambiguity.error == pytest.approx(report.ambiguity.member_error - report.ambiguity.ambiguity)
 
@@ -108,27 +108,27 @@ def test_answers_are_those_of_the_members(model: Any, y: Any) -> None:
 )
 def test_numbers_are_those_of_the_members(model: Any) -> None:
     model = sklearn.base.clone(model).fit(WINE[TRAIN], NUMBERS[TRAIN])
-    found = member_predictions(model, WINE[TEST])
-    assert found.codes is None
-    assert found.numbers is not None
+    result = member_predictions(model, WINE[TEST])
+    assert result.codes is None
+    assert result.numbers is not None
     features = getattr(model, "estimators_features_", None)
     is_part = features is not None and len(features[0]) < WINE.shape[1]
     for t, member in enumerate(model.estimators_):
         table = WINE[TEST][:, features[t]] if is_part else WINE[TEST]
-        np.testing.assert_allclose(found.numbers[t], member.predict(table))
+        np.testing.assert_allclose(result.numbers[t], member.predict(table))
     report = ensemble_diversity(model, WINE[TEST], NUMBERS[TEST])
     assert report.ensemble_error == pytest.approx(np.mean((model.predict(WINE[TEST]) - NUMBERS[TEST]) ** 2))
-    np.testing.assert_allclose(report.errors, np.mean((found.numbers - NUMBERS[TEST]) ** 2, axis=1))
+    np.testing.assert_allclose(report.errors, np.mean((result.numbers - NUMBERS[TEST]) ** 2, axis=1))
     assert report.pairs is None
     assert "correlation of errors" in str(report)
 
 
 def test_training_rows_are_judged_by_members_that_did_not_see_them() -> None:
     bagged = BaggingClassifier(n_estimators=20, random_state=0).fit(WINE, NAMES)
-    found = member_predictions(bagged, WINE, unseen=True)
-    assert found.codes is not None
+    result = member_predictions(bagged, WINE, unseen=True)
+    assert result.codes is not None
     for t, rows in enumerate(bagged.estimators_samples_):
-        np.testing.assert_array_equal(np.unique(rows), np.flatnonzero(found.codes[t] < 0))
+        np.testing.assert_array_equal(np.unique(rows), np.flatnonzero(result.codes[t] < 0))
     report = ensemble_diversity(bagged, WINE, NAMES, unseen=True)
     assert report.is_unseen
     assert report.ensemble_error == pytest.approx(bagged.oob_error_)
@@ -188,7 +188,7 @@ def test_frames_and_few_rows() -> None:
     assert ensemble_diversity(forest, frame, NAMES, unseen=True).n_rows <= 178
 
 
-def test_what_is_refused() -> None:
+def test_what_is_rejected() -> None:
     boosting = GradientBoostingClassifier(n_estimators=5).fit(WINE, TWO)
     with pytest.raises(TypeError, match=r"no predictors of their own|answer numbers"):
         member_predictions(boosting, WINE)

@@ -111,7 +111,7 @@ def local_twin(case: Case, rings: list[Ring], trees: Any = None) -> Floats:
     judged = case.judged
     kept = range(judged.n_trees) if trees is None else trees
     donors = donors_of(case, rings)
-    return naive.local_falls(
+    return naive.local_decreases(
         [judged.trees[t] for t in kept], [set(judged.unseen[t].tolist()) for t in kept],
         np.asarray(judged.X, np.float64), judged.target, [donors[t] for t in kept], judged.n_classes,
     )  # fmt: skip
@@ -155,7 +155,7 @@ def test_falls_of_the_trees_are_those_of_breimans_program(case: Case):
     for t, tree in enumerate(judged.trees):
         for c, weight in enumerate(columns):
             if weight[judged.unseen[t]].sum():
-                per_tree[t, :, c] = naive.tree_falls(
+                per_tree[t, :, c] = naive.tree_decreases(
                     tree, judged.unseen[t], X, judged.target, weight, donors[t], judged.n_classes
                 )
     np.testing.assert_allclose(found.tree, np.nanmean(per_tree, axis=0), rtol=1e-9, atol=1e-12)
@@ -242,7 +242,7 @@ def test_exchanges_at_nodes_d6(case: Case):
     seeds, judged = seeds_for(case), case.judged
     X = np.asarray(judged.X, np.float64)
     expected = [
-        naive.node_falls(
+        naive.node_decreases(
             tree, judged.unseen[t].tolist(), X, judged.target, judged.weight, node_donors(case, t, seeds[0][t]),
             judged.n_classes,
         )
@@ -434,7 +434,7 @@ def test_constant_target_and_useless_trees():
             assert one.values.tolist() == [0.0, 0.0]
 
 
-def test_bad_arguments_are_refused():
+def test_bad_arguments_are_rejected():
     X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(3, random_state=0).fit(X, y)
     with pytest.raises(TypeError, match="not for GradientBoostingRegressor"):

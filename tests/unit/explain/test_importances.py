@@ -39,13 +39,13 @@ def ozone() -> Any:
 
 def by_hand(trees: Any, weight: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean fall per tree, and number of splits, of every feature."""
-    falls, counts = np.zeros(n_features), np.zeros(n_features)
+    decreases, counts = np.zeros(n_features), np.zeros(n_features)
     for tree, a in zip(trees, weight, strict=True):
         for node in range(tree.n_nodes):
             if tree.left[node] >= 0:
-                falls[tree.feature[node]] += abs(a) * tree.gain[node]
+                decreases[tree.feature[node]] += abs(a) * tree.gain[node]
                 counts[tree.feature[node]] += 1
-    return falls / np.abs(weight).sum(), counts
+    return decreases / np.abs(weight).sum(), counts
 
 
 def models() -> list[Any]:
@@ -70,10 +70,10 @@ def trees_of(model: Any) -> tuple[list[Any], np.ndarray]:
 def test_falls_are_summed_per_tree_and_averaged_g7(model, ozone):
     model.fit(ozone.X, ozone.y)
     trees, weight = trees_of(model)
-    falls, counts = by_hand(trees, weight, ozone.X.shape[1])
+    decreases, counts = by_hand(trees, weight, ozone.X.shape[1])
     gain, frequency = tree_importances(model), tree_importances(model, "frequency")
-    np.testing.assert_allclose(gain.raw, falls, rtol=1e-12)
-    np.testing.assert_allclose(gain.values, 100 * falls / falls.max(), rtol=1e-12)
+    np.testing.assert_allclose(gain.raw, decreases, rtol=1e-12)
+    np.testing.assert_allclose(gain.values, 100 * decreases / decreases.max(), rtol=1e-12)
     np.testing.assert_allclose(frequency.raw, counts / counts.sum(), rtol=1e-12)
     assert gain.values.max() == frequency.values.max() == 100.0
     assert gain.names == frequency.names == tuple(ozone.X.columns)
@@ -94,8 +94,8 @@ def test_a_vote_counts_its_trees_by_their_coefficients():
     data = load_dataset("sonar")
     model = AdaBoostClassifier(n_estimators=12).fit(data.X, data.y)
     trees, weight = [member.tree for member in model.members_], np.asarray(model.coefficients_)
-    falls, counts = by_hand(trees, weight, data.X.shape[1])
-    np.testing.assert_allclose(tree_importances(model).raw, falls, rtol=1e-12)
+    decreases, counts = by_hand(trees, weight, data.X.shape[1])
+    np.testing.assert_allclose(tree_importances(model).raw, decreases, rtol=1e-12)
     np.testing.assert_allclose(tree_importances(model, "frequency").raw, counts / 12, rtol=1e-12)
 
 
@@ -130,7 +130,7 @@ def test_frames_have_the_most_important_first(backend, ozone):
     assert list(frame["importance"]) == sorted(tree_importances(model).values.tolist(), reverse=True)
 
 
-def test_what_has_no_trees_is_refused():
+def test_what_has_no_trees_is_rejected():
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = X[:, 0] * X[:, 1] + X[:, 0] > 0
     with pytest.raises(TypeError, match=r"Importances by splits are for fitted trees.*LogisticRegression is neither"):
@@ -161,14 +161,14 @@ def test_a_linear_model_falls_by_what_theory_says():
     X = rng.normal(size=(2000, 3))
     model = LinearRegression().fit(X, 3 * X[:, 0] + X[:, 1])
     y = 3 * X[:, 0] + X[:, 1]
-    found = permutation_importances(model, X, y, scoring="neg_mean_squared_error", n_repeats=20, random_state=1)
+    result = permutation_importances(model, X, y, scoring="neg_mean_squared_error", n_repeats=20, random_state=1)
     # E (b x - b x')^2 = 2 b^2 var(x), with x' of another row
-    np.testing.assert_allclose(found.mean, [18 * X[:, 0].var(), 2 * X[:, 1].var(), 0.0], atol=0.3)
-    assert found.score == pytest.approx(0.0, abs=1e-20)
-    assert found.values[0] == 100.0
-    assert found.falls.shape == (3, 20)
-    np.testing.assert_allclose(found.mean, found.falls.mean(axis=1))
-    np.testing.assert_allclose(found.standard_error, found.falls.std(axis=1, ddof=1) / np.sqrt(20))
+    np.testing.assert_allclose(result.mean, [18 * X[:, 0].var(), 2 * X[:, 1].var(), 0.0], atol=0.3)
+    assert result.score == pytest.approx(0.0, abs=1e-20)
+    assert result.values[0] == 100.0
+    assert result.decreases.shape == (3, 20)
+    np.testing.assert_allclose(result.mean, result.decreases.mean(axis=1))
+    np.testing.assert_allclose(result.standard_error, result.decreases.std(axis=1, ddof=1) / np.sqrt(20))
 
 
 def test_agrees_with_scikit_learn_within_the_error():
@@ -200,11 +200,13 @@ def test_frames_of_every_kind_give_the_same(kind):
     X = every[kind]
     y = np.where(every["pandas"]["colour"] == "red", 2.0, 0.0) + every["pandas"]["size"].to_numpy()
     model = DecisionTreeRegressor(max_depth=5).fit(every[kind], y)
-    found = permutation_importances(model, X, y, random_state=5)
+    result = permutation_importances(model, X, y, random_state=5)
     base = DecisionTreeRegressor(max_depth=5).fit(every["pandas"], y)
-    np.testing.assert_array_equal(found.falls, permutation_importances(base, every["pandas"], y, random_state=5).falls)
-    assert found.names == ("colour", "size", "noise")
-    assert np.all(found.mean[:2] > 0.1)
+    np.testing.assert_array_equal(
+        result.decreases, permutation_importances(base, every["pandas"], y, random_state=5).decreases
+    )
+    assert result.names == ("colour", "size", "noise")
+    assert np.all(result.mean[:2] > 0.1)
 
 
 def test_the_model_sees_the_table_with_one_column_exchanged():
@@ -236,18 +238,18 @@ def test_two_copies_of_a_feature_matter_only_together():
     x = rng.normal(size=300)
     X, y = np.column_stack([x, x, rng.normal(size=300)]), x
     model = LinearRegression().fit(X, y)
-    found = permutation_importances(model, X, y, features=[0, 1, [0, 1], [2]], random_state=0)
-    assert found.names == ("x[0]", "x[1]", "x[0] + x[1]", "x[2]")
-    assert found.mean[2] > 1.5 * found.mean[:2].sum()  # (b1 + b2)^2 against b1^2 + b2^2, b1 = b2
-    assert found.mean[3] == pytest.approx(0.0, abs=1e-9)
+    result = permutation_importances(model, X, y, features=[0, 1, [0, 1], [2]], random_state=0)
+    assert result.names == ("x[0]", "x[1]", "x[0] + x[1]", "x[2]")
+    assert result.mean[2] > 1.5 * result.mean[:2].sum()  # (b1 + b2)^2 against b1^2 + b2^2, b1 = b2
+    assert result.mean[3] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_number_of_threads_changes_nothing():
     data = load_dataset("sonar")
     model = DecisionTreeClassifier(max_depth=4).fit(data.X, data.y)
     one, two = (permutation_importances(model, data.X, data.y, random_state=3, n_jobs=n) for n in (1, 2))
-    np.testing.assert_array_equal(one.falls, two.falls)
-    assert np.any(one.falls != permutation_importances(model, data.X, data.y, random_state=4).falls)
+    np.testing.assert_array_equal(one.decreases, two.decreases)
+    assert np.any(one.decreases != permutation_importances(model, data.X, data.y, random_state=4).decreases)
 
 
 def test_scores_of_all_kinds():
@@ -257,7 +259,7 @@ def test_scores_of_all_kinds():
     by_hand = permutation_importances(
         model, data.X, data.y, scoring=make_scorer(mean_absolute_error, greater_is_better=False), random_state=0
     )
-    np.testing.assert_array_equal(by_name.falls, by_hand.falls)
+    np.testing.assert_array_equal(by_name.decreases, by_hand.decreases)
     assert by_name.score == -mean_absolute_error(data.y, model.predict(data.X))
     single = permutation_importances(model, data.X, data.y, n_repeats=1, random_state=0)
     assert np.all(np.isnan(single.standard_error))
@@ -293,11 +295,11 @@ def test_a_weight_means_so_many_rows():
 
 def test_frame_of_falls(ozone):
     model = DecisionTreeRegressor(max_depth=4).fit(ozone.X, ozone.y)
-    found = permutation_importances(model, ozone.X, ozone.y, random_state=0)
-    frame = found.to_pandas()
+    result = permutation_importances(model, ozone.X, ozone.y, random_state=0)
+    frame = result.to_pandas()
     assert list(frame.columns) == ["feature", "importance", "mean", "se"]
     assert frame["feature"][0] == "V8"
-    np.testing.assert_array_equal(frame["mean"], np.sort(found.mean)[::-1])
+    np.testing.assert_array_equal(frame["mean"], np.sort(result.mean)[::-1])
 
 
 def test_bad_requests_say_what_to_do():

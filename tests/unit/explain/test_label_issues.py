@@ -44,23 +44,23 @@ def noisy(seed: int, n_classes: int = 2, n: int = 600) -> Noisy:
 def test_flipped_labels_come_first(seed: int, n_classes: int, n_estimators: int):
     data = noisy(seed, n_classes)
     model = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=n_estimators).fit(data.X, data.y)
-    found = find_label_issues(model, data.X, data.y, n=int(data.is_wrong.sum()))
-    assert data.is_wrong[found.rows].mean() >= 8 * FLIPPED
-    hit = data.is_wrong[found.rows]
+    result = find_label_issues(model, data.X, data.y, n=int(data.is_wrong.sum()))
+    assert data.is_wrong[result.rows].mean() >= 8 * FLIPPED
+    hit = data.is_wrong[result.rows]
     # the right one of two others by chance is 1/2 with three classes
-    assert np.mean(found.suggested_label[hit] == data.clean[found.rows][hit]) >= 0.75
-    assert np.all(np.diff(found.score) <= 0)
+    assert np.mean(result.suggested_label[hit] == data.clean[result.rows][hit]) >= 0.75
+    assert np.all(np.diff(result.score) <= 0)
 
 
 def test_flipped_labels_of_new_rows_come_first():
     data = noisy(3)
     half = np.arange(600) < 300
     model = AdaBoostClassifier(n_estimators=100).fit(data.X[half], data.clean[half])
-    found = find_label_issues(model, data.X[~half], data.y[~half], n=15, training=False)
-    assert data.is_wrong[~half][found.rows].mean() >= 8 * FLIPPED
-    assert np.isnan(found.weight).all()
-    np.testing.assert_allclose(found.score, (1 - found.margin) / 2)
-    np.testing.assert_array_equal(found.margin, np.sort(model.margins(data.X[~half], data.y[~half]))[:15])
+    result = find_label_issues(model, data.X[~half], data.y[~half], n=15, training=False)
+    assert data.is_wrong[~half][result.rows].mean() >= 8 * FLIPPED
+    assert np.isnan(result.weight).all()
+    np.testing.assert_allclose(result.score, (1 - result.margin) / 2)
+    np.testing.assert_array_equal(result.margin, np.sort(model.margins(data.X[~half], data.y[~half]))[:15])
 
 
 def in_row_order(values: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -76,12 +76,12 @@ def test_weights_are_those_of_fit_over_the_initial_ones(model: Any):
     data = noisy(0)
     start = np.random.default_rng(0).integers(0, 4, 600).astype(float)
     model.fit(data.X, data.y, sample_weight=start)
-    found = find_label_issues(model, data.X, data.y, None, sample_weight=start)
+    result = find_label_issues(model, data.X, data.y, None, sample_weight=start)
     kept = np.flatnonzero(start > 0)
-    np.testing.assert_array_equal(np.sort(found.rows), kept)
+    np.testing.assert_array_equal(np.sort(result.rows), kept)
     initial = start[kept] / start.sum()
-    np.testing.assert_allclose(in_row_order(found.weight, found.rows), model.weights_ / initial, rtol=1e-7)
-    np.testing.assert_allclose(in_row_order(found.margin, found.rows), model.margins(data.X[kept], data.y[kept]))
+    np.testing.assert_allclose(in_row_order(result.weight, result.rows), model.weights_ / initial, rtol=1e-7)
+    np.testing.assert_allclose(in_row_order(result.margin, result.rows), model.margins(data.X[kept], data.y[kept]))
 
 
 @pytest.mark.parametrize("booster", [AdaBoostClassifier, AdaBoostM1Classifier])
@@ -89,8 +89,8 @@ def test_weights_of_many_classes_are_those_of_fit(booster: Any):
     X, y = load_iris(return_X_y=True)
     model = booster(DecisionTreeClassifier(max_depth=1 if booster is AdaBoostClassifier else 2), n_estimators=6)
     model.fit(X, y)
-    found = find_label_issues(model, X, y, None)
-    np.testing.assert_allclose(in_row_order(found.weight, found.rows), 150 * model.weights_, rtol=1e-7)
+    result = find_label_issues(model, X, y, None)
+    np.testing.assert_allclose(in_row_order(result.weight, result.rows), 150 * model.weights_, rtol=1e-7)
 
 
 def test_score_is_the_mean_weight_over_the_rounds():
@@ -99,17 +99,17 @@ def test_score_is_the_mean_weight_over_the_rounds():
         AdaBoostClassifier(n_estimators=t).fit(data.X, data.y).weights_ * 600 for t in range(1, 6)
     ]  # the run is the same up to round t
     model = AdaBoostClassifier(n_estimators=5).fit(data.X, data.y)
-    found = find_label_issues(model, data.X, data.y, None)
-    np.testing.assert_allclose(in_row_order(found.score, found.rows), np.mean(weights, axis=0), rtol=1e-9)
+    result = find_label_issues(model, data.X, data.y, None)
+    np.testing.assert_allclose(in_row_order(result.score, result.rows), np.mean(weights, axis=0), rtol=1e-9)
 
 
 def test_rows_held_out_for_validation_are_judged_too():
     data = noisy(2)
     model = AdaBoostClassifier(n_estimators=100, early_stopping="validation", random_state=0).fit(data.X, data.y)
     assert model.weights_.size < 600
-    found = find_label_issues(model, data.X, data.y, n=30)
-    assert data.is_wrong[found.rows].mean() >= 5 * FLIPPED
-    assert np.isfinite(found.weight).all()
+    result = find_label_issues(model, data.X, data.y, n=30)
+    assert data.is_wrong[result.rows].mean() >= 5 * FLIPPED
+    assert np.isfinite(result.weight).all()
 
 
 def test_a_vote_cut_by_validation_rows_is_judged():
@@ -118,9 +118,9 @@ def test_a_vote_cut_by_validation_rows_is_judged():
     model = AdaBoostClassifier(n_estimators=200, early_stopping="validation", n_iter_no_change=5)
     model.fit(data.X[first], data.y[first], X_val=data.X[~first], y_val=data.y[~first])
     assert len(model.members_) < model.history_.n_rounds
-    found = find_label_issues(model, data.X[first], data.y[first], None)
-    expected = np.exp(-found.margin * model.coefficients_.sum())
-    np.testing.assert_allclose(found.weight, expected / expected.mean(), rtol=1e-9)
+    result = find_label_issues(model, data.X[first], data.y[first], None)
+    expected = np.exp(-result.margin * model.coefficients_.sum())
+    np.testing.assert_allclose(result.weight, expected / expected.mean(), rtol=1e-9)
 
 
 class OtherWeights(AdaBoostClassifier):
@@ -138,9 +138,9 @@ class OtherWeights(AdaBoostClassifier):
 def test_other_boosters_are_judged_by_margin_with_their_own_weights():
     data = noisy(0)
     model = OtherWeights(n_estimators=30).fit(data.X, data.y)
-    found = find_label_issues(model, data.X, data.y, n=40)
-    np.testing.assert_allclose(found.weight, found.rows / 10.0 * 600)
-    np.testing.assert_array_equal(found.margin, np.sort(model.margins(data.X, data.y))[:40])
+    result = find_label_issues(model, data.X, data.y, n=40)
+    np.testing.assert_allclose(result.weight, result.rows / 10.0 * 600)
+    np.testing.assert_array_equal(result.margin, np.sort(model.margins(data.X, data.y))[:40])
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
@@ -148,12 +148,12 @@ def test_frame(backend: Any):
     pytest.importorskip(backend)
     data = noisy(0)
     model = AdaBoostClassifier(n_estimators=10).fit(data.X, data.y)
-    found = find_label_issues(model, data.X, data.y, n=7)
-    frame = getattr(found, f"to_{backend}")()
+    result = find_label_issues(model, data.X, data.y, n=7)
+    frame = getattr(result, f"to_{backend}")()
     assert type(frame).__module__.startswith(backend)
     assert list(frame.columns) == ["rows", "weight", "margin", "label", "suggested_label", "score"]
-    assert list(frame["rows"]) == found.rows.tolist()
-    assert list(frame["label"]) == data.y[found.rows].tolist()
+    assert list(frame["rows"]) == result.rows.tolist()
+    assert list(frame["label"]) == data.y[result.rows].tolist()
 
 
 def test_frames_and_lists_are_read():
@@ -170,7 +170,7 @@ def fitted() -> tuple[AdaBoostClassifier, Noisy]:
     return AdaBoostClassifier(n_estimators=10).fit(data.X, data.y), data
 
 
-def test_rows_that_were_not_fitted_are_refused():
+def test_rows_that_were_not_fitted_are_rejected():
     model, data = fitted()
     with pytest.raises(ValueError, match=r"fitted on 600 rows of positive weight, X has 100.*training=False"):
         find_label_issues(model, data.X[:100], data.y[:100])
@@ -180,7 +180,7 @@ def test_rows_that_were_not_fitted_are_refused():
         find_label_issues(model, data.X, data.y, sample_weight=np.arange(1, 601))
 
 
-def test_bad_arguments_are_refused():
+def test_bad_arguments_are_rejected():
     model, data = fitted()
     with pytest.raises(ValueError, match="n must be at least 1"):
         find_label_issues(model, data.X, data.y, 0)

@@ -34,49 +34,49 @@ def test_flipped_labels_come_first(seed: int, n_classes: int):
     X, y, clean, is_wrong = noisy(seed, n_classes)
     forest = RandomForestClassifier(60, random_state=0).fit(X, y)
     assert np.mean(forest.predict(X) == y) == 1.0  # learnt by heart: only the trees that did not see a row can tell
-    found = find_label_issues(forest, X, y, n=int(is_wrong.sum()))
-    hit = is_wrong[found.rows]
+    result = find_label_issues(forest, X, y, n=int(is_wrong.sum()))
+    hit = is_wrong[result.rows]
     assert hit.mean() >= 8 * FLIPPED
-    assert np.mean(found.suggested_label[hit] == clean[found.rows][hit]) >= 0.75
-    assert np.all(np.diff(found.score) <= 0)
-    assert np.isnan(found.weight).all()
+    assert np.mean(result.suggested_label[hit] == clean[result.rows][hit]) >= 0.75
+    assert np.all(np.diff(result.score) <= 0)
+    assert np.isnan(result.weight).all()
 
 
 def test_margins_are_those_of_the_out_of_bag_shares():
     X, y, _, _ = noisy(0, 3)
     forest = RandomForestClassifier(60, random_state=0).fit(X, y)
-    found = find_label_issues(forest, X, y, None)
-    shares = forest.oob_decision_function_[found.rows]
-    own = shares[np.arange(500), np.searchsorted(forest.classes_, found.label)]
-    others = np.where(forest.classes_ == found.label[:, np.newaxis], -1.0, shares)
-    np.testing.assert_allclose(found.margin, own - others.max(axis=1))
-    np.testing.assert_allclose(found.score, (1.0 - found.margin) / 2.0)
-    np.testing.assert_array_equal(found.suggested_label, forest.classes_[others.argmax(axis=1)])
-    assert list(found.to_pandas().columns) == ["rows", "weight", "margin", "label", "suggested_label", "score"]
+    result = find_label_issues(forest, X, y, None)
+    shares = forest.oob_decision_function_[result.rows]
+    own = shares[np.arange(500), np.searchsorted(forest.classes_, result.label)]
+    others = np.where(forest.classes_ == result.label[:, np.newaxis], -1.0, shares)
+    np.testing.assert_allclose(result.margin, own - others.max(axis=1))
+    np.testing.assert_allclose(result.score, (1.0 - result.margin) / 2.0)
+    np.testing.assert_array_equal(result.suggested_label, forest.classes_[others.argmax(axis=1)])
+    assert list(result.to_pandas().columns) == ["rows", "weight", "margin", "label", "suggested_label", "score"]
 
 
 def test_new_rows_are_judged_by_all_trees():
     X, y, clean, is_wrong = noisy(1, 2)
     half = np.arange(500) < 250
     forest = ExtraTreesClassifier(60, random_state=0).fit(X[half], clean[half])
-    found = find_label_issues(forest, X[~half], y[~half], n=12, training=False)
-    assert is_wrong[~half][found.rows].mean() >= 8 * FLIPPED
-    share = forest.predict_proba(X[~half])[found.rows, np.searchsorted(forest.classes_, found.label)]
-    np.testing.assert_allclose(found.score, 1.0 - share)
+    result = find_label_issues(forest, X[~half], y[~half], n=12, training=False)
+    assert is_wrong[~half][result.rows].mean() >= 8 * FLIPPED
+    share = forest.predict_proba(X[~half])[result.rows, np.searchsorted(forest.classes_, result.label)]
+    np.testing.assert_allclose(result.score, 1.0 - share)
 
 
 def test_rows_without_weight_and_rows_in_every_bag_are_left_out():
     X, y, _, _ = noisy(0, 2)
     weight = np.where(np.arange(500) < 100, 0.0, 1.0)
     forest = RandomForestClassifier(3, random_state=0).fit(X, y, sample_weight=weight)
-    found = find_label_issues(forest, X, y, None)
+    result = find_label_issues(forest, X, y, None)
     judged = np.unique(np.concatenate([forest.oob_indices(t) for t in range(3)]))
-    np.testing.assert_array_equal(np.sort(found.rows), judged)
-    assert found.rows.size < 400
-    assert found.rows.min() >= 100
+    np.testing.assert_array_equal(np.sort(result.rows), judged)
+    assert result.rows.size < 400
+    assert result.rows.min() >= 100
 
 
-def test_bad_arguments_are_refused():
+def test_bad_arguments_are_rejected():
     X, y, _, _ = noisy(0, 2)
     forest = RandomForestClassifier(5, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="not the 500 rows"):

@@ -23,16 +23,16 @@ MODEL = MixtureOfExpertsRegressor(2, n_restarts=2, tol=1e-3, random_state=0).fit
 
 
 def test_evidence() -> None:
-    found = mixture_diagnostics(MODEL, X, Y)
-    assert found.n_experts == 2
-    np.testing.assert_array_equal(found.load, MODEL.load_)
-    np.testing.assert_array_equal(found.gate, MODEL.gate_proba(X))
-    assert found.responsibilities is not None
-    assert 0.9 < found.agreement <= 1.0
-    assert found.sharpness == np.mean(MODEL.gate_proba(X).max(axis=1) >= 0.9)
-    assert found.largest_fall <= 1e-9
-    assert "2 experts with loads" in str(found)
-    assert "once the target is known" in str(found)
+    result = mixture_diagnostics(MODEL, X, Y)
+    assert result.n_experts == 2
+    np.testing.assert_array_equal(result.load, MODEL.load_)
+    np.testing.assert_array_equal(result.gate, MODEL.gate_proba(X))
+    assert result.responsibilities is not None
+    assert 0.9 < result.agreement <= 1.0
+    assert result.sharpness == np.mean(MODEL.gate_proba(X).max(axis=1) >= 0.9)
+    assert result.largest_decrease <= 1e-9
+    assert "2 experts with loads" in str(result)
+    assert "once the target is known" in str(result)
     without = mixture_diagnostics(MODEL, X)
     assert without.responsibilities is None
     assert np.isnan(without.agreement)
@@ -41,8 +41,8 @@ def test_evidence() -> None:
 
 def test_a_density_needs_no_target() -> None:
     model = MixtureOfExpertsDensity(2, n_restarts=1, max_iter=20, random_state=0).fit(X)
-    found = mixture_diagnostics(model, X)
-    np.testing.assert_array_equal(found.responsibilities, model.responsibilities(X))
+    result = mixture_diagnostics(model, X)
+    np.testing.assert_array_equal(result.responsibilities, model.responsibilities(X))
     table = expert_coefficients(model)
     means = table.value[(table.part == "expert") & (table.label == "mean")].reshape(2, 2)
     np.testing.assert_array_equal(means, model.means_)
@@ -71,24 +71,24 @@ def test_classes_have_lines_of_their_own(n_classes: int) -> None:
     table = expert_coefficients(model)
     labels = set(table.label[table.part == "expert"].tolist())
     assert labels == ({"yes"} if n_classes == 2 else {"never", "no", "yes"})
-    found = expert_predictions(model, X)
-    assert found.answers.shape == (200, 2, n_classes)
-    assert (found.contributions is None) == (n_classes == 3)
-    assert found.mixture.tolist() == model.predict(X).tolist()
+    result = expert_predictions(model, X)
+    assert result.predictions.shape == (200, 2, n_classes)
+    assert (result.contributions is None) == (n_classes == 3)
+    assert result.mixture.tolist() == model.predict(X).tolist()
 
 
 def test_who_answers_for_a_row_and_how() -> None:
-    found = expert_predictions(MODEL, X)
+    result = expert_predictions(MODEL, X)
     gate = MODEL.gate_proba(X)
-    np.testing.assert_array_equal(found.expert, gate.argmax(axis=1))
-    np.testing.assert_array_equal(found.share, gate.max(axis=1))
+    np.testing.assert_array_equal(result.expert, gate.argmax(axis=1))
+    np.testing.assert_array_equal(result.share, gate.max(axis=1))
     rows = np.arange(200)
-    own = found.answers[rows, found.expert]
-    assert found.contributions is not None
-    np.testing.assert_allclose(found.contributions.sum(axis=1) + MODEL.intercept_[found.expert], own, rtol=1e-9)
+    own = result.predictions[rows, result.expert]
+    assert result.contributions is not None
+    np.testing.assert_allclose(result.contributions.sum(axis=1) + MODEL.intercept_[result.expert], own, rtol=1e-9)
     known = expert_predictions(MODEL, X, Y)
     np.testing.assert_array_equal(known.expert, MODEL.responsibilities(X, Y).argmax(axis=1))
-    frame = found.to_pandas()
+    frame = result.to_pandas()
     assert list(frame.columns) == ["expert", "share", "mixture", "by x[0]", "by x[1]"]
     assert len(frame) == 200
 
@@ -97,12 +97,12 @@ def test_categories_contribute_where_a_row_has_them() -> None:
     town = RNG.choice(["Ulm", "Hof"], 200)
     frame = pd.DataFrame({"town": pd.Categorical(town), "x": X[:, 0]})
     model = MixtureOfExpertsRegressor(1, random_state=0).fit(frame, np.where(town == "Ulm", 2.0, 0.0))
-    found = expert_predictions(model, frame)
-    assert found.names == ("town=Hof", "town=Ulm", "x")
-    assert found.contributions is not None
-    np.testing.assert_array_equal(found.contributions[town == "Ulm", 0], 0.0)
-    np.testing.assert_array_equal(found.contributions[town == "Hof", 1], 0.0)
-    total = found.contributions.sum(axis=1) + model.intercept_[0]
+    result = expert_predictions(model, frame)
+    assert result.names == ("town=Hof", "town=Ulm", "x")
+    assert result.contributions is not None
+    np.testing.assert_array_equal(result.contributions[town == "Ulm", 0], 0.0)
+    np.testing.assert_array_equal(result.contributions[town == "Hof", 1], 0.0)
+    total = result.contributions.sum(axis=1) + model.intercept_[0]
     np.testing.assert_allclose(total, model.predict(frame), rtol=1e-9, atol=1e-12)
 
 
@@ -117,7 +117,7 @@ def test_experts_of_the_user_have_no_coefficients_but_a_gate() -> None:
 @pytest.mark.parametrize(
     "look", [lambda m: mixture_diagnostics(m, X), expert_coefficients, lambda m: expert_predictions(m, X)]
 )
-def test_other_models_are_refused(look: Any) -> None:
+def test_other_models_are_rejected(look: Any) -> None:
     with pytest.raises(TypeError, match="mixtures of experts learned by EM, not for Ridge"):
         look(Ridge())
     with pytest.raises(NotFittedError, match="Call 'fit'"):

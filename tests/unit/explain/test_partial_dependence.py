@@ -141,9 +141,9 @@ def test_recursion_agrees_with_scikit_learns(numbers):
     theirs = inspection.partial_dependence(
         SklearnTree(max_depth=3).fit(X, y), X, [8], kind="average", method="recursion", grid_resolution=12
     )
-    found = partial_dependence(DecisionTreeRegressor(max_depth=3).fit(X, y), X, 8, grid={8: theirs["grid_values"][0]})
-    assert found.method == "recursion"
-    np.testing.assert_allclose(found.average, theirs["average"][0], rtol=1e-9)
+    result = partial_dependence(DecisionTreeRegressor(max_depth=3).fit(X, y), X, 8, grid={8: theirs["grid_values"][0]})
+    assert result.method == "recursion"
+    np.testing.assert_allclose(result.average, theirs["average"][0], rtol=1e-9)
 
 
 def test_without_other_features_the_two_are_the_same(numbers):
@@ -166,7 +166,7 @@ def test_categories_and_missing_values_go_the_trees_way(mixed):
     both = X.loc[:, ["colour", "size"]]
     two = GradientBoostingRegressor(n_estimators=15).fit(both, y)
     for method in ("recursion", "brute"):
-        found = partial_dependence(two, both, ["colour", "size"], grid={"size": [-1.0, np.nan, 1.0]}, method=method)
+        result = partial_dependence(two, both, ["colour", "size"], grid={"size": [-1.0, np.nan, 1.0]}, method=method)
         rows = {
             "colour": [c for c in every.grid[0] for _ in range(3)],
             "size": [-1.0, np.nan, 1.0] * 4,
@@ -174,7 +174,7 @@ def test_categories_and_missing_values_go_the_trees_way(mixed):
         import pandas as pd
 
         table = pd.DataFrame({**rows, "colour": pd.Categorical(rows["colour"], X["colour"].cat.categories)})
-        np.testing.assert_allclose(found.average.ravel(), two.predict(table), **CLOSE)
+        np.testing.assert_allclose(result.average.ravel(), two.predict(table), **CLOSE)
 
 
 def test_recursion_is_taken_where_it_is_the_answer(mixed):
@@ -198,37 +198,37 @@ def test_recursion_is_taken_where_it_is_the_answer(mixed):
         (booster, {"method": "recursion"}, "recursion", "decision_function"),
     ]  # fmt: skip
     for model, options, method, response in cases:
-        found = partial_dependence(model, X, "count", **options)
-        assert (found.method, found.response) == (method, response), (model, options)
+        result = partial_dependence(model, X, "count", **options)
+        assert (result.method, result.response) == (method, response), (model, options)
 
 
 def test_recursion_of_a_classification_tree_is_the_second_class(mixed):
     X, y = mixed
     tree = DecisionTreeClassifier(max_depth=3).fit(X[["count"]], y > 1)
-    found = partial_dependence(tree, X[["count"]], "count")
+    result = partial_dependence(tree, X[["count"]], "count")
     brute = partial_dependence(tree, X[["count"]], "count", method="brute")
-    assert found.method == "recursion"
-    np.testing.assert_allclose(found.average, brute.average, **CLOSE)
+    assert result.method == "recursion"
+    np.testing.assert_allclose(result.average, brute.average, **CLOSE)
 
 
 def test_scores_are_the_sum_of_the_trees(mixed):
     X, y = mixed
     model = GradientBoostingRegressor("poisson", n_estimators=8).fit(X, np.exp(y / 4))
-    found = partial_dependence(model, X, "size", kind="both", response="score", grid=5)
+    result = partial_dependence(model, X, "size", kind="both", response="score", grid=5)
     answer = partial_dependence(model, X, "size", kind="both", grid=5)
-    np.testing.assert_allclose(np.exp(found.individual), answer.individual, rtol=1e-9)
+    np.testing.assert_allclose(np.exp(result.individual), answer.individual, rtol=1e-9)
 
 
 def test_many_classes_by_recursion():
     data = load_dataset("glass")
     model = GradientBoostingClassifier(n_estimators=4).fit(data.X, data.y)
-    found = partial_dependence(model, data.X, 2, grid=11)
-    assert (found.method, found.average.shape) == ("recursion", (11, 6))
-    assert found.classes == tuple(map(str, model.classes_))
+    result = partial_dependence(model, data.X, 2, grid=11)
+    assert (result.method, result.average.shape) == ("recursion", (11, 6))
+    assert result.classes == tuple(map(str, model.classes_))
     rows = np.full((11, data.X.shape[1]), np.nan)
-    rows[:, 2] = found.grid[0]
+    rows[:, 2] = result.grid[0]
     naive = np.array([sum_expectation(tree_sum(model), row, frozenset({2})) for row in rows])
-    np.testing.assert_allclose(found.average, naive, **CLOSE)
+    np.testing.assert_allclose(result.average, naive, **CLOSE)
 
 
 # ---- Grids and tables -----------------------------------------------------------------------------------------------
@@ -257,11 +257,11 @@ def test_a_column_with_nearly_one_value_is_shown_in_full():
 def test_of_many_categories_the_frequent_are_kept(mixed):
     X, y = mixed
     model = DecisionTreeRegressor().fit(X, y)
-    found = partial_dependence(model, X, "colour", grid=2, kind="individual")
-    assert set(found.grid[0]) == set(X["colour"].value_counts().index[:2])
-    named = {place: value for place, value in enumerate(found.grid[0])}
-    for place, value in zip(found.data[:, 0], X["colour"], strict=True):
-        assert (np.isnan(place) and value not in found.grid[0]) or named[place] == value
+    result = partial_dependence(model, X, "colour", grid=2, kind="individual")
+    assert set(result.grid[0]) == set(X["colour"].value_counts().index[:2])
+    named = {place: value for place, value in enumerate(result.grid[0])}
+    for place, value in zip(result.data[:, 0], X["colour"], strict=True):
+        assert (np.isnan(place) and value not in result.grid[0]) or named[place] == value
 
 
 @pytest.mark.parametrize("kind", ["polars", "arrow", "ordered", "index"])
@@ -295,18 +295,18 @@ def test_a_pipeline_gets_the_strings_it_was_fitted_on(mixed):
     X = X.assign(colour=X["colour"].astype(object).fillna("red")).fillna({"size": 0.0})
     encoder = make_column_transformer((OneHotEncoder(), ["colour"]), remainder="passthrough")
     model = make_pipeline(encoder, LogisticRegression()).fit(X, y > 1)
-    found = partial_dependence(model, X, "colour", response="predict_proba")
-    for place, value in enumerate(found.grid[0]):
+    result = partial_dependence(model, X, "colour", response="predict_proba")
+    for place, value in enumerate(result.grid[0]):
         expected = model.predict_proba(X.assign(colour=value))[:, 1].mean()
-        assert found.average[place] == pytest.approx(expected, abs=1e-12)
-    assert found.is_categorical == (True,)
+        assert result.average[place] == pytest.approx(expected, abs=1e-12)
+    assert result.is_categorical == (True,)
 
 
 def test_arrays_of_integers_and_objects():
     X = np.arange(40).reshape(20, 2) % 7
     model = LinearRegression().fit(X, X[:, 0])
-    found = partial_dependence(model, X, 0, grid={0: [0.5, 1.5]})
-    np.testing.assert_allclose(found.average, [0.5, 1.5])
+    result = partial_dependence(model, X, 0, grid={0: [0.5, 1.5]})
+    np.testing.assert_allclose(result.average, [0.5, 1.5])
     mixed = np.array([["a", 1.0], ["b", 2.0], ["a", 3.0]], dtype=object)
     tree = DecisionTreeRegressor(categorical_features=[0]).fit(mixed, [1.0, 5.0, 1.0])
     for method in ("brute", "recursion"):

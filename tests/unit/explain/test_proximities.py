@@ -32,9 +32,9 @@ def small() -> tuple[Any, np.ndarray, np.ndarray]:
 def test_proximities_are_shares_of_trees(small):
     forest, X, _ = small
     expected = naive.proximity(forest.trees_, X, X, lambda t, i, j: True)
-    found = proximities(forest, X)
-    np.testing.assert_allclose(found.toarray(), expected)
-    np.testing.assert_allclose(found.diagonal(), 1.0)
+    result = proximities(forest, X)
+    np.testing.assert_allclose(result.toarray(), expected)
+    np.testing.assert_allclose(result.diagonal(), 1.0)
     other = naive.proximity(forest.trees_, X[:7], X[5:], lambda t, i, j: True)
     np.testing.assert_allclose(proximities(forest, X[:7], X[5:]).toarray(), other)
 
@@ -88,9 +88,9 @@ def test_neighbours_are_the_largest_parts():
     X, y = load_dataset("ozone")[:2]
     forest = RandomForestRegressor(10, random_state=0).fit(X, y)
     parts = np.concatenate([part.toarray() for part in weight_blocks(forest, X, X[:9])])
-    found = neighbours(forest, X, X[:9], k=4)
-    np.testing.assert_allclose(found.weight, -np.sort(-parts, axis=1)[:, :4])
-    np.testing.assert_allclose(np.take_along_axis(parts, found.rows, axis=1), found.weight)
+    result = neighbours(forest, X, X[:9], k=4)
+    np.testing.assert_allclose(result.weight, -np.sort(-parts, axis=1)[:, :4])
+    np.testing.assert_allclose(np.take_along_axis(parts, result.rows, axis=1), result.weight)
     every = neighbours(forest, X, X[:9], k=400)  # more than have a part
     assert np.all((every.rows >= 0) == (every.weight > 0.0))
     np.testing.assert_allclose(every.weight.sum(axis=1), 1.0)
@@ -139,7 +139,7 @@ def test_a_large_table_is_never_held_whole(monkeypatch):
     assert largest == BLOCK
 
 
-def test_bad_arguments_are_refused(small):
+def test_bad_arguments_are_rejected(small):
     forest, X, y = small
     with pytest.raises(ValueError, match="between training rows"):
         proximities(forest, X, X, out_of_bag=True)

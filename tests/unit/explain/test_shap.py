@@ -47,8 +47,8 @@ class Sum(BaseEstimator):
 
 
 def added_up(estimator: Any, X: Any) -> np.ndarray:
-    found = shap_values(estimator, X)
-    return found.values.sum(axis=1) + found.base_values
+    result = shap_values(estimator, X)
+    return result.values.sum(axis=1) + result.base_values
 
 
 # ---- Trees ----------------------------------------------------------------------------------------------------------
@@ -58,24 +58,24 @@ def added_up(estimator: Any, X: Any) -> np.ndarray:
 def test_regression_trees_add_up(parameters):
     data = load_dataset("ozone", as_frame=True)  # categories and missing values
     tree = DecisionTreeRegressor(**parameters).fit(data.X, data.y)
-    found = shap_values(tree, data.X)
-    assert found.values.shape == data.X.shape
-    assert found.base_values.shape == ()
-    np.testing.assert_allclose(found.values.sum(axis=1) + found.base_values, tree.predict(data.X), **CLOSE)
-    assert found.base_values == pytest.approx(data.y.mean(), abs=1e-9)  # leaves are means, shares those of the rows
-    assert found.feature_names == tuple(data.X.columns)
-    assert np.isnan(found.data).sum() == data.X.isna().to_numpy().sum()
+    result = shap_values(tree, data.X)
+    assert result.values.shape == data.X.shape
+    assert result.base_values.shape == ()
+    np.testing.assert_allclose(result.values.sum(axis=1) + result.base_values, tree.predict(data.X), **CLOSE)
+    assert result.base_values == pytest.approx(data.y.mean(), abs=1e-9)  # leaves are means, shares those of the rows
+    assert result.feature_names == tuple(data.X.columns)
+    assert np.isnan(result.data).sum() == data.X.isna().to_numpy().sum()
     unused = np.setdiff1d(np.arange(data.X.shape[1]), tree.tree_.arrays.feature)
-    assert not found.values[:, unused].any()
+    assert not result.values[:, unused].any()
 
 
 @pytest.mark.parametrize("name", ["glass", "pima_diabetes"])
 def test_class_shares_add_up(name):
     data = load_dataset(name)
     tree = DecisionTreeClassifier(max_depth=6).fit(data.X, data.y)
-    found = shap_values(tree, data.X.astype(np.float32).astype(float))
-    assert found.values.shape == (*data.X.shape, len(tree.classes_))
-    np.testing.assert_allclose(found.values.sum(axis=2), 0.0, **CLOSE)  # shares sum to one
+    result = shap_values(tree, data.X.astype(np.float32).astype(float))
+    assert result.values.shape == (*data.X.shape, len(tree.classes_))
+    np.testing.assert_allclose(result.values.sum(axis=2), 0.0, **CLOSE)  # shares sum to one
     np.testing.assert_allclose(added_up(tree, data.X), tree.predict_proba(data.X), **CLOSE)
 
 
@@ -88,25 +88,25 @@ def test_many_classes_take_several_walks():
 
 def test_weights_decide_the_expectation():
     X, y = np.array([[0.0], [1.0]]), np.array([0.0, 10.0])
-    found = shap_values(DecisionTreeRegressor().fit(X, y, sample_weight=[3.0, 1.0]), X)
-    assert found.base_values == pytest.approx(2.5)
-    np.testing.assert_allclose(found.values[:, 0], [-2.5, 7.5])
+    result = shap_values(DecisionTreeRegressor().fit(X, y, sample_weight=[3.0, 1.0]), X)
+    assert result.base_values == pytest.approx(2.5)
+    np.testing.assert_allclose(result.values[:, 0], [-2.5, 7.5])
 
 
 def test_a_constant_tree_gives_nothing_to_anybody():
     tree = DecisionTreeRegressor().fit(np.zeros((4, 2)), [1.0, 2.0, 3.0, 4.0])
-    found = shap_values(tree, np.zeros((3, 2)))
-    assert not found.values.any()
-    assert found.base_values == 2.5
+    result = shap_values(tree, np.zeros((3, 2)))
+    assert not result.values.any()
+    assert result.base_values == 2.5
     assert not shap_interaction_values(tree, np.zeros((3, 2))).any()
 
 
 def test_a_stump_gives_everything_to_its_feature():
     data = load_dataset("sonar")
     stump = DecisionStump().fit(data.X, data.y)
-    found = shap_values(stump, data.X)
+    result = shap_values(stump, data.X)
     np.testing.assert_allclose(added_up(stump, data.X), stump.predict_proba(data.X), **CLOSE)
-    assert np.flatnonzero(np.abs(found.values).sum(axis=(0, 2))).tolist() == [stump.feature_]
+    assert np.flatnonzero(np.abs(result.values).sum(axis=(0, 2))).tolist() == [stump.feature_]
 
 
 def test_values_unseen_in_training_go_the_way_of_missing_ones():
@@ -115,9 +115,9 @@ def test_values_unseen_in_training_go_the_way_of_missing_ones():
     X = pd.DataFrame({"colour": colour, "size": np.arange(60.0)})
     tree = DecisionTreeRegressor(max_depth=4).fit(X, np.where(colour == "red", 5.0, 0.0) + X["size"] / 60)
     new = pd.DataFrame({"colour": pd.Categorical(["red", "white", None]), "size": [np.nan, 3.0, 70.0]})
-    found = shap_values(tree, new)
-    np.testing.assert_allclose(found.values.sum(axis=1) + found.base_values, tree.predict(new), **CLOSE)
-    assert found.values[0, 0] > 2.0
+    result = shap_values(tree, new)
+    np.testing.assert_allclose(result.values.sum(axis=1) + result.base_values, tree.predict(new), **CLOSE)
+    assert result.values[0, 0] > 2.0
 
 
 def test_equal_parts_for_equal_features():
@@ -150,8 +150,8 @@ def two_classes() -> tuple[Any, Any]:
 def test_boosters_add_up_to_the_decision_function(model):
     X, y = two_classes()
     model.fit(X, y)
-    found = shap_values(model, X)
-    assert found.values.shape == X.shape
+    result = shap_values(model, X)
+    assert result.values.shape == X.shape
     np.testing.assert_allclose(added_up(model, X), model.decision_function(X), **CLOSE)
 
 
@@ -173,18 +173,18 @@ def test_regression_boosters_add_up_to_the_prediction(model):
 def test_the_protocol_takes_trees_of_one_output_and_of_all():
     rng = np.random.default_rng(5)
     model, X = random_sum(rng, 4, 3, [4, 0, 9, 9, 2]), random_rows(rng, 6, 4)
-    found = shap_values(Sum(model).fit(), X)
-    np.testing.assert_allclose(found.values, naive_shap(model, X), **CLOSE)
-    np.testing.assert_allclose(found.base_values, sum_expectation(model, X[0], frozenset()), **CLOSE)
+    result = shap_values(Sum(model).fit(), X)
+    np.testing.assert_allclose(result.values, naive_shap(model, X), **CLOSE)
+    np.testing.assert_allclose(result.base_values, sum_expectation(model, X[0], frozenset()), **CLOSE)
     np.testing.assert_allclose(shap_interaction_values(Sum(model).fit(), X), naive_interactions(model, X), **CLOSE)
 
 
 def test_a_sum_of_no_trees_is_its_base():
     nothing = TreeSum((), np.empty(0, np.int64), np.empty(0), np.array([2.0, 3.0]))
-    found = shap_values(Sum(nothing).fit(), np.zeros((2, 4)))
-    assert found.values.shape == (2, 4, 2)
-    assert not found.values.any()
-    assert found.base_values.tolist() == [2.0, 3.0]
+    result = shap_values(Sum(nothing).fit(), np.zeros((2, 4)))
+    assert result.values.shape == (2, 4, 2)
+    assert not result.values.any()
+    assert result.base_values.tolist() == [2.0, 3.0]
 
 
 def test_the_model_is_left_as_it_was():
@@ -250,7 +250,7 @@ def test_any_layout_of_the_table(as_table):
 # ---- What is refused ------------------------------------------------------------------------------------------------
 
 
-def test_what_is_no_sum_of_trees_is_refused():
+def test_what_is_no_sum_of_trees_is_rejected():
     X, y = two_classes()
     with pytest.raises(TypeError, match="LogisticRegression is neither"):
         shap_values(LogisticRegression().fit(X, y), X)
@@ -265,18 +265,18 @@ def test_what_is_no_sum_of_trees_is_refused():
 
 
 @pytest.mark.parametrize("model", [DecisionStump(), AdaBoostClassifier(), Sum()])
-def test_an_unfitted_model_is_refused(model):
+def test_an_unfitted_model_is_rejected(model):
     with pytest.raises(NotFittedError, match="not fitted yet"):
         shap_values(model, np.zeros((2, 4)))
 
 
-def test_a_table_of_another_width_is_refused():
+def test_a_table_of_another_width_is_rejected():
     X, y = two_classes()
     with pytest.raises(ValueError, match="features"):
         shap_values(DecisionStump().fit(X, y), X[:, 1:])
 
 
-def test_a_sum_that_does_not_fit_together_is_refused():
+def test_a_sum_that_does_not_fit_together_is_rejected():
     model = random_sum(np.random.default_rng(0), 4, 2, [3, 3])
     wrong = [
         model._replace(weight=np.ones(1)),

@@ -37,20 +37,20 @@ def sonar() -> tuple[Any, Any, Any]:
 def test_rows_obey_the_conditions_of_the_optimum(name: str) -> None:
     X, y, weight = sonar()
     model = MODELS[name].fit(X, y, weight)
-    found = svm_geometry(model, X, y, sample_weight=weight)
-    rows = found.rows
+    result = svm_geometry(model, X, y, sample_weight=weight)
+    rows = result.rows
     np.testing.assert_array_equal(rows.row, np.flatnonzero(weight))
     np.testing.assert_array_equal(rows.side, np.where(y[rows.row] == model.classes_[1], 1, -1))
     np.testing.assert_array_equal(rows.label, y[rows.row])
     np.testing.assert_allclose(rows.decision, model.decision_function(X)[rows.row])
-    np.testing.assert_allclose(rows.distance, np.abs(rows.decision) * found.margin / 2.0)
+    np.testing.assert_allclose(rows.distance, np.abs(rows.decision) * result.margin / 2.0)
     np.testing.assert_allclose(rows.slack, np.maximum(0.0, 1.0 - rows.side * rows.decision), atol=1e-9)
     assert float(rows.alpha @ rows.side) == pytest.approx(0.0, abs=1e-7 * rows.alpha.sum())
     assert (rows.alpha >= 0.0).all()
     assert set(rows.kind) <= set(KINDS)
-    assert sum(found.count(kind) for kind in KINDS) == len(rows.row)
-    assert found.kkt_violation < 1e-6
-    assert found.duality_gap == pytest.approx(0.0, abs=1e-6 * found.primal)
+    assert sum(result.count(kind) for kind in KINDS) == len(rows.row)
+    assert result.kkt_violation < 1e-6
+    assert result.duality_gap == pytest.approx(0.0, abs=1e-6 * result.primal)
     if not name.startswith("squared"):
         assert (rows.slack[rows.kind != "bounded"] < 1e-6).all()
         np.testing.assert_array_equal(rows.alpha == 0.0, rows.kind == "outside")
@@ -60,19 +60,19 @@ def test_norm_and_dual_against_the_gram_matrix() -> None:
     """|w|^2 = a'Qa and the objectives from their definitions."""
     X, y, weight = sonar()
     model = SVC(C=1.5, gamma=0.5).fit(X, y, weight)
-    found = svm_geometry(model, X, y, sample_weight=weight)
-    rows = found.rows
+    result = svm_geometry(model, X, y, sample_weight=weight)
+    rows = result.rows
     by = rows.alpha * rows.side
     squared = float(by @ model.kernel_(X[rows.row]) @ by)
-    assert found.norm**2 == pytest.approx(squared)
-    assert found.margin == pytest.approx(2.0 / np.sqrt(squared))
-    assert found.margin == pytest.approx(model.binary_svms_[0].margin)
+    assert result.norm**2 == pytest.approx(squared)
+    assert result.margin == pytest.approx(2.0 / np.sqrt(squared))
+    assert result.margin == pytest.approx(model.binary_svms_[0].margin)
     bound = 1.5 * weight[rows.row]
-    assert found.primal == pytest.approx(0.5 * squared + bound @ rows.slack)
-    assert found.dual == pytest.approx(rows.alpha.sum() - 0.5 * squared)
+    assert result.primal == pytest.approx(0.5 * squared + bound @ rows.slack)
+    assert result.dual == pytest.approx(rows.alpha.sum() - 0.5 * squared)
     np.testing.assert_array_equal(rows.kind == "bounded", rows.alpha >= bound)
-    assert found.total_slack == rows.slack.sum()
-    assert found.n_wrong == np.count_nonzero(model.predict(X)[rows.row] != y[rows.row])
+    assert result.total_slack == rows.slack.sum()
+    assert result.n_wrong == np.count_nonzero(model.predict(X)[rows.row] != y[rows.row])
 
 
 def test_the_linear_machine_and_the_kernel_machine_have_the_same_rows() -> None:
@@ -91,27 +91,27 @@ def test_machines_of_several_classes(multi_class: Any) -> None:
     classes, values = model.classes_, machine_values(model, X)
     assert values.shape == (len(y), 15 if multi_class == "ovo" else 6)
     for machine in (0, 4, 5):
-        found = svm_geometry(model, X, y, machine=machine)
+        result = svm_geometry(model, X, y, machine=machine)
         if multi_class == "ovo":
             i, j = [(i, j) for i in range(6) for j in range(i + 1, 6)][machine]
-            assert (found.positive, found.negative) == (classes[i], classes[j])
-            np.testing.assert_array_equal(found.rows.row, np.flatnonzero((y == classes[i]) | (y == classes[j])))
+            assert (result.positive, result.negative) == (classes[i], classes[j])
+            np.testing.assert_array_equal(result.rows.row, np.flatnonzero((y == classes[i]) | (y == classes[j])))
         else:
-            assert (found.positive, found.negative) == (classes[machine], None)
-            assert len(found.rows.row) == len(y)
-            assert "against the rest" in str(found)
-        np.testing.assert_allclose(found.rows.decision, values[found.rows.row, machine])
-        assert found.duality_gap == pytest.approx(0.0, abs=1e-8 * found.primal)
-        assert found.kkt_violation < 1e-8
+            assert (result.positive, result.negative) == (classes[machine], None)
+            assert len(result.rows.row) == len(y)
+            assert "against the rest" in str(result)
+        np.testing.assert_allclose(result.rows.decision, values[result.rows.row, machine])
+        assert result.duality_gap == pytest.approx(0.0, abs=1e-8 * result.primal)
+        assert result.kkt_violation < 1e-8
 
 
 def test_linear_machines_of_several_classes() -> None:
     X, y = load_dataset("glass")[:2]
     model = LinearSVC(scale=True).fit(X, y)
-    found = svm_geometry(model, X, y, machine=2)
-    assert found.positive == model.classes_[2]
-    assert found.margin == pytest.approx(model.margin_[2])
-    assert found.duality_gap == pytest.approx(0.0, abs=1e-6 * found.primal)
+    result = svm_geometry(model, X, y, machine=2)
+    assert result.positive == model.classes_[2]
+    assert result.margin == pytest.approx(model.margin_[2])
+    assert result.duality_gap == pytest.approx(0.0, abs=1e-6 * result.primal)
 
 
 def test_the_offset_has_the_units_of_the_distances() -> None:
@@ -126,14 +126,14 @@ def test_the_offset_has_the_units_of_the_distances() -> None:
 def test_frames_and_words() -> None:
     X, y = load_dataset("sonar")[:2]
     frame = pd.DataFrame(X, columns=[f"band {f}" for f in range(X.shape[1])])
-    found = svm_geometry(SVC().fit(frame, y), frame, pd.Series(y))
-    table = found.to_pandas()
+    result = svm_geometry(SVC().fit(frame, y), frame, pd.Series(y))
+    table = result.to_pandas()
     assert list(table.columns) == ["row", "label", "side", "decision", "distance", "slack", "alpha", "kind"]
     assert len(table) == len(y)
-    assert f"{found.count('free')} free, {found.count('bounded')} bounded" in str(found)
+    assert f"{result.count('free')} free, {result.count('bounded')} bounded" in str(result)
 
 
-def test_other_rows_are_refused() -> None:
+def test_other_rows_are_rejected() -> None:
     X, y = load_dataset("sonar")[:2]
     model = SVC().fit(X, y)
     with pytest.raises(ValueError, match="not the rows that the model was fitted on"):
@@ -152,7 +152,7 @@ def test_other_rows_are_refused() -> None:
         svm_geometry(SVC(), X, y)
 
 
-def test_other_weights_or_another_penalty_are_refused() -> None:
+def test_other_weights_or_another_penalty_are_rejected() -> None:
     X, y = load_dataset("sonar")[:2]
     weight = np.linspace(0.5, 2.0, len(y))
     with pytest.raises(ValueError, match="pass the same X, y and sample_weight, and leave its parameters as they were"):
@@ -161,7 +161,7 @@ def test_other_weights_or_another_penalty_are_refused() -> None:
         svm_geometry(SVC().fit(X, y).set_params(C=50.0), X, y)
 
 
-def test_a_sparse_table_is_refused() -> None:
+def test_a_sparse_table_is_rejected() -> None:
     X, y = load_dataset("sonar")[:2]
     table = sparse.csr_matrix(X)
     with pytest.raises(TypeError, match=r"pass X.toarray\(\)"):

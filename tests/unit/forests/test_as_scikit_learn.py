@@ -46,7 +46,7 @@ def test_out_of_bag_scores_of_numbers_by_scorers() -> None:
 
 @pytest.mark.parametrize("cls", [RandomForestClassifier, BaggingClassifier])
 @pytest.mark.parametrize("how", [lambda y: 1.0, lambda a, b, c: 1.0, "no_such_score"])
-def test_scores_that_cannot_be_asked_are_refused_before_the_fit(cls: Any, how: Any) -> None:
+def test_scores_that_cannot_be_asked_are_rejected_before_the_fit(cls: Any, how: Any) -> None:
     model = cls(oob_score=how)
     with pytest.raises(ValueError, match=r"oob_score=.* is a function of|'no_such_score' is not a valid"):
         model.fit(X, Y[:, 0])
@@ -94,8 +94,8 @@ def test_class_weights_of_several_outputs() -> None:
 def test_tuned_trees_show_what_they_were_grown_with() -> None:
     forest = Regressor(5, tune="oob", random_state=0).fit(X, X[:, 0] + rng.normal(size=200))
     shown = forest.estimators_[0].get_params()
-    found = {name: getattr(forest.tuned_, name) for name in ("max_features", "min_samples_leaf")}
-    assert {name: shown[name] for name in found} == found != {"max_features": 1.0, "min_samples_leaf": 1}
+    result = {name: getattr(forest.tuned_, name) for name in ("max_features", "min_samples_leaf")}
+    assert {name: shown[name] for name in result} == result != {"max_features": 1.0, "min_samples_leaf": 1}
     untuned = forest.set_params(tune=None).fit(X, X[:, 0])
     assert untuned.estimators_[0].get_params()["max_features"] == 1.0
 

@@ -26,13 +26,13 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
-    answers_of,
-    assert_refused,
+    assert_rejected,
     changed,
     each,
     has_params,
     inf,
     nan,
+    predictions_of,
     table,
     target_of,
 )
@@ -74,8 +74,8 @@ BAD_OUTPUTS = table(
 
 @pytest.mark.parametrize(("y", "text"), BAD_OUTPUTS)
 @each(FORESTS)
-def test_bad_outputs_are_refused(cls: type[Any], y: Any, text: str) -> None:
-    assert_refused(make(cls), ValueError, text, X, y)
+def test_bad_outputs_are_rejected(cls: type[Any], y: Any, text: str) -> None:
+    assert_rejected(make(cls), ValueError, text, X, y)
 
 
 def shap_of(model: Any) -> Any:
@@ -86,14 +86,14 @@ def shap_of(model: Any) -> Any:
 def test_poisson_is_for_targets_that_are_not_negative(cls: type[Any]) -> None:
     model = cls(criterion="poisson")
     text = "negative, or all are zero: criterion='poisson' is for counts"
-    assert_refused(model, ValueError, text, X, np.r_[-1.0, np.ones(N - 1)])
-    assert_refused(model, ValueError, text, X, np.zeros(N))
+    assert_rejected(model, ValueError, text, X, np.r_[-1.0, np.ones(N - 1)])
+    assert_rejected(model, ValueError, text, X, np.zeros(N))
 
 
 @each(CLASSIFIERS)
 def test_monotone_constraints_are_for_two_classes(cls: type[Any]) -> None:
     text = "Monotonicity constraints are not supported with multiclass"
-    assert_refused(cls(monotonic_cst=[1, 0, 0]), ValueError, text, X, np.arange(N) % 3)
+    assert_rejected(cls(monotonic_cst=[1, 0, 0]), ValueError, text, X, np.arange(N) % 3)
 
 
 # --- parameters ------------------------------------------------------------------------------------------------------
@@ -123,14 +123,14 @@ BAD_PARAMETERS = table(
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
 @each(FORESTS)
-def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text: str) -> None:
+def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], text: str) -> None:
     if not has_params(cls, **params):
         pytest.skip("has no such parameter")
-    assert_refused(cls(**{"n_estimators": 3, **params}), ValueError, text, X, target_of(cls))
+    assert_rejected(cls(**{"n_estimators": 3, **params}), ValueError, text, X, target_of(cls))
 
 
 @pytest.mark.parametrize("quantiles", [0.0, 1.0, [0.5, nan], -1.0, [[0.1, 0.9]]])
-def test_bad_quantiles_are_refused(quantiles: Any) -> None:
+def test_bad_quantiles_are_rejected(quantiles: Any) -> None:
     with pytest.raises(ValueError, match="quantiles must lie between 0 and 1, got"):
         fitted(RandomForestRegressor).predict_quantiles(X, quantiles)
     with pytest.raises(ValueError, match="fit with keep_leaf_samples=True"):
@@ -138,7 +138,7 @@ def test_bad_quantiles_are_refused(quantiles: Any) -> None:
 
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, nan, -0.5, 90])
-def test_bad_coverage_is_refused(coverage: float) -> None:
+def test_bad_coverage_is_rejected(coverage: float) -> None:
     with pytest.raises(ValueError, match="level must lie between 0 and 1, got"):
         fitted(RandomForestRegressor).predict_interval(X, coverage)
 
@@ -178,7 +178,7 @@ def test_nothing_to_learn_from_gives_a_constant(cls: type[Any], features: Any, n
     else:
         np.testing.assert_allclose(model.predict(features), y.mean())
     bagged = make(cls, splitter=splitter).fit(features, y)
-    assert len(np.unique(answers_of(bagged, features), axis=0)) == 1
+    assert len(np.unique(predictions_of(bagged, features), axis=0)) == 1
     np.testing.assert_array_equal(bagged.feature_importances_, 0.0)
 
 
@@ -195,7 +195,7 @@ def test_one_row_is_never_out_of_bag(cls: type[Any]) -> None:
     tuned = make(cls, tune="oob").fit(X[:1], y)
     np.testing.assert_array_equal(tuned.predict(X), y[0])
     if is_classifier(model):
-        assert_refused(make(cls, calibration="oob"), ValueError, "no tree left any out", X[:1], y)
+        assert_rejected(make(cls, calibration="oob"), ValueError, "no tree left any out", X[:1], y)
     else:
         with pytest.raises(ValueError, match="has no residuals of rows it was not fitted on"):
             model.predict_interval(X)
@@ -206,9 +206,9 @@ def test_rows_never_judged_are_nan_and_counted(cls: type[Any]) -> None:
     y = target_of(cls)
     with pytest.warns(UserWarning, match=r"\d+ rows were in the sample of every tree .* grow more trees"):
         model = make(cls, n_estimators=1, oob_score=True).fit(X, y)
-    answers = model.oob_decision_function_[:, 0] if is_classifier(model) else model.oob_prediction_
+    predictions = model.oob_decision_function_[:, 0] if is_classifier(model) else model.oob_prediction_
     judged = model.oob_indices(0)
-    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(answers)), judged)
+    np.testing.assert_array_equal(np.flatnonzero(~np.isnan(predictions)), judged)
     assert model.oob_score_ == pytest.approx(model.score(X[judged], y[judged]))
 
 
@@ -226,7 +226,7 @@ def test_two_rows(cls: type[Any]) -> None:
 def test_one_class_or_one_value(cls: type[Any], value: int) -> None:
     model = make(cls, tune="oob").fit(X, np.full(N, value))
     np.testing.assert_array_equal(model.predict(X), value)
-    assert all(np.all(answers == value) for answers in model.staged_predict(X))
+    assert all(np.all(predictions == value) for predictions in model.staged_predict(X))
     assert model.oob_error_ == 0.0
     if is_classifier(model):
         np.testing.assert_array_equal(model.predict_proba(X), np.ones((N, 1)))
@@ -243,9 +243,9 @@ def test_equal_weights_change_no_answer(cls: type[Any], weight: Any, bootstrap: 
     model, expected = make(cls, **params).fit(X, y, weight), make(cls, **params).fit(X, y)
     is_number = np.isscalar(weight) and float(weight) != 1.0
     if bootstrap and is_number:  # as if there were three times the rows: other draws, from the same distribution
-        assert np.abs(answers_of(model) - answers_of(expected)).mean() < 0.5 * np.std(answers_of(expected))
+        assert np.abs(predictions_of(model) - predictions_of(expected)).mean() < 0.5 * np.std(predictions_of(expected))
     else:
-        np.testing.assert_allclose(answers_of(model), answers_of(expected), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(predictions_of(model), predictions_of(expected), rtol=1e-9, atol=1e-12)
 
 
 @each(FORESTS)
@@ -258,7 +258,7 @@ def test_rows_of_weight_zero_count_for_nothing(cls: type[Any]) -> None:
     for params in every:
         model = make(cls, **params).fit(X, y, weight)
         expected = make(cls, **params).fit(X[weight], y[weight])
-        np.testing.assert_allclose(answers_of(model), answers_of(expected), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(predictions_of(model), predictions_of(expected), rtol=1e-9, atol=1e-12)
         assert getattr(model, "oob_error_", 0.0) == pytest.approx(getattr(expected, "oob_error_", 0.0))
 
 
@@ -297,7 +297,7 @@ def test_a_class_of_weight_zero_keeps_its_place(cls: type[Any]) -> None:
 def test_weights_of_many_decades(cls: type[Any], decades: int, bootstrap: bool) -> None:
     y, weight = target_of(cls), np.logspace(-decades, 0, N)
     model = make(cls, bootstrap=bootstrap, max_samples=None if bootstrap else 0.5).fit(X, y, sample_weight=weight)
-    assert np.isfinite(answers_of(model)).all()
+    assert np.isfinite(predictions_of(model)).all()
     assert model.predict(X)[-1] == pytest.approx(y[-1], abs=0.5)  # nearly all of the weight
 
 
@@ -335,11 +335,11 @@ def test_a_sample_of_zeros_under_poisson(cls: type[Any]) -> None:
 def test_duplicated_rows_with_contradicting_labels(cls: type[Any]) -> None:
     features, y = np.repeat([[1.0], [2.0]], 8, axis=0), np.r_[np.arange(8) >= 6, np.arange(8) < 6].astype(int)
     model = make(cls, bootstrap=False).fit(features, y)
-    answers = answers_of(model, [[1.0], [2.0]])
-    np.testing.assert_allclose(answers[:, 1] if is_classifier(model) else answers, [0.25, 0.75])
+    predictions = predictions_of(model, [[1.0], [2.0]])
+    np.testing.assert_allclose(predictions[:, 1] if is_classifier(model) else predictions, [0.25, 0.75])
     bagged = make(cls, n_estimators=300).fit(features, y)
-    answers = answers_of(bagged, [[1.0], [2.0]])
-    np.testing.assert_allclose(answers[:, 1] if is_classifier(model) else answers, [0.25, 0.75], atol=0.06)
+    predictions = predictions_of(bagged, [[1.0], [2.0]])
+    np.testing.assert_allclose(predictions[:, 1] if is_classifier(model) else predictions, [0.25, 0.75], atol=0.06)
 
 
 @pytest.mark.parametrize("n_levels", [1, 2, 40, 300])
@@ -355,15 +355,15 @@ def test_categories_of_any_number_and_unseen_ones(cls: type[Any], n_levels: int)
     assert model.score(frame, y) > (0.8 if n_levels < 256 else 0.25)  # more than 255 have too few rows each
     other = frame.assign(c=pd.Categorical(["nobody saw this"] * 400))
     missing = frame.assign(c=pd.Categorical([None] * 400, ["0"]))
-    np.testing.assert_array_equal(answers_of(model, other), answers_of(model, missing))
+    np.testing.assert_array_equal(predictions_of(model, other), predictions_of(model, missing))
     as_polars = pl.from_pandas(frame.assign(c=frame["c"].astype(str))).with_columns(pl.col("c").cast(pl.Categorical))
-    np.testing.assert_array_equal(answers_of(model, as_polars), answers_of(model, frame))
+    np.testing.assert_array_equal(predictions_of(model, as_polars), predictions_of(model, frame))
 
 
 @each(FORESTS)
 def test_missing_values_in_predict_only(cls: type[Any]) -> None:
     for rows in (np.full((2, 3), nan), changed(nan)):
-        assert np.isfinite(answers_of(fitted(cls), rows)).all()
+        assert np.isfinite(predictions_of(fitted(cls), rows)).all()
 
 
 @each(FORESTS)
@@ -372,7 +372,9 @@ def test_more_columns_than_rows(cls: type[Any]) -> None:
     wide = np.hstack([X[:20], np.random.default_rng(0).normal(size=(20, 200))])
     np.testing.assert_allclose(make(cls, bootstrap=False).fit(wide, y).predict(wide), y)
     few = make(cls, max_features=300).fit(wide, y)  # more than there are: all
-    np.testing.assert_array_equal(answers_of(few, wide), answers_of(make(cls, max_features=None).fit(wide, y), wide))
+    np.testing.assert_array_equal(
+        predictions_of(few, wide), predictions_of(make(cls, max_features=None).fit(wide, y), wide)
+    )
 
 
 @each(FORESTS)
@@ -380,9 +382,9 @@ def test_frames_of_bools_integers_and_holes(cls: type[Any]) -> None:
     columns = {"flag": X[:, 0] > 0, "count": (10 * X[:, 1]).astype(int), "x": np.where(X[:, 2] > 1, nan, X[:, 2])}
     y = target_of(cls)
     plain = np.column_stack(list(columns.values())).astype(float)
-    expected = answers_of(make(cls).fit(plain, y), plain)
+    expected = predictions_of(make(cls).fit(plain, y), plain)
     for frame in (pd.DataFrame(columns), pl.DataFrame({**columns, "x": pl.Series(columns["x"]).fill_nan(None)})):
-        np.testing.assert_array_equal(answers_of(make(cls).fit(frame, y), frame), expected)
+        np.testing.assert_array_equal(predictions_of(make(cls).fit(frame, y), frame), expected)
 
 
 @each(FORESTS)
@@ -391,13 +393,15 @@ def test_scores_of_every_kind_out_of_bag(cls: type[Any]) -> None:
     names = ["roc_auc", "neg_log_loss", "balanced_accuracy"] if is_classifier(cls()) else ["neg_max_error", "r2"]
     for name in names:
         assert np.isfinite(make(cls, n_estimators=30, oob_score=name).fit(X, y).oob_score_)
-    by_function = make(cls, n_estimators=30, oob_score=lambda truth, answers: np.mean(truth == answers)).fit(X, y)
+    by_function = make(cls, n_estimators=30, oob_score=lambda truth, predictions: np.mean(truth == predictions)).fit(
+        X, y
+    )
     assert 0.0 <= by_function.oob_score_ <= 1.0
 
-    def fail(truth: Any, answers: Any) -> float:
+    def fail(truth: Any, predictions: Any) -> float:
         raise RuntimeError("no score for this")
 
-    assert_refused(make(cls, n_estimators=30, oob_score=fail), RuntimeError, "no score for this", X, y)
+    assert_rejected(make(cls, n_estimators=30, oob_score=fail), RuntimeError, "no score for this", X, y)
 
 
 @each(FORESTS)
@@ -407,7 +411,7 @@ def test_weights_of_a_survey_need_no_more_memory(cls: type[Any], monkeypatch: py
     heavy = np.random.default_rng(0).integers(10**6, 10**8, N)
     for bootstrap, share in ((True, None), (False, 0.5), (True, N)):
         model = make(cls, bootstrap=bootstrap, max_samples=share)
-        assert np.isfinite(answers_of(model.fit(X, target_of(cls), heavy))).all()
+        assert np.isfinite(predictions_of(model.fit(X, target_of(cls), heavy))).all()
 
 
 # --- several outputs -------------------------------------------------------------------------------------------------
@@ -436,28 +440,28 @@ def test_what_a_forest_of_several_outputs_cannot_answer(cls: type[Any]) -> None:
     for look in (len, list, lambda m: m[0], lambda m: m.to_tree_sum(), shap_of, lambda m: next(m.staged_predict(X))):
         with pytest.raises(ValueError, match="several targets"):
             look(model)
-    np.testing.assert_array_equal(answers_of(model.fit(X, y)), answers_of(fitted(cls)))  # and back
+    np.testing.assert_array_equal(predictions_of(model.fit(X, y)), predictions_of(fitted(cls)))  # and back
 
 
 # --- one fit after another -------------------------------------------------------------------------------------------
 
 
 @each(FORESTS)
-def test_a_warm_start_refuses_other_data(cls: type[Any]) -> None:
+def test_a_warm_start_rejects_other_data(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, warm_start=True).fit(X, y)
-    assert_refused(model, ValueError, "the same rows: the earlier fit had 40, X has 39", X[1:], y[1:])
-    assert_refused(model, ValueError, "the same table: the 3 columns of the earlier fit and the 2 of X", X[:, :2], y)
+    assert_rejected(model, ValueError, "the same rows: the earlier fit had 40, X has 39", X[1:], y[1:])
+    assert_rejected(model, ValueError, "the same table: the 3 columns of the earlier fit and the 2 of X", X[:, :2], y)
     other = "the same rows and samples: X, y, the weights, bootstrap or max_samples are others"
-    assert_refused(model, ValueError, other, X[::-1], y)
-    assert_refused(model, ValueError, other, X, y[::-1])
-    assert_refused(model, ValueError, other, X, y, np.arange(N) + 1.0)
-    assert_refused(deepcopy(model).set_params(bootstrap=False), ValueError, other, X, y)
-    assert_refused(deepcopy(model).set_params(max_samples=0.5), ValueError, other, X, y)
+    assert_rejected(model, ValueError, other, X[::-1], y)
+    assert_rejected(model, ValueError, other, X, y[::-1])
+    assert_rejected(model, ValueError, other, X, y, np.arange(N) + 1.0)
+    assert_rejected(deepcopy(model).set_params(bootstrap=False), ValueError, other, X, y)
+    assert_rejected(deepcopy(model).set_params(max_samples=0.5), ValueError, other, X, y)
     if is_classifier(model):
-        assert_refused(model, ValueError, "the same classes", X, y + 5)
+        assert_rejected(model, ValueError, "the same classes", X, y + 5)
     model.set_params(n_estimators=2)
-    assert_refused(model, ValueError, "n_estimators=2 must be larger or equal to the 8 trees", X, y)
+    assert_rejected(model, ValueError, "n_estimators=2 must be larger or equal to the 8 trees", X, y)
 
 
 @each(FORESTS)
@@ -465,7 +469,7 @@ def test_a_warm_start_takes_the_same_numbers_in_another_form(cls: type[Any]) -> 
     y, single = target_of(cls), X.astype(np.float32)
     model = make(cls, warm_start=True, n_estimators=4).fit(single, y)
     model.set_params(n_estimators=8).fit(np.asfortranarray(single.astype(np.float64)), y.tolist())
-    np.testing.assert_array_equal(answers_of(model, single), answers_of(make(cls).fit(single, y), single))
+    np.testing.assert_array_equal(predictions_of(model, single), predictions_of(make(cls).fit(single, y), single))
 
 
 def test_leaf_samples_asked_for_in_a_warm_start() -> None:
@@ -485,10 +489,10 @@ def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[A
     model = make(cls).fit(X, y)
     unfitted: Any = clone(model)
     for copy in (pickle.loads(pickle.dumps(model)), deepcopy(model), unfitted.fit(X, y)):
-        np.testing.assert_array_equal(answers_of(copy), answers_of(model))
-    answers = answers_of(model)
+        np.testing.assert_array_equal(predictions_of(copy), predictions_of(model))
+    predictions = predictions_of(model)
     model.set_params(n_estimators=1, max_depth=1, n_jobs=2, bootstrap=False, max_samples=3, splitter="binned")
-    np.testing.assert_array_equal(answers_of(model), answers)
+    np.testing.assert_array_equal(predictions_of(model), predictions)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
@@ -497,7 +501,7 @@ def test_threads_change_no_bit(cls: type[Any], n_jobs: int) -> None:
     wide, y = np.tile(X, (60, 4)), np.tile(target_of(cls), 60)
     wide = wide + np.random.default_rng(0).normal(size=wide.shape)
     one, many = make(cls, n_jobs=1).fit(wide, y), make(cls, n_jobs=n_jobs).fit(wide, y)
-    np.testing.assert_array_equal(answers_of(one, wide), answers_of(many, wide))
+    np.testing.assert_array_equal(predictions_of(one, wide), predictions_of(many, wide))
     np.testing.assert_array_equal(one.history_.oob_error, many.history_.oob_error)
 
 
@@ -511,8 +515,10 @@ def test_shap_values_add_up_to_the_answers(cls: type[Any]) -> None:
     targets = [LABELS, np.arange(N) % 3] if is_classifier(cls()) else [VALUES]
     for y in targets:
         model = make(cls).fit(frame, y)
-        found = shap_values(model, frame)
-        np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), answers_of(model, frame), atol=1e-6)
+        result = shap_values(model, frame)
+        np.testing.assert_allclose(
+            result.base_values + result.values.sum(axis=1), predictions_of(model, frame), atol=1e-6
+        )
         own = model.feature_importances_
         assert tree_importances(model).values[own.argmax()] > 0.0
         assert tree_importances(model, "frequency").raw.sum() == pytest.approx(1.0)

@@ -324,7 +324,7 @@ def test_quantiles_against_their_definition():
     new = numbers(15, seed=3)[0]
     forest = RandomForestRegressor(8, min_samples_leaf=4, keep_leaf_samples=True, random_state=0).fit(X, y)
     levels = np.array([0.1, 0.5, 0.77])
-    found = forest.predict_quantiles(new, levels, None)
+    result = forest.predict_quantiles(new, levels, None)
     order = np.argsort(y)
     for i, row in enumerate(new):
         weight = np.zeros(len(y))
@@ -333,8 +333,8 @@ def test_quantiles_against_their_definition():
             weight += count / count.sum() / 8
         cumulative = np.cumsum(weight[order])
         expected = [y[order][np.flatnonzero(cumulative >= level - 1e-9)[0]] for level in levels]
-        np.testing.assert_array_equal(found[i], expected)
-    assert np.all(np.diff(found, axis=1) >= 0.0)
+        np.testing.assert_array_equal(result[i], expected)
+    assert np.all(np.diff(result, axis=1) >= 0.0)
     with pytest.raises(ValueError, match="between 0 and 1"):
         forest.predict_quantiles(new, [0.0])
     with pytest.raises(ValueError, match="keep_leaf_samples"):
@@ -364,10 +364,10 @@ def test_calibration_lowers_the_loss_and_keeps_the_classes():
     truth = rng.dirichlet([0.5, 0.5, 0.5], 4000)
     codes = np.array([rng.choice(3, p=p) for p in truth])
     blurred = np.sqrt(truth) / np.sqrt(truth).sum(axis=1, keepdims=True)
-    found = calibrate(blurred, codes, np.ones(4000))
-    assert found.power == pytest.approx(2.0, rel=0.15)
-    assert found.log_loss < found.log_loss_before
-    np.testing.assert_array_equal(found.apply(blurred).argmax(axis=1), blurred.argmax(axis=1))
+    result = calibrate(blurred, codes, np.ones(4000))
+    assert result.power == pytest.approx(2.0, rel=0.15)
+    assert result.log_loss < result.log_loss_before
+    np.testing.assert_array_equal(result.apply(blurred).argmax(axis=1), blurred.argmax(axis=1))
     X, y = classes(400)
     new, labels = classes(2000, seed=4)
     plain = RandomForestClassifier(60, random_state=0).fit(X, y)
@@ -426,7 +426,7 @@ def test_nodes_take_twenty_bytes():
     np.testing.assert_array_equal(again.predict_proba(X), forest.predict_proba(X))
 
 
-def test_a_forest_too_large_for_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch):
+def test_a_forest_too_large_for_the_memory_is_rejected(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: 100_000)
     X, y = classes()
     with pytest.raises(MemoryError, match="GiB are free"):
@@ -444,7 +444,7 @@ def test_a_forest_too_large_for_the_memory_is_refused(monkeypatch: pytest.Monkey
         ({"calibration": "oob", "bootstrap": False}, "out of bag"),
     ],
 )
-def test_what_cannot_be_is_refused(params, message):
+def test_what_cannot_be_is_rejected(params, message):
     X, y = classes()
     with pytest.raises(ValueError, match=message):
         RandomForestClassifier(**params).fit(X, y)

@@ -23,7 +23,7 @@ from tests.bad_input import (
     WEIGHTS,
     N,
     X,
-    assert_refused,
+    assert_rejected,
     changed,
     has_params,
     inf,
@@ -56,10 +56,10 @@ def fitted(cls: type[Any]) -> Any:
 
 def assert_same_answers(model: Any, expected: Any, rows: Any = X) -> None:
     if is_classifier(expected):
-        answers, right = model.predict_proba(rows), expected.predict_proba(rows)
+        predictions, right = model.predict_proba(rows), expected.predict_proba(rows)
     else:
-        answers, right = model.predict(rows), expected.predict(rows)
-    np.testing.assert_allclose(answers, right, rtol=1e-9, atol=1e-12)
+        predictions, right = model.predict(rows), expected.predict(rows)
+    np.testing.assert_allclose(predictions, right, rtol=1e-9, atol=1e-12)
 
 
 # --- refused ---------------------------------------------------------------------------------------------------------
@@ -75,18 +75,20 @@ NOT_FOR_THE_LOSS = table(
 
 @pytest.mark.parametrize(("loss", "y", "text"), NOT_FOR_THE_LOSS)
 def test_targets_that_a_loss_does_not_allow(loss: str, y: Any, text: str) -> None:
-    assert_refused(GradientBoostingRegressor(loss), ValueError, text, X, y)
+    assert_rejected(GradientBoostingRegressor(loss), ValueError, text, X, y)
 
 
 @pytest.mark.parametrize("loss", CLASS_LOSSES[1:])
 def test_margin_losses_are_for_two_classes(loss: str) -> None:
     text = rf"Only binary classification is supported by loss='{loss}'; y has 3 classes: use loss='log_loss'"
-    assert_refused(GradientBoostingClassifier(loss), ValueError, text, X, np.arange(N) % 3)
+    assert_rejected(GradientBoostingClassifier(loss), ValueError, text, X, np.arange(N) % 3)
 
 
 def test_monotone_constraints_are_for_two_classes() -> None:
     model = GradientBoostingClassifier(monotonic_cst=[1, 0, 0])
-    assert_refused(model, ValueError, "Monotonicity constraints are not supported with multiclass", X, np.arange(N) % 3)
+    assert_rejected(
+        model, ValueError, "Monotonicity constraints are not supported with multiclass", X, np.arange(N) % 3
+    )
 
 
 # --- parameters ------------------------------------------------------------------------------------------------------
@@ -123,28 +125,28 @@ BAD_PARAMETERS = table(
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
 @each
-def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text: str) -> None:
+def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], text: str) -> None:
     if not has_params(cls, **params) or (is_classifier(cls()) and params.get("quantile")):
         pytest.skip("has no such parameter")
-    assert_refused(cls(**params), (ValueError, TypeError), text, X, target_of(cls))
+    assert_rejected(cls(**params), (ValueError, TypeError), text, X, target_of(cls))
 
 
-def test_folds_without_rows_are_refused() -> None:
+def test_folds_without_rows_are_rejected() -> None:
     cv = [(np.arange(20), np.arange(20, N)), (np.arange(N), np.arange(0))]
     model = GradientBoostingRegressor(early_stopping="cv", cv=cv)
-    assert_refused(model, ValueError, "no test rows", X, VALUES)
+    assert_rejected(model, ValueError, "no test rows", X, VALUES)
 
 
-def test_folds_that_lie_in_rows_of_no_weight_are_refused() -> None:
+def test_folds_that_lie_in_rows_of_no_weight_are_rejected() -> None:
     model = GradientBoostingRegressor(early_stopping="cv", cv=KFold(2))
     text = "no training rows of positive weight"
-    assert_refused(model, ValueError, text, X, VALUES, sample_weight=np.arange(N) >= N // 2)
+    assert_rejected(model, ValueError, text, X, VALUES, sample_weight=np.arange(N) >= N // 2)
 
 
 @each
 def test_too_few_rows_to_hold_any_out(cls: type[Any]) -> None:
     text = r"n_samples = 1, .*cannot be divided.*: pass X_val and y_val, or early_stopping=False"
-    assert_refused(cls(early_stopping=True), ValueError, text, X[:1], target_of(cls)[:1])
+    assert_rejected(cls(early_stopping=True), ValueError, text, X[:1], target_of(cls)[:1])
 
 
 # --- initial scores and rows to validate on --------------------------------------------------------------------------
@@ -162,13 +164,13 @@ BAD_INIT_SCORES = table(
 
 @pytest.mark.parametrize(("init_score", "text"), BAD_INIT_SCORES)
 @each
-def test_bad_initial_scores_are_refused(cls: type[Any], init_score: Any, text: str) -> None:
-    assert_refused(cls(), ValueError, text, X, target_of(cls), init_score=init_score)
+def test_bad_initial_scores_are_rejected(cls: type[Any], init_score: Any, text: str) -> None:
+    assert_rejected(cls(), ValueError, text, X, target_of(cls), init_score=init_score)
 
 
 def test_initial_scores_of_several_classes_have_a_column_each() -> None:
     model, y = make(GradientBoostingClassifier), np.arange(N) % 3
-    assert_refused(model, ValueError, r"must hold 3 finite score\(s\)", X, y, init_score=np.zeros(N))
+    assert_rejected(model, ValueError, r"must hold 3 finite score\(s\)", X, y, init_score=np.zeros(N))
     assert np.isfinite(model.fit(X, y, init_score=np.zeros((N, 3))).decision_function(X)).all()
 
 
@@ -194,14 +196,14 @@ BAD_VALIDATION = table(
 
 @pytest.mark.parametrize(("arguments", "text"), BAD_VALIDATION)
 @each
-def test_bad_rows_to_validate_on_are_refused(cls: type[Any], arguments: dict[str, Any], text: str) -> None:
+def test_bad_rows_to_validate_on_are_rejected(cls: type[Any], arguments: dict[str, Any], text: str) -> None:
     y = target_of(cls)
-    assert_refused(cls(), ValueError, text, X, y, **{"X_val": X, "y_val": y, **arguments})
+    assert_rejected(cls(), ValueError, text, X, y, **{"X_val": X, "y_val": y, **arguments})
 
 
 def test_targets_to_validate_on_are_those_of_the_loss() -> None:
     y = np.abs(VALUES)
-    assert_refused(GradientBoostingRegressor("gamma"), ValueError, "not positive", X, y, X_val=X, y_val=0.0 * y)
+    assert_rejected(GradientBoostingRegressor("gamma"), ValueError, "not positive", X, y, X_val=X, y_val=0.0 * y)
     model = make(GradientBoostingRegressor, loss="poisson").fit(X, y, X_val=X, y_val=0.0 * y)  # zeros may judge
     assert np.isfinite(model.history_.validation_loss).all()
 
@@ -209,7 +211,9 @@ def test_targets_to_validate_on_are_those_of_the_loss() -> None:
 @pytest.mark.parametrize("loss", CLASS_LOSSES)
 def test_labels_to_validate_on_are_those_of_the_training_rows(loss: str) -> None:
     text = r"y_val has labels that y has not: \[5\]. Judge on the classes of y"
-    assert_refused(GradientBoostingClassifier(loss), ValueError, text, X, LABELS, X_val=X, y_val=np.where(LABELS, 5, 0))
+    assert_rejected(
+        GradientBoostingClassifier(loss), ValueError, text, X, LABELS, X_val=X, y_val=np.where(LABELS, 5, 0)
+    )
     model = make(GradientBoostingClassifier, loss=loss)
     model.fit(X, LABELS, X_val=X[LABELS == 1], y_val=LABELS[LABELS == 1])  # some classes are enough
     assert np.isfinite(model.history_.validation_loss).all()
@@ -306,13 +310,13 @@ BAD_LOSSES = table(
 
 
 @pytest.mark.parametrize(("loss", "text"), BAD_LOSSES)
-def test_a_bad_loss_is_refused_and_the_round_named(loss: Any, text: str) -> None:
+def test_a_bad_loss_is_rejected_and_the_round_named(loss: Any, text: str) -> None:
     model = make(GradientBoostingRegressor, loss=loss, learning_rate=0.3, n_estimators=20)
-    assert_refused(model, ValueError, text, X, VALUES)
+    assert_rejected(model, ValueError, text, X, VALUES)
     model.set_params(loss="squared_error").fit(X, VALUES)
-    answers = model.predict(X)
-    assert_refused(model.set_params(loss=loss), ValueError, text, X, VALUES)
-    np.testing.assert_array_equal(model.predict(X), answers)
+    predictions = model.predict(X)
+    assert_rejected(model.set_params(loss=loss), ValueError, text, X, VALUES)
+    np.testing.assert_array_equal(model.predict(X), predictions)
 
 
 def test_a_loss_that_fails_on_rows_to_validate_on_names_the_round() -> None:
@@ -321,17 +325,19 @@ def test_a_loss_that_fails_on_rows_to_validate_on_names_the_round() -> None:
     low = VALUES < 0.5  # the scores of these rows do not get that far
     text = r"^Round 1: the loss 'fails_on_three' raised ArithmeticError"
     judged = {"X_val": X, "y_val": np.full(N, 3.0)}
-    assert_refused(model.set_params(loss=(fails_on_three, slope, one)), ValueError, text, X[low], VALUES[low], **judged)
+    assert_rejected(
+        model.set_params(loss=(fails_on_three, slope, one)), ValueError, text, X[low], VALUES[low], **judged
+    )
     model.set_params(loss=loss)
     model.set_params(early_stopping="cv", cv=2)
-    assert_refused(model, ValueError, r"^Round \d+: the loss 'too_far' raised", X, VALUES + 1.0)
+    assert_rejected(model, ValueError, r"^Round \d+: the loss 'too_far' raised", X, VALUES + 1.0)
 
 
 def test_an_error_of_a_callback_comes_through() -> None:
     def fail(record: Any) -> None:
         raise RuntimeError(f"no more after round {record.round}")
 
-    assert_refused(make(GradientBoostingRegressor, callbacks=[fail]), RuntimeError, "no more after round 1", X, VALUES)
+    assert_rejected(make(GradientBoostingRegressor, callbacks=[fail]), RuntimeError, "no more after round 1", X, VALUES)
 
 
 # --- unusual input with one right answer -----------------------------------------------------------------------------
@@ -399,7 +405,7 @@ def test_one_class_or_one_value(loss: str, value: int) -> None:
     np.testing.assert_allclose(model.predict(X), value, rtol=1e-9)
     if loss in CLASS_LOSSES:
         np.testing.assert_array_equal(model.predict_proba(X), np.ones((N, 1)))
-    assert all(np.allclose(answers, value) for answers in model.staged_predict(X))
+    assert all(np.allclose(predictions, value) for predictions in model.staged_predict(X))
 
 
 @pytest.mark.parametrize("weight", [case for case in WEIGHTS if case.id != "1e-90"])
@@ -433,15 +439,15 @@ def test_a_class_of_weight_zero_keeps_its_place() -> None:
 def test_weights_of_many_decades(cls: type[Any], decades: int, min_samples_leaf: int) -> None:
     y, weight = target_of(cls), np.logspace(-decades, 0, N)
     model = make(cls, min_samples_leaf=min_samples_leaf).fit(X, y, sample_weight=weight)
-    answers = model.predict(X)
-    assert np.isfinite(answers).all()
+    predictions = model.predict(X)
+    assert np.isfinite(predictions).all()
     if is_classifier(model):  # rows with nearly all of the weight come out right
-        assert weight[answers != y].sum() <= 0.5 * weight.sum()
+        assert weight[predictions != y].sum() <= 0.5 * weight.sum()
 
 
-def test_weights_of_1e300_beside_1e_300_are_refused_with_advice() -> None:
+def test_weights_of_1e300_beside_1e_300_are_rejected_with_advice() -> None:
     weight = np.where(np.arange(N) % 2, 1e300, 1e-300)
-    assert_refused(GradientBoostingRegressor(), ValueError, "divide all weights by their maximum", X, VALUES, weight)
+    assert_rejected(GradientBoostingRegressor(), ValueError, "divide all weights by their maximum", X, VALUES, weight)
     model = make(GradientBoostingRegressor).fit(X, VALUES, weight / weight.max())
     odd = make(GradientBoostingRegressor).fit(X[1::2], VALUES[1::2])
     np.testing.assert_allclose(model.baseline_, odd.baseline_)
@@ -466,9 +472,9 @@ def test_the_scale_of_the_target_does_not_matter(loss: str, scale: float) -> Non
 
 
 @pytest.mark.parametrize("largest", [1e150, 1e-150])
-def test_targets_beyond_squares_are_refused(largest: float) -> None:
+def test_targets_beyond_squares_are_rejected(largest: float) -> None:
     text = r"too (large|small) for sums of squares in float64: divide y by a number of that size"
-    assert_refused(GradientBoostingRegressor(), ValueError, text, X, VALUES * largest)
+    assert_rejected(GradientBoostingRegressor(), ValueError, text, X, VALUES * largest)
 
 
 def test_duplicated_rows_with_contradicting_labels() -> None:
@@ -526,22 +532,22 @@ def test_frames_of_bools_integers_and_holes(cls: type[Any]) -> None:
 
 
 @each
-def test_a_warm_start_refuses_other_data(cls: type[Any]) -> None:
+def test_a_warm_start_rejects_other_data(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, warm_start=True).fit(X, y)
-    assert_refused(model, ValueError, "the same rows: the earlier fit had 40, X and y have 39", X[1:], y[1:])
-    assert_refused(model, ValueError, "the same table: the 3 columns of the earlier fit and the 2 of X", X[:, :2], y)
+    assert_rejected(model, ValueError, "the same rows: the earlier fit had 40, X and y have 39", X[1:], y[1:])
+    assert_rejected(model, ValueError, "the same table: the 3 columns of the earlier fit and the 2 of X", X[:, :2], y)
     other = "same rows and the same loss: X, y, the weights, init_score or the loss are others"
-    assert_refused(model, ValueError, other, X[::-1], y)
-    assert_refused(model, ValueError, other, X, y[::-1])
-    assert_refused(model, ValueError, other, X, y, np.arange(N) + 1.0)
-    assert_refused(model, ValueError, other, X, y, init_score=np.ones(N))
+    assert_rejected(model, ValueError, other, X[::-1], y)
+    assert_rejected(model, ValueError, other, X, y[::-1])
+    assert_rejected(model, ValueError, other, X, y, np.arange(N) + 1.0)
+    assert_rejected(model, ValueError, other, X, y, init_score=np.ones(N))
     if is_classifier(model):
-        assert_refused(model, ValueError, r"the same classes: .* \[0, 1\], y has \[5, 6\]", X, y + 5)
+        assert_rejected(model, ValueError, r"the same classes: .* \[0, 1\], y has \[5, 6\]", X, y + 5)
     loss = "exponential" if is_classifier(model) else "quantile"
-    assert_refused(clone_fitted(model).set_params(loss=loss), ValueError, other, X, y)
+    assert_rejected(clone_fitted(model).set_params(loss=loss), ValueError, other, X, y)
     model.set_params(n_estimators=2)
-    assert_refused(model, ValueError, "n_estimators=2 must be larger or equal to the 6 rounds", X, y)
+    assert_rejected(model, ValueError, "n_estimators=2 must be larger or equal to the 6 rounds", X, y)
 
 
 def clone_fitted(model: Any) -> Any:
@@ -555,10 +561,10 @@ def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[A
     unfitted: Any = clone(model)
     for copy in (pickle.loads(pickle.dumps(model)), deepcopy(model), unfitted.fit(X, y)):
         np.testing.assert_array_equal(copy.predict(X), model.predict(X))
-    answers = model.predict(X)
+    predictions = model.predict(X)
     model.set_params(n_estimators=1, learning_rate=0.01, n_jobs=2, max_bins=2)
     model.set_params(loss="savage" if is_classifier(model) else "poisson")
-    np.testing.assert_array_equal(model.predict(X), answers)
+    np.testing.assert_array_equal(model.predict(X), predictions)
 
 
 @each

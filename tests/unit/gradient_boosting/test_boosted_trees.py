@@ -74,9 +74,9 @@ def test_a_stack_predicts_what_growth_said(with_sets):
         stack.keep(tree.nodes.size, t % 2)
     trees = stack.trees()
     assert trees.n_trees == n_trees
-    found = np.zeros((n, 2))
-    add_scores(PackedSum(trees), X, found, 1)
-    np.testing.assert_array_equal(found, expected)
+    result = np.zeros((n, 2))
+    add_scores(PackedSum(trees), X, result, 1)
+    np.testing.assert_array_equal(result, expected)
     more = TreeStack(matrix, grower.histograms.max_nodes, trees).trees()  # a warm start begins with what there is
     assert more.n_trees == n_trees
 
@@ -160,7 +160,7 @@ def test_quantile_values_minimise_the_loss_of_the_leaf(name, is_weighted):
             check_minimum(name, loss.parameter, r, u, tree.value[i] / rate)
 
 
-def check_minimum(name: str, p: float, r: NDArray, w: NDArray, found: float) -> None:
+def check_minimum(name: str, p: float, r: NDArray, w: NDArray, result: float) -> None:
     def loss(v: float) -> float:
         e = r - v
         if name == "huber":
@@ -169,7 +169,7 @@ def check_minimum(name: str, p: float, r: NDArray, w: NDArray, found: float) -> 
 
     kinks = min(loss(v) for v in r)
     best = minimize_scalar(loss, bounds=(r.min() - 1.0, r.max() + 1.0), method="bounded", options={"xatol": 1e-10})
-    assert loss(found) <= min(kinks, best.fun) + 1e-12 * (1.0 + kinks)
+    assert loss(result) <= min(kinks, best.fun) + 1e-12 * (1.0 + kinks)
 
 
 def test_numbers_of_rows_and_leaves():

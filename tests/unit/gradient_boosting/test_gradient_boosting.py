@@ -75,8 +75,8 @@ def scores(model: Any, X: Any) -> Floats:
     """Raw scores: what the trees add up to."""
     if isinstance(model, GradientBoostingClassifier):
         return model.decision_function(X)
-    answers = model.predict(X)
-    return np.log(answers) if model.loss in ("poisson", "gamma", "tweedie") else answers
+    predictions = model.predict(X)
+    return np.log(predictions) if model.loss in ("poisson", "gamma", "tweedie") else predictions
 
 
 def trees_equal(a: Any, b: Any) -> bool:
@@ -87,7 +87,7 @@ def trees_equal(a: Any, b: Any) -> bool:
 # --- the training loss -----------------------------------------------------------------------------------------------
 
 
-def assert_falls(losses: Any) -> None:
+def assert_decreases(losses: Any) -> None:
     assert all(after <= before + 1e-9 * abs(before) for before, after in pairwise(losses))
 
 
@@ -105,7 +105,7 @@ def test_the_training_loss_never_rises(loss: str, second_order: bool) -> None:
                      min_hessian=0.0)  # fmt: skip
         model.fit(X, y, sample_weight=weight)
         if loss != "huber":  # whose delta follows the residuals: another loss in every round
-            assert_falls(model.history_.train_loss)
+            assert_decreases(model.history_.train_loss)
         assert model.history_.train_loss[-1] < model.history_.train_loss[0]
 
 
@@ -135,7 +135,7 @@ def test_a_plain_newton_leaf_raises_the_loss_and_ours_does_not(monkeypatch: pyte
     wrong = np.repeat([8.0, -8.0], 20)
     model = make("log_loss", learning_rate=1.0, n_estimators=6).fit(X, y, init_score=wrong)
     assert model.history_.n_halved[0] == 2
-    assert_falls(model.history_.train_loss)
+    assert_decreases(model.history_.train_loss)
     monkeypatch.setattr(gradient_boosting, "_halve_leaf", lambda *_: 0)
     plain = make("log_loss", learning_rate=1.0, n_estimators=1).fit(X, y, init_score=wrong)
     start = np.mean(np.logaddexp(0.0, wrong) - y * wrong)
@@ -152,7 +152,7 @@ def test_monotone_constraints_hold(loss: str, monotonic_cst: list[int] | None) -
         model = make(loss, monotonic_cst=monotonic_cst, learning_rate=1.0, second_order=second_order, n_estimators=20)
         model.fit(X, y)
         if loss != "huber":
-            assert_falls(model.history_.train_loss)
+            assert_decreases(model.history_.train_loss)
         rng = np.random.default_rng(5)
         for f, sign in enumerate(monotonic_cst or [1, 0, 0, 0]):
             if sign:
@@ -177,18 +177,18 @@ def test_interaction_constraints_hold(loss: str) -> None:
 
 def paths(model: Any) -> list[set[int]]:
     """Features on the way to every leaf."""
-    found: list[set[int]] = []
+    result: list[set[int]] = []
 
     def go_down(tree: Any, node: int, seen: set[int]) -> None:
         if tree.feature[node] == LEAF:
-            found.append(seen)
+            result.append(seen)
             return
         for child in (tree.left[node], tree.left[node] + 1):
             go_down(tree, int(child), seen | {int(tree.feature[node])})
 
     for tree in model.trees_:
         go_down(tree, 0, set())
-    return found
+    return result
 
 
 # --- leaves ----------------------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_halved_rounds_of_several_classes_are_kept_as_they_were_taken(monkeypatc
     model = make("multinomial", learning_rate=1.0, n_estimators=40, min_samples_leaf=1, min_hessian=0.0)
     model.fit(X, y, init_score=start)
     assert model.history_.n_halved.sum() > 0
-    assert_falls(model.history_.train_loss)
+    assert_decreases(model.history_.train_loss)
     np.testing.assert_allclose(model.decision_function(X) + start, model._state.score.T, atol=1e-8)
 
 
@@ -577,15 +577,15 @@ def test_quantiles_never_cross_and_cover() -> None:
     limits: dict[str, Any] = {"n_estimators": 60, "learning_rate": 0.1, "max_leaf_nodes": 8, "min_samples_leaf": 100}
     model = GradientBoostingRegressor("quantile", quantile=levels, **limits).fit(X, y)
     test_X, test_y = simulated(4000, 1)
-    answers = model.predict(test_X)
-    assert answers.shape == (4000, 5)
-    assert np.all(np.diff(answers, axis=1) >= 0.0)
-    below = (test_y[:, np.newaxis] <= answers).mean(axis=0)
+    predictions = model.predict(test_X)
+    assert predictions.shape == (4000, 5)
+    assert np.all(np.diff(predictions, axis=1) >= 0.0)
+    below = (test_y[:, np.newaxis] <= predictions).mean(axis=0)
     np.testing.assert_allclose(below, levels, atol=0.04)
     for k, stage in zip(range(3), model.staged_predict(test_X), strict=False):
         assert np.all(np.diff(stage, axis=1) >= 0.0), k
     interval = model.predict_interval(test_X)
-    np.testing.assert_array_equal(interval, answers[:, [0, 4]])
+    np.testing.assert_array_equal(interval, predictions[:, [0, 4]])
     coverage = np.mean((test_y >= interval[:, 0]) & (test_y <= interval[:, 1]))
     assert coverage == pytest.approx(0.9, abs=0.035)  # sampling 3 * sqrt(0.9 * 0.1 / 4000) = 0.014, estimation the rest
     width = interval[:, 1] - interval[:, 0]

@@ -130,7 +130,7 @@ def test_a_refit_is_automatic_where_it_was_asked_for_or_a_mean_would_not_do(how:
 
 
 @pytest.mark.parametrize("how", [{"warm_start": True}, {"dropout": 0.1}])
-def test_what_a_mean_cannot_do_is_refused(how: dict[str, Any]) -> None:
+def test_what_a_mean_cannot_do_is_rejected(how: dict[str, Any]) -> None:
     X, y = data("regression")
     with pytest.raises(ValueError, match="refit=False keeps the mean of the folds' models"):
         make("regression", **how).fit(X, y)
@@ -176,5 +176,5 @@ def test_intervals_of_a_mean_cover_at_least_as_often_as_they_say() -> None:
 def test_explanations_add_up_to_the_mean() -> None:
     X, y = data("regression")
     model = make("regression", n_estimators=10).fit(X, y)
-    found = shap_values(model, X.iloc[:20])
-    np.testing.assert_allclose(found.values.sum(axis=1) + found.base_values, model.predict(X.iloc[:20]), atol=1e-9)
+    result = shap_values(model, X.iloc[:20])
+    np.testing.assert_allclose(result.values.sum(axis=1) + result.base_values, model.predict(X.iloc[:20]), atol=1e-9)

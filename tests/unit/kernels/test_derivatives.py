@@ -259,8 +259,8 @@ def test_quantise(kind):
 # --- exp, log, nearest -----------------------------------------------------------------------------------------------
 
 
-def relative_error(found: NDArray, expected: Long) -> float:
-    return float(np.max(abs(found.astype(np.longdouble) - expected) / expected))
+def relative_error(result: NDArray, expected: Long) -> float:
+    return float(np.max(abs(result.astype(np.longdouble) - expected) / expected))
 
 
 def test_exp(callable_part):
@@ -268,8 +268,8 @@ def test_exp(callable_part):
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.uniform(-700.0, 700.0, 20_000), rng.normal(0.0, 1.0, 20_000), [0.0, -0.0, 700.0, -700.0]])
     x = np.concatenate([x, np.arange(-50, 51) * np.log(2.0), (np.arange(-50, 51) + 0.5) * np.log(2.0)])  # piece ends
-    found = np.array([one(v) for v in x])
-    assert relative_error(found, np.exp(x.astype(np.longdouble))) < 2e-15
+    result = np.array([one(v) for v in x])
+    assert relative_error(result, np.exp(x.astype(np.longdouble))) < 2e-15
     assert [one(v) for v in (0.0, -0.0, 1e-300, -5e-324)] == [1.0] * 4
 
 
@@ -286,8 +286,8 @@ def test_log_1_to_2(callable_part):
     ends = [1.0 + 2.0**-52, 1.0 + 1e-12, np.nextafter(root, 1.0), root, np.nextafter(root, 2.0), 2.0 - 2.0**-52, 2.0]
     x = np.concatenate([np.random.default_rng(0).uniform(1.0, 2.0, 20_000)[1:], 1.0 + 0.5 ** np.arange(1, 52), ends])
     x = x[x > 1.0]
-    found = np.array([one(v) for v in x])
-    assert relative_error(found, np.log(x.astype(np.longdouble))) < 2e-15
+    result = np.array([one(v) for v in x])
+    assert relative_error(result, np.log(x.astype(np.longdouble))) < 2e-15
     assert one(1.0) == 0.0
 
 

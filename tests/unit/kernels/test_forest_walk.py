@@ -8,7 +8,7 @@ import pytest
 from committee.kernels.predict.forest_walk import LANES, TILES_TOGETHER
 from committee.records.tree import LEAF
 from committee.tree_engine.predict.compact import short_nodes
-from committee.tree_engine.predict.forest import FEW_ROWS, add_answers, pack_forest
+from committee.tree_engine.predict.forest import FEW_ROWS, add_predictions, pack_forest
 from tests.naive.traverse import naive_apply
 from tests.unit.kernels.test_tree_scores import random_stack, random_table
 
@@ -30,10 +30,10 @@ def test_answers_are_those_of_the_leaves(k, with_sets):
         X = random_table(rng, n)
         packed = pack_forest(trees)
         for table in (X, np.asfortranarray(X), X.astype(np.float32), np.nan_to_num(X), np.nan_to_num(X + 1e-9)):
-            found, start = np.ones((n, k)), np.ones((n, k))
-            add_answers(packed, table, found, n_jobs=1)
+            result, start = np.ones((n, k)), np.ones((n, k))
+            add_predictions(packed, table, result, n_jobs=1)
             expected = start + sum(tree.value[naive_apply(tree, table.astype(np.float64))] for tree in trees)
-            np.testing.assert_allclose(found, expected, rtol=1e-12)
+            np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 def test_a_node_takes_twenty_bytes():
@@ -55,10 +55,10 @@ def test_thresholds_between_neighbours_in_float32():
     X[::2] = high
     for threshold in (float(low), (float(low) + float(high)) / 2, np.nextafter(float(high), 0)):
         tree = tree._replace(threshold=np.where(tree.feature == LEAF, tree.threshold, threshold))
-        found = np.zeros((FEW_ROWS, 1))
-        add_answers(pack_forest([tree]), X, found, n_jobs=1)
-        assert np.array_equal(found, tree.value[naive_apply(tree, X.astype(np.float64))])
-        assert np.unique(found).size == 2
+        result = np.zeros((FEW_ROWS, 1))
+        add_predictions(pack_forest([tree]), X, result, n_jobs=1)
+        assert np.array_equal(result, tree.value[naive_apply(tree, X.astype(np.float64))])
+        assert np.unique(result).size == 2
 
 
 def test_nodes_without_room_for_a_column_are_left_to_the_wide_ones():

@@ -151,12 +151,12 @@ def test_a_safe_leaf_does_not_raise_its_loss(loss, is_regular):
             rows = rows_of(tree, i)
             with np.errstate(over="ignore"):  # a leaf far out
                 after = loss(y[rows], s[rows] + value[i], p)[0]
-            rise = (w[rows] * (after - before[rows])).sum()
+            increase = (w[rows] * (after - before[rows])).sum()
             n_leaves += 1
             n_safe += is_safe[i]
-            n_rising += rise > 0
+            n_rising += increase > 0
             if is_safe[i]:
-                assert rise <= 1e-15 * (w[rows] * abs(before[rows])).sum()
+                assert increase <= 1e-15 * (w[rows] * abs(before[rows])).sum()
     assert n_safe > 0.3 * n_leaves  # a promise that is never given would be easy to keep
     # And Newton steps do overshoot, except those of the exponential loss: |g| = h, so none is longer than one.
     assert is_regular or loss is exponential or n_rising > 0
@@ -237,9 +237,9 @@ def test_place_coded_rows(d):
         tiles[f // 32, :, f % 32] = codes[:, f]
     for n_splits in (0, 1, 40):
         nodes = random_tree(rng, n_bins, n_splits)
-        found = np.empty(200, np.int64)
-        leaves.place_coded_rows(tiles, nodes, records, found)
-        np.testing.assert_array_equal(found, [plain_leaf(nodes, row, n_bins) for row in codes])
+        result = np.empty(200, np.int64)
+        leaves.place_coded_rows(tiles, nodes, records, result)
+        np.testing.assert_array_equal(result, [plain_leaf(nodes, row, n_bins) for row in codes])
 
 
 def test_sum_leaf_weights():
@@ -259,10 +259,10 @@ def test_leaves_whose_loss_rises_are_marked():
     before, after = rng.random(30), rng.random(30)
     for weight in (NO_WEIGHTS, rng.random(30)):
         change = (weight if weight.size else np.ones(30)) * (after - before)
-        risen = [bool(np.sum(change[rows_of(tree, i)]) > 0.0) for i in (1, 2)]
-        assert leaves.mark_risen(nodes, 3, rows, before, after, weight, 1e-12) == sum(risen)
-        assert nodes["score"].tolist() == [0.0, *map(float, risen)]
-    assert leaves.mark_risen(nodes, 3, rows, before, before, NO_WEIGHTS, 1e-12) == 0
+        increased = [bool(np.sum(change[rows_of(tree, i)]) > 0.0) for i in (1, 2)]
+        assert leaves.mark_increased(nodes, 3, rows, before, after, weight, 1e-12) == sum(increased)
+        assert nodes["score"].tolist() == [0.0, *map(float, increased)]
+    assert leaves.mark_increased(nodes, 3, rows, before, before, NO_WEIGHTS, 1e-12) == 0
     after[rows[3]] = np.nan
-    leaves.mark_risen(nodes, 3, rows, before, after, NO_WEIGHTS, 1e-12)
+    leaves.mark_increased(nodes, 3, rows, before, after, NO_WEIGHTS, 1e-12)
     assert nodes["score"][1] == 1.0

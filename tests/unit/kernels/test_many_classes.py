@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from committee.kernels.trees.criteria import CLASS_GINI
-from committee.kernels.trees.split_multiclass import MOST_CLASSES, MOST_WEIGHT, pack_classes, search_many_classes
+from committee.kernels.trees.split_multiclass import MAX_CLASSES, MAX_WEIGHT, pack_classes, search_many_classes
 from committee.records.growth import CODES, NODE, RULES, WEIGHTS_OF_CLASSES
 
 
@@ -28,16 +28,16 @@ def make_rules(n_classes: int) -> np.ndarray:
 
 def best_by_hand(column: np.ndarray, classes: np.ndarray, weight: np.ndarray, n_classes: int) -> tuple[float, int]:
     """Score and code of the first best cut after a code: sum of w_k^2 / w over both sides."""
-    found = (-np.inf, -1)
+    result = (-np.inf, -1)
     for code in np.unique(column)[:-1]:
         sides = [np.bincount(classes[side], weight[side], n_classes) for side in (column <= code, column > code)]
         score = sum(float(np.sum(side**2) / side.sum()) for side in sides)
-        found = max(found, (score, -int(code)), key=lambda pair: (round(pair[0], 9), pair[1]))
-    return found[0], -found[1]
+        result = max(result, (score, -int(code)), key=lambda pair: (round(pair[0], 9), pair[1]))
+    return result[0], -result[1]
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_classes", [3, 7, MOST_CLASSES])
+@pytest.mark.parametrize("n_classes", [3, 7, MAX_CLASSES])
 def test_the_best_cut_is_found(weighted, n_classes, callable_part):
     """By comparing all rows, by a histogram and by sorting; codes with ties and without."""
     search, pack = callable_part(search_many_classes), callable_part(pack_classes)
@@ -58,17 +58,17 @@ def test_the_best_cut_is_found(weighted, n_classes, callable_part):
             search(f, n_codes, node[0], rules, packed, keys, counters, of_class, gain)
         by_hand = [best_by_hand(column, classes, weight.astype(float), n_classes) for column in columns]
         best = max(score for score, _ in by_hand)
-        found = int(node["feature"][0])
-        np.testing.assert_allclose([node["score"][0], by_hand[found][0]], best, rtol=1e-9)
-        same_side = (columns[found] <= int(node["code"][0])) == (columns[found] <= by_hand[found][1])
+        result = int(node["feature"][0])
+        np.testing.assert_allclose([node["score"][0], by_hand[result][0]], best, rtol=1e-9)
+        same_side = (columns[result] <= int(node["code"][0])) == (columns[result] <= by_hand[result][1])
         assert same_side.all()
 
 
 def test_what_does_not_fit(callable_part):
     pack, of_class, out = callable_part(pack_classes), np.empty(3, np.int64), np.empty(2, np.int32)
-    node, stat = make_node(np.array([0, 2]), np.array([1, MOST_WEIGHT]))
+    node, stat = make_node(np.array([0, 2]), np.array([1, MAX_WEIGHT]))
     assert pack(node[0], make_rules(3)[0], stat, of_class, out)
-    assert of_class.tolist() == [1, 0, MOST_WEIGHT]
-    heavy, heavy_stat = make_node(np.array([0, 2]), np.array([1, MOST_WEIGHT + 1]))
+    assert of_class.tolist() == [1, 0, MAX_WEIGHT]
+    heavy, heavy_stat = make_node(np.array([0, 2]), np.array([1, MAX_WEIGHT + 1]))
     assert not pack(heavy[0], make_rules(3)[0], heavy_stat, of_class, out)
-    assert not pack(node[0], make_rules(MOST_CLASSES + 1)[0], stat, of_class, out)
+    assert not pack(node[0], make_rules(MAX_CLASSES + 1)[0], stat, of_class, out)

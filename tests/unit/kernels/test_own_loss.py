@@ -120,9 +120,9 @@ def test_sums_by_blocks(n, is_weighted):
     g, h, sums = filled(UserLoss(*TRIPLES[0]), y, score, weight)
     w = weight if is_weighted else np.ones(n)
     value = abs(y - score) + np.log1p(np.exp(-2.0 * abs(y - score))) - np.log(2.0)
-    for block, found in enumerate(sums):
+    for block, result in enumerate(sums):
         rows = slice(block * BLOCK, (block + 1) * BLOCK)
-        np.testing.assert_allclose(found, [(w * x)[rows].sum() for x in (value, abs(g), h)], rtol=1e-12)
+        np.testing.assert_allclose(result, [(w * x)[rows].sum() for x in (value, abs(g), h)], rtol=1e-12)
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -181,18 +181,18 @@ def asks_for_a_method(y, score):
 
 
 @pytest.mark.parametrize("function", [takes_one, returns_text, returns_nothing, asks_for_a_method])
-def test_what_numba_cannot_compile_is_refused_with_advice(function):
+def test_what_numba_cannot_compile_is_rejected_with_advice(function):
     with pytest.raises(ValueError, match=rf"numba cannot compile '{function.__name__}'.*two floats \(y, score\)"):
         UserLoss(function, None, None)
 
 
-def test_a_derivative_that_numba_cannot_compile_is_refused_too():
+def test_a_derivative_that_numba_cannot_compile_is_rejected_too():
     with pytest.raises(ValueError, match="numba cannot compile 'log_cosh' and its derivatives"):
         UserLoss(log_cosh, returns_text, log_cosh_hessian)
 
 
 @pytest.mark.parametrize("thing", [math.hypot, np.hypot, 3.0, "log_cosh"])
-def test_what_is_not_a_plain_function_is_refused_with_advice(thing):
+def test_what_is_not_a_plain_function_is_rejected_with_advice(thing):
     with pytest.raises(ValueError, match=r"not a plain Python function of \(y, score\): wrap it"):
         UserLoss(thing, None, None)
     with pytest.raises(ValueError, match=r"not a plain Python function of \(y, score\): wrap it"):
@@ -200,6 +200,6 @@ def test_what_is_not_a_plain_function_is_refused_with_advice(thing):
 
 
 @pytest.mark.parametrize("pair", [(log_cosh_gradient, None), (None, log_cosh_hessian)])
-def test_one_derivative_alone_is_refused(pair):
+def test_one_derivative_alone_is_rejected(pair):
     with pytest.raises(ValueError, match="a function, or three"):
         UserLoss(log_cosh, *pair)

@@ -23,11 +23,11 @@ def test_weights_are_multiplied_and_summed(n):
 @pytest.mark.parametrize("dtype", [np.int8, np.float64])
 def test_votes_are_tallied(n, dtype):
     rng = np.random.default_rng(n)
-    answers = rng.choice(np.array([-1, 1]), n).astype(dtype) * (rng.random(n) if dtype == np.float64 else dtype(1))
+    predictions = rng.choice(np.array([-1, 1]), n).astype(dtype) * (rng.random(n) if dtype == np.float64 else dtype(1))
     y, weight, score = rng.choice(np.array([-1, 1], np.int8), n), rng.random(n), rng.normal(size=n)
-    score[0] = -0.7 * answers[0]  # a tie, which the first class wins
-    expected, out = score + 0.7 * answers, np.empty(2)
-    tally_votes(0.7, answers, y, weight, score, out)
+    score[0] = -0.7 * predictions[0]  # a tie, which the first class wins
+    expected, out = score + 0.7 * predictions, np.empty(2)
+    tally_votes(0.7, predictions, y, weight, score, out)
     np.testing.assert_array_equal(score, expected)
     assert out[0] == (y * expected).min()
     assert out[1] == pytest.approx(weight[(expected > 0.0) != (y > 0)].sum(), rel=1e-14)

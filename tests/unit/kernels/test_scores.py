@@ -63,8 +63,8 @@ def test_score_cuts_adds_both_children(criterion, l1, callable_part):
         left = FORMULAS[criterion](float(cut_g[c]), float(cut_h[c]), l1, 0.0)
         right = FORMULAS[criterion](float(g.sum() - cut_g[c]), float(h.sum() - cut_h[c]), l1, 0.0)
         # the squared criterion without regularisation is scored by the fall itself
-        is_fall = criterion == scores.SQUARED and l1 == 0.0
-        parent = FORMULAS[criterion](float(g.sum()), float(h.sum()), l1, 0.0) if is_fall else 0.0
+        is_decrease = criterion == scores.SQUARED and l1 == 0.0
+        parent = FORMULAS[criterion](float(g.sum()), float(h.sum()), l1, 0.0) if is_decrease else 0.0
         assert gain[c] == pytest.approx(left + right - parent, rel=1e-12, abs=1e-12)
 
 

@@ -54,8 +54,8 @@ def test_values_and_interactions_are_those_of_the_definition(seed, n_outputs):
     rng = np.random.default_rng([seed, n_outputs])
     n, d = 5, 5
     model, X = random_sum(rng, d, n_outputs, [0, 1, 4, 25]), random_rows(rng, n, d)
-    found = walked(add_shap_values, model, X, 8, np.zeros((d, n_outputs, n)))
-    np.testing.assert_allclose(found.transpose(2, 0, 1), naive_shap(model, X), **EXACT)
+    result = walked(add_shap_values, model, X, 8, np.zeros((d, n_outputs, n)))
+    np.testing.assert_allclose(result.transpose(2, 0, 1), naive_shap(model, X), **EXACT)
     pairs = walked(add_shap_interactions, model, X, 1, np.zeros((d, d, n_outputs, n)))
     pairs = explain._symmetric(pairs).transpose(3, 0, 1, 2)
     np.testing.assert_allclose(pairs, naive_interactions(model, X), **EXACT)
@@ -120,6 +120,6 @@ def test_deep_paths_add_up_to_the_leaf(depth, n_features):
     X = random_rows(np.random.default_rng(1), 12, n_features)
     X[:3] = 0.0  # to the deepest leaf
     model = TreeSum((tree,), np.array([-1]), np.ones(1), np.zeros(1))
-    found = walked(add_shap_values, model, X, 8, np.zeros((n_features, 1, 12)))[:, 0].sum(axis=0)
+    result = walked(add_shap_values, model, X, 8, np.zeros((n_features, 1, 12)))[:, 0].sum(axis=0)
     base = explain._make_plan(model, n_features, 8).base[0]
-    np.testing.assert_allclose(found + base, tree.value[naive_apply(tree, X), 0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result + base, tree.value[naive_apply(tree, X), 0], rtol=0, atol=1e-12)

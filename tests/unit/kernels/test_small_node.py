@@ -7,7 +7,7 @@ import pytest
 
 from committee.kernels.trees.split_small_node import FEW_ROWS, TOGETHER, search_small_node
 from committee.records.growth import NODE, RULES
-from tests.naive.falls import best_cut
+from tests.naive.decreases import best_cut
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -22,9 +22,9 @@ def test_small_node_finds_the_best_cut(n, n_features, weighted, callable_part):
         weight = rng.integers(1, 4, n) if weighted else np.ones(n, np.int64)
         stat = np.column_stack([y * weight, weight])
         node, n_ranks = _node(stat), local.max(axis=1).astype(np.int64) + 1
-        found = _search(search, node, stat, local, n_ranks, unit_weights=not weighted)
+        result = _search(search, node, stat, local, n_ranks, unit_weights=not weighted)
         expected = best_cut(local, y.astype(float), weight.astype(float))
-        assert found
+        assert result
         assert (node["feature"][0], node["code"][0]) == expected[:2]
         if expected[0] >= 0:
             np.testing.assert_allclose(node["score"][0], expected[2], rtol=1e-12)
@@ -49,6 +49,6 @@ def _search(search, node, stat, local, n_ranks, unit_weights):
     rules["g_unit"] = rules["h_unit"] = 1.0
     rules["unit_weights"] = unit_weights
     d, n = local.shape
-    block, falls = np.empty((3, FEW_ROWS * TOGETHER), np.int64), np.empty((2, FEW_ROWS * TOGETHER))
+    block, decreases = np.empty((3, FEW_ROWS * TOGETHER), np.int64), np.empty((2, FEW_ROWS * TOGETHER))
     position = np.arange(n, dtype=np.uint32)
-    return search(d, np.arange(d), np.inf, node[0], rules[0], stat, position, local, n_ranks, block, falls)
+    return search(d, np.arange(d), np.inf, node[0], rules[0], stat, position, local, n_ranks, block, decreases)

@@ -45,9 +45,9 @@ def test_presort_and_sweep(seed):
     changes = np.append(codes[rows][1:] != codes[rows][:-1], True)
     np.testing.assert_array_equal(ends, changes & (codes[rows] < n_codes))
     assert n_missing == np.sum(codes == n_codes)
-    found = np.zeros((1, 5), np.int64)
-    sweep_orders(0, 1, order, np.array([n_missing]), signed, found)
-    assert (found[0, 0], found[0, 2], found[0, 4]) == extremes(codes, n_codes, signed)
+    result = np.zeros((1, 5), np.int64)
+    sweep_orders(0, 1, order, np.array([n_missing]), signed, result)
+    assert (result[0, 0], result[0, 2], result[0, 4]) == extremes(codes, n_codes, signed)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -55,9 +55,9 @@ def test_sweep_of_bins(seed):
     codes, n_codes, signed = column(seed)
     histogram = np.zeros(256, np.int64)
     np.add.at(histogram, codes, signed)
-    found = np.zeros((1, 5), np.int64)
-    sweep_bins(histogram, np.array([n_codes]), found)
-    assert (found[0, 0], found[0, 2], found[0, 4]) == extremes(codes, n_codes, signed)
+    result = np.zeros((1, 5), np.int64)
+    sweep_bins(histogram, np.array([n_codes]), result)
+    assert (result[0, 0], result[0, 2], result[0, 4]) == extremes(codes, n_codes, signed)
 
 
 def test_signed_weights_and_no_cut_better_than_a_constant():
@@ -78,10 +78,10 @@ def test_rows_are_divided(seed, missing_left):
     codes, n_codes, _ = column(seed)
     rng = np.random.default_rng(seed)
     y, weight = rng.choice(np.array([-1, 1], np.int8), codes.size), rng.random(codes.size)
-    answers, sums = np.empty(codes.size, np.int8), np.empty((2, 2, 2))
-    divide_rows(codes, 3, n_codes, missing_left, y, weight, -1, 1, answers, sums)
+    predictions, sums = np.empty(codes.size, np.int8), np.empty((2, 2, 2))
+    divide_rows(codes, 3, n_codes, missing_left, y, weight, -1, 1, predictions, sums)
     left = np.where(codes == n_codes, missing_left, codes <= 3)
-    np.testing.assert_array_equal(answers, np.where(left, -1, 1))
+    np.testing.assert_array_equal(predictions, np.where(left, -1, 1))
     for side, inside in enumerate((left, ~left)):
         for k, label in enumerate((-1, 1)):
             rows = inside & (y == label)

@@ -66,9 +66,9 @@ def test_add_scores(n, most_splits, with_sets):
     trees = random_stack(rng, 4, [0, 1, most_splits, 5, most_splits, 0], 3, with_sets)
     X, score = random_table(rng, n), rng.normal(size=(n, 3))
     for table in (X, np.asfortranarray(X), X.astype(np.float32), np.nan_to_num(X, nan=3.0)):
-        expected, found = plain_scores(trees, table.astype(float), score), score.copy()
-        add_scores(PackedSum(trees), table, found, n_jobs=1)
-        np.testing.assert_array_equal(found, expected)  # the same additions in the same order
+        expected, result = plain_scores(trees, table.astype(float), score), score.copy()
+        add_scores(PackedSum(trees), table, result, n_jobs=1)
+        np.testing.assert_array_equal(result, expected)  # the same additions in the same order
 
 
 def test_thresholds_at_the_ends_of_the_numbers():
@@ -86,9 +86,9 @@ def test_thresholds_at_the_ends_of_the_numbers():
                 threshold=np.array([threshold, np.nan, np.nan]), missing_left=np.array([missing_left, False, False])
             )
             for table in (X, X.astype(np.float64)):
-                found = np.zeros((len(X), 1))
-                add_scores(PackedSum(trees), table, found, n_jobs=1)
-                np.testing.assert_array_equal(found, plain_scores(trees, table.astype(float), np.zeros((len(X), 1))))
+                result = np.zeros((len(X), 1))
+                add_scores(PackedSum(trees), table, result, n_jobs=1)
+                np.testing.assert_array_equal(result, plain_scores(trees, table.astype(float), np.zeros((len(X), 1))))
 
 
 def test_the_number_of_threads_changes_nothing():

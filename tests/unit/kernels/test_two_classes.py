@@ -9,14 +9,14 @@ import pytest
 
 from committee.kernels.trees.split_binary import (
     FEW_CODES,
-    LARGEST_WEIGHT,
+    MAX_WEIGHT,
     PAIR_ROWS,
     differ,
     pack_two_classes,
     search_two_classes,
 )
 from committee.records.growth import CODES, NODE, RULES
-from tests.naive.falls import best_cut
+from tests.naive.decreases import best_cut
 
 
 def make_node(y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -54,13 +54,13 @@ def test_the_best_cut_is_found(weighted, callable_part):
             packed[CODES, :n] = column
             search(f, n_codes, node[0], make_rules()[0], packed, keys, counters, gain)
         target, w = 2.0 * y - 1.0, weight.astype(float)
-        fall = best_cut(columns, target, w)[2]
-        np.testing.assert_allclose(node["score"][0], fall, rtol=1e-9, atol=1e-9)
+        decrease = best_cut(columns, target, w)[2]
+        np.testing.assert_allclose(node["score"][0], decrease, rtol=1e-9, atol=1e-9)
         # What was found is worth that much, and no lower code of the feature is worth as much
-        found, code = int(node["feature"][0]), int(node["code"][0])
-        of_feature = best_cut(columns[[found]], target, w)
-        assert of_feature[1] == code or fall < 1e-9
-        np.testing.assert_allclose(of_feature[2], fall, rtol=1e-9, atol=1e-9)
+        result, code = int(node["feature"][0]), int(node["code"][0])
+        of_feature = best_cut(columns[[result]], target, w)
+        assert of_feature[1] == code or decrease < 1e-9
+        np.testing.assert_allclose(of_feature[2], decrease, rtol=1e-9, atol=1e-9)
 
 
 def test_what_differ_says_of_a_column(callable_part):
@@ -72,8 +72,8 @@ def test_what_differ_says_of_a_column(callable_part):
 
 
 def test_heavy_nodes_do_not_fit(callable_part):
-    node, stat = make_node(np.array([0, 1]), np.array([1, LARGEST_WEIGHT - 2]))
-    heavier, heavier_stat = make_node(np.array([0, 1]), np.array([1, LARGEST_WEIGHT - 1]))
+    node, stat = make_node(np.array([0, 1]), np.array([1, MAX_WEIGHT - 2]))
+    heavier, heavier_stat = make_node(np.array([0, 1]), np.array([1, MAX_WEIGHT - 1]))
     many = make_rules()
     many["n_classes"] = 3
     pack, packed = callable_part(pack_two_classes), np.empty((4, 8), np.int32)

@@ -96,7 +96,7 @@ def knows_no_name(x: float) -> float:
 
 
 @pytest.mark.parametrize("function", [returns_nothing, returns_text, asks_for_a_method, knows_no_name])
-def test_what_numba_cannot_compile_is_refused_with_advice(function):
+def test_what_numba_cannot_compile_is_rejected_with_advice(function):
     with pytest.raises(
         ValueError, match=rf"numba cannot compile '{function.__name__}'.*use only arithmetic.*Numba says"
     ):
@@ -104,7 +104,7 @@ def test_what_numba_cannot_compile_is_refused_with_advice(function):
 
 
 @pytest.mark.parametrize("thing", [math.exp, np.exp, 3.0])
-def test_what_is_not_a_plain_function_is_refused_with_advice(thing):
+def test_what_is_not_a_plain_function_is_rejected_with_advice(thing):
     with pytest.raises(ValueError, match="not a plain Python function: wrap it"):
         compile_elementwise(thing)
 

@@ -201,8 +201,8 @@ def test_numbers_and_rare_levels_are_learned():
 def test_compare_has_a_linear_model_better_than_the_constant():
     """Before, the log-loss of the linear model was above the constant's on so few rows."""
     X, y = rare_levels(4_000, seed=0)
-    found, _ = compare(X, y, methods=["constant", "linear model"], cv=3)
-    loss = {one.name: one.metric_losses["log loss"].mean() for one in found.results}
+    result, _ = compare(X, y, methods=["constant", "linear model"], cv=3)
+    loss = {one.name: one.metric_losses["log loss"].mean() for one in result.results}
     assert loss["linear model"] < 0.95 * loss["constant"]
 
 
@@ -272,12 +272,12 @@ def test_too_few_steps_are_reported():
 
 
 @pytest.mark.parametrize("Cs", [[], [0.0, 1.0], [1.0, np.inf], [np.nan]])
-def test_bad_grids_are_refused(Cs: list[float]):
+def test_bad_grids_are_rejected(Cs: list[float]):
     with pytest.raises(ValueError, match="Cs must be a number of values"):
         LogisticRegressionCV(Cs).fit([[0.0], [1.0]], [0, 1])
 
 
-def test_bad_tables_are_refused():
+def test_bad_tables_are_rejected():
     with pytest.raises(ValueError, match=r"NaN in column x\[0\], which LogisticRegressionCV does not accept"):
         LogisticRegressionCV().fit([[np.nan], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="too large for sums of squares"):

@@ -25,12 +25,12 @@ def make_numbers(n: int, p: int, k: int = 1, seed: int = 0) -> tuple[Floats, Flo
 
 def leave_out(X: Floats, y: Floats, weight: Floats, alpha: float, fit_intercept: bool) -> Floats:
     """Residual of each row from a fit without it."""
-    found: list[Floats] = []
+    result: list[Floats] = []
     for i in range(len(X)):
         kept = np.arange(len(X)) != i
         model = Ridge(alpha=alpha, fit_intercept=fit_intercept, solver="svd")
-        found.append(y[i] - model.fit(X[kept], y[kept], sample_weight=weight[kept]).predict(X[[i]])[0])
-    return np.array(found)
+        result.append(y[i] - model.fit(X[kept], y[kept], sample_weight=weight[kept]).predict(X[[i]])[0])
+    return np.array(result)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -149,11 +149,11 @@ def test_too_few_steps_are_reported(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("alphas", [[], [0.0, 1.0], [np.inf]])
-def test_bad_grids_are_refused(alphas: list[float]):
+def test_bad_grids_are_rejected(alphas: list[float]):
     with pytest.raises(ValueError, match="alphas must be positive and finite"):
         RidgeCV(alphas).fit([[0.0], [1.0]], [0.0, 1.0])
 
 
-def test_huge_targets_are_refused():
+def test_huge_targets_are_rejected():
     with pytest.raises(ValueError, match="too large for sums of squares"):
         RidgeCV().fit([[0.0], [1.0]], [1e200, 0.0])

@@ -116,11 +116,11 @@ def test_the_link_in_closed_form_is_the_ratio_of_derivatives(name: str) -> None:
 def test_residual_locations_minimize_the_loss(name: str) -> None:
     loss, rng = LOSSES[name], np.random.default_rng(0)
     residual, weight = rng.normal(size=31), rng.exponential(size=31)
-    found = residual_location(loss, residual, weight)
+    result = residual_location(loss, residual, weight)
     best = minimize_scalar(
         lambda s: mean_loss(loss, residual, np.full(31, s), weight), bounds=(-3, 3), method="bounded"
     )
-    assert mean_loss(loss, residual, np.full(31, found), weight) <= best.fun * (1.0 + 1e-9)
+    assert mean_loss(loss, residual, np.full(31, result), weight) <= best.fun * (1.0 + 1e-9)
 
 
 def test_codes_are_those_of_the_kernel_and_no_two_losses_share_one() -> None:

@@ -141,7 +141,7 @@ def test_where_a_loss_is_flat_its_measured_derivative_is_zero():
     assert flat(np.array([-3.0, 0.0, 3.0])).tolist() == [0.0, 0.0, 0.0]
 
 
-def rises(m: float) -> float:
+def increases(m: float) -> float:
     return math.exp(m)
 
 
@@ -157,11 +157,11 @@ def has_its_top_at_zero(m: float) -> float:
     return 1.0 - m * m
 
 
-def rises_behind_zero(m: float) -> float:
+def increases_behind_zero(m: float) -> float:
     return (m - 0.01) ** 2
 
 
-@pytest.mark.parametrize("function", [rises, is_constant, has_its_top_at_zero, rises_behind_zero])
+@pytest.mark.parametrize("function", [increases, is_constant, has_its_top_at_zero, increases_behind_zero])
 def test_what_does_not_fall_around_zero_is_no_margin_loss(function):
     with pytest.raises(ValueError, match=r"not a margin loss.* decrease"):
         margin_loss(function)
@@ -172,7 +172,7 @@ def test_what_is_not_finite_is_no_margin_loss():
         margin_loss(has_a_pole)
 
 
-def test_a_derivative_that_is_not_one_is_refused():
+def test_a_derivative_that_is_not_one_is_rejected():
     with pytest.raises(ValueError, match="loss_derivative is not the derivative of 'own_exponential'"):
         margin_loss(own_exponential, own_exponential)  # the sign is wrong, and so it rises
 
@@ -181,7 +181,7 @@ def half_the_derivative(m: float) -> float:
     return -0.5 * math.exp(-m)
 
 
-def test_a_derivative_of_the_wrong_size_is_refused():
+def test_a_derivative_of_the_wrong_size_is_rejected():
     with pytest.raises(ValueError, match=r"at margin -0.93 it gives -1.26.*the loss changes by -2.53"):
         margin_loss(own_exponential, half_the_derivative)
 

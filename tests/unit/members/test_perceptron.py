@@ -123,7 +123,7 @@ def test_values_of_any_size(size: float) -> None:
     np.testing.assert_allclose(sized.decision_function(X * size), plain.decision_function(X), rtol=1e-9)
 
 
-def test_missing_values_are_refused() -> None:
+def test_missing_values_are_rejected() -> None:
     X = np.array([[0.0], [np.nan], [1.0]])
     with pytest.raises(
         ValueError, match=r"NaN in column x\[\d\], which PocketPerceptron does not .*NumericPipelineClassifier"

@@ -51,11 +51,11 @@ def test_the_vote_is_that_of_all_members(hard: Any) -> None:
     X, y = hard
     model = RestartClassifier(PocketPerceptron(max_iter=5, n_restarts=1), n_restarts=7, combine="vote", random_state=0)
     model.fit(X, y)
-    answers = np.array([member.predict(X) for member in model.members_])
-    assert answers.shape == (7, 300)
-    assert np.any(answers != answers[0])
-    np.testing.assert_array_equal(model.predict(X), answers.mean(axis=0) > 0.5)
-    np.testing.assert_allclose(model.predict_proba(X)[:, 1], answers.mean(axis=0))
+    predictions = np.array([member.predict(X) for member in model.members_])
+    assert predictions.shape == (7, 300)
+    assert np.any(predictions != predictions[0])
+    np.testing.assert_array_equal(model.predict(X), predictions.mean(axis=0) > 0.5)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], predictions.mean(axis=0))
     assert not hasattr(model, "decision_function")
 
 
@@ -85,11 +85,11 @@ class OneSide(ClassifierMixin, BaseEstimator):
         self.classes_, counts = np.unique(y, return_counts=True)
         if len(self.classes_) < 2:
             raise ValueError("one class")
-        self.answer_ = self.classes_[counts.argmax()]
+        self.prediction_ = self.classes_[counts.argmax()]
         return self
 
     def predict(self, X: Any) -> Any:
-        return np.full(len(X), self.answer_)
+        return np.full(len(X), self.prediction_)
 
 
 def test_without_weights_of_its_own_the_base_sees_resamples() -> None:

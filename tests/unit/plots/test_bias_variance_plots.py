@@ -51,7 +51,7 @@ def test_b2_curves_are_the_answers_in_the_order_of_x():
     for name, found in studies.items():
         order = np.argsort(found.source.X[:, 0])
         curves = display.curves_[name]
-        np.testing.assert_array_equal(curves["fits"], found.answers[:, order])
+        np.testing.assert_array_equal(curves["fits"], found.predictions[:, order])
         np.testing.assert_allclose(curves["mean"], found.decomposition.main[order])
         np.testing.assert_array_equal(curves["truth"], found.source.truth[order])
     fits = [line for line in display.ax_[0, 0].lines if len(line.get_xdata()) == 60]

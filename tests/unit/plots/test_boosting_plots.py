@@ -30,7 +30,7 @@ from committee.plots import (
     LabelIssuesDisplay,
     MarginDistributionDisplay,
 )
-from committee.plots.decision_rounds import LARGEST_AREA, MEAN_AREA
+from committee.plots.decision_rounds import MAX_AREA, MEAN_AREA
 from committee.records.history import History
 from committee.theory.bounds import margin_error_bound
 from committee.theory.margins import share_below
@@ -295,7 +295,7 @@ def test_few_rounds_are_not_shown_twice():
 
 
 @pytest.mark.parametrize("rounds", [[0, 3], [61], []])
-def test_rounds_that_are_not_there_are_refused(rounds: list[int]):
+def test_rounds_that_are_not_there_are_rejected(rounds: list[int]):
     X, y, _, _ = sonar()
     with pytest.raises(ValueError, match=r"rounds must lie in 1\.\.60"):
         MarginDistributionDisplay.from_estimator(boosted(), X, y, rounds=rounds)
@@ -317,7 +317,7 @@ def test_areas_are_the_weights_of_the_round():
         assert f"error {model.history_.error[t]:.3f}" in display.ax_[t].get_title()
     for k in (0, 1):
         areas = np.sort(display.points_[2][k].get_sizes())
-        expected = np.sort(np.minimum(MEAN_AREA * len(X) * display.weights[2][y == k], LARGEST_AREA))
+        expected = np.sort(np.minimum(MEAN_AREA * len(X) * display.weights[2][y == k], MAX_AREA))
         np.testing.assert_allclose(areas, expected)
 
 
@@ -390,7 +390,7 @@ def test_frames_name_the_axes_of_the_plane():
     assert (display.ax_[0].get_xlabel(), display.ax_[0].get_ylabel()) == ("length", "width")
 
 
-def test_what_has_no_place_in_a_plane_is_refused():
+def test_what_has_no_place_in_a_plane_is_rejected():
     import matplotlib.pyplot as plt
 
     X, y, _, _ = sonar()
@@ -413,16 +413,16 @@ def test_suspicious_rows_are_marked_with_numbers_that_do_not_overlap():
     X, y, _, _ = sonar()
     model = boosted()
     display = LabelIssuesDisplay.from_estimator(model, X, y, n=15)
-    found = find_label_issues(model, X, y, 15)
+    result = find_label_issues(model, X, y, 15)
     names = [int(name.get_text()) for name in display.names_]
     assert len(names) >= 8
-    assert set(names) <= set(found.rows.tolist())
+    assert set(names) <= set(result.rows.tolist())
     display.figure_.canvas.draw()
     boxes = [name.get_window_extent() for name in display.names_]
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
     shown = np.concatenate([points.get_offsets() for points in display.points_])
     assert len(shown) == len(X)
-    np.testing.assert_allclose(np.sort(shown[:, 1])[-15:], np.sort(found.score))
+    np.testing.assert_allclose(np.sort(shown[:, 1])[-15:], np.sort(result.score))
     assert "mean weight" in display.ax_.get_ylabel()
 
 
@@ -447,7 +447,7 @@ def test_given_axes_are_used(name: str):
 
 
 @pytest.mark.parametrize("name", [*DRAW, "plane"])
-def test_an_unfitted_booster_is_refused(name: str):
+def test_an_unfitted_booster_is_rejected(name: str):
     X, y, _, _ = sonar()
     plane = lambda model, X, y, ax: DecisionRoundsDisplay.from_estimator(model, X, y)  # noqa: E731
     with pytest.raises(NotFittedError, match="fit AdaBoostClassifier first"):

@@ -72,7 +72,7 @@ def test_axes_of_ones_own_and_a_committee_of_one() -> None:
     assert three[2].get_xlabel() == "root mean squared error, rows left out"
 
 
-def test_others_are_refused() -> None:
+def test_others_are_rejected() -> None:
     for display in (CommitteeMembersDisplay, EnsembleSelectionDisplay):
         with pytest.raises(NotFittedError, match="fit CommitteeRegressor first"):
             display.from_estimator(CommitteeRegressor())

@@ -111,7 +111,7 @@ def test_a_density_is_drawn_too() -> None:
 
 
 @pytest.mark.parametrize("draw", DISPLAYS)
-def test_axes_are_used_and_other_models_refused(draw: Any) -> None:
+def test_axes_are_used_and_other_models_rejected(draw: Any) -> None:
     _, ax = plt.subplots()
     assert draw(MODEL, ax=ax).ax_ is ax
     with pytest.raises(TypeError, match="mixtures of experts learned by EM, not for Ridge"):

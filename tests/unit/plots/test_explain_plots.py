@@ -62,17 +62,17 @@ def assert_inside(display: Any, texts: Any) -> None:
 def test_bars_are_the_importances_largest_on_top(kind, mixed):
     model, _, _ = mixed
     display = ImportancesDisplay.from_estimator(model, kind=kind)
-    found = tree_importances(model, kind)
-    order = np.argsort(-found.values)
-    order = order[found.values[order] > 0]
-    assert [bar.get_width() for bar in display.bars_] == found.values[order].tolist()
+    result = tree_importances(model, kind)
+    order = np.argsort(-result.values)
+    order = order[result.values[order] > 0]
+    assert [bar.get_width() for bar in display.bars_] == result.values[order].tolist()
     assert display.bars_[0].get_width() == 100.0
     heights = [bar.get_y() for bar in display.bars_]
     assert heights == sorted(heights, reverse=True)
     labels = {round(tick): label.get_text() for tick, label in
               zip(display.ax_.get_yticks(), display.ax_.get_yticklabels(), strict=True)}  # fmt: skip
     n = len(order)
-    assert [labels[n - 1 - place] for place in range(n)] == [found.names[f] for f in order]
+    assert [labels[n - 1 - place] for place in range(n)] == [result.names[f] for f in order]
     assert display.bars_.errorbar is None
     assert ("number" if kind == "frequency" else "loss") in display.ax_.get_xlabel()
     assert_inside(display, [*display.texts_, *display.ax_.get_yticklabels(), display.ax_.xaxis.label])
@@ -81,14 +81,14 @@ def test_bars_are_the_importances_largest_on_top(kind, mixed):
 def test_whiskers_are_standard_errors_on_the_scale_of_the_bars(mixed):
     model, X, y = mixed
     display = ImportancesDisplay.from_estimator(model, X, y, random_state=0, n_repeats=4, max_features=2)
-    found = permutation_importances(model, X, y, random_state=0, n_repeats=4)
-    assert display.features == np.argsort(-found.mean)[:2].tolist()
+    result = permutation_importances(model, X, y, random_state=0, n_repeats=4)
+    assert display.features == np.argsort(-result.mean)[:2].tolist()
     assert display.n_left_out == 2
     assert "2 not shown" in display.ax_.get_xlabel()
     (segments,) = (lines.get_segments() for lines in display.bars_.errorbar[2])
     for segment, f in zip(segments, display.features, strict=True):
-        half = 100 * found.standard_error[f] / found.mean.max()
-        np.testing.assert_allclose(segment[:, 0], found.values[f] + np.array([-half, half]))
+        half = 100 * result.standard_error[f] / result.mean.max()
+        np.testing.assert_allclose(segment[:, 0], result.values[f] + np.array([-half, half]))
 
 
 def test_falls_below_zero_and_single_repeats():
@@ -107,7 +107,7 @@ def test_a_model_without_splits_still_has_a_picture():
     assert [bar.get_width() for bar in ImportancesDisplay.from_estimator(tree).bars_] == [0.0]
 
 
-def test_bad_importances_are_refused(mixed):
+def test_bad_importances_are_rejected(mixed):
     model, X, _ = mixed
     with pytest.raises(ValueError, match="max_features must be at least 1"):
         ImportancesDisplay.from_estimator(model, max_features=0)
@@ -127,13 +127,13 @@ def lines_of(ax: Any, color: str) -> list[Any]:
 def test_curves_of_one_feature(mixed):
     model, X, _ = mixed
     display = PartialDependenceDisplay.from_estimator(model, X, "x", max_curves=25, grid=30)
-    found = partial_dependence(model, X, "x", kind="both", grid=30)
+    result = partial_dependence(model, X, "x", kind="both", grid=30)
     (ax,) = display.axes_
     (average,) = lines_of(ax, BLUE)
-    np.testing.assert_allclose(average.get_xydata(), np.column_stack([found.grid[0], found.average]))
+    np.testing.assert_allclose(average.get_xydata(), np.column_stack([result.grid[0], result.average]))
     faint = lines_of(ax, FAINT)
     assert len(faint) == 25
-    known = {tuple(curve) for curve in found.individual.round(9)}
+    known = {tuple(curve) for curve in result.individual.round(9)}
     assert all(tuple(np.round(line.get_ydata(), 9)) in known for line in faint)
     (rug,) = ax.collections
     low, high = ax.get_xlim()
@@ -156,12 +156,12 @@ def test_a_rug_shows_how_often_a_value_occurs():
 def test_categories_are_dots_with_their_shares(mixed):
     model, X, _ = mixed
     display = PartialDependenceDisplay.from_estimator(model, X, ["colour", "month"], max_curves=10)
-    found = partial_dependence(model, X, "colour", kind="both")
+    result = partial_dependence(model, X, "colour", kind="both")
     ax, many = display.axes_
-    np.testing.assert_allclose(lines_of(ax, BLUE)[0].get_ydata(), found.average)
+    np.testing.assert_allclose(lines_of(ax, BLUE)[0].get_ydata(), result.average)
     assert lines_of(ax, FAINT)[0].get_ydata().size == 10 * 3
     shares = X["colour"].value_counts(normalize=True)
-    expected = [f"{name}\n{100 * shares[name]:.0f} %" for name in found.grid[0]]
+    expected = [f"{name}\n{100 * shares[name]:.0f} %" for name in result.grid[0]]
     assert [label.get_text() for label in ax.get_xticklabels()] == expected
     assert [label.get_text() for label in many.get_xticklabels()][:4] == ["1", "", "3", ""]
     assert ax.get_ylim() == many.get_ylim()
@@ -173,8 +173,8 @@ def test_pairs_of_features(mixed):
     pairs = [("x", "colour"), ("colour", "size"), ("x", "month"), ("month", "x")]
     display = PartialDependenceDisplay.from_estimator(model, X, pairs, grid=15)
     lines, table, wide, turned = display.axes_
-    found = partial_dependence(model, X, pairs[0], grid=15)
-    for column, color in zip(found.average.T, LINE_COLORS, strict=False):
+    result = partial_dependence(model, X, pairs[0], grid=15)
+    for column, color in zip(result.average.T, LINE_COLORS, strict=False):
         np.testing.assert_allclose(lines_of(lines, color)[0].get_ydata(), column)
     assert [text.get_text() for text in lines.get_legend().get_texts()] == ["blue", "green", "red"]
     numbers = partial_dependence(model, X, pairs[1]).average
@@ -193,8 +193,8 @@ def test_the_class_shown_is_named():
     glass = load_dataset("glass")
     model = DecisionTreeClassifier(max_depth=4).fit(glass.X, glass.y)
     display = PartialDependenceDisplay.from_estimator(model, glass.X, [1], output=2, kind="average")
-    found = partial_dependence(model, glass.X, 1)
-    np.testing.assert_allclose(lines_of(display.axes_[0], BLUE)[0].get_ydata(), found.average[:, 2])
+    result = partial_dependence(model, glass.X, 1)
+    np.testing.assert_allclose(lines_of(display.axes_[0], BLUE)[0].get_ydata(), result.average[:, 2])
     assert display.axes_[0].get_ylabel() == f"mean probability of class {model.classes_[2]}"
     with pytest.raises(ValueError, match="6 outputs: say which one"):
         PartialDependenceDisplay.from_estimator(model, glass.X, 1)
@@ -206,7 +206,7 @@ def test_the_class_shown_is_named():
         PartialDependenceDisplay.from_estimator(two, sonar.X, 10, output=1)
 
 
-def test_bad_panels_are_refused(mixed):
+def test_bad_panels_are_rejected(mixed):
     import matplotlib.pyplot as plt
 
     model, X, _ = mixed
@@ -251,7 +251,7 @@ def test_the_cross_validated_curve_is_longer_than_the_model():
     assert (display.ax_.get_xscale(), display.ax_.get_yscale()) == ("log", "log")
 
 
-def test_what_has_no_losses_is_refused():
+def test_what_has_no_losses_is_rejected():
     data = load_dataset("sonar")
     with pytest.raises(NotFittedError):
         LossCurveDisplay.from_estimator(GradientBoostingRegressor())

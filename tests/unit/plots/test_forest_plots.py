@@ -33,7 +33,7 @@ def test_the_out_of_bag_curve_is_that_of_the_history():
     forest = RandomForestClassifier(30, random_state=0).fit(X[::2], y[::2])
     display = OutOfBagErrorDisplay.from_estimator(forest, X[1::2], y[1::2])
     np.testing.assert_array_equal(display.lines_["oob"].get_ydata(), forest.history_["oob_error"])
-    test = [np.mean(answers != y[1::2]) for answers in forest.staged_predict(X[1::2])]
+    test = [np.mean(predictions != y[1::2]) for predictions in forest.staged_predict(X[1::2])]
     np.testing.assert_allclose(display.lines_["test"].get_ydata(), test)
     assert display.ax_.get_xlabel() == "number of trees"
     assert display.ax_.get_ylabel() == "share of wrong answers"
@@ -56,7 +56,7 @@ def test_numbers_one_tree_and_axes_of_ones_own():
     assert "with 1 tree" in ax.get_legend().get_texts()[0].get_text()
 
 
-def test_what_has_no_out_of_bag_error_is_refused():
+def test_what_has_no_out_of_bag_error_is_rejected():
     X, y = load_dataset("sonar")[:2]
     with pytest.raises(ValueError, match="bootstrap=True"):
         OutOfBagErrorDisplay.from_estimator(ExtraTreesClassifier(3).fit(X, y))
@@ -69,9 +69,9 @@ def test_what_has_no_out_of_bag_error_is_refused():
 def test_importances_of_a_forest_are_bars_with_errors_over_trees():
     X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(20, random_state=0).fit(X, y)
-    found = forest_importances(forest, X, y, random_state=0)
+    result = forest_importances(forest, X, y, random_state=0)
     for kind in KINDS:
-        one = found.of(kind)
+        one = result.of(kind)
         display = ImportancesDisplay(one).plot()
         order = np.argsort(-one.values, kind="stable")
         np.testing.assert_allclose([bar.get_width() for bar in display.bars_], one.values[order])
@@ -85,8 +85,8 @@ def test_importances_of_a_forest_are_bars_with_errors_over_trees():
 def test_a_forest_of_one_tree_has_bars_without_errors():
     X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(1, random_state=0).fit(X, y)
-    found = forest_importances(forest, X, y, kinds=["impurity"], random_state=0)
-    display = ImportancesDisplay(found.of("impurity")).plot()
+    result = forest_importances(forest, X, y, kinds=["impurity"], random_state=0)
+    display = ImportancesDisplay(result.of("impurity")).plot()
     assert display.bars_.errorbar is None
     assert "standard error" not in display.ax_.get_xlabel()
 
@@ -98,15 +98,15 @@ def test_suspicious_rows_of_a_forest_are_drawn_by_margin_and_share():
     X, y = load_dataset("glass")[:2]
     forest = RandomForestClassifier(60, random_state=0).fit(X, y)
     display = LabelIssuesDisplay.from_estimator(forest, X, y, n=8)
-    found = find_label_issues(forest, X, y, None)
+    result = find_label_issues(forest, X, y, None)
     shown = np.concatenate([points.get_offsets() for points in display.points_])
     assert np.isfinite(shown).all()
-    np.testing.assert_allclose(np.sort(shown[:, 0]), np.sort(found.margin))
+    np.testing.assert_allclose(np.sort(shown[:, 0]), np.sort(result.margin))
     for label, points in zip(np.unique(y), display.points_, strict=True):
         margins, shares = np.asarray(points.get_offsets()).T
-        own = found.margin[found.label == label]
+        own = result.margin[result.label == label]
         np.testing.assert_allclose(shares, [np.mean(own <= margin) for margin in margins])
-    assert {int(name.get_text()) for name in display.names_} <= set(found.rows[:8].tolist())
+    assert {int(name.get_text()) for name in display.names_} <= set(result.rows[:8].tolist())
     assert display.names_
     assert display.ax_.get_xlabel() == "out-of-bag margin of the label"
     assert "share of the label's rows" in display.ax_.get_ylabel()

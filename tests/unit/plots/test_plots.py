@@ -118,10 +118,10 @@ def min_space(tree: Tree, x: NDArray[np.float64], width: NDArray[np.float64], no
 
 
 def below(tree: Tree, node: int) -> list[int]:
-    found = [node]
-    for i in found:
-        found += [int(tree.left[i]), int(tree.left[i]) + 1] if tree.left[i] != LEAF else []
-    return found
+    result = [node]
+    for i in result:
+        result += [int(tree.left[i]), int(tree.left[i]) + 1] if tree.left[i] != LEAF else []
+    return result
 
 
 def test_mirrored_trees_are_laid_out_as_mirror_images():
@@ -253,7 +253,7 @@ def test_given_axes_and_font_size_are_used():
     assert {text.get_fontsize() for text in axes[1].texts} <= {6.0, 0.85 * 6.0}
 
 
-def test_plot_refuses_negative_depth():
+def test_plot_rejects_negative_depth():
     with pytest.raises(ValueError, match="max_depth must be at least 0"):
         plot_tree(iris(), max_depth=-2)
 

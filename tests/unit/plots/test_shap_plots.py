@@ -71,12 +71,12 @@ def test_colours_tell_low_from_high_and_what_has_no_order(ozone):
     from matplotlib.colors import to_rgba
 
     model, X = ozone
-    found = shap_values(model, X)
+    result = shap_values(model, X)
     display = ShapSummaryDisplay.from_estimator(model, X)
     order = np.random.default_rng(0).permutation(len(X))
     grey = np.array(to_rgba(NO_ORDER))
     for f in display.features:
-        colors, x = np.asarray(display.points_[f].get_facecolors()), found.data[order, f]
+        colors, x = np.asarray(display.points_[f].get_facecolors()), result.data[order, f]
         is_grey = np.all(np.abs(colors - grey) < 1e-6, axis=1)
         np.testing.assert_array_equal(is_grey, np.isnan(x) | model.columns_.is_categorical[f])
         if not model.columns_.is_categorical[f]:
@@ -95,8 +95,8 @@ def test_features_that_no_tree_uses_are_not_shown(glass):
 
 
 def test_equal_values_pile_up_and_stay_in_their_line():
-    found = ShapValues(np.tile([1.0, 0.0], (500, 1)), np.asarray(0.0), ("a", "b"), np.zeros((500, 2)))
-    display = ShapSummaryDisplay(found).plot()
+    result = ShapValues(np.tile([1.0, 0.0], (500, 1)), np.asarray(0.0), ("a", "b"), np.zeros((500, 2)))
+    display = ShapSummaryDisplay(result).plot()
     heights = np.asarray(display.points_[0].get_offsets())[:, 1]
     assert np.unique(heights).size == 500
     assert np.abs(heights).max() <= 0.4
@@ -111,17 +111,17 @@ def test_bars_lead_from_the_base_to_the_prediction(ozone, max_features):
     model, X = ozone
     row = 7
     display = ShapWaterfallDisplay.from_estimator(model, X, row, max_features=max_features)
-    found = shap_values(model, X)
+    result = shap_values(model, X)
     spans = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in display.bars_]
-    assert spans[-1][0] == pytest.approx(float(found.base_values))
+    assert spans[-1][0] == pytest.approx(float(result.base_values))
     assert spans[0][1] == pytest.approx(model.predict(X)[row])
     for upper, lower in pairwise(spans):
         assert upper[0] == pytest.approx(lower[1])
-    n_used = np.count_nonzero(found.values[row])
+    n_used = np.count_nonzero(result.values[row])
     assert len(spans) == min(max_features + 1, n_used)
-    largest = np.argsort(-np.abs(found.values[row]))[0]
+    largest = np.argsort(-np.abs(result.values[row]))[0]
     assert display.labels[0].startswith(f"{X.columns[largest]} = ")
-    assert display.steps[0] == found.values[row, largest]
+    assert display.steps[0] == result.values[row, largest]
     assert [text.get_text() for text in display.texts_] == [f"{step:+.3g}" for step in display.steps]
     assert_inside(display, [*display.texts_, *display.ax_.get_yticklabels(), display.ax_.xaxis.label])
 
@@ -165,7 +165,7 @@ def test_of_two_classes_the_second_is_shown(display):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_what_cannot_be_shown_is_refused(display, ozone):
+def test_what_cannot_be_shown_is_rejected(display, ozone):
     model, X = ozone
     with pytest.raises(ValueError, match="max_features must be at least 1"):
         display.from_estimator(model, X, max_features=0)

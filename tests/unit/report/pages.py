@@ -83,7 +83,7 @@ def glass_comparison(best: float = 0.2) -> Comparison:
     classes, codes = np.unique(glass.y, return_inverse=True)
     rows, fold, held_out = split(codes.size)
     rng = np.random.default_rng(1)
-    good, bad = (_answers(codes[rows], classes.size, share, rng) for share in (best, 0.4))
+    good, bad = (_predictions(codes[rows], classes.size, share, rng) for share in (best, 0.4))
     nothing = np.full(good.shape, np.nan)
     results = (
         result("pruned tree", [0.42, 0.38, 0.41, 0.39], bad),
@@ -96,7 +96,7 @@ def glass_comparison(best: float = 0.2) -> Comparison:
     )  # fmt: skip
 
 
-def _answers(codes: Any, k: int, wrong: float, rng: np.random.Generator) -> Any:
+def _predictions(codes: Any, k: int, wrong: float, rng: np.random.Generator) -> Any:
     answer = np.where(rng.random(codes.size) < wrong, (codes + 1) % k, codes)
     return 0.7 * np.eye(k)[answer] + 0.3 * rng.dirichlet(np.ones(k), codes.size)
 

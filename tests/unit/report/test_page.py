@@ -37,13 +37,13 @@ vl_convert = pytest.importorskip("vl_convert")
 @cache
 def pages() -> dict[str, tuple[list[Section | LeftOut], str]]:
     """Sections and text of a page of every kind."""
-    found = {
+    result = {
         "booster": of_booster(),
         "forest, compared": of_forest(comparison=glass_comparison()),
         "numbers, compared": of_numbers(comparison=ozone_comparison()),
     }
-    made = {name: [make(one) for make in SECTIONS] for name, one in found.items()}
-    return {name: (made[name], render(one, made[name], name)) for name, one in found.items()}
+    made = {name: [make(one) for make in SECTIONS] for name, one in result.items()}
+    return {name: (made[name], render(one, made[name], name)) for name, one in result.items()}
 
 
 NAMES = ("booster", "forest, compared", "numbers, compared")
@@ -73,16 +73,16 @@ class Reader(HTMLParser):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_loads_nothing_and_has_no_identity_twice(name: str) -> None:
     made, text = pages()[name]
-    found = Reader(text)
-    assert found.loads == []
-    assert [key for key, n in found.ids.items() if n > 1] == []
+    result = Reader(text)
+    assert result.loads == []
+    assert [key for key, n in result.ids.items() if n > 1] == []
     assert len(text.encode()) < 5_000_000
-    assert found.headings[0] == "h1"
-    assert Counter(found.headings)["h1"] == 1
-    assert set(found.headings) == {"h1", "h2"}
+    assert result.headings[0] == "h1"
+    assert Counter(result.headings)["h1"] == 1
+    assert set(result.headings) == {"h1", "h2"}
     figures = [figure for one in made if isinstance(one, Section) for figure in one.figures]
-    assert found.tags["figure"] == len(figures)
-    assert all(figure.alt and figure.table.rows and figure.key in found.ids for figure in figures)
+    assert result.tags["figure"] == len(figures)
+    assert all(figure.alt and figure.table.rows and figure.key in result.ids for figure in figures)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -122,9 +122,9 @@ def test_names_cannot_become_code(tmp_path: Path) -> None:
     model = DecisionTreeClassifier(max_depth=3).fit(X, y)
     notes = TableNotes(evil, evil, (evil,), evil)
     text = write_report(tmp_path / "r.html", model, X, y, table=notes, on_training_data=False).read_text()
-    found = Reader(text)
-    assert found.tags["img"] == 0
-    assert found.tags["script"] == 3
+    result = Reader(text)
+    assert result.tags["img"] == 0
+    assert result.tags["script"] == 3
     assert "a|b" in text
     policy = re.search('Content-Security-Policy" content="([^"]*)"', text)
     assert policy is not None
@@ -160,7 +160,7 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
 
 
 def test_a_section_that_fails_is_named_and_the_others_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken_part(found: Evidence) -> Section:
+    def broken_part(result: Evidence) -> Section:
         raise ArithmeticError("no numbers today")
 
     monkeypatch.setattr(page_module, "SECTIONS", (SECTIONS[0], broken_part))
@@ -171,7 +171,7 @@ def test_a_section_that_fails_is_named_and_the_others_stay(tmp_path: Path, monke
     assert 'id="verdict"' in text
 
 
-def test_other_rows_than_those_of_fit_are_refused(tmp_path: Path) -> None:
+def test_other_rows_than_those_of_fit_are_rejected(tmp_path: Path) -> None:
     glass = sample("glass")
     with pytest.raises(ValueError, match="on_training_data=False"):
         write_report(tmp_path / "r.html", forest(), glass.X.iloc[:50], glass.y[:50])

@@ -23,9 +23,9 @@ def test_every_method_of_the_catalogue_has_a_card() -> None:
 def test_every_property_has_a_value_and_a_reason(name: str) -> None:
     card = CARDS[name]
     for one in PROPERTIES:
-        found = getattr(card, one)
-        assert found.value in ("yes", "partly", "no")
-        assert 10 < len(found.why) < 110, (one, found.why)
+        result = getattr(card, one)
+        assert result.value in ("yes", "partly", "no")
+        assert 10 < len(result.why) < 110, (one, result.why)
 
 
 def test_what_learns_online_says_so() -> None:
@@ -45,9 +45,9 @@ def test_times_are_those_of_the_benchmarks() -> None:
     if not results.exists():
         pytest.skip("no benchmark results beside the tests")
     rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in results.read_text("utf-8").splitlines()]
-    found = {one for card in CARDS.values() if (one := card.measured) is not None}
-    assert len(found) > 20
-    for one in found:
+    result = {one for card in CARDS.values() if (one := card.measured) is not None}
+    assert len(result) > 20
+    for one in result:
         assert 1 / 3 < seconds(one.time.removeprefix("about ")) / measured(rows, one) < 3, one
 
 

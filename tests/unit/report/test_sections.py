@@ -152,9 +152,9 @@ def test_one_method_has_no_nested_choice_and_no_plural() -> None:
 
 def test_methods_that_err_alike_stand_in_the_order_of_the_ranking() -> None:
     base = glass_comparison()
-    answers = base.results[0].oof_predictions
+    predictions = base.results[0].oof_predictions
     first = result(
-        "first listed", [0.3] * 4, answers, metric_losses={"error": np.full(4, 0.3), "log loss": np.full(4, 0.9)}
+        "first listed", [0.3] * 4, predictions, metric_losses={"error": np.full(4, 0.3), "log loss": np.full(4, 0.9)}
     )
     better = first._replace(name="surer", metric_losses={"error": np.full(4, 0.3), "log loss": np.full(4, 0.5)})
     tied = base._replace(results=(first, better), winner="surer")
@@ -199,9 +199,9 @@ def test_methods_stand_in_the_order_of_their_errors() -> None:
 
 def test_a_method_far_off_does_not_press_the_others_together() -> None:
     base = glass_comparison()
-    answers = base.results[0].oof_predictions
-    more = tuple(result(f"m{i}", [0.3 + 0.01 * i] * 4, answers) for i in range(3))
-    far = result("constant", [1.2] * 4, answers)
+    predictions = base.results[0].oof_predictions
+    more = tuple(result(f"m{i}", [0.3 + 0.01 * i] * 4, predictions) for i in range(3))
+    far = result("constant", [1.2] * 4, predictions)
     found = made(comparison(of_forest(comparison=base._replace(results=(*base.results, *more, far)))))
     assert "constant" not in [row["name"] for row in rows_of(found.figures[0])]
     assert "constant (120" in found.lead
@@ -541,8 +541,11 @@ def test_a_support_vector_machine_shows_its_plane() -> None:
 
 def test_bias_and_variance_are_the_parts_given() -> None:
     rng = np.random.default_rng(0)
-    answers, truth = rng.normal(1.0, 0.5, (30, 40)), np.zeros(40)
-    study = {"tree": decompose_squared_error(answers, truth, 0.25), "line": decompose_squared_error(answers / 2, truth)}
+    predictions, truth = rng.normal(1.0, 0.5, (30, 40)), np.zeros(40)
+    study = {
+        "tree": decompose_squared_error(predictions, truth, 0.25),
+        "line": decompose_squared_error(predictions / 2, truth),
+    }
     found = made(bias_variance(of_forest(bias_variance=study)))
     parts = {(row["name"], row["part"]): row["value"] for row in rows_of(found.figures[0])}
     assert parts["tree", "bias"] == pytest.approx(1.0, abs=0.1)
@@ -593,11 +596,11 @@ def test_suspicious_rows_are_those_of_explain() -> None:
     truth = find_label_issues(booster(), sample("sonar").X, sample("sonar").y, n=15)
     assert [row[0] for row in found.tables[0].rows] == [str(row) for row in truth.rows]
     evidence = of_forest(comparison=glass_comparison())
-    by_answer = made(suspicious(evidence))
+    by_prediction = made(suspicious(evidence))
     judged = evidence.judged
     assert judged.shares is not None
     own = judged.shares[np.arange(judged.rows.size), judged.truth]
-    assert by_answer.tables[0].rows[0][0] == str(judged.rows[own.argmin()])
+    assert by_prediction.tables[0].rows[0][0] == str(judged.rows[own.argmin()])
     of_number = made(suspicious(of_numbers()))
     worst = np.abs(number_residuals()).argmax()
     assert of_number.tables[0].rows[0][0] == str(worst)

@@ -39,15 +39,15 @@ TOLERANCE = 1e-7
 
 def first_settings() -> dict[str, Any]:
     """For every estimator of the catalogue the first of the settings that the contract is tested on."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for model in (*SETTINGS, *LINEAR):
-        found.setdefault(type(model).__name__, clone(model))
+        result.setdefault(type(model).__name__, clone(model))
     for kind in ("Classifier", "Regressor"):  # the usual members are of classes that files do not hold
         tree, forest = (getattr(committee, f"{name}{kind}") for name in ("DecisionTree", "RandomForest"))
         members = [("tree", tree(max_depth=2)), ("forest", forest(5))]
-        found[f"Voting{kind}"].set_params(estimators=members)
-        found[f"Stacking{kind}"].set_params(estimators=members)
-    return found
+        result[f"Voting{kind}"].set_params(estimators=members)
+        result[f"Stacking{kind}"].set_params(estimators=members)
+    return result
 
 
 def make_table(model: Any) -> tuple[Any, Any]:
@@ -93,11 +93,11 @@ def test_a_file_of_every_estimator_stays_readable(tag: str) -> None:
     model, known = load_quietly(FILES / f"{stem_of(tag)}.committee"), expected()[stem_of(tag)]
     assert type(model).__name__ == stored_types()[tag].name
     assert set(vars(model)) >= set(type(model)().get_params())
-    found = predictions(model)
+    result = predictions(model)
     if isinstance(known[0], str):
-        assert found == known
+        assert result == known
     else:
-        np.testing.assert_allclose(found, known, rtol=TOLERANCE, atol=TOLERANCE)
+        np.testing.assert_allclose(result, known, rtol=TOLERANCE, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("tag", estimator_tags())
@@ -171,7 +171,7 @@ def test_a_state_of_an_older_version_is_upgraded(tmp_path: Path, monkeypatch: An
     assert load_model(tmp_path / "old").max_depth == 7
 
 
-def test_a_private_attribute_that_the_schema_lacks_is_refused(tmp_path: Path) -> None:
+def test_a_private_attribute_that_the_schema_lacks_is_rejected(tmp_path: Path) -> None:
     X, y = make_table(DecisionTreeClassifier())
     model = DecisionTreeClassifier().fit(X, y)
     model._note = 1
@@ -192,15 +192,15 @@ def test_the_schema_names_classes_and_fields_that_exist(tag: str) -> None:
 
 def private_attributes(cls: type) -> set[str]:
     """Private attributes that the methods of a class or of its bases here assign."""
-    found: set[str] = set()
+    result: set[str] = set()
     for kind in cls.__mro__:
         if not kind.__module__.startswith("committee."):
             continue
         for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind)))):
             is_stored = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
             if is_stored and isinstance(node.value, ast.Name) and node.value.id == "self":
-                found.add(node.attr)
-    return {name for name in found if name.startswith("_")}
+                result.add(node.attr)
+    return {name for name in result if name.startswith("_")}
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_the_schema_names_every_private_attribute_of_an_estimator(tag: str) -> N
 def main() -> None:
     """Write the files that are missing, and what their models predict."""
     FILES.mkdir(exist_ok=True)
-    found = expected() if EXPECTED.exists() else {}
+    result = expected() if EXPECTED.exists() else {}
     for setting in first_settings().values():
         stored = stored_type(type(setting))
         assert stored is not None
@@ -226,8 +226,8 @@ def main() -> None:
             warnings.simplefilter("ignore")
             model = seeded(setting, 0).fit(X, y)
         save_model(model, FILES / f"{stem}.committee")
-        found[stem] = predictions(model)
-    EXPECTED.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        result[stem] = predictions(model)
+    EXPECTED.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

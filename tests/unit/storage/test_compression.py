@@ -40,11 +40,11 @@ TENSORS: dict[str, Any] = {
 def test_every_bit_comes_back() -> None:
     packed = compress(TENSORS, "text \N{SNOWMAN}")
     assert packed is not None
-    found = restore(packed.tensors, packed.text)
-    assert found.state == "text \N{SNOWMAN}"
-    assert found.tensors.keys() == TENSORS.keys()
+    result = restore(packed.tensors, packed.text)
+    assert result.state == "text \N{SNOWMAN}"
+    assert result.tensors.keys() == TENSORS.keys()
     for name, array in TENSORS.items():
-        back = found.tensors[name]
+        back = result.tensors[name]
         assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes()), name
         assert back.flags.writeable
     assert sum(array.nbytes for array in packed.tensors.values()) < 0.6 * sum(each.nbytes for each in TENSORS.values())
@@ -93,7 +93,7 @@ def put(*path: Any) -> Any:
         (lambda listed: listed.update(state=None), "no groups"), (lambda listed: listed.pop("state"), "directory"),
     ],
 )  # fmt: skip
-def test_a_directory_that_lies_is_refused(change: Any, text: str) -> None:
+def test_a_directory_that_lies_is_rejected(change: Any, text: str) -> None:
     with pytest.raises(ModelFileError, match=text):
         restore(*forged(change))
 
@@ -106,12 +106,12 @@ def test_a_directory_that_lies_is_refused(change: Any, text: str) -> None:
         ({"n_bytes": -1}, "no number"), ({"n_bytes": True}, "no number"), ({"more": 1}, "does not declare"),
     ],
 )  # fmt: skip
-def test_sizes_that_lie_are_refused(sizes: dict[str, Any], text: str) -> None:
+def test_sizes_that_lie_are_rejected(sizes: dict[str, Any], text: str) -> None:
     with pytest.raises(ModelFileError, match=text):
         restore(*forged(lambda listed: None, sizes))
 
 
-def test_a_decompression_bomb_is_refused_before_it_unfolds() -> None:
+def test_a_decompression_bomb_is_rejected_before_it_unfolds() -> None:
     """A megabyte of zeros behind a piece that declares ten bytes: ten and one are made, no more."""
     bomb = np.frombuffer(zlib.compress(bytes(1 << 20)), np.uint8)
     text = json.dumps({"groups": [["U8", [["a", [10]]], "planes", [], [[bomb.size, False]]]], "state": ""}).encode()
@@ -172,7 +172,7 @@ def test_compact_bagging_by_every_rule(rule: str, tmp_path: Path) -> None:
     other = load_model(tmp_path / "m")
     assert np.array_equal(other.predict(X), model.predict(X))
     for one, two in zip(model.members_, other.members_, strict=True):
-        assert np.array_equal(one.answers(X), two.answers(X))
+        assert np.array_equal(one.predictions(X), two.predictions(X))
         assert np.array_equal(one.features, two.features)
 
 

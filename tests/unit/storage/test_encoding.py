@@ -113,7 +113,7 @@ def test_what_is_one_thing_stays_one_thing() -> None:
     assert same == history
 
 
-def test_what_cannot_be_stored_is_refused() -> None:
+def test_what_cannot_be_stored_is_rejected() -> None:
     loop: list[Any] = []
     loop.append(loop)
     for thing, text in (

@@ -14,21 +14,21 @@ from committee.storage import load_model
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("models")
-    write_models(found)
-    return found
+    result = tmp_path_factory.mktemp("models")
+    write_models(result)
+    return result
 
 
-def test_mutants_are_refused_or_answer(directory: Path) -> None:
+def test_mutants_are_rejected_or_answer(directory: Path) -> None:
     results = list(run(directory, 320, first=7_000_000))
     assert [seed for seed, *_ in results] == list(range(7_000_000, 7_000_320))
     assert {kind for _, kind, *_ in results} == set(range(len(KINDS)))
     assert {mutation for _, _, mutation, *_ in results} == {mutate.__name__ for mutate in MUTATIONS}
     counts = Counter(outcome for *_, outcome, _ in results)
-    bad = [each for each in results if each[3] not in ("refused", "answers", "raises")]
+    bad = [each for each in results if each[3] not in ("rejected", "predictions", "raises")]
     assert not bad
     assert counts["raises"] <= 2  # such as other names of columns: a clear error, if a late one
-    assert min(counts["refused"], counts["answers"]) > 30  # else the mutations are too wild, or too tame
+    assert min(counts["rejected"], counts["predictions"]) > 30  # else the mutations are too wild, or too tame
 
 
 def test_pieces_make_the_same_model(directory: Path, tmp_path: Path) -> None:

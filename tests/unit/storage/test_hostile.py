@@ -38,7 +38,7 @@ def files() -> dict[str, bytes]:
 
 
 @pytest.fixture
-def refuses(files: dict[str, bytes], tmp_path: Path) -> Callable[..., None]:
+def rejects(files: dict[str, bytes], tmp_path: Path) -> Callable[..., None]:
     """Change the pieces of a file, put right digests on it, and see it refused with a text like this."""
 
     def check(name: str, change: Callable[[Pieces], None], text: str) -> None:
@@ -55,14 +55,14 @@ def set_number(name: str, place: Any, value: Any, part: str | None = None) -> Ca
     """Put a number into the first array whose name ends so."""
 
     def change(pieces: Pieces) -> None:
-        found = next(each for each in pieces.arrays if each.endswith(name))
-        dtype, shape, content = pieces.arrays[found]
+        result = next(each for each in pieces.arrays if each.endswith(name))
+        dtype, shape, content = pieces.arrays[result]
         array = np.frombuffer(content, DTYPES[dtype]).reshape(shape).copy()
         target = (
             array if part is None else array.view([("threshold", "f8"), ("feature", "i4"), ("left", "i4")])[part][:, 0]
         )
         target[place] = value
-        pieces.arrays[found] = dtype, shape, array.tobytes()
+        pieces.arrays[result] = dtype, shape, array.tobytes()
 
     return change
 
@@ -135,8 +135,8 @@ def one_number_less(pieces: Pieces) -> None:
         (set_number(".value.numbers", 0, np.nan), "value"),
     ],
 )
-def test_an_array_without_its_zeros_is_what_it_says(refuses: Any, change: Callable[[Pieces], None], text: str) -> None:
-    refuses("forest of many classes", change, text)
+def test_an_array_without_its_zeros_is_what_it_says(rejects: Any, change: Callable[[Pieces], None], text: str) -> None:
+    rejects("forest of many classes", change, text)
 
 
 # --- trees ------------------------------------------------------------------------------------------------------------
@@ -174,8 +174,8 @@ def test_an_array_without_its_zeros_is_what_it_says(refuses: Any, change: Callab
         ("gradient boosting with categories", split_numbers_by_categories, "split by categories"),
     ],
 )  # fmt: skip
-def test_trees_that_lead_astray(refuses: Any, model: str, change: Any, text: str) -> None:
-    refuses(model, change, text)
+def test_trees_that_lead_astray(rejects: Any, model: str, change: Any, text: str) -> None:
+    rejects(model, change, text)
 
 
 def test_category_sets_are_given_for_every_node_or_for_none(tmp_path: Path) -> None:
@@ -220,8 +220,8 @@ def test_category_sets_are_given_for_every_node_or_for_none(tmp_path: Path) -> N
         ("forest", set_field("sampling.places", "n_rows", 10**9), "rows of a sample|no row"),
     ],
 )  # fmt: skip
-def test_sizes_that_do_not_fit(refuses: Any, model: str, change: Any, text: str) -> None:
-    refuses(model, change, text)
+def test_sizes_that_do_not_fit(rejects: Any, model: str, change: Any, text: str) -> None:
+    rejects(model, change, text)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -236,32 +236,32 @@ def test_sizes_that_do_not_fit(refuses: Any, model: str, change: Any, text: str)
      "committee.losses.derivatives.UserValues", "committee.storage._prediction_only.UnpackedTree",
       "sklearn.pipeline.os", "../committee.records.tree.Tree"],
 )  # fmt: skip
-def test_a_class_that_is_not_allowed_is_never_imported(refuses: Any, name: str) -> None:
+def test_a_class_that_is_not_allowed_is_never_imported(rejects: Any, name: str) -> None:
     def change(state: Any) -> None:
         state["classes"][0]["type"] = name
 
-    refuses("tree with categories", set_state(change), "may not hold")
+    rejects("tree with categories", set_state(change), "may not hold")
 
 
 @pytest.mark.parametrize("name", ["predict", "fit", "__class__", "__dict__", "a b", "feature_importances_", "",
                                   "_parameter_constraints"])  # fmt: skip
-def test_an_attribute_hides_no_method(refuses: Any, name: str) -> None:
+def test_an_attribute_hides_no_method(rejects: Any, name: str) -> None:
     def change(state: Any) -> None:
         own = next(each for each in state["classes"] if each["type"] == "DecisionTreeClassifier/1")
         own["fields"][-1] = name
 
-    refuses("tree with categories", set_state(change), "attribute|hide|change")
+    rejects("tree with categories", set_state(change), "attribute|hide|change")
 
 
-def test_functions_and_foreign_parts_do_not_come_by_themselves(refuses: Any) -> None:
+def test_functions_and_foreign_parts_do_not_come_by_themselves(rejects: Any) -> None:
     def add(entry: list[Any]) -> Callable[[Pieces], None]:
         return set_state(lambda state: state["table"].insert(0, entry))
 
-    refuses("forest", add(["function", "os.system"]), "functions=")
-    refuses("forest", add(["foreign", "os.system", "x"]), "missing|trusted")
-    refuses("forest", add(["loss", "os.system", []]), "unknown kind")
-    refuses("forest", add(["random", "Generator", None]), "random")
-    refuses("forest", add(["eval", "1"]), "unknown kind")
+    rejects("forest", add(["function", "os.system"]), "functions=")
+    rejects("forest", add(["foreign", "os.system", "x"]), "missing|trusted")
+    rejects("forest", add(["loss", "os.system", []]), "unknown kind")
+    rejects("forest", add(["random", "Generator", None]), "random")
+    rejects("forest", add(["eval", "1"]), "unknown kind")
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def test_a_random_state_is_checked(files: dict[str, bytes], tmp_path: Path) -> N
         load_model(tmp_path / "m")
 
 
-def test_references_lead_backwards_and_end(refuses: Any) -> None:
+def test_references_lead_backwards_and_end(rejects: Any) -> None:
     def forwards(state: Any) -> None:
         state["table"][0] = ["list", [{"ref": 5}]]
 
@@ -293,9 +293,9 @@ def test_references_lead_backwards_and_end(refuses: Any) -> None:
         for i in range(40):  # 2^40 numbers, if anything should follow all references
             state["table"].append(["list", [{"ref": n + i - 1}] * 2 if i else [1, 2]])
 
-    refuses("forest", set_state(forwards), "leads nowhere")
-    refuses("forest", set_state(itself), "leads nowhere")
-    refuses("forest", set_state(endless), "endless")
+    rejects("forest", set_state(forwards), "leads nowhere")
+    rejects("forest", set_state(itself), "leads nowhere")
+    rejects("forest", set_state(endless), "endless")
 
 
 @pytest.mark.parametrize(
@@ -305,11 +305,11 @@ def test_references_lead_backwards_and_end(refuses: Any) -> None:
      ({"a": 1, "b": 2}, "unknown kind")],
     ids=repr,
 )  # fmt: skip
-def test_values_that_are_none(refuses: Any, value: Any, text: str) -> None:
-    refuses("forest", set_state(lambda state: state["table"].insert(0, ["list", [value]])), text)
+def test_values_that_are_none(rejects: Any, value: Any, text: str) -> None:
+    rejects("forest", set_state(lambda state: state["table"].insert(0, ["list", [value]])), text)
 
 
-def test_texts_and_shapes_that_would_fill_the_memory(refuses: Any) -> None:
+def test_texts_and_shapes_that_would_fill_the_memory(rejects: Any) -> None:
     def wide(pieces: Pieces) -> None:
         pieces.arrays["t"], pieces.arrays["e"] = ("U8", [1], b"x"), ("I64", [1], (1).to_bytes(8, "little"))
         set_state(lambda state: state["table"].insert(0, ["text", 2**24, [1], "t", "e", "C"]))(pieces)
@@ -320,9 +320,9 @@ def test_texts_and_shapes_that_would_fill_the_memory(refuses: Any) -> None:
     def empty(pieces: Pieces) -> None:
         pieces.arrays["t"] = "F64", [0, 2**50], b""
 
-    refuses("forest", wide, "too wide|overlap|holes")
-    refuses("forest", long, "larger than the file")
-    refuses("forest", empty, "huge dimension|overlap|holes")
+    rejects("forest", wide, "too wide|overlap|holes")
+    rejects("forest", long, "larger than the file")
+    rejects("forest", empty, "huge dimension|overlap|holes")
 
 
 # --- the container ----------------------------------------------------------------------------------------------------
@@ -372,13 +372,13 @@ def test_directories_that_lie(files: dict[str, bytes], tmp_path: Path, dtype: An
         inspect_model(tmp_path / "m")
 
 
-def test_truth_values_are_0_or_1(refuses: Any) -> None:
+def test_truth_values_are_0_or_1(rejects: Any) -> None:
     def change(pieces: Pieces) -> None:
         name = next(name for name, (dtype, _, content) in pieces.arrays.items() if dtype == "BOOL" and content)
         dtype, shape, content = pieces.arrays[name]
         pieces.arrays[name] = dtype, shape, b"\x02" + content[1:]
 
-    refuses("forest", change, "neither 0 nor 1")
+    rejects("forest", change, "neither 0 nor 1")
 
 
 def test_every_flipped_bit_is_noticed(files: dict[str, bytes], tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def test_every_flipped_bit_is_noticed(files: dict[str, bytes], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("change", [{"power": np.nan}, {"power": -1.0}, {"mixture": 1.5}, {"mixture": np.nan}])
-def test_refuses_a_calibration_outside_its_bounds(change: dict[str, float], tmp_path: Path) -> None:
+def test_rejects_a_calibration_outside_its_bounds(change: dict[str, float], tmp_path: Path) -> None:
     X, y = np.arange(40.0).reshape(-1, 1), np.arange(40) // 20
     model = committee.CalibratedClassifier(committee.DecisionTreeClassifier(max_depth=1), cv=2).fit(X, y)
     model.calibration_ = model.calibration_._replace(**change)

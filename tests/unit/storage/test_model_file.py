@@ -80,7 +80,7 @@ def test_inspecting_needs_no_compiler(tmp_path: Path) -> None:
     assert run.stdout.split()[1] == "False"
 
 
-def test_a_forgotten_fit_and_other_things_are_refused(tmp_path: Path) -> None:
+def test_a_forgotten_fit_and_other_things_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         save_model(committee.SVC(), tmp_path / "m")
     with pytest.raises(UnstorableError, match="fitted estimator"):
@@ -176,7 +176,7 @@ def test_another_version_of_scikit_learn_is_told(tmp_path: Path) -> None:
         load_model(tmp_path / "m")
 
 
-def test_newer_formats_are_refused_and_other_files(tmp_path: Path) -> None:
+def test_newer_formats_are_rejected_and_other_files(tmp_path: Path) -> None:
     import safetensors.numpy
 
     save_model(committee.DecisionStump().fit(X, Y), tmp_path / "m")

@@ -27,11 +27,11 @@ from committee.catalog import CATALOG
 from committee.storage import PredictionOnlyError, UnstorableError, inspect_model, load_model, save_model
 from tests.contract.test_contract import LINEAR, SETTINGS, assert_same_fit, make_data, make_frames, same
 
-ANSWERS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
+PREDICTIONS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
 
 
 def assert_same_answers(one: Any, other: Any, X: Any) -> None:
-    names = [name for name in ANSWERS if hasattr(one, name)]
+    names = [name for name in PREDICTIONS if hasattr(one, name)]
     assert names
     for name in names:
         assert same(getattr(one, name)(X), getattr(other, name)(X)), name
@@ -311,7 +311,7 @@ def test_a_prediction_only_forest_says_what_it_cannot_tell(tmp_path: Path) -> No
             ask()
 
 
-def test_categories_that_no_file_can_hold_are_refused_when_saving(tmp_path: Path) -> None:
+def test_categories_that_no_file_can_hold_are_rejected_when_saving(tmp_path: Path) -> None:
     X, _ = make_data(committee.RandomForestClassifier())
     times = pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01"]).repeat(len(X) // 2))
     for column in (pd.cut(X[:, 0], 3), times):
@@ -323,7 +323,7 @@ def test_categories_that_no_file_can_hold_are_refused_when_saving(tmp_path: Path
     assert not (tmp_path / "m").exists()
 
 
-def test_metadata_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_metadata_that_is_no_text_is_rejected(tmp_path: Path) -> None:
     X, y = make_data(committee.DecisionTreeRegressor())
     model = committee.DecisionTreeRegressor(max_depth=1).fit(X, y)
     with pytest.raises(UnstorableError, match="'a' has a int"):

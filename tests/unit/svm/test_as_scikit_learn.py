@@ -115,7 +115,7 @@ def test_the_degree_is_a_whole_number(machine: Any) -> None:
     ("given", "words"),
     [({"gamma": 5.0}, r"as in Gaussian\(gamma=5.0\)"), ({"degree": 2}, "if it has one"), ({"coef0": 1.0}, "coef0")],
 )
-def test_parameters_next_to_a_kernel_object_are_refused(machine: Any, given: dict[str, Any], words: str) -> None:
+def test_parameters_next_to_a_kernel_object_are_rejected(machine: Any, given: dict[str, Any], words: str) -> None:
     X, y = noisy(60)
     with pytest.raises(ValueError, match=words):
         machine(kernel=Gaussian(), **given).fit(X, y)
@@ -151,6 +151,6 @@ def test_warnings_point_at_the_line_of_the_user(model: Any, kind: type[Warning],
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model.fit(X, y.reshape(-1, 1) if kind is DataConversionWarning else y)
-    found = [warning for warning in said if issubclass(warning.category, kind) and words in str(warning.message)]
-    assert found
-    assert all(warning.filename == __file__ for warning in found)
+    result = [warning for warning in said if issubclass(warning.category, kind) and words in str(warning.message)]
+    assert result
+    assert all(warning.filename == __file__ for warning in result)

@@ -50,11 +50,11 @@ def fitted(cls: type[Any]) -> Any:
     return cls().fit(X, target_of(cls))
 
 
-def answers_of(model: Any, rows: Any = X) -> Any:
+def predictions_of(model: Any, rows: Any = X) -> Any:
     return model.predict(rows) if is_regressor(model) else model.decision_function(rows)
 
 
-def assert_refused(model: Any, error: Any, text: str, *rows: Any, **more: Any) -> None:
+def assert_rejected(model: Any, error: Any, text: str, *rows: Any, **more: Any) -> None:
     """fit refuses with this text and leaves the model as it was."""
     before = dict(vars(model))
     with pytest.raises(error, match=text):
@@ -76,8 +76,8 @@ UNFIT = table(
 
 @pytest.mark.parametrize(("bad", "text"), UNFIT)
 @each(MACHINES)
-def test_values_that_a_kernel_cannot_take_are_refused(cls: type[Any], bad: Any, text: str) -> None:
-    assert_refused(cls(), ValueError, text, bad, target_of(cls))
+def test_values_that_a_kernel_cannot_take_are_rejected(cls: type[Any], bad: Any, text: str) -> None:
+    assert_rejected(cls(), ValueError, text, bad, target_of(cls))
     if "too small" in text:  # to a fitted machine such rows are zeros
         np.testing.assert_allclose(fitted(cls).predict(bad), fitted(cls).predict(np.zeros_like(bad)))
         return
@@ -86,8 +86,8 @@ def test_values_that_a_kernel_cannot_take_are_refused(cls: type[Any], bad: Any, 
 
 
 @each(CLASSIFIERS)
-def test_one_class_is_refused(cls: type[Any]) -> None:
-    assert_refused(cls(), ValueError, "number of classes has to be greater than one; got 1 class", X, np.ones(N, int))
+def test_one_class_is_rejected(cls: type[Any]) -> None:
+    assert_rejected(cls(), ValueError, "number of classes has to be greater than one; got 1 class", X, np.ones(N, int))
 
 
 BAD_PARAMETERS = table(
@@ -105,10 +105,10 @@ BAD_PARAMETERS = table(
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
 @each(MACHINES)
-def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text: str) -> None:
+def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], text: str) -> None:
     if not has_params(cls, **params):
         pytest.skip("has no such parameter")
-    assert_refused(cls(**params), ValueError, text, X, target_of(cls))
+    assert_rejected(cls(**params), ValueError, text, X, target_of(cls))
 
 
 # --- taken -----------------------------------------------------------------------------------------------------------
@@ -120,8 +120,8 @@ def test_a_weight_for_all_is_a_factor_of_the_penalty(size: float) -> None:
     np.testing.assert_allclose(given.decision_function(X), SVC(C=size).fit(X, LABELS).decision_function(X), atol=1e-7)
     for cls in (NuSVC, OneClassSVM):  # they take shares; the coefficients of the second are sums of weights
         unit = size if cls is OneClassSVM else 1.0
-        found = answers_of(cls().fit(X, LABELS, sample_weight=size)) / unit
-        np.testing.assert_allclose(found, answers_of(fitted(cls)), atol=1e-6)
+        result = predictions_of(cls().fit(X, LABELS, sample_weight=size)) / unit
+        np.testing.assert_allclose(result, predictions_of(fitted(cls)), atol=1e-6)
 
 
 @each(CLASSIFIERS + REGRESSORS)
@@ -133,8 +133,8 @@ def test_constant_columns_give_a_constant(cls: type[Any], value: float, scale: b
             cls(scale=scale).fit(np.full((N, 3), value), LABELS)
         return
     model = cls(scale=scale).fit(np.full((N, 3), value), target_of(cls))
-    answers = answers_of(model, np.full((N, 3), value))
-    np.testing.assert_allclose(answers, answers[0], atol=1e-9)
+    predictions = predictions_of(model, np.full((N, 3), value))
+    np.testing.assert_allclose(predictions, predictions[0], atol=1e-9)
     if is_classifier(model):
         assert (model.predict(np.full((2, 3), value)) == np.bincount(LABELS).argmax()).all()
 
@@ -142,7 +142,7 @@ def test_constant_columns_give_a_constant(cls: type[Any], value: float, scale: b
 @each(MACHINES)
 def test_one_row(cls: type[Any]) -> None:
     if is_classifier(cls()):
-        assert_refused(cls(), ValueError, "number of classes has to be greater than one", X[:1], LABELS[:1])
+        assert_rejected(cls(), ValueError, "number of classes has to be greater than one", X[:1], LABELS[:1])
         return
     model = cls().fit(X[:1], target_of(cls)[:1])
     expected = VALUES[0] if is_regressor(cls()) else 1.0
@@ -154,16 +154,16 @@ def test_columns_shifted_far_off_change_nothing(cls: type[Any]) -> None:
     """Distances do not know the origin; 1e6 costs six of the sixteen digits."""
     model = cls(gamma=0.5).fit(X + 1e6, target_of(cls))
     wanted = cls(gamma=0.5).fit(X, target_of(cls))
-    np.testing.assert_allclose(answers_of(model, X + 1e6), answers_of(wanted), atol=1e-6)
+    np.testing.assert_allclose(predictions_of(model, X + 1e6), predictions_of(wanted), atol=1e-6)
 
 
 @pytest.mark.parametrize("gamma", [1e-12, 1e12])
 @each(CLASSIFIERS + REGRESSORS)
 def test_extreme_widths(cls: type[Any], gamma: float) -> None:
     model = cls(gamma=gamma).fit(X, target_of(cls))
-    assert np.isfinite(answers_of(model)).all()
+    assert np.isfinite(predictions_of(model)).all()
     if gamma > 1.0:  # every row is alone: new rows get the offset
-        np.testing.assert_allclose(answers_of(model, X + 1.0), model.intercept_[0], atol=1e-12)
+        np.testing.assert_allclose(predictions_of(model, X + 1.0), model.intercept_[0], atol=1e-12)
 
 
 @pytest.mark.parametrize("C", [1e-10, 1e10])
@@ -187,7 +187,7 @@ def test_targets_of_any_size(cls: type[Any], size: float) -> None:
 def test_frames_keep_their_names(cls: type[Any]) -> None:
     model = cls().fit(pl.DataFrame(X, list("abc"), orient="row"), target_of(cls))
     assert list(model.feature_names_in_) == ["a", "b", "c"]
-    np.testing.assert_allclose(answers_of(model, FRAME), answers_of(fitted(cls)), atol=1e-9)
+    np.testing.assert_allclose(predictions_of(model, FRAME), predictions_of(fitted(cls)), atol=1e-9)
     with pytest.raises(ValueError, match=r"Column 'd' holds"):
         cls().fit(FRAME.assign(d=pd.Categorical(["u", "v"] * (N // 2))), target_of(cls))
 
@@ -197,11 +197,11 @@ def test_copies_and_later_parameters(cls: type[Any]) -> None:
     y = target_of(cls)
     for kernel in ("rbf", Linear() + Laplacian(), Gaussian(width=2.0) ** 2):
         model = cls(kernel=kernel).fit(X, y)
-        answers = answers_of(model)
+        predictions = predictions_of(model)
         for copy in (pickle.loads(pickle.dumps(model)), deepcopy(model), clone(model).fit(X, y)):
-            np.testing.assert_array_equal(answers_of(copy), answers)
+            np.testing.assert_array_equal(predictions_of(copy), predictions)
         model.set_params(kernel="linear", gamma=3.0, tol=1.0, n_jobs=2)
-        np.testing.assert_array_equal(answers_of(model), answers)
+        np.testing.assert_array_equal(predictions_of(model), predictions)
 
 
 @each(MACHINES)

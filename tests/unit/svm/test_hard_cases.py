@@ -29,12 +29,12 @@ def negative(a: Any, b: Any) -> Any:
 
 @pytest.mark.parametrize("machine", [SVC, SVR, NystroemSVC, NystroemSVR])
 @pytest.mark.parametrize("params", [{"degree": 300, "gamma": 1e3}, {"degree": 301, "gamma": 1e3, "coef0": -1.0}])
-def test_kernel_values_beyond_float64_are_refused(machine: Any, params: dict[str, Any]) -> None:
+def test_kernel_values_beyond_float64_are_rejected(machine: Any, params: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="The kernel is nan or infinity on rows of X: scale the columns"):
         machine(kernel="poly", **params).fit(X, Y)
 
 
-def test_a_power_that_is_not_whole_is_refused_where_products_are_negative() -> None:
+def test_a_power_that_is_not_whole_is_rejected_where_products_are_negative() -> None:
     with pytest.raises(ValueError, match="A power that is not whole needs products that are not negative"):
         SVC(kernel=Polynomial(2.5)).fit(X, Y)
 
@@ -52,7 +52,7 @@ def test_steps_below_the_rounding_of_huge_kernel_values_end(machine: Any, y: Any
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_a_nu_machine_whose_margin_is_rounding_is_refused(kernel: str) -> None:
+def test_a_nu_machine_whose_margin_is_rounding_is_rejected(kernel: str) -> None:
     # Opposite labels of equal rows: the hulls meet whatever nu allows, and rho is zero but for rounding
     table = np.repeat(X[:20] / 3.0, 2, axis=0)
     with pytest.raises(ValueError, match="leave no margin under this kernel and nu"):
@@ -64,7 +64,7 @@ def test_a_nu_machine_whose_margin_is_rounding_is_refused(kernel: str) -> None:
             NuSVC(nu=0.05, kernel="linear").fit(noise, labels)
 
 
-def test_a_hard_margin_under_an_invalid_kernel_is_refused() -> None:
+def test_a_hard_margin_under_an_invalid_kernel_is_rejected() -> None:
     with (
         pytest.warns(UserWarning, match="Not a valid kernel"),
         pytest.raises(ValueError, match="The classes cannot be separated under this kernel"),
@@ -114,9 +114,9 @@ def test_errors_of_large_machines_name_what_was_passed(machine: Any) -> None:
 
 
 def test_kernels_add_up_by_sum() -> None:
-    found = sum([Linear(), Gaussian(2.0)])
-    assert isinstance(found, Sum)
-    np.testing.assert_allclose(found(X), X @ X.T + Gaussian(2.0)(X))
+    result = sum([Linear(), Gaussian(2.0)])
+    assert isinstance(result, Sum)
+    np.testing.assert_allclose(result(X), X @ X.T + Gaussian(2.0)(X))
 
 
 @pytest.mark.parametrize("kind", [Gaussian, Laplacian])

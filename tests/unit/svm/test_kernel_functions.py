@@ -162,16 +162,16 @@ def test_what_is_known_to_be_valid() -> None:
 
 @pytest.mark.parametrize("name", [name for name in KERNELS if KERNELS[name][0].is_psd])
 def test_valid_kernels_pass(name: str) -> None:
-    found = check_mercer(KERNELS[name][0], X)
-    assert found.is_psd
-    assert found.verdict.startswith("No objection: on these 70 rows the Gram matrix is positive semi-definite")
+    result = check_mercer(KERNELS[name][0], X)
+    assert result.is_psd
+    assert result.verdict.startswith("No objection: on these 70 rows the Gram matrix is positive semi-definite")
 
 
 def test_eigenvalues() -> None:
-    found = check_mercer("linear", X)
+    result = check_mercer("linear", X)
     values = np.linalg.eigvalsh(X @ X.T)
-    assert found.largest == pytest.approx(values[-1])
-    assert found.smallest == pytest.approx(0.0, abs=1e-10)
+    assert result.largest == pytest.approx(values[-1])
+    assert result.smallest == pytest.approx(0.0, abs=1e-10)
     assert check_mercer("rbf", X, n_rows=20).n_rows == 20
 
 

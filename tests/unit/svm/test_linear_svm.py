@@ -21,7 +21,7 @@ from committee.kernels.svm.dual_descent import descend
 from committee.kernels.svm.linear_rows import measure_rows
 from committee.svm import primal_newton as newton
 from committee.svm._linear_base import Costs, class_costs
-from committee.svm._linear_problem import LinearProblem, Plane, add_gram, answers, objective, solve_positive
+from committee.svm._linear_problem import LinearProblem, Plane, add_gram, objective, predictions, solve_positive
 from committee.svm._scaling import fit_scaling
 from committee.svm.linear_svm import LinearSVC, LinearSVR, choose_solver, linear_svm
 from committee.svm.primal_newton import primal_newton
@@ -95,13 +95,13 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
 def test_no_plane_around_the_minimum_is_better(kind: str, power: int, solver: Any, penalty: float) -> None:
     problem = make_problem(kind, penalty=penalty)
     plane, records = solve(problem, power, solver, 1e-4 if solver != "dual_coordinate_descent" else 1e-9)
-    least = objective(problem, plane, answers(problem, plane), power)
+    least = objective(problem, plane, predictions(problem, plane), power)
     assert records[-1].objective == pytest.approx(least, rel=1e-12)
     rng = np.random.default_rng(0)
     for size in (1e-3, 1e-1, 1.0):
         for _ in range(50):
             other = Plane(plane.w + size * rng.normal(size=plane.w.size), plane.b + size * rng.normal())
-            assert objective(problem, other, answers(problem, other), power) >= least * (1.0 - 1e-9)
+            assert objective(problem, other, predictions(problem, other), power) >= least * (1.0 - 1e-9)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.25])
@@ -292,8 +292,8 @@ def test_newton_by_conjugate_gradients_finds_the_same(kind: str, monkeypatch: py
     problem = make_problem(kind)
     expected, _ = solve(problem, 2, "primal_newton")
     monkeypatch.setattr(newton, "WIDE", 1)
-    found, _ = solve(problem, 2, "primal_newton")
-    np.testing.assert_allclose([*found.w, found.b], [*expected.w, expected.b], atol=1e-6)
+    result, _ = solve(problem, 2, "primal_newton")
+    np.testing.assert_allclose([*result.w, result.b], [*expected.w, expected.b], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
@@ -302,8 +302,8 @@ def test_a_start_on_some_rows_and_a_corrected_matrix_change_nothing(kind: str, m
     expected, plain = solve(problem, 2, "primal_newton")
     monkeypatch.setattr(newton, "MANY_ROWS", 100)
     monkeypatch.setattr(newton, "LITTLE_WORK", 0)
-    found, records = solve(problem, 2, "primal_newton")
-    np.testing.assert_allclose([*found.w, found.b], [*expected.w, expected.b], atol=1e-9)
+    result, records = solve(problem, 2, "primal_newton")
+    np.testing.assert_allclose([*result.w, result.b], [*expected.w, expected.b], atol=1e-9)
     assert records[0].objective < plain[0].objective
 
 
@@ -460,7 +460,7 @@ def test_a_constant_column_is_scaled_away() -> None:
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 
-def assert_refused(model: Any, error: Any, text: str, *rows: Any, **more: Any) -> None:
+def assert_rejected(model: Any, error: Any, text: str, *rows: Any, **more: Any) -> None:
     before = dict(vars(model))
     with pytest.raises(error, match=text):
         model.fit(*rows, **more)
@@ -470,10 +470,10 @@ def assert_refused(model: Any, error: Any, text: str, *rows: Any, **more: Any) -
 
 @pytest.mark.parametrize(("bad", "error", "text"), [case for case in BAD_TABLES if "sparse" not in case.id])
 @each
-def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
+def test_a_bad_table_is_rejected(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
     n_rows = len(bad) if isinstance(bad, list) and bad else N
     y = np.resize(target_of(cls), n_rows)
-    assert_refused(cls(), error, text, bad, y)
+    assert_rejected(cls(), error, text, bad, y)
     model = cls().fit(X, target_of(cls))
     with pytest.raises(error, match=text):
         model.predict(bad)
@@ -482,7 +482,7 @@ def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception]
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
 @each
-def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: str) -> None:
+def test_another_table_than_in_fit_is_rejected(cls: type[Any], other: Any, text: str) -> None:
     model = cls().fit(pd.DataFrame(X, columns=list("abc")), target_of(cls))
     with pytest.raises(ValueError, match=text):
         model.predict(other)
@@ -490,24 +490,24 @@ def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: 
 
 @pytest.mark.parametrize(("y", "text"), BAD_TARGETS)
 @each
-def test_a_bad_target_is_refused(cls: type[Any], y: Any, text: str) -> None:
-    assert_refused(cls(), (ValueError, TypeError), text, X, y)
+def test_a_bad_target_is_rejected(cls: type[Any], y: Any, text: str) -> None:
+    assert_rejected(cls(), (ValueError, TypeError), text, X, y)
 
 
 @pytest.mark.parametrize(("y", "text"), BAD_LABELS)
-def test_bad_labels_are_refused(y: Any, text: str) -> None:
-    assert_refused(LinearSVC(), ValueError, text, X, y)
+def test_bad_labels_are_rejected(y: Any, text: str) -> None:
+    assert_rejected(LinearSVC(), ValueError, text, X, y)
 
 
 @pytest.mark.parametrize(("y", "text"), BAD_VALUES)
-def test_bad_values_are_refused(y: Any, text: str) -> None:
-    assert_refused(LinearSVR(), ValueError, text, X, y)
+def test_bad_values_are_rejected(y: Any, text: str) -> None:
+    assert_rejected(LinearSVR(), ValueError, text, X, y)
 
 
 @pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
 @each
-def test_bad_weights_are_refused(cls: type[Any], weight: Any, text: str) -> None:
-    assert_refused(cls(), (ValueError, TypeError), text, X, target_of(cls), sample_weight=weight)
+def test_bad_weights_are_rejected(cls: type[Any], weight: Any, text: str) -> None:
+    assert_rejected(cls(), (ValueError, TypeError), text, X, target_of(cls), sample_weight=weight)
 
 
 BAD_PARAMETERS = table(
@@ -525,26 +525,26 @@ BAD_PARAMETERS = table(
 
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
-def test_bad_parameters_are_refused(params: dict[str, Any], text: str) -> None:
-    assert_refused(LinearSVC(**params), ValueError, text, X, LABELS)
+def test_bad_parameters_are_rejected(params: dict[str, Any], text: str) -> None:
+    assert_rejected(LinearSVC(**params), ValueError, text, X, LABELS)
 
 
 @each
-def test_missing_and_huge_values_are_refused_by_name(cls: type[Any]) -> None:
+def test_missing_and_huge_values_are_rejected_by_name(cls: type[Any]) -> None:
     y = target_of(cls)
-    assert_refused(cls(), ValueError, r"contains NaN, which Linear.* of column x\[1\] in", changed(nan), y)
-    assert_refused(cls(), ValueError, r"largest \|x\| of column x\[1\] is 1e\+200, too large", changed(1e200), y)
+    assert_rejected(cls(), ValueError, r"contains NaN, which Linear.* of column x\[1\] in", changed(nan), y)
+    assert_rejected(cls(), ValueError, r"largest \|x\| of column x\[1\] is 1e\+200, too large", changed(1e200), y)
     with pytest.raises(ValueError, match=r"contains NaN.* column x\[1\]"):
         cls().fit(X, y).predict(changed(nan))
 
 
-def test_one_class_is_refused() -> None:
-    assert_refused(LinearSVC(), ValueError, "at least 2 classes, y has only 1 class: ", X, np.ones(N, int))
-    assert_refused(LinearSVC(), ValueError, r"only 1 class: 1\.0\.", X, np.ones(N))
+def test_one_class_is_rejected() -> None:
+    assert_rejected(LinearSVC(), ValueError, "at least 2 classes, y has only 1 class: ", X, np.ones(N, int))
+    assert_rejected(LinearSVC(), ValueError, r"only 1 class: 1\.0\.", X, np.ones(N))
 
 
 def test_the_hard_margin_is_that_of_the_same_task() -> None:
-    assert_refused(LinearSVR(C=inf), ValueError, r"is for SVR\(kernel='linear'\)", X, target_of(LinearSVR))
+    assert_rejected(LinearSVR(C=inf), ValueError, r"is for SVR\(kernel='linear'\)", X, target_of(LinearSVR))
 
 
 @pytest.mark.parametrize(("first", "second"), SAME_TABLES)
@@ -616,7 +616,7 @@ def test_sparse_tables(cls: type[Any], form: str, monkeypatch: pytest.MonkeyPatc
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-6)
     for params in ({"loss": loss}, {"loss": squared, "scale": True}, {"loss": squared, "dual": True}):
-        assert_refused(cls(**params), TypeError, "Sparse data was passed, 40 x 3 cells: .*toarray", thin, y)
+        assert_rejected(cls(**params), TypeError, "Sparse data was passed, 40 x 3 cells: .*toarray", thin, y)
     with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3"):
         model.predict(sparse.csr_array(rows[:, :2]))
 

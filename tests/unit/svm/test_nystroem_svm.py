@@ -108,7 +108,7 @@ def test_more_landmarks_lose_less() -> None:
     assert lost[-1] < 1e-8
 
 
-def test_a_kernel_of_zeros_is_refused() -> None:
+def test_a_kernel_of_zeros_is_rejected() -> None:
     with pytest.raises(ValueError, match="0 between all landmarks"):
         nystroem_map(Linear(), np.zeros((3, 2)), np.float64)
 
@@ -124,7 +124,7 @@ def test_a_pass_is_what_all_rows_at_once_say(dtype: Any, n_jobs: int, monkeypatc
     mapping = nystroem_map(settled(Gaussian(), rows), rows[:30], dtype)
     v, b = rng.normal(size=(len(mapping.T), 2)), np.array([0.1, -0.2])
     y2, up, down = np.stack([y, -y], axis=1), rng.random((400, 2)), rng.random((400, 2))
-    found = sweep(mapping, cut(mapping, rows), Pieces(y2, up, down, 0.1), v, b, n_jobs)
+    result = sweep(mapping, cut(mapping, rows), Pieces(y2, up, down, 0.1), v, b, n_jobs)
     f = mapping.features(rows) @ v + b
 
     def cost(v: Floats, b: Floats) -> Floats:
@@ -132,16 +132,16 @@ def test_a_pass_is_what_all_rows_at_once_say(dtype: Any, n_jobs: int, monkeypatc
         return np.sum(up * np.maximum(r - 0.1, 0.0) ** 2 + down * np.maximum(-r - 0.1, 0.0) ** 2, axis=0)
 
     loose = 1e-9 if dtype == np.float64 else 1e-4
-    np.testing.assert_allclose(found.f, f, atol=10 * loose)
-    np.testing.assert_allclose(found.value, cost(v, b), rtol=loose)
-    assert found.n_support.tolist() == np.count_nonzero(np.abs(y2 - f) > 0.1, axis=0).tolist()
+    np.testing.assert_allclose(result.f, f, atol=10 * loose)
+    np.testing.assert_allclose(result.value, cost(v, b), rtol=loose)
+    assert result.n_support.tolist() == np.count_nonzero(np.abs(y2 - f) > 0.1, axis=0).tolist()
     if dtype == np.float64:  # by differences
         step = 1e-6
         for i in (0, 5, len(v)):
             moved = [np.copy(v), np.copy(b)]
             (moved[0][i] if i < len(v) else moved[1])[...] += step
             slope = (cost(*moved) - cost(v, b)) / step
-            np.testing.assert_allclose(found.gradient[i], slope, rtol=1e-3, atol=1e-3)
+            np.testing.assert_allclose(result.gradient[i], slope, rtol=1e-3, atol=1e-3)
 
 
 # --- landmarks -------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def test_equal_rows_are_one_candidate_in_any_order() -> None:
 
 
 def test_a_large_table_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "MOST_ROWS", 100)
+    monkeypatch.setattr(choosing, "MAX_ROWS", 100)
     rows, _ = make_rows()
     assert len(candidates(rows, rows, np.ones(400), np.random.default_rng(0)).X) == 100
 
@@ -166,13 +166,13 @@ def test_a_large_table_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_as_many_landmarks_as_asked_for(choice: Any) -> None:
     rows, _ = make_rows()
     kernel = settled(Gaussian(), rows)
-    found = Candidates(rows, np.ones(400))
-    chosen = choose_landmarks(choice, found, 25, kernel, 0.5, np.random.default_rng(0))
-    again = choose_landmarks(choice, found, 25, kernel, 0.5, np.random.default_rng(0))
+    result = Candidates(rows, np.ones(400))
+    chosen = choose_landmarks(choice, result, 25, kernel, 0.5, np.random.default_rng(0))
+    again = choose_landmarks(choice, result, 25, kernel, 0.5, np.random.default_rng(0))
     assert chosen.shape == (25, 3)
     np.testing.assert_array_equal(chosen, again)
     assert np.unique(chosen, axis=0).shape == (25, 3)
-    np.testing.assert_array_equal(choose_landmarks(choice, found, 400, kernel, 0.5, np.random.default_rng(0)), rows)
+    np.testing.assert_array_equal(choose_landmarks(choice, result, 400, kernel, 0.5, np.random.default_rng(0)), rows)
     if choice != "kmeans":
         assert set(map(tuple, chosen)) <= set(map(tuple, rows))
 
@@ -226,16 +226,16 @@ def value_after(at: Descent, t: float, move: Floats) -> float:
     return quadratic(v)[0] + 0.5 * float(v[:-1] @ v[:-1])
 
 
-def test_a_step_that_is_refused_twice_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_is_rejected_twice_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_value_after", value_after)
     nothing = np.zeros(1)
     at = Descent(np.zeros(3), lambda g: 0.1 * g, Costs(nothing, nothing, nothing), 0.0)
     at = descend(at, *quadratic(at.candidate), nothing, 0, 1e-10)  # to the first place
     once = descend(at, *quadratic(at.candidate), nothing, 0, 1e-10)
-    assert (once.n_refused, once.t, len(once.memory)) == (1, 1.0, 1)
+    assert (once.n_rejected, once.t, len(once.memory)) == (1, 1.0, 1)
     assert np.linalg.norm(once.s) < np.linalg.norm(at.s)
-    twice = descend(at._replace(n_refused=1), *quadratic(at.candidate), nothing, 0, 1e-10)
-    assert twice.n_refused == 2
+    twice = descend(at._replace(n_rejected=1), *quadratic(at.candidate), nothing, 0, 1e-10)
+    assert twice.n_rejected == 2
     assert 0.0 < twice.t < 1.0
     assert value_after(twice, twice.t, nothing) < at.value
     np.testing.assert_allclose(twice.candidate, at.place + twice.t * at.s)
@@ -329,8 +329,8 @@ def test_weights_mean_repetition(setting: Any) -> None:
     y = target_of(type(setting))
     weighted = clone(setting).fit(X, y, sample_weight=weight)
     repeated = clone(setting).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    answers = [m.decision_function(X) if is_classifier(m) else m.predict(X) for m in (weighted, repeated)]
-    np.testing.assert_allclose(answers[0], answers[1], rtol=1e-6, atol=1e-8)
+    predictions = [m.decision_function(X) if is_classifier(m) else m.predict(X) for m in (weighted, repeated)]
+    np.testing.assert_allclose(predictions[0], predictions[1], rtol=1e-6, atol=1e-8)
 
 
 @each
@@ -390,7 +390,7 @@ def test_the_warning_of_scales_and_scaling() -> None:
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 
-def assert_refused(model: Any, error: Any, text: str, *rows: Any, **more: Any) -> None:
+def assert_rejected(model: Any, error: Any, text: str, *rows: Any, **more: Any) -> None:
     before = dict(vars(model))
     with pytest.raises(error, match=text):
         model.fit(*rows, **more)
@@ -400,9 +400,9 @@ def assert_refused(model: Any, error: Any, text: str, *rows: Any, **more: Any) -
 
 @pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
 @each
-def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
+def test_a_bad_table_is_rejected(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
     n_rows = len(bad) if isinstance(bad, list) and bad else N
-    assert_refused(cls(), error, text, bad, np.resize(target_of(cls), n_rows))
+    assert_rejected(cls(), error, text, bad, np.resize(target_of(cls), n_rows))
     model = cls(5, random_state=0).fit(X, target_of(cls))
     with pytest.raises(error, match=text):
         model.predict(bad)
@@ -411,7 +411,7 @@ def test_a_bad_table_is_refused(cls: type[Any], bad: Any, error: type[Exception]
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
 @each
-def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: str) -> None:
+def test_another_table_than_in_fit_is_rejected(cls: type[Any], other: Any, text: str) -> None:
     model = cls(5).fit(pd.DataFrame(X, columns=list("abc")), target_of(cls))
     with pytest.raises(ValueError, match=text):
         model.predict(other)
@@ -419,24 +419,24 @@ def test_another_table_than_in_fit_is_refused(cls: type[Any], other: Any, text: 
 
 @pytest.mark.parametrize(("y", "text"), BAD_TARGETS)
 @each
-def test_a_bad_target_is_refused(cls: type[Any], y: Any, text: str) -> None:
-    assert_refused(cls(), (ValueError, TypeError), text, X, y)
+def test_a_bad_target_is_rejected(cls: type[Any], y: Any, text: str) -> None:
+    assert_rejected(cls(), (ValueError, TypeError), text, X, y)
 
 
 @pytest.mark.parametrize(("y", "text"), BAD_LABELS)
-def test_bad_labels_are_refused(y: Any, text: str) -> None:
-    assert_refused(NystroemSVC(), ValueError, text, X, y)
+def test_bad_labels_are_rejected(y: Any, text: str) -> None:
+    assert_rejected(NystroemSVC(), ValueError, text, X, y)
 
 
 @pytest.mark.parametrize(("y", "text"), BAD_VALUES)
-def test_bad_values_are_refused(y: Any, text: str) -> None:
-    assert_refused(NystroemSVR(), ValueError, text, X, y)
+def test_bad_values_are_rejected(y: Any, text: str) -> None:
+    assert_rejected(NystroemSVR(), ValueError, text, X, y)
 
 
 @pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
 @each
-def test_bad_weights_are_refused(cls: type[Any], weight: Any, text: str) -> None:
-    assert_refused(cls(), (ValueError, TypeError), text, X, target_of(cls), sample_weight=weight)
+def test_bad_weights_are_rejected(cls: type[Any], weight: Any, text: str) -> None:
+    assert_rejected(cls(), (ValueError, TypeError), text, X, target_of(cls), sample_weight=weight)
 
 
 BAD_PARAMETERS = table(
@@ -452,15 +452,15 @@ BAD_PARAMETERS = table(
 
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
-def test_bad_parameters_are_refused(params: dict[str, Any], text: str) -> None:
-    assert_refused(NystroemSVC(**params), ValueError, text, X, LABELS)
+def test_bad_parameters_are_rejected(params: dict[str, Any], text: str) -> None:
+    assert_rejected(NystroemSVC(**params), ValueError, text, X, LABELS)
 
 
 @each
-def test_missing_and_huge_values_are_refused_by_name(cls: type[Any]) -> None:
+def test_missing_and_huge_values_are_rejected_by_name(cls: type[Any]) -> None:
     y = target_of(cls)
-    assert_refused(cls(), ValueError, r"contains NaN, which Nystroem.* of column x\[1\] in", changed(nan), y)
-    assert_refused(cls(), ValueError, r"largest \|x\| of column x\[1\] is 1e\+200, too large", changed(1e200), y)
+    assert_rejected(cls(), ValueError, r"contains NaN, which Nystroem.* of column x\[1\] in", changed(nan), y)
+    assert_rejected(cls(), ValueError, r"largest \|x\| of column x\[1\] is 1e\+200, too large", changed(1e200), y)
 
 
 @pytest.mark.parametrize(("first", "second"), SAME_TABLES)

@@ -99,7 +99,7 @@ def test_too_large_a_nu_is_lowered_with_a_word() -> None:
     np.testing.assert_allclose(model.decision_function(X), same.decision_function(X), atol=1e-6)
 
 
-def test_a_kernel_without_a_margin_is_refused() -> None:
+def test_a_kernel_without_a_margin_is_rejected() -> None:
     with pytest.raises(ValueError, match="leave no margin under this kernel and nu: raise nu"):
         NuSVC(nu=0.5, kernel="linear").fit(np.zeros((10, 2)), np.arange(10) % 2)
 

@@ -191,13 +191,13 @@ def test_rows_held_out_are_judged_by_machines_that_did_not_see_them(n: int) -> N
             return svc(y, 2.0 * weight, rows)[0]
 
         machine = train(np.ones(n))
-        found = held_out_values(train, machine, rows, np.ones(n), Folds(fold, 3))
+        result = held_out_values(train, machine, rows, np.ones(n), Folds(fold, 3))
         for k in range(3):
             seen = np.flatnonzero(fold != k)
             alone, _ = svc(y[seen], np.full(seen.size, 2.0), KernelRows(kernel, X[seen]))
             gram = kernel(X[fold == k], X[seen[alone.support]])
             expected = gram @ alone.coef + alone.offset
-            np.testing.assert_allclose(found[fold == k], expected, atol=1e-8 if n == 120 else 5e-3)
+            np.testing.assert_allclose(result[fold == k], expected, atol=1e-8 if n == 120 else 5e-3)
         whole = held_out_values(train, machine, rows, np.ones(n), Folds(fold, 0))
         np.testing.assert_allclose(whole, values_at(rows, machine, np.arange(n)))
 
@@ -269,6 +269,6 @@ def test_logarithms_have_the_order_of_the_probabilities(size: float) -> None:
     values = np.random.default_rng(0).uniform(-size, 0.0, (1000, 3))
     values[:, 1] = np.nextafter(values[:, 2], 0.0)  # of two margins: the same but for the last digit
     values[:, 0] = 1.0
-    found = scaling.shares(values, np.zeros(1000, np.int64), 3)
-    np.testing.assert_array_equal(np.argsort(np.log(found)), np.argsort(found))
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-15)
+    result = scaling.shares(values, np.zeros(1000, np.int64), 3)
+    np.testing.assert_array_equal(np.argsort(np.log(result)), np.argsort(result))
+    np.testing.assert_allclose(result.sum(axis=1), 1.0, rtol=1e-15)

@@ -85,16 +85,16 @@ def test_shrinking_changes_only_the_path(name: str, monkeypatch: pytest.MonkeyPa
     problem = ALL[name]
     whole = solve_whole(problem, monkeypatch)
     log = Log(monkeypatch)
-    found = solve(problem, rows_of(), tol=TOL)
+    result = solve(problem, rows_of(), tol=TOL)
     assert log.sizes
     assert all(after <= 0.9 * before for before, after in log.sizes)
     assert max(log.errors) <= 1e-6  # of sum |coef|, kernel values of float32
-    assert found.is_optimal
-    assert found.objective == pytest.approx(whole.objective, rel=1e-5)
-    assert true_gap(problem, found, gram()) <= 1.001 * TOL
-    assert (found.alpha >= 0.0).all()
-    assert (found.alpha <= problem.upper).all()
-    np.testing.assert_allclose(found.alpha @ problem.y, problem.start @ problem.y, atol=1e-7)
+    assert result.is_optimal
+    assert result.objective == pytest.approx(whole.objective, rel=1e-5)
+    assert true_gap(problem, result, gram()) <= 1.001 * TOL
+    assert (result.alpha >= 0.0).all()
+    assert (result.alpha <= problem.upper).all()
+    np.testing.assert_allclose(result.alpha @ problem.y, problem.start @ problem.y, atol=1e-7)
 
 
 @pytest.mark.usefixtures("eager")
@@ -120,11 +120,11 @@ def test_variables_frozen_too_early_go_on(monkeypatch: pytest.MonkeyPatch) -> No
         return active[::2]
 
     monkeypatch.setattr(shrinking, "active_rows", too_few)
-    found = solve(problem, rows_of(), tol=TOL)
+    result = solve(problem, rows_of(), tol=TOL)
     assert n_calls == 2
-    assert found.is_optimal
-    assert found.objective == pytest.approx(whole.objective, rel=1e-5)
-    assert true_gap(problem, found, gram()) <= 1.001 * TOL
+    assert result.is_optimal
+    assert result.objective == pytest.approx(whole.objective, rel=1e-5)
+    assert true_gap(problem, result, gram()) <= 1.001 * TOL
 
 
 def test_rows_that_fit_or_are_given_or_exact_do_not_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,15 +154,15 @@ def test_the_history_is_that_of_the_whole(name: str, monkeypatch: pytest.MonkeyP
         assert step.n_support == np.count_nonzero(run.alpha)
         seen.append(step)
 
-    found = solve(problem, rows_of(), tol=TOL, on_step=on_step)
+    result = solve(problem, rows_of(), tol=TOL, on_step=on_step)
     assert log.sizes
-    assert found.records[:-1] == tuple(seen)
-    steps = [step.step for step in found.records]
+    assert result.records[:-1] == tuple(seen)
+    steps = [step.step for step in result.records]
     assert steps == sorted(steps)
-    machine = make_binary_svm(problem, found, "free", N)
+    machine = make_binary_svm(problem, result, "free", N)
     assert machine.squared_norm == pytest.approx(float(machine.coef @ K[np.ix_(machine.support, machine.support)]
                                                        @ machine.coef), rel=1e-4)  # fmt: skip
-    assert 0.0 <= machine.duality_gap <= 2.0 * TOL * float(found.alpha.sum())
+    assert 0.0 <= machine.duality_gap <= 2.0 * TOL * float(result.alpha.sum())
 
 
 @pytest.mark.usefixtures("eager")
@@ -193,10 +193,10 @@ def test_limits_and_interrupts_reach_a_part(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(smo, "_solve_block", watched)
     solve(problem, rows_of())
     limit = parts[2] + 5
-    found = solve(problem, rows_of(), max_steps=limit)
-    assert not found.is_optimal
-    assert found.n_steps == limit
-    assert found.gap == pytest.approx(true_gap(problem, found, gram()), abs=1e-4)
+    result = solve(problem, rows_of(), max_steps=limit)
+    assert not result.is_optimal
+    assert result.n_steps == limit
+    assert result.gap == pytest.approx(true_gap(problem, result, gram()), abs=1e-4)
 
     def interrupt(run: Progress, step: Step) -> None:
         if step.step >= limit:

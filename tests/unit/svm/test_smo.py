@@ -49,11 +49,11 @@ def rows_of(kernel: Kernel, X: Any, **settings: Any) -> KernelRows:
     return KernelRows(kernel.settle(X), X, **settings)
 
 
-def true_gap(problem: Problem, found: Solution, K: Any) -> float:
+def true_gap(problem: Problem, result: Solution, K: Any) -> float:
     """From the definition, in float64."""
-    f = (K @ np.bincount(problem.row, found.alpha * problem.y))[problem.row] + problem.y * problem.p
-    up = np.where(problem.y > 0, found.alpha < problem.upper, found.alpha > 0)
-    low = np.where(problem.y > 0, found.alpha > 0, found.alpha < problem.upper)
+    f = (K @ np.bincount(problem.row, result.alpha * problem.y))[problem.row] + problem.y * problem.p
+    up = np.where(problem.y > 0, result.alpha < problem.upper, result.alpha > 0)
+    low = np.where(problem.y > 0, result.alpha > 0, result.alpha < problem.upper)
     sides = [problem.y > 0, problem.y < 0] if problem.is_by_class else [problem.y != 0]
     return max(float(f[low & side].max() - f[up & side].min()) for side in sides)
 
@@ -63,13 +63,13 @@ def test_the_true_gap_is_within_the_tolerance(name: str) -> None:
     X, problem = data()[0], problems()[name]
     rows = rows_of(Gaussian(gamma=0.2), X)
     assert rows.dtype == np.float32
-    found = solve(problem, rows, tol=TOL)
-    assert found.is_optimal
-    assert true_gap(problem, found, gaussian(X, X, 0.2)) <= 1.001 * TOL
-    assert (found.alpha >= 0.0).all()
-    assert (found.alpha <= problem.upper).all()
+    result = solve(problem, rows, tol=TOL)
+    assert result.is_optimal
+    assert true_gap(problem, result, gaussian(X, X, 0.2)) <= 1.001 * TOL
+    assert (result.alpha >= 0.0).all()
+    assert (result.alpha <= problem.upper).all()
     sums = Dual(np.empty(0), problem.y, problem.p, problem.upper, problem.start, problem.is_by_class).sums()
-    np.testing.assert_allclose(sums @ found.alpha, sums @ problem.start, atol=1e-7)
+    np.testing.assert_allclose(sums @ result.alpha, sums @ problem.start, atol=1e-7)
 
 
 def test_far_apart_points_keep_their_digits() -> None:
@@ -80,9 +80,9 @@ def test_far_apart_points_keep_their_digits() -> None:
     rows = rows_of(Gaussian(gamma=0.2), wide)
     assert rows.points is rows.exact_points
     assert rows.dtype == np.float32
-    found = solve(problem, rows)
+    result = solve(problem, rows)
     alone = solve(svc_problem(y, np.ones(N)), rows_of(Gaussian(gamma=0.2), X))
-    assert found.objective == pytest.approx(2.0 * alone.objective, rel=1e-4)
+    assert result.objective == pytest.approx(2.0 * alone.objective, rel=1e-4)
 
 
 @pytest.mark.parametrize("cache_size", [0.1, 3.0, 50.0])
@@ -90,10 +90,10 @@ def test_the_cache_is_as_large_as_asked_and_changes_little(cache_size: float) ->
     X, y, _ = data()
     rows = rows_of(Gaussian(gamma=0.2), X, cache_size=cache_size)
     assert rows._cache.nbytes <= max(cache_size * 2**20, 16 * 4 * N)
-    found = solve(svc_problem(y, np.ones(N)), rows)
-    assert found.is_optimal
+    result = solve(svc_problem(y, np.ones(N)), rows)
+    assert result.is_optimal
     ample = solve(svc_problem(y, np.ones(N)), rows_of(Gaussian(gamma=0.2), X))
-    assert found.objective == pytest.approx(ample.objective, rel=1e-6)
+    assert result.objective == pytest.approx(ample.objective, rel=1e-6)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(gamma=0.2), Laplacian(gamma=0.3), Polynomial(2, 1.0) + Linear()], ids=repr)
@@ -121,20 +121,20 @@ def test_a_warm_start_ends_at_once_or_soon() -> None:
 
 def test_the_history_falls() -> None:
     X, y, _ = data()
-    found = solve(svc_problem(y, np.ones(N)), rows_of(Gaussian(gamma=0.2), X))
-    objective = np.array([step.objective for step in found.records])
+    result = solve(svc_problem(y, np.ones(N)), rows_of(Gaussian(gamma=0.2), X))
+    objective = np.array([step.objective for step in result.records])
     assert (np.diff(objective) <= 1e-6 * np.abs(objective[-1])).all()
-    assert found.records[-1].gap == found.gap <= TOL
-    assert found.records[-1].n_support == np.count_nonzero(found.alpha)
-    assert found.records[-1].step == found.n_steps
+    assert result.records[-1].gap == result.gap <= TOL
+    assert result.records[-1].n_support == np.count_nonzero(result.alpha)
+    assert result.records[-1].step == result.n_steps
 
 
 def test_steps_are_limited() -> None:
     X, y, _ = data()
-    found = solve(svc_problem(y, np.ones(N)), rows_of(Gaussian(gamma=0.2), X), max_steps=7)
-    assert not found.is_optimal
-    assert found.n_steps == 7
-    assert found.gap > TOL
+    result = solve(svc_problem(y, np.ones(N)), rows_of(Gaussian(gamma=0.2), X), max_steps=7)
+    assert not result.is_optimal
+    assert result.n_steps == 7
+    assert result.gap > TOL
 
 
 def test_a_gradient_that_drifted_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,10 +150,10 @@ def test_a_gradient_that_drifted_is_found_out(monkeypatch: pytest.MonkeyPatch) -
     add = KernelRows.add
     monkeypatch.setattr(smo, "_check_gradient", counted)
     monkeypatch.setattr(KernelRows, "add", lambda self, g, slots, coef: add(self, g, slots, coef * 1.001))
-    found = solve(problem, rows_of(Gaussian(gamma=0.2), X))
+    result = solve(problem, rows_of(Gaussian(gamma=0.2), X))
     assert len(calls) > 1
     assert calls[0] > TOL
-    assert true_gap(problem, found, gaussian(X, X, 0.2)) <= 1.001 * TOL
+    assert true_gap(problem, result, gaussian(X, X, 0.2)) <= 1.001 * TOL
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------

@@ -52,17 +52,17 @@ def test_every_cell_is_an_independent_cross_validation(estimator: SVC, name: str
     X, y = glass() if name == "glass" else load_dataset(name)[:2]
     y = np.unique(y, return_inverse=True)[1]
     gammas: list[Any] = [0.02, "scale", 0.5]
-    found = tune_svc(X, y, C=PENALTIES_TRIED, gamma=gammas, estimator=estimator, cv=CV)
+    result = tune_svc(X, y, C=PENALTIES_TRIED, gamma=gammas, estimator=estimator, cv=CV)
     cells = [(gamma, C) for gamma in gammas for C in PENALTIES_TRIED]
     expected = [1.0 - cross_val_score(clone(estimator).set_params(C=C, gamma=gamma), X, y, cv=CV) for gamma, C in cells]
-    np.testing.assert_allclose(found.fold_errors, expected, atol=1e-12)
-    np.testing.assert_allclose(found.grid.error, np.mean(expected, axis=1))
-    np.testing.assert_allclose(found.grid.standard_error, np.std(expected, axis=1, ddof=1) / np.sqrt(3))
-    best = int(np.lexsort((found.grid.C, found.grid.error))[0])
-    assert found.error == found.grid.error[best]
-    assert found.params["C"] == found.grid.C[best]
-    again = clone(estimator).set_params(**found.params).fit(X, y)
-    np.testing.assert_array_equal(found.estimator.support_, again.support_)
+    np.testing.assert_allclose(result.fold_errors, expected, atol=1e-12)
+    np.testing.assert_allclose(result.grid.error, np.mean(expected, axis=1))
+    np.testing.assert_allclose(result.grid.standard_error, np.std(expected, axis=1, ddof=1) / np.sqrt(3))
+    best = int(np.lexsort((result.grid.C, result.grid.error))[0])
+    assert result.error == result.grid.error[best]
+    assert result.params["C"] == result.grid.C[best]
+    again = clone(estimator).set_params(**result.params).fit(X, y)
+    np.testing.assert_array_equal(result.estimator.support_, again.support_)
 
 
 @pytest.mark.parametrize("estimator", [SVR(), SVR(scale=True)], ids=str)
@@ -70,17 +70,17 @@ def test_every_cell_is_an_independent_cross_validation(estimator: SVC, name: str
 def test_numbers_too(estimator: SVR) -> None:
     X, y = ozone()
     cv = KFold(3, shuffle=True, random_state=0)
-    found = tune_svr(X, y, C=[1, 10], gamma=[0.001, 0.1], epsilon=[0.5, 2.0], estimator=estimator, cv=cv)
+    result = tune_svr(X, y, C=[1, 10], gamma=[0.001, 0.1], epsilon=[0.5, 2.0], estimator=estimator, cv=cv)
     cells = [(epsilon, gamma, C) for epsilon in (0.5, 2.0) for gamma in (0.001, 0.1) for C in (1, 10)]
     expected = [
         -cross_val_score(clone(estimator).set_params(C=C, gamma=gamma, epsilon=epsilon), X, y, cv=cv,
                          scoring="neg_mean_squared_error")
         for epsilon, gamma, C in cells
     ]  # fmt: skip
-    np.testing.assert_allclose(found.fold_errors, expected, rtol=1e-6)
+    np.testing.assert_allclose(result.fold_errors, expected, rtol=1e-6)
     best = cells[int(np.mean(expected, axis=1).argmin())]
-    assert (found.params["epsilon"], found.params["gamma"], found.params["C"]) == best
-    assert found.estimator.epsilon == best[0]
+    assert (result.params["epsilon"], result.params["gamma"], result.params["C"]) == best
+    assert result.estimator.epsilon == best[0]
 
 
 def test_large_tables_agree_to_the_tolerance_of_the_solver() -> None:
@@ -88,30 +88,30 @@ def test_large_tables_agree_to_the_tolerance_of_the_solver() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2400, 4))
     y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=2400) > 0).astype(int)
-    found = tune_svc(X, y, C=[1, 3], gamma=[0.3], cv=CV)
+    result = tune_svc(X, y, C=[1, 3], gamma=[0.3], cv=CV)
     expected = [1.0 - cross_val_score(SVC(C=C, gamma=0.3), X, y, cv=CV) for C in (1, 3)]
-    np.testing.assert_allclose(found.fold_errors, expected, atol=2e-3)
+    np.testing.assert_allclose(result.fold_errors, expected, atol=2e-3)
 
 
 def test_kernels_are_a_line_of_the_grid_each() -> None:
     X, y = load_dataset("sonar")[:2]
     kernels: list[Any] = ["linear", "rbf", Polynomial(2, 1.0), 2.0 * Gaussian(width=3.0) + Linear(), Laplacian()]
-    found = tune_svc(X, y, C=[1.0], gamma=[0.1, 1.0], kernel=kernels, cv=CV)
-    assert found.grid.line.tolist() == list(range(6))
-    assert np.isnan(found.grid.gamma).tolist() == [True, False, False, True, True, True]
+    result = tune_svc(X, y, C=[1.0], gamma=[0.1, 1.0], kernel=kernels, cv=CV)
+    assert result.grid.line.tolist() == list(range(6))
+    assert np.isnan(result.grid.gamma).tolist() == [True, False, False, True, True, True]
     lines = [("linear", "scale"), ("rbf", 0.1), ("rbf", 1.0), *((kernel, "scale") for kernel in kernels[2:])]
     expected = [1.0 - cross_val_score(SVC(kernel=kernel, gamma=gamma), X, y, cv=CV) for kernel, gamma in lines]
-    np.testing.assert_allclose(found.fold_errors, expected, atol=1e-12)
-    assert found.estimator.kernel == found.params["kernel"]
+    np.testing.assert_allclose(result.fold_errors, expected, atol=1e-12)
+    assert result.estimator.kernel == result.params["kernel"]
 
 
 def test_a_gram_matrix_that_is_given() -> None:
     X, y = load_dataset("sonar")[:2]
     gram = Gaussian(gamma=0.5)(X)
-    found = tune_svc(gram, y, C=PENALTIES_TRIED, kernel=["precomputed", Precomputed()], cv=CV)
+    result = tune_svc(gram, y, C=PENALTIES_TRIED, kernel=["precomputed", Precomputed()], cv=CV)
     expected = tune_svc(X, y, C=PENALTIES_TRIED, gamma=[0.5], cv=CV)
-    np.testing.assert_allclose(found.fold_errors[:3], expected.fold_errors)
-    np.testing.assert_allclose(found.fold_errors[3:], expected.fold_errors)
+    np.testing.assert_allclose(result.fold_errors[:3], expected.fold_errors)
+    np.testing.assert_allclose(result.fold_errors[3:], expected.fold_errors)
 
 
 def count_rows(monkeypatch: pytest.MonkeyPatch) -> list[KernelRows]:
@@ -156,14 +156,14 @@ def test_larger_penalties_start_from_feasible_variables(monkeypatch: pytest.Monk
 
 def test_defaults_cover_the_usual_gamma() -> None:
     X, y = load_dataset("sonar")[:2]
-    found = tune_svc(X, y, cv=2)
-    assert found.fold_errors.shape == (len(PENALTIES) * len(FACTORS), 2)
+    result = tune_svc(X, y, cv=2)
+    assert result.fold_errors.shape == (len(PENALTIES) * len(FACTORS), 2)
     usual = 1.0 / (X.shape[1] * X.var())
-    np.testing.assert_allclose(np.unique(found.grid.gamma), usual * np.array(FACTORS))
-    frame = found.to_pandas()
-    assert list(frame.columns) == list(found.grid)
+    np.testing.assert_allclose(np.unique(result.grid.gamma), usual * np.array(FACTORS))
+    frame = result.to_pandas()
+    assert list(frame.columns) == list(result.grid)
     assert (frame["seconds"] > 0.0).all()
-    assert str(found).endswith("on 2 folds")
+    assert str(result).endswith("on 2 folds")
 
 
 def test_weights_count_rows_in_fits_and_errors() -> None:
@@ -173,9 +173,9 @@ def test_weights_count_rows_in_fits_and_errors() -> None:
     folds = [(train, test) for train, test in CV.split(X, y)]
     repeated = [tuple(np.flatnonzero(np.isin(rows, some)) for some in fold) for fold in folds]
     settings: dict[str, Any] = {"C": PENALTIES_TRIED, "gamma": [0.5, "scale"]}
-    found = tune_svc(X, y, cv=folds, sample_weight=weight, **settings)
+    result = tune_svc(X, y, cv=folds, sample_weight=weight, **settings)
     expected = tune_svc(X[rows], y[rows], cv=repeated, **settings)
-    np.testing.assert_allclose(found.fold_errors, expected.fold_errors, atol=1e-12)
+    np.testing.assert_allclose(result.fold_errors, expected.fold_errors, atol=1e-12)
 
 
 def test_frames_keep_their_names_and_splitters_are_scikit_learns() -> None:
@@ -183,12 +183,12 @@ def test_frames_keep_their_names_and_splitters_are_scikit_learns() -> None:
     frame = pd.DataFrame(X, columns=[f"band {f}" for f in range(X.shape[1])])
     groups = np.arange(len(y)) // 4
     splits = list(GroupKFold(3).split(X, y, groups))
-    found = tune_svc(frame, y, C=[1.0], gamma=[0.5], cv=splits)
-    assert found.estimator.feature_names_in_[1] == "band 1"
-    np.testing.assert_allclose(found.fold_errors[0], 1.0 - cross_val_score(SVC(gamma=0.5), X, y, cv=splits))
+    result = tune_svc(frame, y, C=[1.0], gamma=[0.5], cv=splits)
+    assert result.estimator.feature_names_in_[1] == "band 1"
+    np.testing.assert_allclose(result.fold_errors[0], 1.0 - cross_val_score(SVC(gamma=0.5), X, y, cv=splits))
 
 
-def test_what_is_refused() -> None:
+def test_what_is_rejected() -> None:
     X, y = load_dataset("sonar")[:2]
     for wrong in ([], [0.0, 1.0], [-1.0], [np.inf], [np.nan]):
         with pytest.raises(ValueError, match="positive finite penalties"):
@@ -212,9 +212,9 @@ def test_what_is_refused() -> None:
 def test_cells_that_do_not_converge_are_reported() -> None:
     X, y = load_dataset("sonar")[:2]
     with pytest.warns(ConvergenceWarning) as caught:
-        found = tune_svc(X, y, C=[1.0, 100.0], gamma=[0.5], estimator=SVC(max_iter=3), cv=CV)
+        result = tune_svc(X, y, C=[1.0, 100.0], gamma=[0.5], estimator=SVC(max_iter=3), cv=CV)
     assert "In 2 of 2 cells of the grid the solver did not reach tol" in str(caught[0].message)
-    assert not found.grid.is_optimal.any()
+    assert not result.grid.is_optimal.any()
 
 
 def test_ctrl_c_stops(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,8 +260,8 @@ def test_values_at_rows_held_out_are_those_of_independent_fits(monkeypatch: pyte
 
 def test_a_single_tube_is_that_of_the_fitted_machine() -> None:
     X, y = ozone()
-    found = tune_svr(X, y, C=[1.0], gamma=[0.1], epsilon=[2.0], estimator=SVR(scale=True), cv=3)
-    assert found.params["epsilon"] == found.estimator.epsilon == 2.0
+    result = tune_svr(X, y, C=[1.0], gamma=[0.1], epsilon=[2.0], estimator=SVR(scale=True), cv=3)
+    assert result.params["epsilon"] == result.estimator.epsilon == 2.0
 
 
 def test_one_value_needs_no_list() -> None:

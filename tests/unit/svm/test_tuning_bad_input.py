@@ -19,7 +19,7 @@ def tune(tuner: Any, rows: Any, y: Any, **options: Any) -> Any:
 
 @pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
 @pytest.mark.parametrize(("tuner", "y"), TUNERS)
-def test_a_bad_table_is_refused(tuner: Any, y: Any, bad: Any, error: type[Exception], text: str) -> None:
+def test_a_bad_table_is_rejected(tuner: Any, y: Any, bad: Any, error: type[Exception], text: str) -> None:
     n_rows = len(bad) if isinstance(bad, list) and bad else N
     with pytest.raises(error, match=text):
         tune(tuner, bad, np.resize(y, n_rows))
@@ -27,26 +27,26 @@ def test_a_bad_table_is_refused(tuner: Any, y: Any, bad: Any, error: type[Except
 
 @pytest.mark.parametrize(("bad", "text"), BAD_TARGETS)
 @pytest.mark.parametrize(("tuner", "y"), TUNERS)
-def test_a_bad_target_is_refused(tuner: Any, y: Any, bad: Any, text: str) -> None:
+def test_a_bad_target_is_rejected(tuner: Any, y: Any, bad: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         tune(tuner, X, bad)
 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_LABELS)
-def test_bad_labels_are_refused(bad: Any, text: str) -> None:
+def test_bad_labels_are_rejected(bad: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         tune(tune_svc, X, bad)
 
 
 @pytest.mark.parametrize(("bad", "text"), BAD_VALUES)
-def test_bad_values_are_refused(bad: Any, text: str) -> None:
+def test_bad_values_are_rejected(bad: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         tune(tune_svr, X, bad)
 
 
 @pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
 @pytest.mark.parametrize(("tuner", "y"), TUNERS)
-def test_bad_weights_are_refused(tuner: Any, y: Any, weight: Any, text: str) -> None:
+def test_bad_weights_are_rejected(tuner: Any, y: Any, weight: Any, text: str) -> None:
     with pytest.raises((TypeError, ValueError), match=text):
         tune(tuner, X, y, sample_weight=weight)
 
@@ -67,6 +67,6 @@ BAD_GRIDS = table(
 
 @pytest.mark.parametrize(("options", "text"), BAD_GRIDS)
 @pytest.mark.parametrize(("tuner", "y"), TUNERS)
-def test_a_bad_grid_is_refused(tuner: Any, y: Any, options: dict[str, Any], text: str) -> None:
+def test_a_bad_grid_is_rejected(tuner: Any, y: Any, options: dict[str, Any], text: str) -> None:
     with pytest.raises((TypeError, ValueError), match=text):
         tune(tuner, X, y, **options)

@@ -56,10 +56,10 @@ def test_a_weight_of_two_is_a_doubled_row(model: Any, n_classes: int) -> None:
         pytest.skip("two classes")
     doubled = np.random.default_rng(1).permutation(np.repeat(np.arange(120), weight))
     weighted, repeated = clone(model).fit(X, y, weight), clone(model).fit(X[doubled], y[doubled])
-    answers = weighted.predict_proba(X)
+    predictions = weighted.predict_proba(X)
     # Boosters divide weights by their sum, which rounds
-    np.testing.assert_allclose(answers, repeated.predict_proba(X), rtol=1e-9, atol=1e-9)
-    assert not np.allclose(answers, clone(model).fit(X, y).predict_proba(X))  # the weights do something
+    np.testing.assert_allclose(predictions, repeated.predict_proba(X), rtol=1e-9, atol=1e-9)
+    assert not np.allclose(predictions, clone(model).fit(X, y).predict_proba(X))  # the weights do something
 
 
 def test_the_root_of_a_balanced_tree_has_equal_shares() -> None:

@@ -369,7 +369,7 @@ frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
 days = [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)]
 big = 2**53 + 1
 
-REFUSED = [
+REJECTED = [
     ("strings", np.array([["1.5", "2"]]), "from_dtype", ValueError, r"Column x\[0\] holds strings such as '1.5'"),
     ("bytes", np.array([[b"1.5", b"2"]]), "from_dtype", ValueError, r"Column x\[0\] holds strings such as"),
     ("number strings as objects", np.array([[1, "2"]], object), None, ValueError, r"x\[1\] holds strings such as '2'"),
@@ -442,9 +442,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("X", "chosen", "kind", "text"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
+    ("X", "chosen", "kind", "text"), [case[1:] for case in REJECTED], ids=[case[0] for case in REJECTED]
 )
-def test_refused(X: Any, chosen: Any, kind: type[Exception], text: str):
+def test_rejected(X: Any, chosen: Any, kind: type[Exception], text: str):
     with pytest.raises(kind, match=text):
         fit_encode(X, chosen)
 
@@ -471,7 +471,7 @@ class Declared:
         ((2**30, 2**20), f"cells, at most {MAX_CELLS} can be coded"),
     ],
 )
-def test_declared_size_is_refused_before_conversion(shape: tuple[int, ...], text: str):
+def test_declared_size_is_rejected_before_conversion(shape: tuple[int, ...], text: str):
     with pytest.raises(ValueError, match=text):
         fit_encode(Declared(*shape))
     with pytest.raises(ValueError, match=text):

@@ -115,7 +115,7 @@ def test_names_of_every_frame(make: Any):
         door.read(make({"a": [1]}))
 
 
-def test_a_refused_table_leaves_the_estimator_as_it_was():
+def test_a_rejected_table_leaves_the_estimator_as_it_was():
     door = Door().fit(pd.DataFrame({"a": [1, 2]}))
     before = dict(vars(door))
     for X in (np.array([[1, inf]]), np.ones((2, 3)) * 1j, pd.DataFrame({"a": ["u"], "b": [1]})):
@@ -185,7 +185,7 @@ TABLES = [
 
 
 @pytest.mark.parametrize(("X", "kind", "text"), [case[1:] for case in TABLES], ids=[case[0] for case in TABLES])
-def test_refused_tables(X: Any, kind: type[Exception], text: str):
+def test_rejected_tables(X: Any, kind: type[Exception], text: str):
     with pytest.raises(kind, match=text):
         Door().fit(X)
     with pytest.raises(kind, match=text):
@@ -256,7 +256,7 @@ def test_no_weights():
     assert read_weights(None, 3) is None
 
 
-REFUSED_WEIGHTS = [
+REJECTED_WEIGHTS = [
     ("too short", [1, 2], "inconsistent numbers of samples: [3, 2]. X has 3 rows, sample_weight has 2: pass one"),
     ("two columns", np.ones((3, 2)), "sample_weight must be a number or have one dimension, got shape (3, 2)"),
     ("nan", [1, nan, 1], "sample_weight contains NaN or infinity: give such rows the weight 0"),
@@ -279,8 +279,8 @@ REFUSED_WEIGHTS = [
 ]
 
 
-@pytest.mark.parametrize(("given", "text"), [c[1:] for c in REFUSED_WEIGHTS], ids=[c[0] for c in REFUSED_WEIGHTS])
-def test_refused_weights(given: Any, text: str):
+@pytest.mark.parametrize(("given", "text"), [c[1:] for c in REJECTED_WEIGHTS], ids=[c[0] for c in REJECTED_WEIGHTS])
+def test_rejected_weights(given: Any, text: str):
     with pytest.raises(ValueError, match=re.escape(text)):
         read_weights(given, 3)
 
@@ -314,7 +314,7 @@ def test_regression_targets(y: Any, expected: Any):
     assert target.tolist() == expected
 
 
-REFUSED_NUMBERS = [
+REJECTED_NUMBERS = [
     ("none", None, ValueError, "requires y to be passed, but the target y is None"),
     ("too long", [1, 2, 3, 4], ValueError, r"inconsistent numbers of samples: \[3, 4\]. X has 3 rows, y has 4"),
     ("nan", [1, nan, 3], ValueError, "Input y contains NaN"),
@@ -336,9 +336,9 @@ REFUSED_NUMBERS = [
 
 
 @pytest.mark.parametrize(
-    ("y", "kind", "text"), [case[1:] for case in REFUSED_NUMBERS], ids=[case[0] for case in REFUSED_NUMBERS]
+    ("y", "kind", "text"), [case[1:] for case in REJECTED_NUMBERS], ids=[case[0] for case in REJECTED_NUMBERS]
 )
-def test_refused_regression_targets(y: Any, kind: type[Exception], text: str):
+def test_rejected_regression_targets(y: Any, kind: type[Exception], text: str):
     with pytest.raises(kind, match=text):
         read_targets_regression(y, 3)
 
@@ -369,14 +369,14 @@ LABELS = [
     ("y", "classes", "codes", "kind"), [case[1:] for case in LABELS], ids=[case[0] for case in LABELS]
 )
 def test_classification_targets(y: Any, classes: list[Any], codes: list[int], kind: str):
-    found, coded = read_targets_classification(y, 3)
-    assert found.tolist() == classes
-    assert found.dtype.kind in kind
+    result, coded = read_targets_classification(y, 3)
+    assert result.tolist() == classes
+    assert result.dtype.kind in kind
     assert coded.tolist() == codes
     assert coded.dtype == np.int64
 
 
-REFUSED_LABELS = [
+REJECTED_LABELS = [
     ("none", None, ValueError, "requires y to be passed, but the target y is None"),
     ("too short", [1, 2], ValueError, r"inconsistent numbers of samples: \[3, 2\]. X has 3 rows, y has 2"),
     ("continuous", [0.5, 1.5, 2.0], ValueError, "Unknown label type: continuous"),
@@ -401,9 +401,9 @@ REFUSED_LABELS = [
 
 
 @pytest.mark.parametrize(
-    ("y", "kind", "text"), [case[1:] for case in REFUSED_LABELS], ids=[case[0] for case in REFUSED_LABELS]
+    ("y", "kind", "text"), [case[1:] for case in REJECTED_LABELS], ids=[case[0] for case in REJECTED_LABELS]
 )
-def test_refused_classification_targets(y: Any, kind: type[Exception], text: str):
+def test_rejected_classification_targets(y: Any, kind: type[Exception], text: str):
     with pytest.raises(kind, match=text):
         read_targets_classification(y, 3)
 

@@ -205,9 +205,9 @@ def test_exact_trees_in_one_kernel_call(criterion: str) -> None:
     n_inner = 0
     for seed in range(40):
         problem = make_problem(seed, criterion)
-        found = audit(problem, grow_tree(problem, exact_codes(problem)))
-        assert found.is_clean, (seed, found.notes)
-        n_inner += found.n_inner
+        result = audit(problem, grow_tree(problem, exact_codes(problem)))
+        assert result.is_clean, (seed, result.notes)
+        n_inner += result.n_inner
     assert n_inner > 80, n_inner
 
 
@@ -218,9 +218,9 @@ def test_exact_trees_in_two_tiers(criterion: str, set_subtree_rows: Callable[[in
     n_inner = 0
     for seed in range(100, 120):
         problem = make_problem(seed, criterion, n_rows=(150, 300))
-        found = audit(problem, grow_tree(problem, exact_codes(problem)))
-        assert found.is_clean, (seed, found.notes)
-        n_inner += found.n_inner
+        result = audit(problem, grow_tree(problem, exact_codes(problem)))
+        assert result.is_clean, (seed, result.notes)
+        n_inner += result.n_inner
     assert n_inner > 80, n_inner
 
 
@@ -233,9 +233,9 @@ def test_binned_trees(criterion: str, set_subtree_rows: Callable[[int], None]) -
         problem = make_problem(seed, criterion, n_rows=(30, 250))
         matrix = BinMapper(2 + seed % 14).fit_transform(problem.X, problem.w, problem.options["is_categorical"])
         tree = grow_tree(problem, matrix)
-        found = audit(problem._replace(X=bin_values(problem.X, matrix)), tree)
-        assert found.is_clean, (seed, found.notes)
-        n_inner += found.n_inner
+        result = audit(problem._replace(X=bin_values(problem.X, matrix)), tree)
+        assert result.is_clean, (seed, result.notes)
+        n_inner += result.n_inner
     assert n_inner > 80, n_inner
 
 
@@ -251,9 +251,9 @@ def test_drawn_splits_keep_every_limit(
         problem = make_problem(seed, criterion, n_rows=(30, 200))
         if "max_leaf_nodes" in problem.options:  # gains of drawn splits order the nodes, which the audit cannot replay
             del problem.options["max_leaf_nodes"]
-        found = audit(problem, grow_tree(problem, exact_codes(problem), seed=seed, **changes))
-        assert (found.wrong_stats, found.n_invalid) == (0, 0), (seed, found.notes)
-        n_suboptimal += found.n_suboptimal
+        result = audit(problem, grow_tree(problem, exact_codes(problem), seed=seed, **changes))
+        assert (result.wrong_stats, result.n_invalid) == (0, 0), (seed, result.notes)
+        n_suboptimal += result.n_suboptimal
     assert n_suboptimal > 20
 
 
@@ -314,6 +314,6 @@ def test_a_worsened_tree_is_caught(name: str) -> None:
         column ^= tree.feature != LEAF
     else:
         column[2] += 1e-6
-    found = audit(problem, tree._replace(**{name: column}))
-    assert not found.is_clean
-    assert found.n_suboptimal > 0 or name in ("gain", "value", "weight")
+    result = audit(problem, tree._replace(**{name: column}))
+    assert not result.is_clean
+    assert result.n_suboptimal > 0 or name in ("gain", "value", "weight")

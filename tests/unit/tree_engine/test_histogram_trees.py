@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from committee.gradient_boosting._trees import place_rows
 from committee.kernels.trees.criteria import CONFIDENCE, EDGE, ENTROPY, SQUARED
-from committee.kernels.trees.histogram_tree import FEW_CATEGORIES, LEAST_REST
+from committee.kernels.trees.histogram_tree import FEW_CATEGORIES, MIN_REST
 from committee.kernels.trees.sampling import draw_order
 from committee.records.binned import BinnedMatrix
 from committee.records.growth import RULES, Constraints, Goal, Limits
@@ -193,13 +193,13 @@ def score(case: Case, g: int, h: int, extra_l2: float = 0.0) -> Fraction | float
     return sum(x * math.log2(x) for x in parts if x > 0) - h * math.log2(h)
 
 
-def fall(case: Case, node: np.void, cut: Cut) -> float:
+def decrease(case: Case, node: np.void, cut: Cut) -> float:
     """By how much the split lowers the loss, in units of gain; a rise, which l1 or l2 can make of it, counts as 0."""
     g, h = int(node["g"]), int(node["h"])
     sums = [(cut.g, cut.h), (g - cut.g, h - cut.h), (g, h)]
     left, right, own = (score(case, *pair, cut.extra_l2) for pair in sums)
     parts = max(float(left + right - own), 0.0)
-    parts = max(parts - cut.chance, LEAST_REST * parts)
+    parts = max(parts - cut.chance, MIN_REST * parts)
     return parts * case.rule("gain_unit") / case.rule("total_weight")
 
 
@@ -374,7 +374,7 @@ def check_children(case: Case, grown: Grown, i: int) -> Cut:
 
 def check_unseen(case: Case, node: np.void, rows: NDArray) -> None:
     """The cut stands in the middle of empty codes; without missing rows, missing follows the heavier child."""
-    if node["n_refused"] > 1:  # rows without sums made it keep the cut as it was searched
+    if node["n_rejected"] > 1:  # rows without sums made it keep the cut as it was searched
         return
     f = int(node["feature"])
     n_bins = int(case.matrix.n_bins[f])
@@ -407,15 +407,15 @@ def audit(case: Case) -> int:
     for i, node in enumerate(nodes):
         rows = members(grown, i)
         cuts = allowed_cuts(case, node, rows)
-        falls = [fall(case, node, cut) for cut in cuts]
-        best = max(falls, default=-math.inf)
+        decreases = [decrease(case, node, cut) for cut in cuts]
+        best = max(decreases, default=-math.inf)
         near = slack(case, node)
         if i in inner:
             taken = check_children(case, grown, i)
             assert is_allowed(case, node, taken)
             assert may_split(case, node)
             assert int(node["feature"]) in looked_at(case, node)
-            gain = fall(case, node, taken)
+            gain = decrease(case, node, taken)
             assert gain == pytest.approx(node["gain"], rel=CLOSE, abs=near)
             assert gain >= best - CLOSE * abs(best) - near
             assert node["gain"] >= case.rule("min_gain")
@@ -495,7 +495,7 @@ def test_rows_that_carry_nothing_count_where_they_go():
     case = Case(matrix, Constraints.none(1), rules, rows, g, h, np.ones(8, np.int64), features)
     assert audit(case) == 1
     nodes = grow(case).nodes
-    assert (nodes["code"][0], nodes["n_refused"][0]) == (4, 2)
+    assert (nodes["code"][0], nodes["n_rejected"][0]) == (4, 2)
     assert nodes["count"].tolist() == [8, 4, 4]
 
 
@@ -524,14 +524,14 @@ def test_a_prefix_in_fishers_order_is_the_best_of_all_subsets():
         codes = [c for c in range(256) if h[c] > 0]
         subsets = itertools.chain.from_iterable(itertools.combinations(codes, k) for k in range(1, len(codes)))
         n_bins = int(case.matrix.n_bins[0])
-        falls = [
-            fall(case, root, Cut(0, *(sum(x[c] for c in s) for x in (g, h, n))))
+        decreases = [
+            decrease(case, root, Cut(0, *(sum(x[c] for c in s) for x in (g, h, n))))
             for s in subsets
             if n_bins not in s or len(s) > 1  # missing alone on the left is missing right, all else left
         ]
         if root["left"] >= 0:
             n_splits += 1
-            assert root["gain"] == pytest.approx(max(falls), rel=CLOSE, abs=slack(case, root))
+            assert root["gain"] == pytest.approx(max(decreases), rel=CLOSE, abs=slack(case, root))
     assert n_splits > 30
 
 

@@ -30,13 +30,13 @@ def test_no_stump_has_a_larger_edge(seed, max_bins):
     X, y, w = problem(seed)
     search = StumpSearch(BinMapper(max_bins).fit_transform(X), None)
     stump = search.find(y, w)
-    answers, sums = search.divide(stump, y, w)
-    largest = np.abs((w * y) @ all_stumps(X).answers).max()
-    np.testing.assert_allclose((w * y) @ answers, largest, atol=1e-12)
+    predictions, sums = search.divide(stump, y, w)
+    largest = np.abs((w * y) @ all_stumps(X).predictions).max()
+    np.testing.assert_allclose((w * y) @ predictions, largest, atol=1e-12)
     tree = search.as_tree(stump, sums)
     check_tree(tree, X.shape[1])
     sides = np.where(tree.value.argmax(axis=1) == 1, 1, -1)
-    np.testing.assert_array_equal(sides[apply_tree(tree, X)], answers)
+    np.testing.assert_array_equal(sides[apply_tree(tree, X)], predictions)
     np.testing.assert_allclose(tree.weight[0], 1.0)
 
 
@@ -44,8 +44,8 @@ def test_no_stump_has_a_larger_edge(seed, max_bins):
 def test_the_stump_of_boosting_is_the_decision_stump(seed):
     X, y, w = problem(seed)
     search = StumpSearch(BinMapper(None).fit_transform(X), None)
-    answers, _ = search.divide(search.find(y, w), y, w)
-    assert DecisionStump(splitter="best").fit(X, y, w).edge_ == pytest.approx((w * y) @ answers, abs=1e-12)
+    predictions, _ = search.divide(search.find(y, w), y, w)
+    assert DecisionStump(splitter="best").fit(X, y, w).edge_ == pytest.approx((w * y) @ predictions, abs=1e-12)
 
 
 def test_threads_change_nothing():
@@ -58,4 +58,4 @@ def test_threads_change_nothing():
         one, two = StumpSearch(matrix, 1), StumpSearch(matrix, 2)
         two.threads = 2
         assert one.find(y, w) == two.find(y, w)
-        np.testing.assert_array_equal(one.found, two.found)
+        np.testing.assert_array_equal(one.result, two.result)

@@ -62,7 +62,7 @@ every_splitter = pytest.mark.parametrize("splitter", SPLITTERS)
 
 
 @pytest.mark.parametrize("y", [-LABELS, np.zeros(N)], ids=["negative", "all zero"])
-def test_poisson_refuses(y: Any) -> None:
+def test_poisson_rejects(y: Any) -> None:
     with pytest.raises(ValueError, match="negative, or all are zero: criterion='poisson' is for counts"):
         DecisionTreeRegressor(criterion="poisson").fit(X, y)
 
@@ -104,7 +104,7 @@ BAD_PARAMETERS = table(
 
 @pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
 @every_estimator
-def test_bad_parameters_are_refused(cls: type[Any], params: dict[str, Any], text: str) -> None:
+def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], text: str) -> None:
     if not has_params(cls, **params):
         pytest.skip("has no such parameter")
     model = cls(**params)
@@ -118,7 +118,7 @@ def test_monotone_constraints_need_two_classes() -> None:
         DecisionTreeClassifier(monotonic_cst=[1, 0, 0]).fit(X, np.arange(N) % 3)
 
 
-def test_pairs_of_many_features_are_refused_before_they_are_written_down() -> None:
+def test_pairs_of_many_features_are_rejected_before_they_are_written_down() -> None:
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(3, 20_000))
     with pytest.raises(ValueError, match="makes 199990000 groups of features; at most 64 are possible"):
@@ -220,8 +220,10 @@ def test_a_column_of_missing_values_does_not_matter(cls: type[Any]) -> None:
     model, expected = cls().fit(holes, y), cls().fit(X[:, [0, 2]], y)
     np.testing.assert_array_equal(model.predict(holes), expected.predict(X[:, [0, 2]]))
     for splitter in ("best", "binned"):
-        answers = cls(splitter=splitter).fit(X, y).predict(np.full((2, 3), nan))  # never seen missing: the larger child
-        assert np.isin(answers, y).all()
+        predictions = (
+            cls(splitter=splitter).fit(X, y).predict(np.full((2, 3), nan))
+        )  # never seen missing: the larger child
+        assert np.isin(predictions, y).all()
 
 
 def test_missing_values_never_seen_follow_the_larger_child() -> None:
@@ -261,9 +263,9 @@ def test_categories_are_known_by_value() -> None:
     fitted_on = pd.DataFrame({"c": pd.Categorical(np.where(LABELS, "a", "b"))})
     model = DecisionTreeClassifier().fit(fitted_on, LABELS)
     other_codes = pd.DataFrame({"c": pd.Categorical(["b", "a", "z", None], ["z", "b", "a"])})
-    answers = model.predict(other_codes)
-    assert answers[:2].tolist() == [0, 1]
-    assert answers[2] == answers[3]  # unseen is missing
+    predictions = model.predict(other_codes)
+    assert predictions[:2].tolist() == [0, 1]
+    assert predictions[2] == predictions[3]  # unseen is missing
     with pytest.warns(UserWarning, match="'c' held 'a' and the like in fit, now 1: no value is known"):
         model.predict(pd.DataFrame({"c": [1]}))
 
@@ -293,9 +295,9 @@ def test_weights_of_many_decades_give_the_best_split(decades: int) -> None:
         weight = 10.0 ** rng.permutation(np.linspace(-decades, decades, N))
         tree = DecisionTreeRegressor(max_depth=1).fit(X, VALUES, sample_weight=weight).tree_
         best = max(exact_score(weight, X[:, f] <= x) for f in range(3) for x in np.sort(X[:, f])[:-1])
-        found = exact_score(weight, X[:, tree.feature[0]] <= tree.threshold[0])
+        result = exact_score(weight, X[:, tree.feature[0]] <= tree.threshold[0])
         unsplit = exact_score(weight, np.ones(N, bool))
-        assert best - found <= (best - unsplit) * Fraction(1, 10**12)
+        assert best - result <= (best - unsplit) * Fraction(1, 10**12)
 
 
 def exact_score(weight: Any, goes_left: Any) -> Fraction:
@@ -350,8 +352,8 @@ def test_leaves_hold_the_rows_and_splits_the_gains_they_claim(
         leaves = np.bincount(model.apply(features), weight > 0, minlength=tree.n_nodes)
         np.testing.assert_array_equal(leaves[tree.is_leaf], tree.n_samples[tree.is_leaf])
         inner, cost = np.flatnonzero(~tree.is_leaf), tree.impurity * tree.weight / tree.weight[0]
-        fall = cost[inner] - cost[tree.left[inner]] - cost[tree.left[inner] + 1]
-        np.testing.assert_allclose(tree.gain[inner], fall, atol=1e-9)
+        decrease = cost[inner] - cost[tree.left[inner]] - cost[tree.left[inner] + 1]
+        np.testing.assert_allclose(tree.gain[inner], decrease, atol=1e-9)
 
 
 def test_small_nodes_of_many_categories_below_large_ones() -> None:
@@ -434,15 +436,15 @@ def test_a_tree_as_deep_as_it_has_rows(cls: type[Any]) -> None:
 
 
 @every_estimator
-def test_a_refused_fit_or_a_pruning_path_leaves_a_fitted_tree_as_it_was(cls: type[Any]) -> None:
+def test_a_rejected_fit_or_a_pruning_path_leaves_a_fitted_tree_as_it_was(cls: type[Any]) -> None:
     frame, y = pd.DataFrame(X, columns=list("abc")), target_of(cls)
     model = cls().fit(frame, y)
-    before, answers = dict(vars(model)), model.predict(frame)
+    before, predictions = dict(vars(model)), model.predict(frame)
     with pytest.raises(ValueError, match="pass one"):
         model.fit(X[:, :2], y[1:])
     model.cost_complexity_pruning_path(pd.DataFrame(X[:, :2], columns=list("pq")), y)
     assert vars(model) == before
-    np.testing.assert_array_equal(model.predict(frame), answers)
+    np.testing.assert_array_equal(model.predict(frame), predictions)
 
 
 # --- exports, bins and trees from outside ----------------------------------------------------------------------------
@@ -479,7 +481,7 @@ def test_bad_arguments_of_the_text(arguments: dict[str, Any], text: str) -> None
         export_text(DecisionStump().fit(X, LABELS), **arguments)
 
 
-def test_exports_refuse_trees_of_others() -> None:
+def test_exports_reject_trees_of_others() -> None:
     for export in (export_text, export_graphviz, plot_tree):
         with pytest.raises(TypeError, match="expected a tree estimator of committee"):
             export(SklearnRegressor().fit(X, VALUES))
@@ -531,7 +533,7 @@ BAD_TREES = table(
 
 
 @pytest.mark.parametrize(("change", "text"), BAD_TREES)
-def test_bad_trees_are_refused(change: Callable[..., dict[str, Any]], text: str) -> None:
+def test_bad_trees_are_rejected(change: Callable[..., dict[str, Any]], text: str) -> None:
     tree = DecisionTreeRegressor(max_depth=2).fit(X, VALUES).tree_.arrays
     assert check_tree(tree, 3).n_nodes == 7
     with pytest.raises(InvalidTreeError, match=text):

@@ -130,12 +130,12 @@ def test_leaves_answer_with_the_mean_or_median(criterion: str) -> None:
     X, y = make_data()
     w = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     model = DecisionTreeRegressor(criterion=criterion, min_samples_leaf=7).fit(X, y, sample_weight=w)
-    leaves, answers = model.apply(X), model.predict(X)
+    leaves, predictions = model.apply(X), model.predict(X)
     for leaf in np.unique(leaves):
         rows = leaves == leaf
         repeated = np.repeat(y[rows], w[rows].astype(int))
         expected = np.median(repeated) if criterion == "absolute_error" else repeated.mean()
-        np.testing.assert_allclose(answers[rows], expected, rtol=1e-13)
+        np.testing.assert_allclose(predictions[rows], expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e6, -1e9])
@@ -314,7 +314,7 @@ def test_features_meet_only_as_allowed(interaction_cst: Any, allowed: list[set[i
     assert not all(any(path <= group for group in allowed) for path in free)
 
 
-def test_constraints_are_refused_where_they_make_no_sense() -> None:
+def test_constraints_are_rejected_where_they_make_no_sense() -> None:
     X, y = make_classes(n_classes=3)
     with pytest.raises(ValueError, match="multiclass"):
         DecisionTreeClassifier(monotonic_cst=[1, 0, 0, 0]).fit(X, y)

@@ -61,10 +61,10 @@ def test_the_path_is_the_twins(criterion: str) -> None:
     for seed in range(3):
         tree, _ = grow_full(seed, criterion)
         path = pruning_path(tree)
-        found = last_of_equal(path.alpha, path.impurity)
+        result = last_of_equal(path.alpha, path.impurity)
         wanted = last_of_equal(*naive_pruning_path(tree))
         assert len(wanted[0]) > 8
-        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=ROUNDING)
+        np.testing.assert_allclose(result, wanted, rtol=1e-9, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -148,10 +148,10 @@ def test_pruned_trees_answer_as_the_twins(criterion: str, categories: bool) -> N
     sizes = []
     for alpha in [*(alphas[1:] + alphas[:-1]) / 2, 2 * alphas[-1]]:
         cut = check_tree(prune(tree, alpha), 3)
-        answering = climb(tree, apply_tree(tree, X), naive_prune(tree, alpha))
+        predicting = climb(tree, apply_tree(tree, X), naive_prune(tree, alpha))
         leaves = apply_tree(cut, X)
         for name in ("value", "impurity", "n_samples", "weight"):
-            np.testing.assert_array_equal(getattr(cut, name)[leaves], getattr(tree, name)[answering])
+            np.testing.assert_array_equal(getattr(cut, name)[leaves], getattr(tree, name)[predicting])
         assert len(cut.categories) == np.count_nonzero(cut.category_set >= 0)
         sizes.append(cut.n_leaves)
     assert sizes == sorted(sizes, reverse=True)
@@ -188,8 +188,8 @@ def slow_curve(model: Any, X: Floats, y: NDArray[Any], w: Floats, folds: list[An
     for middle in between:
         model = model.set_params(ccp_alpha=max(float(middle), 1e-300))  # splits that gain nothing go at 0
         tested = [(y[test], model.fit(X[train], y[train], w[train]).predict(X[test]), w[test]) for train, test in folds]
-        truth, answers, weight = (np.concatenate(column) for column in zip(*tested, strict=True))
-        losses = row_losses(model.criterion, truth, answers)
+        truth, predictions, weight = (np.concatenate(column) for column in zip(*tested, strict=True))
+        losses = row_losses(model.criterion, truth, predictions)
         mean.append(np.average(losses, weights=weight))
         std.append(np.sqrt(np.average((losses - mean[-1]) ** 2, weights=weight) / len(losses)))
     return {"alpha": alpha, "n_leaves": n_leaves, "mean_error": np.array(mean), "std_error": np.array(std)}

@@ -85,5 +85,5 @@ def test_the_gradient_is_that_of_the_loss():
 
 def test_no_calibration_is_worse_than_none():
     p = np.array([[1.0, 0.0], [0.0, 1.0]] * 10)
-    found = calibrate(p, np.array([0, 1] * 10), np.ones(20))
-    assert found.log_loss <= found.log_loss_before
+    result = calibrate(p, np.array([0, 1] * 10), np.ones(20))
+    assert result.log_loss <= result.log_loss_before

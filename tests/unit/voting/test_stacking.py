@@ -112,12 +112,14 @@ def test_simplex_weights_meet_the_conditions_of_the_optimum(shape: tuple[int, ..
     for seed in range(5):
         rng = np.random.default_rng(seed)
         truth = rng.normal(size=shape)
-        answers = truth + rng.normal(size=(6, *shape)) * np.linspace(0.3, 3.0, 6).reshape(6, *[1] * len(shape)) + 0.2
+        predictions = (
+            truth + rng.normal(size=(6, *shape)) * np.linspace(0.3, 3.0, 6).reshape(6, *[1] * len(shape)) + 0.2
+        )
         v = rng.uniform(size=shape[0]) if is_weighed else np.ones(shape[0])
-        w = simplex_weights(answers, truth, v if is_weighed else None)
+        w = simplex_weights(predictions, truth, v if is_weighed else None)
         assert w.min() >= 0.0
         assert w.sum() == pytest.approx(1.0, abs=1e-12)
-        errors = (truth - answers).reshape(6, shape[0], -1)
+        errors = (truth - predictions).reshape(6, shape[0], -1)
         mixed = np.einsum("m,mnk->nk", w, errors)
         slope = np.einsum("n,nk,mnk->m", v, mixed, errors)
         level = slope[w > 0].min()
@@ -129,9 +131,9 @@ def test_simplex_weights_of_special_members() -> None:
     truth = RNG.normal(size=20)
     np.testing.assert_array_equal(simplex_weights(np.array([truth + 1, truth, truth]), truth), [0, 1, 0])
     assert simplex_weights(np.array([truth + 1]), truth).tolist() == [1.0]
-    answers = np.array([truth + 1.0, truth - 3.0, truth + 9.0])
+    predictions = np.array([truth + 1.0, truth - 3.0, truth + 9.0])
     for scale in (1e-200, 1e200):
-        np.testing.assert_allclose(simplex_weights(scale * answers, scale * truth), [0.75, 0.25, 0.0], atol=1e-12)
+        np.testing.assert_allclose(simplex_weights(scale * predictions, scale * truth), [0.75, 0.25, 0.0], atol=1e-12)
     twins = simplex_weights(np.array([truth + 1, truth + 1]), truth)
     assert twins.sum() == pytest.approx(1.0)
     with pytest.raises(ValueError, match="must be finite and like truth"):
@@ -180,9 +182,9 @@ def test_equal_rows_share_a_fold_and_the_order_is_no_matter() -> None:
     np.testing.assert_array_equal(folds_by_row(Task(table[rows][order], y[rows][order], None, 2), 5), fold[order])
     counts = np.bincount(rows, minlength=120)
     weighed = Task(np.vstack([table, table[:30] + 9]), np.r_[y, y[:30]], counts[:120].astype(float), 2)
-    found = folds_by_row(weighed, 5)
-    np.testing.assert_array_equal(found[:90], fold[:90])
-    assert np.all(found[90:] == NOT_TESTED)  # rows of weight 0
+    result = folds_by_row(weighed, 5)
+    np.testing.assert_array_equal(result[:90], fold[:90])
+    assert np.all(result[90:] == NOT_TESTED)  # rows of weight 0
     for label in (0, 1):
         shares = np.bincount(fold[:90][y == label], minlength=5)
         assert np.ptp(shares) <= 2  # copies among the first 90
@@ -198,9 +200,9 @@ def test_keys_of_frames_sparse_tables_and_arrays() -> None:
         np.testing.assert_array_equal(row_keys(frame, y), keys)
     flat = np.nan_to_num(table, nan=7.0)
     for kind in (sparse.csr_array, sparse.csc_array, sparse.coo_matrix):
-        found = row_keys(kind(flat), y)
-        assert found[0] == found[2]
-        assert len(set(found.tolist())) == 3
+        result = row_keys(kind(flat), y)
+        assert result[0] == result[2]
+        assert len(set(result.tolist())) == 3
     words = pd.DataFrame({"a": ["x", "y", "x", None]})
     assert row_keys(words, y)[0] == row_keys(words, y)[2]
     assert len(set(row_keys(words, y).tolist())) == 3
@@ -235,14 +237,14 @@ def test_frames_stay_frames_for_the_final_estimator() -> None:
     y = 2.0 * (town == "Ulm") + size
     frame = pd.DataFrame({"town": pd.Categorical(town), "size": np.where(size > 1.5, np.nan, size)})
     members = [("deep", DecisionTreeRegressor()), ("flat", DecisionTreeRegressor(max_depth=2))]
-    answers: list[Any] = []
+    predictions: list[Any] = []
     for table in (frame, pl.from_pandas(frame)):
         model = StackingRegressor(members, DecisionTreeRegressor(max_depth=4), cv=3, passthrough=True).fit(table, y)
         assert type(model.transform(table)) is type(table)
         names = ["stackingregressor_deep", "stackingregressor_flat", "town", "size"]
         assert list(model.final_estimator_.feature_names_in_) == list(model.get_feature_names_out()) == names
-        answers.append(model.predict(table))
-    np.testing.assert_array_equal(*answers)
+        predictions.append(model.predict(table))
+    np.testing.assert_array_equal(*predictions)
     with pytest.raises(ValueError, match="rename them or the members"):
         model.fit(pl.from_pandas(frame).rename({"size": "stackingregressor_deep"}), y)
 
@@ -283,7 +285,7 @@ def test_whole_weights_are_repeated_rows() -> None:
         ({"cv": "all"}, ValueError, "'cv' parameter"),
     ],
 )
-def test_bad_parameters_are_refused(params: dict[str, Any], error: type[Exception], text: str) -> None:
+def test_bad_parameters_are_rejected(params: dict[str, Any], error: type[Exception], text: str) -> None:
     model = StackingClassifier(**params)
     before = dict(vars(model))
     with pytest.raises(error, match=text):

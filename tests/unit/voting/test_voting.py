@@ -138,7 +138,7 @@ def test_members_are_parameters() -> None:
         ({"n_jobs": 0}, ValueError, "'n_jobs' parameter"),
     ],
 )
-def test_bad_parameters_are_refused(params: dict[str, Any], error: type[Exception], text: str) -> None:
+def test_bad_parameters_are_rejected(params: dict[str, Any], error: type[Exception], text: str) -> None:
     model = VotingClassifier(**params)
     before = dict(vars(model))
     with pytest.raises(error, match=text):
@@ -174,7 +174,7 @@ def test_a_member_without_weights_sees_rows_repeated_or_drawn() -> None:
         assert abs(np.mean(labels == 2) - share) < 5 * np.sqrt(share * (1 - share) / len(LABELS))
 
 
-def test_more_copies_than_the_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_copies_than_the_memory_holds_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("committee.tree_engine.memory_guard.available_bytes", lambda: 2**10)
     with pytest.raises(MemoryError, match="Recorder"):
         VotingClassifier([("seen", Recorder())]).fit(WINE, LABELS, np.arange(len(LABELS)) % 3 + 1)
@@ -191,7 +191,7 @@ def test_whole_weights_are_repeated_rows_in_fits_folds_and_scores() -> None:
     np.testing.assert_allclose(weighed.history_.log_loss, repeated.history_.log_loss, rtol=1e-9)
 
 
-def test_weights_that_a_member_refused_and_metadata_that_it_asked_for() -> None:
+def test_weights_that_a_member_rejected_and_metadata_that_it_asked_for() -> None:
     w = RNG.uniform(size=len(LABELS))
     with sklearn.config_context(enable_metadata_routing=True):
         members = [("no", GaussianNB().set_fit_request(sample_weight=False)), ("yes", GaussianNB())]
@@ -220,16 +220,16 @@ def test_frames_with_categories_and_missing_values_are_passed_on() -> None:
     frame, y = make_frame()
     tables: list[Any] = [frame, pl.from_pandas(frame), pa.Table.from_pandas(frame, preserve_index=False)]
     members = [("deep", DecisionTreeRegressor()), ("flat", DecisionTreeRegressor(max_depth=2))]
-    answers = VotingRegressor(members).fit(frame, y).predict(frame)
+    predictions = VotingRegressor(members).fit(frame, y).predict(frame)
     for table in tables:
         model = VotingRegressor(members, cv=3).fit(table, y)
-        np.testing.assert_array_equal(model.predict(table), answers)
+        np.testing.assert_array_equal(model.predict(table), predictions)
         assert list(model.feature_names_in_) == ["town", "size"]
         Recorder.seen.clear()
         seen = VotingClassifier([("seen", Recorder())], cv=3).fit(table, (y > 1).astype(int))
         assert seen.estimators_[0].X_ is table
         assert {type(part) for part in Recorder.seen} == {type(table)}
-    np.testing.assert_allclose(answers, (members[0][1].fit(frame, y).predict(frame)
+    np.testing.assert_allclose(predictions, (members[0][1].fit(frame, y).predict(frame)
                                          + members[1][1].fit(frame, y).predict(frame)) / 2)  # fmt: skip
     with pytest.raises(ValueError, match="feature names should match"):
         VotingRegressor(members).fit(frame, y).predict(frame[["size", "town"]])
@@ -265,11 +265,11 @@ def test_threads_change_no_bit_and_later_parameters_nothing() -> None:
     one = VotingRegressor(regressors(), cv=3, n_jobs=1).fit(DIABETES, VALUES)
     two = VotingRegressor(regressors(), cv=3, n_jobs=2).fit(DIABETES, VALUES)
     assert one.history_ == two.history_
-    answers = one.predict(DIABETES)
-    np.testing.assert_array_equal(two.predict(DIABETES), answers)
+    predictions = one.predict(DIABETES)
+    np.testing.assert_array_equal(two.predict(DIABETES), predictions)
     one.set_params(combine="median", weights=[0, 0, 1])
-    np.testing.assert_array_equal(one.predict(DIABETES), answers)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(one)).predict(DIABETES), answers)
+    np.testing.assert_array_equal(one.predict(DIABETES), predictions)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(one)).predict(DIABETES), predictions)
 
 
 def test_threads_know_the_settings_of_scikit_learn() -> None:

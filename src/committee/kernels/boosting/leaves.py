@@ -38,7 +38,7 @@ def weight_of(node, rows, weight):
 
 
 @part
-def cannot_rise(step, h_sum, l2, learning_rate, curvature_bound):
+def cannot_increase(step, h_sum, l2, learning_rate, curvature_bound):
     """Is a Newton step of a convex loss sure not to increase the loss of its leaf?
 
     Where |L'''| <= b L'' with b the curvature bound, L''(s + t) <= e^(b |t|) L''(s), and the loss at step
@@ -78,7 +78,7 @@ def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, cur
         value_out[i] = learning_rate * value
         if curvature_bound < 0.0 or (
             curvature_bound > 0.0
-            and not cannot_rise(value_out[i], h_sum, l2 + node.extra_l2, learning_rate, curvature_bound)
+            and not cannot_increase(value_out[i], h_sum, l2 + node.extra_l2, learning_rate, curvature_bound)
         ):
             node.score = 1.0
             n_unsafe += 1
@@ -86,9 +86,9 @@ def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, cur
 
 
 @kernel
-def mark_risen(nodes, n_nodes, rows, before, after, weight, tolerance):
+def mark_increased(nodes, n_nodes, rows, before, after, weight, tolerance):
     """Mark the leaves (field `score`, 1 or 0) whose rows have a larger loss after than before; return how many."""
-    n_risen = 0
+    n_increased = 0
     for i in range(n_nodes):
         node = nodes[i]
         node.score = 0.0
@@ -96,8 +96,8 @@ def mark_risen(nodes, n_nodes, rows, before, after, weight, tolerance):
             loss_before, loss_after = leaf_sums(node, rows, before, after, weight)
             if not loss_after <= loss_before + tolerance * abs(loss_before):  # not a number is a rise too
                 node.score = 1.0
-                n_risen += 1
-    return n_risen
+                n_increased += 1
+    return n_increased
 
 
 @kernel

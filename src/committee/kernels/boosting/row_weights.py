@@ -37,16 +37,16 @@ def multiply_weights(weight, agreement, factors):
 
 
 @part
-def tally_row(i, a, answers, y, weight, score):
+def tally_row(i, a, predictions, y, weight, score):
     """Move one score; return its margin, and its weight where the vote is wrong."""
-    f = score[i] + a * np.float64(answers[i])
+    f = score[i] + a * np.float64(predictions[i])
     score[i] = f
     wrong = np.float64((f > 0.0) != (y[i] > 0))
     return np.float64(y[i]) * f, weight[i] * wrong
 
 
 @kernel
-def tally_votes(a, answers, y, weight, score, out):
+def tally_votes(a, predictions, y, weight, score, out):
     """score += a * answers (in place); out gets the smallest y * score, and the weight of the rows that are wrong."""
     one, two, three = np.uintp(1), np.uintp(2), np.uintp(3)
     low = low_1 = low_2 = low_3 = np.inf
@@ -54,10 +54,10 @@ def tally_votes(a, answers, y, weight, score, out):
     n = np.uintp(score.size)
     last = n - n % np.uintp(4)
     for i in range(np.uintp(0), last, np.uintp(4)):
-        m, e = tally_row(i, a, answers, y, weight, score)
-        m_1, e_1 = tally_row(i + one, a, answers, y, weight, score)
-        m_2, e_2 = tally_row(i + two, a, answers, y, weight, score)
-        m_3, e_3 = tally_row(i + three, a, answers, y, weight, score)
+        m, e = tally_row(i, a, predictions, y, weight, score)
+        m_1, e_1 = tally_row(i + one, a, predictions, y, weight, score)
+        m_2, e_2 = tally_row(i + two, a, predictions, y, weight, score)
+        m_3, e_3 = tally_row(i + three, a, predictions, y, weight, score)
         low = m if m < low else low
         low_1 = m_1 if m_1 < low_1 else low_1
         low_2 = m_2 if m_2 < low_2 else low_2
@@ -67,7 +67,7 @@ def tally_votes(a, answers, y, weight, score, out):
         wrong_2 += e_2
         wrong_3 += e_3
     for i in range(last, n):
-        m, e = tally_row(i, a, answers, y, weight, score)
+        m, e = tally_row(i, a, predictions, y, weight, score)
         low = m if m < low else low
         wrong += e
     out[0] = min(min(low, low_1), min(low_2, low_3))

@@ -73,11 +73,11 @@ def _compile_function(function: Any) -> Any:
         return function
     scope = dict(function.__globals__)
     for name in function.__code__.co_names:
-        found = scope.get(name)
-        if found is math or found is np:
-            scope[name] = _with_vector_forms(found)
-        elif getattr(found, "__hash__", None) and found in VECTOR_FORMS:  # from math import exp
-            scope[name] = VECTOR_FORMS[found]
+        result = scope.get(name)
+        if result is math or result is np:
+            scope[name] = _with_vector_forms(result)
+        elif getattr(result, "__hash__", None) and result in VECTOR_FORMS:  # from math import exp
+            scope[name] = VECTOR_FORMS[result]
     copy = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__module__ = function.__module__

@@ -30,7 +30,7 @@ def category_step(X, row, node, nodes, category_set, categories):
 
 
 @kernel
-def add_row_answers(X, nodes, roots, answer, category_set, categories, values, score_out):
+def add_row_predictions(X, nodes, roots, answer, category_set, categories, values, score_out):
     """Add to score_out [n, k] the values of the leaves that rows of X [n, d] (float64) reach in every tree.
 
     Row by row, for few rows and for splits by sets of categories (codes in such columns).
@@ -57,7 +57,7 @@ def short_step(tiles, tile, lane, nodes, root, node, n_bits):
 
 
 @kernel
-def add_tile_answers(tiles, nodes, n_bits, roots, answer, values, score_out):
+def add_tile_predictions(tiles, nodes, n_bits, roots, answer, values, score_out):
     """The same for tiles [n / 8, columns, 8] without missing values; `nodes` and `n_bits` are those of ShortNodes."""
     one, two, three, four = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
     five, six, seven = np.uintp(5), np.uintp(6), np.uintp(7)

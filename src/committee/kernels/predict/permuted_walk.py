@@ -109,8 +109,8 @@ def look_aside(
 
 @kernel
 def find_detours(
-    X, columns, rows, place, givers, shift, root, nodes, category_set, categories, answers, tile, path, seen, own_out,
-    taker_out, feature_out, value_out, node_out,
+    X, columns, rows, place, givers, shift, root, nodes, category_set, categories, predictions, tile, path, seen,
+    own_out, taker_out, feature_out, value_out, node_out,
 ):  # fmt: skip
     """Answers to rows of X [n, d], as they are and with one value taken from another row; return how many differ.
 
@@ -128,7 +128,7 @@ def find_detours(
             path[0, lane] = root
         depth = walk_tile(tile, path, nodes, category_set, categories)
         for lane in range(n_lanes):
-            own_out[first + lane] = answers[path[depth, lane]]
+            own_out[first + lane] = predictions[path[depth, lane]]
             n_found = look_aside(
                 columns, first + lane, place, givers, shift, path, lane, depth, nodes, category_set, categories, seen,
                 n_found, taker_out, feature_out, value_out, node_out,
@@ -144,7 +144,7 @@ def find_detours(
         for i in range(first, min(first + LANES, n_found)):  # most end in the own answer
             leaf = path[depth, i - first]
             taker_out[n_kept], feature_out[n_kept], node_out[n_kept] = taker_out[i], feature_out[i], leaf
-            n_kept += np.int64(answers[leaf] != own_out[taker_out[n_kept]])
+            n_kept += np.int64(predictions[leaf] != own_out[taker_out[n_kept]])
     return n_kept
 
 

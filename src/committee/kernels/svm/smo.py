@@ -56,10 +56,10 @@ larger: Any = _larger
 def set_sides(t, y, alpha, upper, up, low):
     """May y_t a_t rise (0 in `up`), may it fall (0 in `low`)? Else a value far off."""
     below, above = alpha[t] < upper[t], alpha[t] > 0.0
-    may_rise = below if y[t] > 0.0 else above
-    may_fall = above if y[t] > 0.0 else below
-    up[t] = 0.0 if may_rise else FAR
-    low[t] = 0.0 if may_fall else -FAR
+    may_increase = below if y[t] > 0.0 else above
+    may_decrease = above if y[t] > 0.0 else below
+    up[t] = 0.0 if may_increase else FAR
+    low[t] = 0.0 if may_decrease else -FAR
 
 
 @part
@@ -100,9 +100,9 @@ def find_riser(f, up, lowest, lows):
 @part
 def gain_of(t, f, low, diagonal, row, f_i, diagonal_i):
     """(f_t - f_i)^2 / curvature for a partner t of i that may fall, else 0."""
-    rise = larger(f[t] + low[t] - f_i, f.dtype.type(0.0))
+    increase = larger(f[t] + low[t] - f_i, f.dtype.type(0.0))
     bend = larger(diagonal_i + diagonal[t] - row[t] - row[t], f.dtype.type(1e-6))
-    return rise * rise / bend
+    return increase * increase / bend
 
 
 @part

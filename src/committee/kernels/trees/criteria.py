@@ -68,7 +68,7 @@ def class_score(criterion, sums, h):
 
 
 @part
-def variance_fall(g, h, mean, h_all):
+def variance_decrease(g, h, mean, h_all):
     """G_L^2 / H_L + G_R^2 / H_R - G^2 / H, which is (G_L - mean * H_L)^2 * H / (H_L * H_R), with no cancellation.
 
     Every path of the engine computes it by these same operations: equal splits must have equal bits.
@@ -91,7 +91,7 @@ def score_cuts(rules, node, n_cuts, cut_g, cut_h, gain_out):
     if criterion == SQUARED and l1 == 0.0 and l2 == 0.0:
         mean = g_all / h_all
         for c in range(n_cuts):
-            gain_out[c] = variance_fall((cut_g[c] - shift * cut_h[c]) * g_unit, cut_h[c] * h_unit, mean, h_all)
+            gain_out[c] = variance_decrease((cut_g[c] - shift * cut_h[c]) * g_unit, cut_h[c] * h_unit, mean, h_all)
     else:
         for c in range(n_cuts):
             g = cut_g[c] * g_unit

@@ -46,11 +46,11 @@ SHARED_CELLS = 200_000
 
 HALF = 32
 LOW = np.int64(0xFFFFFFFF)
-REFUSED = -1.0
+REJECTED = -1.0
 NO_GROUP = np.uint64(0)
 NO_SLOT = np.int64(-1)
 TWO_OVER_PI = 2.0 / np.pi
-LEAST_REST = 0.01
+MIN_REST = 0.01
 FEW_CATEGORIES = 4  # that many can be put in order by chance without much harm
 
 
@@ -222,7 +222,7 @@ def running_sums(n_cuts, source, order, is_ordered, first, running_out):
 
 
 @part
-def score_falls(l2, own, least, node, rules, sums, fall_out):
+def score_decreases(l2, own, least, node, rules, sums, fall_out):
     """The fall of the loss by every cut, REFUSED where a child weighs too little; return the largest, as bits.
 
     One loop without a branch for each form of the criterion. Falls are compared as integers: from zero up the bits of
@@ -234,16 +234,16 @@ def score_falls(l2, own, least, node, rules, sums, fall_out):
     h_all = node.h * h_unit
     lightest = least * h_unit
     heaviest = (node.h - least) * h_unit
-    largest = as_bits(REFUSED)
+    largest = as_bits(REJECTED)
     if criterion == SQUARED and l1 == 0.0 and l2 == 0.0:
         mean = g_all / h_all
         for b in range(n_cuts):
             h = np.int32(sums[b] & LOW) * h_unit
             centred = np.int32(sums[b] >> HALF) * g_unit - mean * h
-            fall = centred * centred * (h_all / (h * (h_all - h)))
-            fall = fall if (h >= lightest) & (h <= heaviest) else REFUSED
-            fall_out[b] = fall
-            largest = max(largest, as_bits(fall))
+            decrease = centred * centred * (h_all / (h * (h_all - h)))
+            decrease = decrease if (h >= lightest) & (h <= heaviest) else REJECTED
+            fall_out[b] = decrease
+            largest = max(largest, as_bits(decrease))
     elif criterion == SQUARED and l1 == 0.0:
         for b in range(n_cuts):
             h = np.int32(sums[b] & LOW) * h_unit
@@ -251,19 +251,19 @@ def score_falls(l2, own, least, node, rules, sums, fall_out):
             left = h + l2
             right = h_all - h + l2
             rest = g_all - g
-            fall = max((g * g * right + rest * rest * left) / (left * right) - own, 0.0)
-            fall = fall if (h >= lightest) & (h <= heaviest) else REFUSED
-            fall_out[b] = fall
-            largest = max(largest, as_bits(fall))
+            decrease = max((g * g * right + rest * rest * left) / (left * right) - own, 0.0)
+            decrease = decrease if (h >= lightest) & (h <= heaviest) else REJECTED
+            fall_out[b] = decrease
+            largest = max(largest, as_bits(decrease))
     else:
         for b in range(n_cuts):
             h = np.int32(sums[b] & LOW) * h_unit
             g = np.int32(sums[b] >> HALF) * g_unit
             children = child_score(criterion, g, h, l1, l2) + child_score(criterion, g_all - g, h_all - h, l1, l2)
-            fall = max(children - own, 0.0)
-            fall = fall if (h >= lightest) & (h <= heaviest) else REFUSED
-            fall_out[b] = fall
-            largest = max(largest, as_bits(fall))
+            decrease = max(children - own, 0.0)
+            decrease = decrease if (h >= lightest) & (h <= heaviest) else REJECTED
+            fall_out[b] = decrease
+            largest = max(largest, as_bits(decrease))
     return largest
 
 
@@ -280,9 +280,9 @@ def counted_range(n_cuts, count, least, source, order, is_ordered, first):
 
 
 @part
-def refuse_unordered(monotone, node, rules, sums, fall):
+def reject_unordered(monotone, node, rules, sums, decrease):
     """Overwrite the falls of cuts that a monotone constraint forbids; return the largest left, as bits."""
-    largest = as_bits(REFUSED)
+    largest = as_bits(REJECTED)
     for b in range(sums.size):
         g = sums[b] >> HALF
         h = sums[b] & LOW
@@ -290,13 +290,13 @@ def refuse_unordered(monotone, node, rules, sums, fall):
         right = child_value(node.g - g, node.h - h, rules)
         inside = min(left, right) >= node.lower and max(left, right) <= node.upper
         if not inside or (left - right) * monotone > 0.0:
-            fall[b] = REFUSED
-        largest = max(largest, as_bits(fall[b]))
+            decrease[b] = REJECTED
+        largest = max(largest, as_bits(decrease[b]))
     return largest
 
 
 @part
-def space_cuts(least, sums, fall):
+def space_cuts(least, sums, decrease):
     """Refuse cuts that follow the last one allowed by less than `least` of h."""
     last = np.int64(0)
     for b in range(sums.size):
@@ -304,11 +304,11 @@ def space_cuts(least, sums, fall):
         if h - last >= least:
             last = h
         else:
-            fall[b] = REFUSED
+            decrease[b] = REJECTED
 
 
 @part
-def charge_for_order(begin, n_places, sums, order, rules, fall):
+def charge_for_order(begin, n_places, sums, order, rules, decrease):
     """Subtract from each gain what the order of categories would promise by chance; return the largest left, as bits.
 
     If the sums g of the categories are noise of variance noise * h, the order by g / h has looked at that noise: a cut
@@ -328,20 +328,20 @@ def charge_for_order(begin, n_places, sums, order, rules, fall):
         total += h
     most = TWO_OVER_PI * rules.category_noise * roots * roots / total
     smoothing = rules.category_smoothing / rules.h_unit
-    largest = as_bits(REFUSED)
+    largest = as_bits(REJECTED)
     left = 0.0
-    for b in range(begin + fall.size):
+    for b in range(begin + decrease.size):
         amount = sums[order[b]]
         left += np.sqrt(np.float64(amount & LOW))
         if b < begin:
             continue
         p = left / roots
         root = np.sqrt(max(4.0 * p * (1.0 - p), 0.0))
-        rest = max(fall[b - begin] - most * root * np.sqrt(root), LEAST_REST * fall[b - begin])
+        rest = max(decrease[b - begin] - most * root * np.sqrt(root), MIN_REST * decrease[b - begin])
         following = sums[order[min(b + 1, n_places - 1)]]
         is_tied = b + 1 < n_places and category_value(amount, smoothing) == category_value(following, smoothing)
-        fall[b - begin] = REFUSED if is_tied or rest < 0.0 else rest
-        largest = max(largest, as_bits(fall[b - begin]))
+        decrease[b - begin] = REJECTED if is_tied or rest < 0.0 else rest
+        largest = max(largest, as_bits(decrease[b - begin]))
     return largest
 
 
@@ -360,7 +360,7 @@ def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
         smoothing, rare = rules.category_smoothing, np.int64(1)
         if n_codes > FEW_CATEGORIES:  # of fewer rows than the smoothing a category's mean says nothing: it goes right
             rare = max(np.int64(smoothing * node.h / node.count), rare)
-        n_places = order_by_value(n_codes, source, smoothing / rules.h_unit, rare, work.fall, work.order)
+        n_places = order_by_value(n_codes, source, smoothing / rules.h_unit, rare, work.decrease, work.order)
         if rules.category_smoothing > 0.0 and n_places > FEW_CATEGORIES:
             # The order has looked at the targets: boosting asks more of a split along it.
             l2 += rules.category_smoothing
@@ -381,19 +381,19 @@ def search_code(f, feature, has_counts, node, rules, histogram, counts, work):
         if begin == end:
             continue
         running_sums(end, source, work.order, is_set, missing if missing_left == 1 else 0, work.sums)
-        sums, fall = work.sums[begin:end], work.fall[begin:end]
-        largest = score_falls(l2, own, least, node, rules, sums, fall)
+        sums, decrease = work.sums[begin:end], work.decrease[begin:end]
+        largest = score_decreases(l2, own, least, node, rules, sums, decrease)
         if is_spaced:
-            space_cuts(least, sums, fall)
-            largest = charge_for_order(begin, n_places, source, work.order, rules, fall)
+            space_cuts(least, sums, decrease)
+            largest = charge_for_order(begin, n_places, source, work.order, rules, decrease)
         if rules.is_monotone:
-            largest = refuse_unordered(feature.monotone, node, rules, sums, fall)
+            largest = reject_unordered(feature.monotone, node, rules, sums, decrease)
         if largest > as_bits(node.score):
             b = begin
-            while as_bits(work.fall[b]) != largest:
+            while as_bits(work.decrease[b]) != largest:
                 b += 1
             amount = work.sums[b]
-            node.score = work.fall[b]
+            node.score = work.decrease[b]
             node.feature = f
             node.code = b
             node.missing_left = missing_left
@@ -417,7 +417,7 @@ def write_prefix(last, order, bits_out):
 @part
 def search_histogram_node(features, has_counts, node, rules, records, histogram, counts, work):
     """The best split of a node along `features`, drawn from and restored, into its record."""
-    node.score = REFUSED
+    node.score = REJECTED
     node.feature = -1
     node.gain = 0.0
     node.own = 0.0
@@ -473,7 +473,7 @@ def write_sides(node, feature, histogram, side_out):
     """
     n_codes = feature.n_bins
     base = node.feature * 256
-    is_literal = node.n_refused > 1
+    is_literal = node.n_rejected > 1
     if histogram[base + n_codes] == 0 and not is_literal:
         left_h = node.left_sum & LOW
         node.missing_left = 2 * left_h > node.h
@@ -597,8 +597,8 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
         count = count_rows(members[:n_left], rules, node.left_sum & LOW, work.ones)
         if needs_count and min(count, node.count - count) < rules.min_samples_leaf:
             # Too few rows on one side: search again with counts; the node waits for its turn with a smaller gain.
-            node.n_refused += 1
-            if node.n_refused > 2:
+            node.n_rejected += 1
+            if node.n_rejected > 2:
                 continue  # cannot be: an end all the same
             if search_node(True, features, words, rows, node, rules, records, pool[slot], counts, work):
                 push(work.frontier, n_frontier, i, True, nodes)

@@ -98,9 +98,9 @@ def perfect_score(node, rules):
 def end_search(node, rules):
     """Turn the best score into the fall of the weighted impurity; refuse the split if that is too small."""
     if node.feature >= 0:
-        fall = rules.gain_unit * (node.score - node.own) / rules.total_weight
-        if fall >= rules.min_gain:
-            node.gain = max(fall, 0.0)
+        decrease = rules.gain_unit * (node.score - node.own) / rules.total_weight
+        if decrease >= rules.min_gain:
+            node.gain = max(decrease, 0.0)
         else:
             node.feature = -1
 

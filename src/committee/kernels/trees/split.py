@@ -162,7 +162,7 @@ def search_cuts(f, n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain
 def best_cut(n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain):
     """The first best cut that is allowed and beats the node's best so far, else -1."""
     best = node.score
-    found = -1
+    result = -1
     min_weight = rules.min_weight_leaf
     h_all = node.h
     for c in range(n_cuts):
@@ -172,8 +172,8 @@ def best_cut(n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain):
             if min(n_left, n_all - n_left) >= min_samples and min(h_left, h_all - h_left) >= min_weight:
                 if monotone == 0 or keeps_order(monotone, cuts[LEFT_G, c], h_left, node, rules):
                     best = gain[c]
-                    found = c
-    return found
+                    result = c
+    return result
 
 
 @part

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import part
-from committee.kernels.trees.criteria import variance_fall
+from committee.kernels.trees.criteria import variance_decrease
 from committee.records.growth import CODES, LOW_HALVES, SUMS, WEIGHTS_OF_CLASSES
 
 PAIR_ROWS = 64
 """Rows up to which every one is compared with every other, unless the codes are fewer still."""
 
-LARGEST_WEIGHT = 1 << 15
+MAX_WEIGHT = 1 << 15
 """Of a node's rows together: that of each class fits half an integer."""
 
 FEW_CODES = 256
@@ -34,7 +34,7 @@ def pack_two_classes(node, rules, stat, packed_out):
 
     For sorting they stand a second time, as weight << 1 | class.
     """
-    if rules.n_classes != 2 or node.h >= LARGEST_WEIGHT:
+    if rules.n_classes != 2 or node.h >= MAX_WEIGHT:
         return False
     start = np.uintp(node.start)
     for i in range(np.uintp(node.n)):
@@ -202,27 +202,27 @@ def score_sums(n_cuts, node, rules, sums, gain_out):
         second = np.int32(sums[i] >> HALF)
         h = np.int32(np.int32(sums[i] & LOW) + second)
         g = np.int32(np.int32(second + second) - np.int32(h + np.int32(shift * h)))
-        fall = variance_fall(g * g_unit, h * h_unit, mean, h_all)
-        gain_out[i] = fall if (h < h_node) & (h > 0) else -np.inf  # all rows on one side are no split
+        decrease = variance_decrease(g * g_unit, h * h_unit, mean, h_all)
+        gain_out[i] = decrease if (h < h_node) & (h > 0) else -np.inf  # all rows on one side are no split
 
 
 @part
 def first_best(n_cuts, best, gain):
     """The first cut of largest gain if that is above `best`, else -1."""
-    found = -1
+    result = -1
     for c in range(n_cuts):
         if gain[c] > best:
             best = gain[c]
-            found = c
-    return found
+            result = c
+    return result
 
 
 @part
 def lowest_best(n, best, codes, gain):
     """The same, of equal cuts the one of lowest code."""
-    found = -1
+    result = -1
     for i in range(n):
-        if gain[i] > best or (found >= 0 and gain[i] == best and codes[i] < codes[found]):
+        if gain[i] > best or (result >= 0 and gain[i] == best and codes[i] < codes[result]):
             best = gain[i]
-            found = i
-    return found
+            result = i
+    return result

@@ -102,7 +102,7 @@ def search_absolute(f, n_codes, monotone, node, rules, stat, keys, y_rank, sums)
         n_present -= 1
     for missing_left in range(2 if n_present < n else 1):
         gain = -np.inf
-        found = -1
+        result = -1
         middle = 0.0
         # First forwards for what each cut leaves on the left, then backwards for what it leaves on the right.
         for is_right in range(2):
@@ -127,10 +127,10 @@ def search_absolute(f, n_codes, monotone, node, rules, stat, keys, y_rank, sums)
                         right, distance = median_and_distance(size, weight_all, target_all, sums)
                         inside = min(left, right) >= node.lower and max(left, right) <= node.upper
                         if monotone == 0 or (inside and (left - right) * monotone <= 0.0):
-                            fall = -left_cost[i] - distance
-                            if fall >= gain:  # backwards: the first of equal cuts must win
-                                gain = fall
-                                found = i
+                            decrease = -left_cost[i] - distance
+                            if decrease >= gain:  # backwards: the first of equal cuts must win
+                                gain = decrease
+                                result = i
                                 middle = 0.5 * (left + right)
                 weight, weighted = add_row(np.int64(keys[i] & POSITION), node, h_unit, stat, y_rank, sums)
                 weight_all += weight
@@ -140,9 +140,9 @@ def search_absolute(f, n_codes, monotone, node, rules, stat, keys, y_rank, sums)
                     left_median[i] = median
                     left_cost[i] = distance
                     left_weight[i] = weight_all
-        if found >= 0 and gain > node.score:
+        if result >= 0 and gain > node.score:
             node.score = gain
             node.feature = f
-            node.code = np.int64(keys[found] >> CODE_BITS)
+            node.code = np.int64(keys[result] >> CODE_BITS)
             node.missing_left = missing_left
             node.middle = middle

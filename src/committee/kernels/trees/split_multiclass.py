@@ -19,8 +19,8 @@ from committee.kernels.trees.ordering import SMALL, rank_small_codes
 from committee.kernels.trees.split_binary import first_best, keep, sort_by_code
 from committee.records.growth import CODES, SUMS, WEIGHTS_OF_CLASSES
 
-MOST_CLASSES = 256
-MOST_WEIGHT = 255
+MAX_CLASSES = 256
+MAX_WEIGHT = 255
 """Of one row."""
 
 CLASS_BITS = np.int32(8)
@@ -30,7 +30,7 @@ CLASS = np.int32(0xFF)
 @part
 def pack_classes(node, rules, stat, sums_of_classes, packed_out):
     """weight << 8 | class of the node's rows, and the weights of its classes; False where they do not fit."""
-    if rules.criterion != CLASS_GINI or rules.n_classes > MOST_CLASSES:
+    if rules.criterion != CLASS_GINI or rules.n_classes > MAX_CLASSES:
         return False
     for k in range(sums_of_classes.size):
         sums_of_classes[k] = 0
@@ -41,7 +41,7 @@ def pack_classes(node, rules, stat, sums_of_classes, packed_out):
         largest = max(largest, w)
         sums_of_classes[np.uintp(k)] += w
         packed_out[i] = np.int32((w << np.int64(8)) | k)
-    return largest <= MOST_WEIGHT
+    return largest <= MAX_WEIGHT
 
 
 @part

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import inlined, part
-from committee.kernels.trees.criteria import variance_fall
+from committee.kernels.trees.criteria import variance_decrease
 from committee.kernels.trees.sampling import draw, draw_unit
 from committee.kernels.trees.split_binary import keep, score_sums
 from committee.kernels.trees.split_multiclass import CLASS, CLASS_BITS, begin_cuts, score_classes
@@ -116,7 +116,7 @@ def search_drawn_cut(f, kind, node, rules, feature, is_binned, code_of, stat, ta
         g, h = sum_left_stat(node, np.int32(code), codes, stat)
         h_all = node.h * rules.h_unit
         mean = (node.g - node.shift * node.h) * rules.g_unit / h_all
-        score = variance_fall((g - node.shift * h) * rules.g_unit, h * rules.h_unit, mean, h_all)
+        score = variance_decrease((g - node.shift * h) * rules.g_unit, h * rules.h_unit, mean, h_all)
     if score > node.score:
         keep(f, code, score, node)
         node.threshold = threshold

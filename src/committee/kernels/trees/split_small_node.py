@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from committee.base.jit import part
-from committee.kernels.trees.criteria import variance_fall
+from committee.kernels.trees.criteria import variance_decrease
 
 FEW_ROWS = 24
 TOGETHER = 32
@@ -17,14 +17,14 @@ TOGETHER = 32
 
 
 @part
-def search_small_node(n_look, look, best_possible, node, rules, stat, position, local, n_ranks, block, falls):
+def search_small_node(n_look, look, best_possible, node, rules, stat, position, local, n_ranks, block, decreases):
     """Search the features look[:n_look], whose columns of `local` are filled.
 
     Return False where a value is missing: the node must be searched feature by feature. Overwrites block and falls.
     """
     n = node.n
     codes, cut_g, cut_h = block[0], block[1], block[2]
-    gain, inverse = falls[0], falls[1]
+    gain, inverse = decreases[0], decreases[1]
     for k in range(1, n):
         inverse[k] = np.float64(n) / (np.float64(k) * (np.float64(n) - np.float64(k)))
     inverse[n] = -np.inf  # every row left is no split
@@ -57,8 +57,8 @@ def search_small_node(n_look, look, best_possible, node, rules, stat, position, 
         else:
             for k in range(n * width):
                 g = (cut_g[k] - shift * cut_h[k]) * g_unit
-                fall = variance_fall(g, cut_h[k] * h_unit, mean, h_all)
-                gain[k] = fall if cut_h[k] < h_node else -np.inf
+                decrease = variance_decrease(g, cut_h[k] * h_unit, mean, h_all)
+                gain[k] = decrease if cut_h[k] < h_node else -np.inf
         keep_best(n, width, look[first:], best_possible, codes, gain, node)
         if node.score >= best_possible:
             break
@@ -87,17 +87,17 @@ def sum_cut(i, n, width, start, stat, codes, cut_g_out, cut_h_out):
 def keep_best(n, width, look, best_possible, codes, gain, node):
     """The first best feature, and of its equal cuts the lowest."""
     for a in range(width):
-        found = -1
+        result = -1
         best = node.score
         for i in range(n):
             k = i * width + a
-            if gain[k] > best or (found >= 0 and gain[k] == best and codes[k] < codes[found]):
+            if gain[k] > best or (result >= 0 and gain[k] == best and codes[k] < codes[result]):
                 best = gain[k]
-                found = k
-        if found >= 0:
+                result = k
+        if result >= 0:
             node.score = best
             node.feature = look[a]
-            node.code = codes[found]
+            node.code = codes[result]
             node.missing_left = 0
             node.threshold = np.nan
             node.is_set = 0

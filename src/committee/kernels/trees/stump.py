@@ -123,7 +123,7 @@ def sign_weights(y, weight, per_unit, signed_out):
 
 
 @kernel
-def pick_cut(found, total, best_out):
+def pick_cut(result, total, best_out):
     """The first best of four candidates per feature: the extreme cuts, with missing rows right, then left.
 
     best_out gets feature, where the cut is, whether missing rows go left, and the sum on the left; feature -1 where no
@@ -131,11 +131,11 @@ def pick_cut(found, total, best_out):
     """
     best = abs(total)
     best_out[0] = -1
-    for f in range(found.shape[0]):
-        for missing_left in range(2 if found[f, MISSING] != 0 else 1):
+    for f in range(result.shape[0]):
+        for missing_left in range(2 if result[f, MISSING] != 0 else 1):
             for at in (LOW_AT, HIGH_AT):
-                where = found[f, at]
-                left = found[f, at - 1] + missing_left * found[f, MISSING]
+                where = result[f, at]
+                left = result[f, at - 1] + missing_left * result[f, MISSING]
                 edge = abs(left) + abs(total - left)
                 is_first = edge == best and best_out[0] == f and best_out[2] == missing_left and where < best_out[1]
                 if where >= 0 and (edge > best or is_first):
@@ -144,7 +144,9 @@ def pick_cut(found, total, best_out):
 
 
 @kernel
-def divide_rows(codes, code, n_codes, missing_left, y, weight, answer_left, answer_right, answers_out, sums_out):
+def divide_rows(
+    codes, code, n_codes, missing_left, y, weight, prediction_left, prediction_right, predictions_out, sums_out
+):
     """The answers of a stump to the rows it was found on; sums_out[side, class, :2] gets their weight and number.
 
     Free of branches, which would be mispredicted at every other row: side and class are the place of the sums.
@@ -154,12 +156,12 @@ def divide_rows(codes, code, n_codes, missing_left, y, weight, answer_left, answ
     last = np.uint32(code)
     missing = np.uint32(n_codes)
     right_if_missing = np.uint32(not missing_left)
-    difference = np.int8(answer_right - answer_left)
+    difference = np.int8(prediction_right - prediction_left)
     for i in range(np.uintp(codes.size)):
         c = np.uint32(codes[i])
         is_missing = np.uint32(c == missing)
         right = (np.uint32(c > last) & (is_missing ^ np.uint32(1))) | (is_missing & right_if_missing)
-        answers_out[i] = np.int8(answer_left) + np.int8(right) * difference
+        predictions_out[i] = np.int8(prediction_left) + np.int8(right) * difference
         place = np.uintp(right) * np.uintp(4) + np.uintp(y[i] > 0) * np.uintp(2)
         flat[place] += weight[i]
         flat[place + np.uintp(1)] += 1.0

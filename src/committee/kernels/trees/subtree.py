@@ -41,7 +41,7 @@ from committee.records.growth import CODE, CODES, LEFT_G, WEIGHTS_OF_CLASSES
 TWO_SIDES = np.int64(2)  # codes of a drawn cut
 ONE_CUT = np.int64(1)
 NO_GROUP = np.uint64(0)
-LARGEST_CODE = 0xFFFF
+MAX_CODE = 0xFFFF
 CONSTANT = 0  # number of ranks of a column that has one value in the subtree
 NOT_COPIED = -1
 
@@ -49,7 +49,7 @@ NOT_COPIED = -1
 @part
 def is_ranked_here(is_ranked, feature):
     """Whether the subtree's codes of a feature are ranks of its own; else they are the table's."""
-    return is_ranked or feature.n_bins > LARGEST_CODE
+    return is_ranked or feature.n_bins > MAX_CODE
 
 
 @part
@@ -169,7 +169,7 @@ def ensure_copied(f, n, is_ranked, feature, table, subtree, work):
             f, n, is_ranked, feature, table, subtree.origin, work.column, work.cuts[CODE], work.keys, work.counters,
             subtree.local[f],
         )  # fmt: skip
-        if subtree.code_of.size > 0 and feature.is_categorical == 0 and feature.n_bins > LARGEST_CODE:
+        if subtree.code_of.size > 0 and feature.is_categorical == 0 and feature.n_bins > MAX_CODE:
             for j in range(n):
                 subtree.code_of[f, subtree.local[f, j]] = work.column[j]
     return subtree.n_ranks[f]
@@ -178,7 +178,7 @@ def ensure_copied(f, n, is_ranked, feature, table, subtree, work):
 @inlined
 def n_translated(feature, code_of):
     """How many ranks of a feature code_of translates to the table's codes: none where they are the table's."""
-    return code_of.shape[1] if feature.n_bins > LARGEST_CODE else 0
+    return code_of.shape[1] if feature.n_bins > MAX_CODE else 0
 
 
 @inlined
@@ -209,7 +209,7 @@ def search_few_rows(i, node, rules, best_possible, is_ranked, features, stat, ta
             n_look += n_codes != CONSTANT
     if search_small_node(
         n_look, subtree.look, best_possible, node, rules, stat, subtree.position, subtree.local, subtree.n_ranks,
-        work.block, work.falls,
+        work.block, work.decreases,
     ):  # fmt: skip
         return n_seen
     if is_drawn:
@@ -224,7 +224,7 @@ def search_packed(i, f, n_codes, kind, node, rules, feature, rows, stat, table, 
     codes = work.packed[CODES]
     if subtree.local.shape[0] > 0:
         gather_local(subtree.local[f], subtree.position, node.start, node.n, codes)
-    elif n_codes <= LARGEST_CODE:
+    elif n_codes <= MAX_CODE:
         gather_codes(f, table.bytes, table.ranks, rows, node.start, node.n, codes)
     else:
         return False

@@ -70,13 +70,13 @@ class PackedSum:
     @cached_property
     def levels(self) -> list[NDArray[np.int64]]:
         """Inner nodes of all trees by their depth."""
-        left, found = self.arrays.left, []
+        left, result = self.arrays.left, []
         node = self.arrays.offsets[:-1]
         while True:
             inner = node[left[node] != LEAF]
             if not inner.size:
-                return found
-            found.append(inner)
+                return result
+            result.append(inner)
             child = left[inner] + self.root[inner]
             node = np.concatenate([child, child + 1])
 

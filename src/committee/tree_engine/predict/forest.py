@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
-from committee.kernels.predict.forest_walk import LANES, add_row_answers, add_tile_answers
+from committee.kernels.predict.forest_walk import LANES, add_row_predictions, add_tile_predictions
 from committee.records.forest import PackedForest
 from committee.records.tree import LEAF, Tree
 from committee.tree_engine.predict.apply import PACKED
@@ -37,11 +37,11 @@ def pack_forest(trees: Sequence[Tree]) -> PackedForest:
     feature = np.where(is_leaf, 0, feature)
     nodes["feature"] = np.where(is_leaf | missing_left, ~feature, feature)
     nodes["left"] = np.where(is_leaf, np.arange(m), left + np.repeat(roots, sizes))
-    answer, values = _answers(is_leaf, np.concatenate([tree.value[tree.feature == LEAF] for tree in trees]))
+    answer, values = _predictions(is_leaf, np.concatenate([tree.value[tree.feature == LEAF] for tree in trees]))
     return PackedForest(nodes, answer, roots, values, *_sets(trees))
 
 
-def _answers(is_leaf: NDArray[np.bool_], of_leaf: Floats) -> tuple[NDArray[np.int32], Floats]:
+def _predictions(is_leaf: NDArray[np.bool_], of_leaf: Floats) -> tuple[NDArray[np.int32], Floats]:
     """Row numbers of answers and the answers: the pure class distributions first, then what the other leaves have."""
     k = of_leaf.shape[1]
     leaf = np.flatnonzero(is_leaf)
@@ -72,7 +72,7 @@ def _sets(trees: Sequence[Tree]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]
     return np.concatenate(shifted).astype(np.int32), categories
 
 
-def add_answers(forest: PackedForest, X: NDArray[np.floating], score: Floats, n_jobs: int | None) -> None:
+def add_predictions(forest: PackedForest, X: NDArray[np.floating], score: Floats, n_jobs: int | None) -> None:
     """Add the answers of all trees to score [n, k], in place."""
     threads = n_threads(n_jobs, len(X) * forest.n_trees * 4)
     blocks = [(slice(i, i + BLOCK),) for i in range(0, len(X), BLOCK)]
@@ -99,7 +99,7 @@ def _narrow(X: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def _add_by_rows(forest: PackedForest, X: Floats, score: Floats) -> None:
-    add_row_answers(
+    add_row_predictions(
         X, forest.nodes, forest.roots, forest.answer, forest.category_set, forest.categories, forest.values, score
     )
 
@@ -108,5 +108,5 @@ def _add_by_tiles(forest: PackedForest, short: ShortNodes, tiles: NDArray[np.flo
     n = len(score)
     full = score if n % LANES == 0 else np.zeros((len(tiles) * LANES, score.shape[1]))
     full[:n] = score
-    add_tile_answers(tiles, short.nodes, short.n_bits, forest.roots, forest.answer, forest.values, full)
+    add_tile_predictions(tiles, short.nodes, short.n_bits, forest.roots, forest.answer, forest.values, full)
     score[:] = full[:n]
