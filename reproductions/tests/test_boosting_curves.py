@@ -59,7 +59,8 @@ def test_curves_are_those_of_the_fits_on_every_fold():
 BOOSTERS = [
     AdaBoostClassifier(), AdaBoostM1Classifier(), AdaBoostThetaClassifier(theta=0.1), AdaBoostStarClassifier(nu=0.1),
     ArcGVClassifier(), LPBoostClassifier(nu=0.2), ConfidenceRatedAdaBoostClassifier(), AnyBoostClassifier(),
-    SchapireBoostClassifier(), AdaBoostClassifier(update="resample"), AdaBoostClassifier(early_stopping="validation"),
+    SchapireBoostClassifier(), AdaBoostClassifier(weighting="resample"),
+    AdaBoostClassifier(early_stopping="validation"),
     AdaBoostClassifier(DecisionTreeClassifier(max_depth=2)), AdaBoostClassifier(AnyTree(max_depth=1)),
 ]  # fmt: skip
 

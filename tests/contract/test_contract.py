@@ -117,18 +117,18 @@ SETTINGS: list[Any] = [
     AdaBoostClassifier(
         DecisionTreeClassifier(max_depth=3, splitter="binned"), n_estimators=6, n_jobs=2, random_state=0
     ),
-    AdaBoostClassifier(n_estimators=6, update="resample", on_weak="negate", random_state=0),
+    AdaBoostClassifier(n_estimators=6, weighting="resample", on_worse_than_chance="negate", random_state=0),
     AdaBoostM1Classifier(DecisionTreeClassifier(max_depth=3), n_estimators=6, random_state=0),
     AdaBoostThetaClassifier(theta=0.05, n_estimators=6, random_state=0),
     ArcGVClassifier(n_estimators=8, random_state=0),
     AdaBoostStarClassifier(nu=0.2, n_estimators=8, random_state=0),
     ConfidenceRatedAdaBoostClassifier(n_estimators=6, random_state=0),
-    ConfidenceRatedAdaBoostClassifier(n_estimators=6, coefficient="numeric", random_state=0),
+    ConfidenceRatedAdaBoostClassifier(n_estimators=6, step="numeric", random_state=0),
     AnyBoostClassifier(loss="savage", n_estimators=6, random_state=0),
     LPBoostClassifier(nu=0.5, n_estimators=15, random_state=0),
     SchapireBoostClassifier(DecisionTreeClassifier(max_depth=2), random_state=0),
     AdaBoostRegressor(n_estimators=6, random_state=0),
-    AdaBoostRegressor(n_estimators=6, update="reweight", random_state=0),
+    AdaBoostRegressor(n_estimators=6, weighting="reweight", random_state=0),
     StagewiseRegressor(n_estimators=6, random_state=0),
     GradientBoostingClassifier(random_state=0),
     GradientBoostingClassifier(

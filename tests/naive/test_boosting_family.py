@@ -35,9 +35,9 @@ def compare(model, run, rounds):
     assert len(model.members_) == rounds
     np.testing.assert_allclose(history.edge, run.edge[:rounds], atol=1e-9)
     np.testing.assert_allclose(history.coefficient, run.coefficient[:rounds], rtol=1e-9)
-    np.testing.assert_allclose(history.z, run.Z[:rounds], rtol=1e-9)
-    np.testing.assert_allclose(history.smallest_margin, run.margin[:rounds], atol=1e-9)
-    np.testing.assert_allclose(model.weights_, run.weights[rounds - 1], rtol=1e-7, atol=1e-15)
+    np.testing.assert_allclose(history.normalizer, run.Z[:rounds], rtol=1e-9)
+    np.testing.assert_allclose(history.min_margin, run.margin[:rounds], atol=1e-9)
+    np.testing.assert_allclose(model.sample_weights_, run.weights[rounds - 1], rtol=1e-7, atol=1e-15)
 
 
 def predictions_of(model, X):
@@ -50,12 +50,12 @@ FAMILY = {
     "arc-gv": (ArcGVClassifier(n_estimators=40), naive.replay_arc_gv, {}),
     "star": (AdaBoostStarClassifier(nu=0.2, n_estimators=40), naive.replay_star, {"nu": 0.2}),
     "closed": (
-        ConfidenceRatedAdaBoostClassifier(coefficient="closed", n_estimators=40),
+        ConfidenceRatedAdaBoostClassifier(step="closed_form", n_estimators=40),
         naive.replay_confidence,
         {"form": "closed"},
     ),
     "numeric": (
-        ConfidenceRatedAdaBoostClassifier(coefficient="numeric", n_estimators=40),
+        ConfidenceRatedAdaBoostClassifier(step="numeric", n_estimators=40),
         naive.replay_confidence,
         {"form": "numeric"},
     ),
@@ -111,7 +111,7 @@ def test_samme_and_m1_equal_their_twins(k, seed):
         rounds = len(run.coefficient)
         np.testing.assert_allclose(model.history_.coefficient[:rounds], run.coefficient, rtol=1e-9)
         np.testing.assert_allclose(model.history_.error[:rounds], run.error, atol=1e-9)
-        np.testing.assert_allclose(model.history_.z[:rounds], run.Z, rtol=1e-9)
+        np.testing.assert_allclose(model.history_.normalizer[:rounds], run.Z, rtol=1e-9)
 
 
 def test_log_odds_of_the_leaves():

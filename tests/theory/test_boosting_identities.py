@@ -23,16 +23,16 @@ DEPTH_2 = DecisionTreeClassifier(max_depth=2)
 
 TWO_CLASS = {
     "adaboost": AdaBoostClassifier(n_estimators=ROUNDS),
-    "adaboost negate": AdaBoostClassifier(n_estimators=ROUNDS, on_weak="negate"),
+    "adaboost negate": AdaBoostClassifier(n_estimators=ROUNDS, on_worse_than_chance="negate"),
     "adaboost, depth 2": AdaBoostClassifier(DEPTH_2, n_estimators=ROUNDS),
-    "adaboost, resample": AdaBoostClassifier(n_estimators=ROUNDS, update="resample", random_state=1),
+    "adaboost, resample": AdaBoostClassifier(n_estimators=ROUNDS, weighting="resample", random_state=1),
     "m1": AdaBoostM1Classifier(n_estimators=ROUNDS),
     "theta": AdaBoostThetaClassifier(theta=0.05, n_estimators=ROUNDS),
     "arc-gv": ArcGVClassifier(n_estimators=ROUNDS),
     "star": AdaBoostStarClassifier(nu=0.1, n_estimators=ROUNDS),
     "log-odds": ConfidenceRatedAdaBoostClassifier(n_estimators=ROUNDS),
-    "closed": ConfidenceRatedAdaBoostClassifier(n_estimators=ROUNDS, coefficient="closed"),
-    "numeric": ConfidenceRatedAdaBoostClassifier(n_estimators=ROUNDS, coefficient="numeric"),
+    "closed": ConfidenceRatedAdaBoostClassifier(n_estimators=ROUNDS, step="closed_form"),
+    "numeric": ConfidenceRatedAdaBoostClassifier(n_estimators=ROUNDS, step="numeric"),
 }
 
 
@@ -62,8 +62,8 @@ def test_weights_are_proportional_to_the_exponential_loss(name, data, weighted):
     u, _ = replay(model, X, y, weight)
     f = u @ model.coefficients_
     loss = weight / weight.sum() * np.exp(-f)
-    np.testing.assert_allclose(model.weights_.sum(), 1.0, atol=1e-12)
-    np.testing.assert_allclose(model.weights_, loss / loss.sum(), rtol=1e-9)
+    np.testing.assert_allclose(model.sample_weights_.sum(), 1.0, atol=1e-12)
+    np.testing.assert_allclose(model.sample_weights_, loss / loss.sum(), rtol=1e-9)
     np.testing.assert_allclose(model.history_.exponential_risk[-1], loss.sum(), rtol=1e-9)
 
 
@@ -84,11 +84,11 @@ def test_every_round_of_the_history_is_what_the_members_say(name, data, weighted
     wrong = (score > 0) != positive[:, None]
     np.testing.assert_allclose(history.edge, edge, atol=1e-9)
     np.testing.assert_allclose(history.error, (1 - edge) / 2, atol=1e-9)
-    np.testing.assert_allclose(history.z, z, rtol=1e-9)
+    np.testing.assert_allclose(history.normalizer, z, rtol=1e-9)
     np.testing.assert_allclose(history.exponential_risk, np.cumprod(z), rtol=1e-9)
     np.testing.assert_allclose(history.train_error, (weight / weight.sum()) @ wrong, atol=1e-9)
-    np.testing.assert_allclose(history.smallest_margin, (f / np.cumsum(np.abs(a))).min(axis=0), atol=1e-9)
-    np.testing.assert_allclose(history.largest_weight, w[1:].max(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(history.min_margin, (f / np.cumsum(np.abs(a))).min(axis=0), atol=1e-9)
+    np.testing.assert_allclose(history.max_weight, w[1:].max(axis=1), rtol=1e-9)
     assert np.all(history.exponential_risk >= history.train_error - 1e-12)
 
 
@@ -115,9 +115,9 @@ def test_edge_zero_under_the_new_weights_for_the_numeric_coefficient():
 def test_closed_confidence_rated_form_keeps_its_bound_on_z():
     X, y, weight = table("ionosphere", True)
     history = TWO_CLASS["closed"].fit(X, y, weight).history_
-    assert np.all(history.z <= np.sqrt(1 - history.edge**2) + 1e-12)
+    assert np.all(history.normalizer <= np.sqrt(1 - history.edge**2) + 1e-12)
     numeric = TWO_CLASS["numeric"].fit(X, y, weight).history_
-    assert numeric.z[0] <= history.z[0] + 1e-12  # the same first hypothesis, the best coefficient
+    assert numeric.normalizer[0] <= history.normalizer[0] + 1e-12  # the same first hypothesis, the best coefficient
 
 
 @pytest.mark.parametrize("data", ["glass", "vehicle"])
@@ -128,14 +128,14 @@ def test_samme_leaves_the_error_of_chance(data):
     u, w = replay(model, X, y, weight)
     k = model.n_classes_
     np.testing.assert_allclose(np.sum(w[1:].T * (1 - u) / 2, axis=0), (k - 1) / k, atol=1e-9)
-    np.testing.assert_allclose(model.weights_, w[-1], rtol=1e-9)
+    np.testing.assert_allclose(model.sample_weights_, w[-1], rtol=1e-9)
 
 
 def test_discrete_z_and_the_chain_of_bounds():
     """Z = 2 sqrt(e (1 - e)); training error <= prod Z <= exp(-2 sum g^2) (E-7)."""
     X, y, weight = table("pima_diabetes", True)
     history = TWO_CLASS["adaboost"].fit(X, y, weight).history_
-    np.testing.assert_allclose(history.z, 2 * np.sqrt(history.error * (1 - history.error)), rtol=1e-9)
+    np.testing.assert_allclose(history.normalizer, 2 * np.sqrt(history.error * (1 - history.error)), rtol=1e-9)
     bounds = training_error_bounds(history.edge)
     np.testing.assert_allclose(history.edge_bound, bounds.product, rtol=1e-9)
     np.testing.assert_allclose(history.exponential_risk, bounds.product, rtol=1e-9)

@@ -82,7 +82,7 @@ def test_edge_and_margin_enclose_rho_star_on_every_round(problem):
     for model in (AdaBoostClassifier(n_estimators=200), ArcGVClassifier(n_estimators=200)):
         history = model.fit(X, y).history_
         assert np.all(np.minimum.accumulate(history.edge) >= rho - 1e-9)
-        assert np.all(history.smallest_margin <= rho + 1e-9)
+        assert np.all(history.min_margin <= rho + 1e-9)
 
 
 def test_early_stopping_on_the_gap(problem):

@@ -452,7 +452,7 @@ def test_lpboost_has_a_duality_gap() -> None:
     cap = 1.0 / (0.5 * len(y))
     value = max(rho - cap * np.sum(np.maximum(rho - m, 0.0)) for rho in m)
     assert value == pytest.approx(float(model.history_.value[-1]), abs=1e-6)
-    assert np.max(model.weights_ @ u) - value == pytest.approx(0.0, abs=1e-6)
+    assert np.max(model.sample_weights_ @ u) - value == pytest.approx(0.0, abs=1e-6)
     late, _ = outcome(LPBoostClassifier(nu=0.6, n_estimators=4, random_state=0), X, y)
     assert not late.converged_
     assert late.history_.value[-1] + late.duality_gap_ >= LPBoostClassifier(nu=0.6).fit(X, y).history_.value[-1]

@@ -97,7 +97,9 @@ def _run_split(X: Floats, codes: Codes, n_trees: int, n_rounds: int, seed: int) 
         for m in (1, int(np.log2(X.shape[1]) + 1.0))
     )
     selected = min((one, several), key=lambda forest: forest.oob_error_)
-    booster = AdaBoostClassifier(DecisionTreeClassifier(), n_estimators=n_rounds, update="resample", random_state=seed)
+    booster = AdaBoostClassifier(
+        DecisionTreeClassifier(), n_estimators=n_rounds, weighting="resample", random_state=seed
+    )
     fit_quietly(booster, X[train], codes[train])
     rows, truth = X[test], codes[test]
     trees = [error_rate(tree, rows, truth) for tree in selected.estimators_]

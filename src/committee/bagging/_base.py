@@ -274,7 +274,7 @@ class BaseBagging(BaseEnsemble):
                 f"n_estimators={n_wanted} must be larger or equal to the {len(members)} members that are there already "
                 "when warm_start=True."
             )
-        seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[1:].tolist()
+        seeds = np.random.SeedSequence(self._seed).generate_state(n_wanted + 1, np.uint64)[1:].tolist()
         learn = make_learner(self._weak(), task, self.n_jobs, metadata)
         is_tree = isinstance(self._weak(), BaseDecisionTree)
         threads = n_threads(self.n_jobs, task.X.size * n_wanted if is_tree else 2**62)
@@ -283,7 +283,7 @@ class BaseBagging(BaseEnsemble):
             bagging(learn, sampling, task.X, seeds[len(members) :], threads),
         )
         self._collect(turns, judges, n_wanted)
-        self._sample, self._seeds, self._print = sampling, seeds[: len(self.members_)], fingerprint
+        self._sample, self._member_seeds, self._data_fingerprint = sampling, seeds[: len(self.members_)], fingerprint
 
     def _fingerprint(self, task: Task, sampling: Sampling) -> tuple[Any, ...]:
         """What a warm start must find again: the rows, their weights, how samples are drawn, how members answer."""
@@ -295,9 +295,9 @@ class BaseBagging(BaseEnsemble):
     def _start(self, fingerprint: tuple[Any, ...]) -> list[Member]:
         """No members, or those of an earlier fit."""
         if not (self.warm_start and hasattr(self, "members_")):
-            self._entropy = int(member_seeds(self.random_state, 1)[0])
+            self._seed = int(member_seeds(self.random_state, 1)[0])
             return []
-        if fingerprint != kept_from_fit(self, "_print"):
+        if fingerprint != kept_from_fit(self, "_data_fingerprint"):
             raise ValueError(
                 "warm_start=True goes on with the same rows: X, y, the weights, or how samples are drawn and members "
                 "combined are others than in the earlier fit. Fit a new model, or set warm_start=False."
@@ -409,14 +409,14 @@ class BaseBagging(BaseEnsemble):
         check_is_fitted(self, "members_")
         row = self._sample.rows.places.row
         if self._sample.draws_all:
-            return [np.sort(row)] * len(self._seeds)
-        return [np.sort(np.repeat(row, self._sample.draw(seed).astype(np.int64))) for seed in self._seeds]
+            return [np.sort(row)] * len(self._member_seeds)
+        return [np.sort(np.repeat(row, self._sample.draw(seed).astype(np.int64))) for seed in self._member_seeds]
 
     @property
     def estimators_features_(self) -> list[Indices]:
         """The features that each member knows."""
         check_is_fitted(self, "members_")
-        drawn = (self._sample.features(seed) for seed in self._seeds)
+        drawn = (self._sample.features(seed) for seed in self._member_seeds)
         return [np.arange(self._sample.n_features) if features is None else features for features in drawn]
 
     def _as_estimator(self, member: Member) -> Any:

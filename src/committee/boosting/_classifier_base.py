@@ -53,7 +53,7 @@ from committee.sampling.splits import Split, hold_out, rows_to_split
 from committee.tabular.validation import read_targets_classification, read_training_table, read_weights
 from committee.trees.decision_stump import DecisionStump
 
-Update = Literal["reweight", "resample"]
+Weighting = Literal["reweight", "resample"]
 Early = Literal["validation", "bound", "margin"] | None
 
 
@@ -95,7 +95,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
     """A vote of weak hypotheses; a subclass learns them.
 
     Fitted attributes: ``estimators_`` (the members), ``estimator_weights_``, ``estimator_errors_``, ``history_``,
-    ``weights_`` (of the training rows at the end), ``stop_reason_``, ``classes_``, ``feature_importances_``,
+    ``sample_weights_`` (of the training rows at the end), ``stop_reason_``, ``classes_``, ``feature_importances_``,
     ``probability_slope_`` (the factor on the votes that makes their probabilities fit rows not learned from, see
     `predict_proba`).
     """
@@ -109,7 +109,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
     estimator_errors_: NDArray[np.float64] = fitted()
     history_: History = fitted()
     stop_reason_: str = fitted()
-    weights_: NDArray[np.float64] = fitted()
+    sample_weights_: NDArray[np.float64] = fitted()
     _packed: PackedTrees | None = fitted()
     _two_classes_only: ClassVar[bool] = False
     probability_slope_ = 1.0  # where a subclass has no use for it
@@ -190,7 +190,7 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         self._reject_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
-        seed = self._seed()
+        seed = self._choose_seed()
         judge = None
         self._set_columns(columns)
         if any(given is not None for given in (X_val, y_val, sample_weight_val)):
@@ -208,12 +208,12 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
                 f"warm_start=True goes on with the same classes: the earlier fit had {self.classes_[:5].tolist()}, y "
                 f"has {classes[:5].tolist()}."
             )
-        self.classes_, self.n_classes_, self._entropy = classes, len(classes), seed
+        self.classes_, self.n_classes_, self._seed = classes, len(classes), seed
         return Task(columns, table, codes, classes, weight), judge
 
-    def _seed(self) -> int:
-        if self._is_continued() and hasattr(self, "_entropy"):
-            return self._entropy
+    def _choose_seed(self) -> int:
+        if self._is_continued() and hasattr(self, "_seed"):
+            return self._seed
         return int(member_seeds(self.random_state, 1)[0])
 
     def _given_judge(self, classes: NDArray[Any], X_val: Any, y_val: Any, sample_weight_val: Any) -> Judge:
@@ -348,11 +348,11 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         agreement = self.agreements(X, y)
         if sample_weight is None and len(agreement) == self._rows_seen:
             agreement = agreement[self._rows_kept]  # rows without weight and rows held out took no part
-        weight = self.weights_ if sample_weight is None else read_weights(sample_weight, len(agreement))
+        weight = self.sample_weights_ if sample_weight is None else read_weights(sample_weight, len(agreement))
         if weight is None or weight.size != len(agreement):
             raise ValueError(
-                f"The last weights are those of the {self.weights_.size} training rows, X has {len(agreement)}: pass "
-                "the training table, or sample_weight."
+                f"The last weights are those of the {self.sample_weights_.size} training rows, X has {len(agreement)}: "
+                "pass the training table, or sample_weight."
             )
         return np.sum(agreement * (weight / weight.sum())[:, None], axis=0)
 
@@ -403,7 +403,7 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
     ``estimator_weights_`` are the coefficients on scikit-learn's scale, twice the papers'.
     """
 
-    update: Update = param(one_of("reweight", "resample"), default="reweight")
+    weighting: Weighting = param(one_of("reweight", "resample"), default="reweight")
     target_error: float | None = param(between(0.0, 1.0, "left"), None, default=None)
 
     # --- what an algorithm chooses ------------------------------------------------------------------------------------
@@ -435,8 +435,8 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
                 f"n_estimators={n_wanted} must be larger or equal to the {len(members)} members that are "
                 "there already when warm_start=True."
             )
-        seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[len(members) + 1 :]
-        learn = make_learner(self._weak(), task, update=self.update, kind=self._predictions(), n_jobs=self.n_jobs)
+        seeds = np.random.SeedSequence(self._seed).generate_state(n_wanted + 1, np.uint64)[len(members) + 1 :]
+        learn = make_learner(self._weak(), task, weighting=self.weighting, kind=self._predictions(), n_jobs=self.n_jobs)
         votes = make_votes(task.codes, task.n_classes, state.score if members else None)
         rounds = self._rounds(learn, votes, state, [int(seed) for seed in seeds])
         if judge is not None:
@@ -509,7 +509,7 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
         self.coefficients_ = np.array(coefficients)
         self.estimator_weights_ = 2.0 * self.coefficients_
         self.estimator_errors_ = np.array([record.error for record in records[: len(members)]])
-        self.weights_ = state.weight
+        self.sample_weights_ = state.weight
         self.stop_reason_ = reason
         self._packed = pack_members(members, coefficients, self.n_classes_)
         self._warn(run)
@@ -548,8 +548,8 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
         half = Task(task.columns, task.X[learned], task.codes[learned], task.classes, counts[learned])
         state = State(half.weight.copy(), np.empty(0), half.weight, (), (), (), (), "")
         n_rounds = min(len(self.members_), max(MIN_ROUNDS, len(self.members_) // 4))
-        seeds = np.random.SeedSequence(self._entropy).generate_state(n_rounds, np.uint64)
-        learn = make_learner(self._weak(), half, update=self.update, kind=self._predictions(), n_jobs=self.n_jobs)
+        seeds = np.random.SeedSequence(self._seed).generate_state(n_rounds, np.uint64)
+        learn = make_learner(self._weak(), half, weighting=self.weighting, kind=self._predictions(), n_jobs=self.n_jobs)
         run = Run(state)
         for turn in self._rounds(learn, make_votes(half.codes, half.n_classes), state, [int(seed) for seed in seeds]):
             run.take(turn, turn.record)

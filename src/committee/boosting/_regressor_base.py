@@ -27,7 +27,7 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
 from committee.boosting._combinations import Combination, root_mean_square
-from committee.boosting._weak_regressors import Task, Update, WeakRegressor, make_regressor
+from committee.boosting._weak_regressors import Task, WeakRegressor, Weighting, make_regressor
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.ensemble.base import MIN_SHARE, BaseEnsemble
 from committee.ensemble.warm_start import reject_other_rows
@@ -102,7 +102,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
 
     # --- what an algorithm chooses ------------------------------------------------------------------------------------
 
-    def _update(self) -> Update:
+    def _weighting(self) -> Weighting:
         raise NotImplementedError
 
     def _begin(self, task: Task) -> None:
@@ -161,8 +161,8 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
         self._reject_missing(table, columns)
         weight = read_weights(sample_weight, len(table))
         weight = np.ones(len(table)) if weight is None else weight
-        if not (self.warm_start and hasattr(self, "_entropy")):
-            self._entropy = int(member_seeds(self.random_state, 1)[0])
+        if not (self.warm_start and hasattr(self, "_seed")):
+            self._seed = int(member_seeds(self.random_state, 1)[0])
         judge = None
         self._set_columns(columns)
         if any(given is not None for given in (X_val, y_val, sample_weight_val)):
@@ -188,7 +188,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
 
     def _hold_out(self, table: NDArray[np.floating], target: Floats, weight: Floats) -> Split:
         rows = rows_to_split(table, target, weight, is_class=False)
-        result = hold_out(rows, self.validation_fraction, self._entropy)
+        result = hold_out(rows, self.validation_fraction, self._seed)
         if result is None:
             raise ValueError(
                 f"{len(target)} rows cannot be divided into rows to learn from and rows to validate on: pass X_val and "
@@ -204,10 +204,10 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseEnsemble):
                 f"n_estimators={n_wanted} must be larger or equal to the {n_done} rounds that are there already when "
                 "warm_start=True."
             )
-        seeds = np.random.SeedSequence(self._entropy).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :]
+        seeds = np.random.SeedSequence(self._seed).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :]
         if not past.records:
             self._begin(task)
-        learn = make_regressor(self._weak(), task, update=self._update(), n_jobs=self.n_jobs)
+        learn = make_regressor(self._weak(), task, weighting=self._weighting(), n_jobs=self.n_jobs)
         turns = self._rounds(learn, task, past, [int(seed) for seed in seeds])
         self._collect(turns, past, judge, n_wanted - n_done)
 

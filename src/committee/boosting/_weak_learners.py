@@ -66,12 +66,14 @@ class Task:
         return np.where(self.codes == 1, np.int8(1), np.int8(-1))
 
 
-def make_learner(estimator: Any, task: Task, *, update: str, kind: PredictionKind, n_jobs: int | None) -> WeakLearner:
+def make_learner(
+    estimator: Any, task: Task, *, weighting: str, kind: PredictionKind, n_jobs: int | None
+) -> WeakLearner:
     """The weak learner for this estimator on these rows."""
     if isinstance(estimator, DecisionTreeClassifier) and estimator.ccp_alpha == 0.0:
         learner = _tree_learner(estimator, task, kind, n_jobs)
-        return Resampling(learner, task) if update == "resample" else learner
-    takes_weights = update == "reweight" and has_fit_parameter(estimator, "sample_weight")
+        return Resampling(learner, task) if weighting == "resample" else learner
+    takes_weights = weighting == "reweight" and has_fit_parameter(estimator, "sample_weight")
     return EstimatorLearner(estimator, task, kind, takes_weights)
 
 

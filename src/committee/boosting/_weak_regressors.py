@@ -25,7 +25,7 @@ from committee.tree_engine.predict.apply import apply_tree
 from committee.trees.decision_tree import DecisionTreeRegressor
 from committee.trees.training import Training
 
-Update = Literal["resample", "reweight", "fixed"]
+Weighting = Literal["resample", "reweight", "fixed"]
 """Learn from a sample drawn by the weights, under the weights, or under weights that never change."""
 
 
@@ -64,16 +64,16 @@ class RegressorMember(NamedTuple):
         return predicted.reshape(len(X))
 
 
-def make_regressor(estimator: Any, task: Task, *, update: Update, n_jobs: int | None) -> WeakRegressor:
+def make_regressor(estimator: Any, task: Task, *, weighting: Weighting, n_jobs: int | None) -> WeakRegressor:
     """The weak regressor for this estimator on these rows."""
     on_engine = isinstance(estimator, DecisionTreeRegressor) and estimator.ccp_alpha == 0.0
     if on_engine and estimator.criterion != "poisson":  # negative targets are for the tree itself to refuse
         learner = TreeRegression(estimator, task, n_jobs)
-        return Resampling(learner, task) if update == "resample" else learner
-    if update != "resample" and has_fit_parameter(estimator, "sample_weight"):
+        return Resampling(learner, task) if weighting == "resample" else learner
+    if weighting != "resample" and has_fit_parameter(estimator, "sample_weight"):
         return EstimatorRegression(estimator, task, takes_weights=True)
     learner = EstimatorRegression(estimator, task, takes_weights=False)
-    can_repeat = update == "fixed" and task.is_whole
+    can_repeat = weighting == "fixed" and task.is_whole
     return learner if can_repeat else Resampling(learner, task)
 
 

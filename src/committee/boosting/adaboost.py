@@ -37,7 +37,7 @@ def adaboost(this: Round, negate: bool = False) -> Step:
 
 def perfect(this: Round, sign: float = 1.0) -> Step:
     """A hypothesis without error gets the coefficient of one that errs on half of the lightest row: finite (E-4)."""
-    e = min(max(0.5 * this.smallest_start, MIN_ERROR), 0.25)
+    e = min(max(0.5 * this.min_start, MIN_ERROR), 0.25)
     a = 0.5 * (math.log((1.0 - e) / e) + math.log(max(this.n_classes - 1, 1)))
     return Step(sign * a, stop=PERFECT, is_perfect=True)
 
@@ -51,9 +51,9 @@ class AdaBoostClassifier(BaseMultiplicativeBooster):
         A tree of this library or any classifier with `fit` and `predict`.
     n_estimators : number of rounds
     learning_rate : factor on every coefficient; 1 is AdaBoost
-    update : {"reweight", "resample"}
+    weighting : {"reweight", "resample"}
         Learn under the weights, or from a sample of rows drawn by them.
-    on_weak : {"stop", "negate"}
+    on_worse_than_chance : {"stop", "negate"}
         What to do with a hypothesis worse than chance: stop, or keep it with a negative coefficient (two classes).
     target_error : stop once the training error is this small, optional
     early_stopping : {"validation", "bound", "margin"}, optional
@@ -70,16 +70,16 @@ class AdaBoostClassifier(BaseMultiplicativeBooster):
     >>> from committee.datasets import load_dataset
     >>> sonar = load_dataset("sonar")
     >>> model = AdaBoostClassifier(n_estimators=100).fit(sonar.X, sonar.y)
-    >>> columns = ("train_error", "exponential_risk", "smallest_margin")
+    >>> columns = ("train_error", "exponential_risk", "min_margin")
     >>> [round(float(model.history_[column][9]), 3) for column in columns]  # after ten rounds
     [0.115, 0.437, -0.232]
     """
 
     learning_rate: float = param(positive, default=1.0)
-    on_weak: Literal["stop", "negate"] = param(one_of("stop", "negate"), default="stop")
+    on_worse_than_chance: Literal["stop", "negate"] = param(one_of("stop", "negate"), default="stop")
 
     def _rule(self) -> Rule:
-        negate = self.on_weak == "negate"
+        negate = self.on_worse_than_chance == "negate"
         return lambda this: adaboost(this, negate and this.n_classes <= 2)
 
     def _learning_rate(self) -> float:

@@ -23,7 +23,7 @@ class AdaBoostM1Classifier(BaseMultiplicativeBooster):
 
     Parameters
     ----------
-    estimator, n_estimators, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
+    estimator, n_estimators, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
     warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
 
     Examples

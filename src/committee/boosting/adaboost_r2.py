@@ -52,12 +52,12 @@ class Record(NamedTuple):
 
     round: int
     mean_loss: float
-    largest_error: float
+    max_error: float
     beta: float
     coefficient: float  # 0 where the member was left out
     train_error: float  # root mean square of the combination so far
     train_absolute_error: float
-    largest_weight: float
+    max_weight: float
     validation_error: float = math.nan
 
 
@@ -79,10 +79,10 @@ def row_losses(error: Floats, largest: float, loss: Loss) -> Floats:
     return d * d if loss == "square" else 1.0 - np.exp(-d)
 
 
-def judge_round(mean: float, smallest_start: float) -> Verdict:
+def judge_round(mean: float, min_start: float) -> Verdict:
     """beta and the coefficient ln(1 / beta); 0 for a member that is left out."""
     if mean == 0.0:  # the coefficient of a member that loses half of the lightest row: finite
-        half = min(0.5 * smallest_start, 0.25)
+        half = min(0.5 * min_start, 0.25)
         reason = "a member is perfect on the training rows, its coefficient was cut to a finite one"
         return Verdict(0.0, math.log((1.0 - half) / half), reason)
     beta = mean / (1.0 - mean) if mean < 1.0 else math.inf
@@ -170,9 +170,9 @@ class AdaBoostRegressor(BaseRegressionBooster):
     learning_rate : factor on every coefficient, exponent of the change of weights; 1 is AdaBoost.R2
     loss : {"linear", "square", "exponential"}
     combine : {"median", "mean"}, of the members, weighted with the coefficients
-    on_weak : {"stop", "restart"}
+    on_worse_than_chance : {"stop", "restart"}
         When the mean loss reaches 1/2: stop, or leave the member out and go on from the first weights.
-    update : {"resample", "reweight"}
+    weighting : {"resample", "reweight"}
         Learn from rows drawn by the weights, as Drucker does, or under the weights.
     early_stopping : "validation", optional
         Judge every round on X_val, y_val or on `validation_fraction` of the rows, stop after `n_iter_no_change` rounds
@@ -196,11 +196,11 @@ class AdaBoostRegressor(BaseRegressionBooster):
     n_estimators: int = param(at_least(1), default=50)
     loss: Loss = param(one_of("linear", "square", "exponential"), default="linear")
     combine: Literal["median", "mean"] = param(one_of("median", "mean"), default="median")
-    on_weak: Literal["stop", "restart"] = param(one_of("stop", "restart"), default="stop")
-    update: Literal["resample", "reweight"] = param(one_of("resample", "reweight"), default="resample")
+    on_worse_than_chance: Literal["stop", "restart"] = param(one_of("stop", "restart"), default="stop")
+    weighting: Literal["resample", "reweight"] = param(one_of("resample", "reweight"), default="resample")
 
-    def _update(self) -> Literal["resample", "reweight"]:
-        return self.update
+    def _weighting(self) -> Literal["resample", "reweight"]:
+        return self.weighting
 
     def _record_fields(self) -> tuple[str, ...]:
         return Record._fields
@@ -213,9 +213,9 @@ class AdaBoostRegressor(BaseRegressionBooster):
         combined: Combination = Untraced(task.y.size)
         if is_traced:
             combined = self._replayed(past, task.X, self._combination(task.y.size))
-        if self.update == "reweight" and task.is_whole:
+        if self.weighting == "reweight" and task.is_whole:
             learn = OnGrid(learn, task.counts)
-        restart = self.on_weak == "restart"
+        restart = self.on_worse_than_chance == "restart"
         return adaboost_r2(
             learn, task.y, task.weight, past, combined, seeds,
             loss=self.loss, restart=restart, learning_rate=self.learning_rate,
@@ -232,7 +232,7 @@ class AdaBoostRegressor(BaseRegressionBooster):
         return self.history_.mean_loss[self.history_.coefficient != 0.0][: len(self.members_)]
 
     @property
-    def weights_(self) -> Floats:
+    def sample_weights_(self) -> Floats:
         """The weights of the training rows after the last round."""
         return self._state.weight
 

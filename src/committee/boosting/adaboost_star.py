@@ -21,7 +21,7 @@ from committee.theory.bounds import star_rounds
 
 def adaboost_star(this: Round, nu: float) -> Step:
     """Aim nu below the smallest edge seen, this round's included."""
-    return target_margin(this, max(this.smallest_edge - nu, -1.0 + 1e-12))
+    return target_margin(this, max(this.min_edge - nu, -1.0 + 1e-12))
 
 
 class AdaBoostStarClassifier(BaseMultiplicativeBooster):
@@ -32,7 +32,7 @@ class AdaBoostStarClassifier(BaseMultiplicativeBooster):
     nu : the accuracy of the margin
     n_estimators : number of rounds, or "guaranteed" for as many as the theorem asks for
         ``guaranteed_rounds_`` tells how many that are.
-    estimator, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol, warm_start,
+    estimator, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol, warm_start,
     random_state, n_jobs, verbose : as in `AdaBoostClassifier`
 
     Examples

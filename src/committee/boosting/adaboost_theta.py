@@ -45,7 +45,7 @@ class AdaBoostThetaClassifier(BaseMultiplicativeBooster):
         smallest error, the larger one of equals; ``theta_`` is the one used, ``theta_errors_`` what each reached. A
         warm start keeps both.
     thetas : the candidates of "validation"
-    estimator, n_estimators, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
+    estimator, n_estimators, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
     warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
 
     Examples
@@ -54,7 +54,7 @@ class AdaBoostThetaClassifier(BaseMultiplicativeBooster):
     >>> from committee.datasets import load_dataset
     >>> sonar = load_dataset("sonar")
     >>> model = AdaBoostThetaClassifier(theta=0.05, n_estimators=300).fit(sonar.X, sonar.y)
-    >>> round(float(model.history_.smallest_margin[-1]), 3)
+    >>> round(float(model.history_.min_margin[-1]), 3)
     0.11
     """
 
@@ -90,7 +90,7 @@ class AdaBoostThetaClassifier(BaseMultiplicativeBooster):
         unfitted: Any = clone(self)
         trial = unfitted.set_params(theta=theta, warm_start=False, verbose=0)
         trial.columns_, trial.classes_, trial.n_classes_ = self.columns_, self.classes_, self.n_classes_
-        trial._entropy = self._entropy
+        trial._seed = self._seed
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             trial._run(task, judge.fresh())

@@ -53,8 +53,8 @@ class Descent(NamedTuple):
     loss: float  # the risk sum w0 L(m) after the round
     exponential_risk: float  # sum w0 exp(-m), which bounds the training error whatever the loss (E-7)
     train_error: float
-    smallest_margin: float
-    largest_weight: float
+    min_margin: float
+    max_weight: float
     validation_error: float
 
 
@@ -205,7 +205,7 @@ class AnyBoostClassifier(BaseMultiplicativeBooster):
         Derivative of your own loss; None takes central differences, exact to about 1e-10.
     step : fixed coefficient, optional; None searches the minimum of the loss along each hypothesis
     learning_rate : factor on every coefficient
-    estimator, n_estimators, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
+    estimator, n_estimators, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
     warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
 
     Examples
@@ -230,7 +230,7 @@ class AnyBoostClassifier(BaseMultiplicativeBooster):
         assert isinstance(votes, TwoClasses)
         self._loss_used = (self.loss, self.loss_derivative)
         loss = margin_loss(*self._loss_used)
-        line = LineSearch(loss, state.start, stop_at_perfect=self.update == "reweight")
+        line = LineSearch(loss, state.start, stop_at_perfect=self.weighting == "reweight")
         move = line if self.step is None else FixedStep(self.step)
         return anyboost(learn, votes, state, loss, move, seeds, learning_rate=self.learning_rate)
 

@@ -16,7 +16,7 @@ from committee.boosting.multiplicative_weights import Round, Rule, Step
 
 def arc_gv(this: Round) -> Step:
     """Aim at the smallest margin of the vote so far."""
-    return target_margin(this, max(0.0, this.smallest_margin))
+    return target_margin(this, max(0.0, this.min_margin))
 
 
 class ArcGVClassifier(BaseMultiplicativeBooster):
@@ -24,7 +24,7 @@ class ArcGVClassifier(BaseMultiplicativeBooster):
 
     Parameters
     ----------
-    estimator, n_estimators, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
+    estimator, n_estimators, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
     warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
 
     Examples

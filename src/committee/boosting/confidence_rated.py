@@ -66,11 +66,11 @@ class ConfidenceRatedAdaBoostClassifier(BaseMultiplicativeBooster):
     estimator : the weak learner, default a tree of one split grown by the criterion Z
         A tree of this library; any other classifier answers with 2 p - 1, p its probability of the second class, else
         with its decision function cut to [-1, 1], else with -1 and +1.
-    coefficient : {"auto", "log_odds", "closed", "numeric"}
-        "log_odds" (trees of this library only) gives leaves their log-odds; "closed" and "numeric" choose a
+    step : {"auto", "log_odds", "closed_form", "numeric"}
+        "log_odds" (trees of this library only) gives leaves their log-odds; "closed_form" and "numeric" choose a
         for answers in [-1, 1] by the closed form or by minimising Z. "auto" is "log_odds" for trees of this library
         and "numeric" otherwise.
-    n_estimators, update, target_error, early_stopping, validation_fraction, n_iter_no_change, tol, warm_start,
+    n_estimators, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol, warm_start,
     random_state, n_jobs, verbose : as in `AdaBoostClassifier`
 
     Examples
@@ -83,8 +83,8 @@ class ConfidenceRatedAdaBoostClassifier(BaseMultiplicativeBooster):
     0.187
     """
 
-    coefficient: Literal["auto", "log_odds", "closed", "numeric"] = param(
-        one_of("auto", "log_odds", "closed", "numeric"), default="auto"
+    step: Literal["auto", "log_odds", "closed_form", "numeric"] = param(
+        one_of("auto", "log_odds", "closed_form", "numeric"), default="auto"
     )
     _two_classes_only = True
 
@@ -96,14 +96,14 @@ class ConfidenceRatedAdaBoostClassifier(BaseMultiplicativeBooster):
 
     def _form(self) -> str:
         is_tree = isinstance(self._weak(), DecisionTreeClassifier)
-        if self.coefficient == "log_odds" and not is_tree:
+        if self.step == "log_odds" and not is_tree:
             raise ValueError(
-                f"coefficient='log_odds' is for trees of this library, not for {type(self._weak()).__name__}: use "
-                "'closed' or 'numeric'."
+                f"step='log_odds' is for trees of this library, not for {type(self._weak()).__name__}: use "
+                "'closed_form' or 'numeric'."
             )
-        if self.coefficient == "auto":
+        if self.step == "auto":
             return "log_odds" if is_tree else "numeric"
-        return self.coefficient
+        return self.step
 
     def _rule(self) -> Rule:
-        return {"log_odds": log_odds, "closed": closed_form, "numeric": numeric}[self._form()]
+        return {"log_odds": log_odds, "closed_form": closed_form, "numeric": numeric}[self._form()]

@@ -160,7 +160,7 @@ class StagewiseRegressor(BaseRegressionBooster):
                 stacklevel=level_of_caller(),
             )
 
-    def _update(self) -> Literal["fixed"]:
+    def _weighting(self) -> Literal["fixed"]:
         return "fixed"
 
     def _begin(self, task: Task) -> None:

@@ -94,7 +94,7 @@ class LPRecord(NamedTuple):
     rho: float
     gap: float  # edge - value: by no more can the value rise
     train_error: float
-    smallest_margin: float
+    min_margin: float
     n_active: int  # hypotheses with a coefficient other than zero
     validation_error: float
 
@@ -305,8 +305,8 @@ class LPBoostClassifier(BaseRoundBooster):
 
     `predict_proba` is the share of the vote of each class: a margin, not a calibrated probability. `staged_*` give the
     vote of every round of `history_`, with the coefficients of that round. `estimator_weights_` are the coefficients,
-    >= 0 with sum 1; ``weights_`` are the dual weights of the rows. ``duality_gap_``, the smallest edge found less the
-    value, is the most by which the value may be below the best one; ``converged_``: the last gap is within `tol`.
+    >= 0 with sum 1; ``sample_weights_`` are the dual weights of the rows. ``duality_gap_``, the smallest edge less
+    the value, is the most by which the value may be below the best one; ``converged_``: the last gap is within `tol`.
 
     Examples
     --------
@@ -339,7 +339,7 @@ class LPBoostClassifier(BaseRoundBooster):
         if self.nu_ != surest and self.early_stopping is None and result.records[-1].value <= self.tol:
             self.nu_ = surest
             result = self._boost(rows, judge, self._earlier(task, rows))
-        self._print = task.fingerprint()
+        self._data_fingerprint = task.fingerprint()
         self._settle(result, rows, result.weight[place] * task.weight / rows.weight[place])
 
     def _boost(self, rows: Task, judge: Judge | None, result: Found) -> Found:
@@ -352,10 +352,10 @@ class LPBoostClassifier(BaseRoundBooster):
         return self._gather(rounds, judge, result)
 
     def _learn_on(self, rows: Task) -> WeakLearner:
-        return make_learner(self._weak(), rows, update="reweight", kind="votes", n_jobs=self.n_jobs)
+        return make_learner(self._weak(), rows, weighting="reweight", kind="votes", n_jobs=self.n_jobs)
 
     def _seeds(self) -> list[int]:
-        seeds = np.random.SeedSequence(self._entropy).generate_state(self.n_estimators + 1, np.uint64)
+        seeds = np.random.SeedSequence(self._seed).generate_state(self.n_estimators + 1, np.uint64)
         return [int(seed) for seed in seeds[1:]]
 
     def _choose(self, rows: Task, n_there: int) -> tuple[float | None, float | None]:
@@ -378,8 +378,8 @@ class LPBoostClassifier(BaseRoundBooster):
         if not self._is_continued():
             return Found([], [], [], rows.weight, ALL)
         old: Found = kept_from_fit(self, "_found")
-        is_same = getattr(self, "_print", None) == task.fingerprint()  # files of older versions have none
-        reject_other_rows(self.weights_.size, task.weight.size, is_same)
+        is_same = getattr(self, "_data_fingerprint", None) == task.fingerprint()  # files of older versions have none
+        reject_other_rows(self.sample_weights_.size, task.weight.size, is_same)
         n = len(old.records if self._is_done(old) else old.members)  # a last round without a new member is run again
         return old._replace(members=[*old.members], stages=old.stages[:n], records=old.records[:n])
 
@@ -434,7 +434,7 @@ class LPBoostClassifier(BaseRoundBooster):
         self.estimator_weights_ = self.coefficients_
         self.estimator_errors_ = np.array([result.records[t].error for t in kept])
         self.history_ = History.from_records(result.records)
-        self.weights_, self.stop_reason_ = weight, result.reason
+        self.sample_weights_, self.stop_reason_ = weight, result.reason
         self._packed = pack_members(self.members_, list(self.coefficients_), self.n_classes_)
         value = result.records[best - 1].value
         self.duality_gap_ = max(0.0, min(record.edge for record in result.records) - result.records[-1].value)

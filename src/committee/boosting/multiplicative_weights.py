@@ -28,10 +28,10 @@ class Round(NamedTuple):
 
     error: float  # e
     edge: float  # r = 1 - 2 e
-    smallest_edge: float  # of all rounds so far, this one included
-    smallest_margin: float  # of f before this round; 0 before the first
+    min_edge: float  # of all rounds so far, this one included
+    min_margin: float  # of f before this round; 0 before the first
     n_classes: int
-    smallest_start: float  # smallest initial weight
+    min_start: float  # smallest initial weight
     agreement: NDArray[np.int8] | NDArray[np.float64]  # u
     weight: NDArray[np.float64]
     scale: float = 1.0  # largest confidence, where answers are confidences divided by it
@@ -60,12 +60,12 @@ class Record(NamedTuple):
     edge: float
     coefficient: float
     theta: float
-    z: float  # sum w exp(-a u), the normaliser
+    normalizer: float  # sum w exp(-a u), Z
     exponential_risk: float  # product of the Z so far = sum w0 exp(-y f(x)) >= training error (E-7)
     edge_bound: float  # product of sqrt(1 - r^2) so far (E-7), nan from the round on in which Z is larger
     train_error: float
-    smallest_margin: float
-    largest_weight: float
+    min_margin: float
+    max_weight: float
     validation_error: float
 
 
@@ -106,8 +106,8 @@ def boost(
     last = state.records[-1] if state.records else None
     total = float(np.sum(np.abs(state.coefficients)))
     risk, bound = (last.exponential_risk, last.edge_bound) if last else (1.0, 1.0)
-    smallest_edge = min((record.edge for record in state.records), default=1.0)
-    smallest_margin = last.smallest_margin if last else 0.0
+    min_edge = min((record.edge for record in state.records), default=1.0)
+    min_margin = last.min_margin if last else 0.0
     lightest = float(w0.min())
     for t, seed in enumerate(seeds, start=len(state.records) + 1):
         # Step 1: a hypothesis that does well under the weights
@@ -116,9 +116,9 @@ def boost(
         # Step 2: its weighted error and its edge
         error = weighted_error(w, u)
         edge = 1.0 - 2.0 * error
-        smallest_edge = min(smallest_edge, edge)
+        min_edge = min(min_edge, edge)
         # Step 3: its coefficient
-        step = rule(Round(error, edge, smallest_edge, smallest_margin, n_classes, lightest, u, w, guess.scale))
+        step = rule(Round(error, edge, min_edge, min_margin, n_classes, lightest, u, w, guess.scale))
         a = learning_rate * step.coefficient
         if a == 0.0 and total == 0.0:
             a = ONLY_MEMBER  # there is no other: it answers alone
@@ -126,13 +126,11 @@ def boost(
         z = reweigh(w, a, u)
         # Step 5: put down what is known now
         total += abs(a)
-        smallest_margin, train_error = votes.tally(a, guess.predictions, total, w0)
+        min_margin, train_error = votes.tally(a, guess.predictions, total, w0)
         risk *= z
         limit = float(np.sqrt(max(1.0 - edge * edge, 0.0))) if a != 0.0 else 1.0
         bound *= limit if z <= limit + ROUNDING else np.nan
-        record = Record(
-            t, error, edge, a, step.theta, z, risk, bound, train_error, smallest_margin, float(w.max()), np.nan
-        )
+        record = Record(t, error, edge, a, step.theta, z, risk, bound, train_error, min_margin, float(w.max()), np.nan)
         # A perfect hypothesis leaves the weights as they are: only another sample of the rows brings a new one.
         stop = "" if step.is_perfect and learn.resamples else step.stop
         yield Turn(record, guess.member if a != 0.0 else None, stop, step.is_perfect)

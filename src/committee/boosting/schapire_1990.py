@@ -176,10 +176,10 @@ class SchapireBoostClassifier(BaseBooster):
     _two_classes_only = True
 
     def _run(self, task: Task, judge: Judge | None) -> None:
-        learn = make_learner(self._weak(), task, update="reweight", kind="votes", n_jobs=self.n_jobs)
+        learn = make_learner(self._weak(), task, weighting="reweight", kind="votes", n_jobs=self.n_jobs)
         for level in range(1, self.depth):
             learn = MajorityLearner(learn, task.y, level)
-        top, _ = schapire_boost(learn, task.y, task.weight, self._entropy, self.depth)
+        top, _ = schapire_boost(learn, task.y, task.weight, self._seed, self.depth)
         voters = [(member, a) for member, a in zip(top.members, top.coefficients, strict=True) if a != 0.0]
         self.members_ = [member for member, _ in voters]
         self.coefficients_ = np.array([a for _, a in voters])
@@ -189,7 +189,7 @@ class SchapireBoostClassifier(BaseBooster):
         self.recursive_bound_ = self._recursive_bound()
         self.estimator_weights_ = np.array([a for _, a in _leaves(self.majority_)])
         self.estimator_errors_ = np.array(top.bound.errors[: len(voters)])
-        self.weights_ = top.weights[-1]
+        self.sample_weights_ = top.weights[-1]
         self.history_ = self._record(top, task, judge)
         self._packed = pack_members(self.members_, list(self.coefficients_), self.n_classes_)
         if len(top.members) == 2:

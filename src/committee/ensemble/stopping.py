@@ -20,11 +20,11 @@ class Stopper:
         self.kind, self.patience, self.tol = kind, patience, tol
         self.target_error, self.smallest = target_error, smallest
         self.best_error, self.best_round = np.inf, 0
-        self.smallest_edge = 1.0
+        self.min_edge = 1.0
 
     def look(self, record: Any) -> str:
         """Why to stop after this round; empty to go on."""
-        self.smallest_edge = min(self.smallest_edge, abs(record.edge))  # a negative one is turned round
+        self.min_edge = min(self.min_edge, abs(record.edge))  # a negative one is turned round
         if record.validation_error < self.best_error - (self.tol if self.kind == "validation" else 0.0):
             self.best_error, self.best_round = record.validation_error, record.round
         if record.train_error <= self.target_error:
@@ -33,6 +33,6 @@ class Stopper:
             return f"the validation error has not improved for {self.patience} rounds"
         if self.kind == "bound" and record.exponential_risk < self.smallest:
             return "the exponential risk is below every initial weight: no training row can be wrong"
-        if self.kind == "margin" and self.smallest_edge - record.smallest_margin <= self.tol:
+        if self.kind == "margin" and self.min_edge - record.min_margin <= self.tol:
             return f"edge and margin are within {self.tol:g}: the margin cannot grow by more"
         return ""

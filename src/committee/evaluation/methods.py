@@ -117,8 +117,8 @@ def _adaboost_stumps(size: Size) -> Any:
 def _adaboost_trees(size: Size) -> Any:
     if size.task == "classification":
         # A tree that is perfect on few rows would end boosting after one round; one grown on a sample seldom is.
-        update = "resample" if size.n_rows < FEW_ROWS else "reweight"
-        return AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=16), n_estimators=200, update=update)
+        weighting = "resample" if size.n_rows < FEW_ROWS else "reweight"
+        return AdaBoostClassifier(DecisionTreeClassifier(max_leaf_nodes=16), n_estimators=200, weighting=weighting)
     return AdaBoostRegressor(DecisionTreeRegressor(max_leaf_nodes=64), n_estimators=100)
 
 

@@ -129,7 +129,7 @@ def _leaf_variances(forest: BaseForest, t: int, tree: Tree, rows: ForestRows) ->
     try:
         return np.maximum(tree.impurity, 0.0)
     except PredictionOnlyError:
-        sampler, seeds = kept_from_fit(forest, "_sampler"), kept_from_fit(forest, "_seeds_")
+        sampler, seeds = kept_from_fit(forest, "_sampler"), kept_from_fit(forest, "_member_seeds")
         leaf, weight = apply_tree(tree, rows.X), sampler.weights(seeds[t])
         total = np.maximum(np.bincount(leaf, weight, tree.n_nodes), np.finfo(np.float64).tiny)
         deviation = rows.target - (np.bincount(leaf, weight * rows.target, tree.n_nodes) / total)[leaf]

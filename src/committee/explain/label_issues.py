@@ -177,23 +177,23 @@ def _judge(estimator: BaseBooster, X: Any, y: Any, start: Floats, training: bool
     if not training:
         return nothing, None
     is_held_out = _check_size(estimator, start)
-    if "z" not in estimator.history_:  # weights come from elsewhere than the product of rounds
+    if "normalizer" not in estimator.history_:  # weights come from elsewhere than the product of rounds
         if is_held_out:
             return nothing, None
-        nothing[start > 0.0] = estimator.weights_ / start[start > 0.0]
+        nothing[start > 0.0] = estimator.sample_weights_ / start[start > 0.0]
         return nothing, None
     last, total = nothing, np.zeros(start.size)
     for last in weight_growth(estimator, X, y, start):
         total += last
     is_cut = len(estimator.members_) < estimator.history_.n_rounds  # the last weights then belong to a longer vote
     if not is_held_out and not is_cut:
-        _check_same(estimator.weights_, (start * last)[start > 0.0])
+        _check_same(estimator.sample_weights_, (start * last)[start > 0.0])
     return last, total / len(estimator.members_)
 
 
 def _check_size(estimator: BaseBooster, start: Floats) -> bool:
     """Whether some of the rows were held out for validation; an error if they cannot be those of `fit`."""
-    n_fitted, n_given = estimator.weights_.size, int(np.count_nonzero(start))
+    n_fitted, n_given = estimator.sample_weights_.size, int(np.count_nonzero(start))
     if n_fitted == n_given:
         return False
     if n_given > n_fitted and estimator.early_stopping == "validation":

@@ -179,7 +179,7 @@ def weight_blocks(forest: BaseForest, X_train: Any, X: Any, block: int = BLOCK) 
 
 def _bag_weights(forest: BaseForest, n_rows: int) -> Floats:
     """Weight of row i in the sample of tree t [n, trees]."""
-    sampler, seeds = kept_from_fit(forest, "_sampler"), kept_from_fit(forest, "_seeds_")
+    sampler, seeds = kept_from_fit(forest, "_sampler"), kept_from_fit(forest, "_member_seeds")
     if n_rows != sampler.weight.size:
         raise ValueError(
             f"The forest was fitted on {sampler.weight.size} rows, X_train has {n_rows}: pass the training rows."

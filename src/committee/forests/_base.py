@@ -172,7 +172,7 @@ class BaseForest(Estimator):
         self.columns_ = columns
         self.n_outputs_ = 1
         if not is_warm:
-            self._entropy = int(member_seeds(self.random_state, 1)[0])
+            self._seed = int(member_seeds(self.random_state, 1)[0])
         return Rows(table, target, np.ones(len(table)) if weight is None else weight)
 
     def _grow(self, rows: Rows) -> None:
@@ -193,7 +193,11 @@ class BaseForest(Estimator):
         new = seeds[len(past.trees) :]
         members = random_forest(ground, sampler, new, is_judged, self.n_jobs)
         self._collect(members, past, n_wanted, is_judged)
-        self._sampler, self._seeds_, self._print = sampler, seeds[: len(self.trees_)], self._fingerprint(rows)
+        self._sampler, self._member_seeds, self._data_fingerprint = (
+            sampler,
+            seeds[: len(self.trees_)],
+            self._fingerprint(rows),
+        )
         if is_judged:
             self._summarise(past.tally, rows)
 
@@ -226,7 +230,7 @@ class BaseForest(Estimator):
         return is_possible and (self.oob_score is not False or self.n_estimators == "auto")
 
     def _seeds(self, n: int) -> list[int]:
-        states = np.random.SeedSequence(self._entropy).generate_state(n, np.uint64)
+        states = np.random.SeedSequence(self._seed).generate_state(n, np.uint64)
         return [int(state >> np.uint64(1)) for state in states]
 
     def _tree_params(self) -> dict[str, Any]:
@@ -272,7 +276,7 @@ class BaseForest(Estimator):
             raise ValueError(
                 f"warm_start=True goes on with the same rows: the earlier fit had {n_before}, X has {len(rows.X)}."
             )
-        if self._fingerprint(rows) != kept_from_fit(self, "_print"):
+        if self._fingerprint(rows) != kept_from_fit(self, "_data_fingerprint"):
             raise ValueError(
                 "warm_start=True goes on with the same rows and samples: X, y, the weights, bootstrap or max_samples "
                 "are others than in the earlier fit. Fit a new forest, or set warm_start=False."
@@ -280,10 +284,10 @@ class BaseForest(Estimator):
         leaves = list(self._leaves_kept) if self.keep_leaf_samples else []
         for t, tree in enumerate(self.trees_):
             if is_judged:
-                unseen, leaf = out_of_bag_leaves(sampler, self._seeds_[t], tree, rows.X)
+                unseen, leaf = out_of_bag_leaves(sampler, self._member_seeds[t], tree, rows.X)
                 tally.add(unseen, tree.value[leaf])
             if self.keep_leaf_samples and len(leaves) == t:  # not asked for when this tree was grown
-                is_seen = self._sampler.weights(self._seeds_[t]) > 0.0
+                is_seen = self._sampler.weights(self._member_seeds[t]) > 0.0
                 leaves.append(np.where(is_seen, apply_tree(tree, rows.X), -1).astype(np.int32))
         return Past(list(self.trees_), list(self._records), tally, leaves)
 
@@ -460,14 +464,14 @@ class BaseForest(Estimator):
         self._need_trees()
         return [
             np.repeat(np.arange(sample.size), np.rint(np.maximum(sample, sample > 0.0)).astype(np.int64))
-            for sample in map(kept_from_fit(self, "_sampler").weights, self._seeds_)
+            for sample in map(kept_from_fit(self, "_sampler").weights, self._member_seeds)
         ]
 
     def oob_indices(self, t: int) -> NDArray[np.int64]:
         """The rows that tree t did not learn from."""
         self._need_trees()
         sampler = kept_from_fit(self, "_sampler")
-        return sampler.out_of_bag(sampler.weights(self._seeds_[t]))
+        return sampler.out_of_bag(sampler.weights(self._member_seeds[t]))
 
     def to_tree_sum(self) -> TreeSum:
         """The mean over the trees as a sum, for explanations: a column per class, or one; before any calibration."""

@@ -197,7 +197,7 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
         from committee.forests._sampling import out_of_bag_leaves
 
         tally = RankTally(self._targets, rows.target)
-        for tree, leaf, seed in zip(self.trees_, self._leaves_kept, self._seeds_, strict=True):
+        for tree, leaf, seed in zip(self.trees_, self._leaves_kept, self._member_seeds, strict=True):
             judged = out_of_bag_leaves(self._sampler, seed, tree, rows.X)
             tally.add(leaf, self._sampler.weights(seed), *judged)
         return Calibrated.by_ranks(tally.ranks, rows.weight)
@@ -257,7 +257,7 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
     def leaf_samples_(self) -> LeafSamples:
         """Which training rows each leaf has, and their targets."""
         leaves, sampler = kept_from_fit(self, "_leaves_kept"), self._sampler
-        return LeafSamples(leaves, [sampler.weights(seed) for seed in self._seeds_], self._targets)
+        return LeafSamples(leaves, [sampler.weights(seed) for seed in self._member_seeds], self._targets)
 
 
 class RandomForestClassifier(BaseForestClassifier):

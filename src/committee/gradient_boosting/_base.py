@@ -237,8 +237,8 @@ class BaseGradientBoosting(Estimator):
         target = self._read_target(y, len(table))
         weight, counts = self._read_weights(sample_weight, target)
         offset = self._read_init_score(init_score, len(table))
-        if not (self.warm_start and hasattr(self, "_entropy")):
-            self._entropy = int(member_seeds(self.random_state, 1)[0])
+        if not (self.warm_start and hasattr(self, "_seed")):
+            self._seed = int(member_seeds(self.random_state, 1)[0])
         return Rows(table, target, weight, offset, counts)
 
     def _read_weights(self, sample_weight: Any, target: NDArray[Any]) -> tuple[Floats, Floats]:
@@ -387,7 +387,7 @@ class BaseGradientBoosting(Estimator):
 
     def _hold_out(self, rows: Rows) -> Division:
         to_split = self._rows_to_split(rows)
-        result = hold_out(to_split, self.validation_fraction, self._entropy)
+        result = hold_out(to_split, self.validation_fraction, self._seed)
         if result is None:
             raise ValueError(
                 f"The rows (n_samples = {len(rows.y)}, {to_split.n_units} of them distinct) cannot be divided into "
@@ -400,7 +400,7 @@ class BaseGradientBoosting(Estimator):
             weight = every.weight if every.weight.size else None
             return [every.divide(split) for split in given_splits(self.cv, every.X, every.y, weight)]
         to_split = self._rows_to_split(rows)
-        splits = k_folds(to_split, min(int(self.cv), to_split.n_distinct), self._entropy, equal_rows="apart")
+        splits = k_folds(to_split, min(int(self.cv), to_split.n_distinct), self._seed, equal_rows="apart")
         return [rows.divide(split) for split in splits]
 
     def _rows_to_split(self, rows: Rows) -> RowsToSplit:
@@ -481,7 +481,7 @@ class BaseGradientBoosting(Estimator):
 
     def _seeds(self, n_done: int, n_wanted: int, fold: int = 0) -> list[int]:
         """Of rounds n_done:n_wanted; every fold has its own, so that its model differs by more than its rows."""
-        entropy = [self._entropy, fold] if fold else self._entropy
+        entropy = [self._seed, fold] if fold else self._seed
         seeds = np.random.SeedSequence(entropy).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :]
         return [int(seed >> np.uint64(1)) for seed in seeds]
 

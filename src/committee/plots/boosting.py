@@ -120,7 +120,7 @@ class ErrorCurveDisplay:
         """1[margin <= theta] <= exp(theta sum |a| - y f), whose mean under the initial weights is prod Z exp(...)."""
         if self.theta is None:
             return None
-        z, coefficient = measured(self.history, "z"), measured(self.history, "coefficient")
+        z, coefficient = measured(self.history, "normalizer"), measured(self.history, "coefficient")
         if z is None or coefficient is None:
             raise ValueError("The margin bound is made of Z and the coefficients, which this booster does not record.")
         log_bound = np.cumsum(np.log(z)) + self.theta * np.cumsum(np.abs(coefficient))
@@ -146,7 +146,7 @@ class EdgeDisplay:
     history : what the fit measured
     ax_, figure_ : the axes of the edges and the figure of the last plot
     coefficient_ax_ : the axes of the coefficients, or None (also where the booster records none)
-    lines_ : name -> curve, of "edge", "smallest_edge", "smallest_margin", "theta", "coefficient"
+    lines_ : name -> curve, of "edge", "min_edge", "min_margin", "theta", "coefficient"
     gap_ : the filled gap, or None
     """
 
@@ -201,18 +201,16 @@ class EdgeDisplay:
         return (panels[0], panels[1]) if len(panels) == 2 and has_coefficients else (panels[0], None)
 
     def _draw_edges(self, ax: Any) -> None:
-        edge, margin = measured(self.history, "edge"), measured(self.history, "smallest_margin")
+        edge, margin = measured(self.history, "edge"), measured(self.history, "min_margin")
         theta = measured(self.history, "theta")
         if edge is not None:
             lowest = np.minimum.accumulate(edge)
             self._add(ax, "edge", edge, "edge of the round", color=ORANGE, linewidth=0.9, marker=".", markersize=3)
-            self._add(
-                ax, "smallest_edge", lowest, f"smallest edge so far: {lowest[-1]:.3f} at the end", color=VERMILION
-            )
+            self._add(ax, "min_edge", lowest, f"smallest edge so far: {lowest[-1]:.3f} at the end", color=VERMILION)
             if self.encloses and margin is not None:
                 self.gap_ = _fill_gap(ax, margin, lowest)
         if margin is not None:
-            self._add(ax, "smallest_margin", margin, f"smallest margin: {margin[-1]:.3f} at the end", color=BLUE)
+            self._add(ax, "min_margin", margin, f"smallest margin: {margin[-1]:.3f} at the end", color=BLUE)
         if theta is not None and np.any(theta != 0.0):
             self._add(ax, "theta", theta, "margin target theta", color=GREEN, linestyle="--", linewidth=1.3)
         ax.axhline(0.0, color=GREY, linewidth=0.6, zorder=0)
@@ -250,7 +248,7 @@ def _finds_largest_edge(estimator: BaseBooster) -> bool:
     """Whether every round's hypothesis has the largest edge of all: stumps that vote -1 or +1, under the weights."""
     first = estimator.members_[0]
     is_vote = isinstance(first, TreeMember) and first.node_predictions.dtype == np.int8
-    is_weighted = getattr(estimator, "update", "reweight") == "reweight"
+    is_weighted = getattr(estimator, "weighting", "reweight") == "reweight"
     stump = estimator.estimators_[0]
     return is_vote and is_weighted and isinstance(stump, DecisionStump) and stump.class_weight is None
 

@@ -104,7 +104,7 @@ class DecisionRoundsDisplay:
         plane = Plane(
             table, codes, weight / weight.sum(), estimator.classes_, (columns.name(0), columns.name(1)),
             list(estimator.members_[shown]), np.asarray(estimator.coefficients_[shown], np.float64),
-            np.asarray(estimator.estimator_errors_[shown], np.float64), "z" in history,
+            np.asarray(estimator.estimator_errors_[shown], np.float64), "normalizer" in history,
         )  # fmt: skip
         return cls(plane).plot(ax)
 

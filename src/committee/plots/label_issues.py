@@ -84,7 +84,7 @@ class LabelIssuesDisplay:
         """
         by_forest = isinstance(estimator, BaseForestClassifier)
         what = cls.__name__, "margins of rows", "boosted classifiers and forests of classes"
-        by_last_weight = not by_forest and "z" not in recorded(estimator, "edge", *what)
+        by_last_weight = not by_forest and "normalizer" not in recorded(estimator, "edge", *what)
         result = find_label_issues(estimator, X, y, None, sample_weight=sample_weight)
         return cls(result, n, by_last_weight=by_last_weight, by_forest=by_forest).plot(ax)
 

@@ -22,7 +22,7 @@ def suspicious(result: Evidence) -> Section | LeftOut:
     """By the votes of trees or the weights of boosting, else by honest answers that are far off."""
     core, judged = result.core, result.judged
     if result.is_classifier and len(result.classes) >= 2 and result.is_training and result.comparison is None:
-        if isinstance(core, BaseBooster) and hasattr(core, "weights_"):  # not if saved for prediction only
+        if isinstance(core, BaseBooster) and hasattr(core, "sample_weights_"):  # not if saved for prediction only
             return _by_weights(result)
         if result.is_judged_forest:
             return _by_weights(result)

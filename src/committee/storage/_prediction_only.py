@@ -30,14 +30,14 @@ from committee.storage.errors import ModelFileError
 from committee.tree_engine.predict.boosted import PackedSum
 
 GONE = (
-    "_state", "_records", "_sampler", "_sample", "_seeds_", "_print", "_leaves_kept", "_targets", "_rows_kept",
-    "_found", "weights_", "majority_", "oob_decision_function_", "oob_prediction_", "members_", "trees_", "_trees",
-    "_packed", "packed_",
+    "_state", "_records", "_sampler", "_sample", "_member_seeds", "_data_fingerprint", "_leaves_kept", "_targets",
+    "_rows_kept", "_found", "sample_weights_", "majority_", "oob_decision_function_", "oob_prediction_", "members_",
+    "trees_", "_trees", "_packed", "packed_",
 )  # fmt: skip
 """Attributes of forests and of ensembles of trees that prediction does not need, or gets in another form."""
 
 
-WARM_START = ("_print", "_records", "_state")
+WARM_START = ("_data_fingerprint", "_records", "_state")
 """Attributes of forests, bagged trees and gradient boosting that only a warm start reads."""
 
 

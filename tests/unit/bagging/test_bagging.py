@@ -694,7 +694,7 @@ def test_auto_grows_until_the_error_settles(cls: Any) -> None:
 
 
 def test_auto_ends_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("committee.bagging._base.MOST_MEMBERS", 12)
+    monkeypatch.setattr("committee.bagging._base.MAX_MEMBERS", 12)
     X, y, _ = make_data()
     model = BaggingClassifier(n_estimators="auto", random_state=0).fit(X, y)
     assert len(model) == 12

@@ -37,7 +37,9 @@ def friedman() -> tuple[Floats, Floats]:
 
 
 @pytest.mark.filterwarnings("ignore:Boosting ended:sklearn.exceptions.ConvergenceWarning")  # tiny tables
-@parametrize_with_checks([AdaBoostRegressor(), AdaBoostRegressor(combine="mean", loss="square", on_weak="restart")])
+@parametrize_with_checks(
+    [AdaBoostRegressor(), AdaBoostRegressor(combine="mean", loss="square", on_worse_than_chance="restart")]
+)
 def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -46,18 +48,18 @@ def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("update", ["resample", "reweight"])
-def test_rounds_are_those_of_the_twin(friedman: tuple[Floats, Floats], loss: Any, update: Any) -> None:
+@pytest.mark.parametrize("weighting", ["resample", "reweight"])
+def test_rounds_are_those_of_the_twin(friedman: tuple[Floats, Floats], loss: Any, weighting: Any) -> None:
     X, y = friedman
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 200)
-    model = AdaBoostRegressor(n_estimators=20, loss=loss, update=update, random_state=0).fit(X, y, weight)
+    model = AdaBoostRegressor(n_estimators=20, loss=loss, weighting=weighting, random_state=0).fit(X, y, weight)
     twin = drucker_r2([member.predict(X) for member in model.estimators_], y, loss, weight)
     assert len(model.estimators_) == 20
     np.testing.assert_allclose(model.history_.mean_loss, twin.mean_loss, rtol=1e-10)
     np.testing.assert_allclose(model.history_.beta, twin.beta, rtol=1e-10)
     np.testing.assert_allclose(model.estimator_weights_, twin.coefficient, rtol=1e-10)
-    np.testing.assert_allclose(model.weights_, twin.weights[-1], rtol=1e-9)
-    np.testing.assert_allclose(model.history_.largest_weight, twin.weights.max(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(model.sample_weights_, twin.weights[-1], rtol=1e-9)
+    np.testing.assert_allclose(model.history_.max_weight, twin.weights.max(axis=1), rtol=1e-9)
 
 
 def replay(predictions: Floats, y: Floats, **options: Any) -> tuple[list[Any], Past]:
@@ -222,10 +224,10 @@ def test_a_perfect_member_has_a_finite_coefficient() -> None:
     X = np.arange(8.0)[:, np.newaxis]
     y = np.repeat([0.0, 1.0], 4)
     with pytest.warns(ConvergenceWarning, match="after 1 member: a member is perfect"):
-        model = AdaBoostRegressor(update="reweight").fit(X, y)
+        model = AdaBoostRegressor(weighting="reweight").fit(X, y)
     assert model.estimator_weights_ == pytest.approx([np.log(15.0)])  # half of one row in eight lost
     np.testing.assert_array_equal(model.predict(X), y)
-    assert model.history_.largest_error[0] == 0.0
+    assert model.history_.max_error[0] == 0.0
 
 
 class Stubborn(RegressorMixin, BaseEstimator):
@@ -242,16 +244,18 @@ class Stubborn(RegressorMixin, BaseEstimator):
 def test_a_first_member_that_is_weak_answers_alone(friedman: tuple[Floats, Floats]) -> None:
     X, y = friedman
     with pytest.warns(ConvergenceWarning, match="no better than 1/2"):
-        model = AdaBoostRegressor(Stubborn(), update="reweight").fit(X, y)
+        model = AdaBoostRegressor(Stubborn(), weighting="reweight").fit(X, y)
     assert len(model.estimators_) == 1
     np.testing.assert_allclose(model.predict(X), y + 1.0)
-    restarted = AdaBoostRegressor(Stubborn(), update="reweight", on_weak="restart", n_estimators=5).fit(X, y)
+    restarted = AdaBoostRegressor(Stubborn(), weighting="reweight", on_worse_than_chance="restart", n_estimators=5).fit(
+        X, y
+    )
     assert restarted.history_.n_rounds == 5
     assert len(restarted.estimators_) == 1
 
 
 def test_very_many_answers_are_not_traced(friedman: tuple[Floats, Floats], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("committee.boosting.adaboost_r2.MOST_TRACED", 200 * 4)
+    monkeypatch.setattr("committee.boosting.adaboost_r2.MAX_TRACED", 200 * 4)
     X, y = friedman
     traced = AdaBoostRegressor(n_estimators=4, random_state=0).fit(X, y)
     untraced = AdaBoostRegressor(n_estimators=5, random_state=0).fit(X, y)
@@ -263,7 +267,9 @@ def test_very_many_answers_are_not_traced(friedman: tuple[Floats, Floats], monke
 # --- what every booster does ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"combine": "mean"}, {"update": "reweight", "on_weak": "restart"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"combine": "mean"}, {"weighting": "reweight", "on_worse_than_chance": "restart"}]
+)
 def test_warm_start_goes_on_exactly(friedman: tuple[Floats, Floats], options: dict[str, Any]) -> None:
     X, y = friedman
     whole = AdaBoostRegressor(n_estimators=20, random_state=0, **options).fit(X, y)
@@ -294,7 +300,7 @@ def test_early_stopping_keeps_the_best_number_of_members(friedman: tuple[Floats,
 def test_early_stopping_holds_rows_out(friedman: tuple[Floats, Floats]) -> None:
     X, y = friedman
     model = AdaBoostRegressor(early_stopping="validation", validation_fraction=0.25, random_state=0).fit(X, y)
-    assert model.weights_.size == 150
+    assert model.sample_weights_.size == 150
     assert np.isfinite(model.history_.validation_error).all()
     with pytest.raises(ValueError, match="cannot be divided"):
         AdaBoostRegressor(early_stopping="validation").fit(X[:1], y[:1])
@@ -324,13 +330,15 @@ def test_missing_values_and_categories_work_through_trees() -> None:
 
 def test_foreign_regressors_by_weights_or_by_resampling(friedman: tuple[Floats, Floats]) -> None:
     X, y = friedman
-    ridge = AdaBoostRegressor(Ridge(), update="reweight", n_estimators=5, random_state=0).fit(X, y)
+    ridge = AdaBoostRegressor(Ridge(), weighting="reweight", n_estimators=5, random_state=0).fit(X, y)
     first = Ridge().fit(X, y, sample_weight=np.ones(200))
     np.testing.assert_allclose(ridge.estimators_[0].coef_, first.coef_)
     weight = drucker_r2([first.predict(X)], y).weights[0] * 200
     np.testing.assert_allclose(ridge.estimators_[1].coef_, Ridge().fit(X, y, sample_weight=weight).coef_)
-    for update in ("resample", "reweight"):  # takes no weights: resampled either way
-        neighbours = AdaBoostRegressor(KNeighborsRegressor(3), update=update, n_estimators=5, random_state=0).fit(X, y)
+    for weighting in ("resample", "reweight"):  # takes no weights: resampled either way
+        neighbours = AdaBoostRegressor(KNeighborsRegressor(3), weighting=weighting, n_estimators=5, random_state=0).fit(
+            X, y
+        )
         assert len(neighbours.estimators_) == 5
         assert neighbours.score(X, y) > 0.7
     with pytest.raises(AttributeError, match="no feature_importances_"):
@@ -379,7 +387,7 @@ def test_whole_weights_are_repetition_where_many_splits_tie(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y, counts = rng.random((60, 10)), rng.integers(0, 3, 60).astype(float), rng.integers(0, 5, 60)
     rows = rng.permutation(np.repeat(np.arange(60), counts))
-    model = AdaBoostRegressor(n_estimators=30, update="reweight", random_state=0)
+    model = AdaBoostRegressor(n_estimators=30, weighting="reweight", random_state=0)
     weighted = model.fit(X, y, sample_weight=counts).predict(X)
     np.testing.assert_allclose(model.fit(X[rows], y[rows]).predict(X), weighted, rtol=1e-9, atol=1e-12)
 

@@ -89,18 +89,18 @@ def test_the_exponential_loss_is_adaboost(weak, X, y, weight, n_rounds, learning
     assert len(ours.members_) == n_rounds
     assert members_of(ours) == members_of(ada)
     assert np.allclose(ours.coefficients_, ada.coefficients_, rtol=0.0, atol=1e-9)
-    assert np.allclose(ours.weights_, ada.weights_, rtol=1e-9, atol=1e-15)
+    assert np.allclose(ours.sample_weights_, ada.sample_weights_, rtol=1e-9, atol=1e-15)
     assert np.array_equal(ours.predict(X), ada.predict(X))
     assert np.allclose(ours.predict_proba(X), ada.predict_proba(X), rtol=0.0, atol=1e-9)
-    for name in ("error", "edge", "exponential_risk", "train_error", "smallest_margin", "largest_weight"):
+    for name in ("error", "edge", "exponential_risk", "train_error", "min_margin", "max_weight"):
         assert np.allclose(ours.history_[name], ada.history_[name], rtol=1e-9, atol=1e-9), name
     assert np.allclose(ours.history_.loss, ada.history_.exponential_risk, rtol=1e-9, atol=0.0)
 
 
 def test_resampling_is_adaboost_too():
     X, y = noisy_rows()
-    ours = AnyBoostClassifier(update="resample", n_estimators=20, random_state=3).fit(X, y)
-    ada = AdaBoostClassifier(update="resample", n_estimators=20, random_state=3).fit(X, y)
+    ours = AnyBoostClassifier(weighting="resample", n_estimators=20, random_state=3).fit(X, y)
+    ada = AdaBoostClassifier(weighting="resample", n_estimators=20, random_state=3).fit(X, y)
     assert members_of(ours) == members_of(ada)
     assert np.allclose(ours.coefficients_, ada.coefficients_, rtol=0.0, atol=1e-9)
 
@@ -130,7 +130,7 @@ def test_margins_beyond_the_range_of_exp_still_have_weights():
     weight = np.arange(1.0, 11.0)
     model = AnyBoostClassifier(step=1000.0, n_estimators=3).fit(X, y, weight)
     assert model.history_.loss == pytest.approx(0.0, abs=1e-300)  # e^-1000, which the kernels cut at e^-700
-    assert np.allclose(model.weights_, weight / weight.sum(), rtol=1e-12, atol=0.0)
+    assert np.allclose(model.sample_weights_, weight / weight.sum(), rtol=1e-12, atol=0.0)
     flat = AnyBoostClassifier(loss="logistic", step=1000.0, n_estimators=3).fit(X, y, weight)
     assert (len(flat.members_), flat.stop_reason_) == (1, NO_WEIGHT)
 
@@ -199,9 +199,9 @@ def test_weights_are_the_negative_gradient(loss):
     w0 = weights_for(len(y)) + 1.0
     model = AnyBoostClassifier(loss=loss, n_estimators=12).fit(X, y, w0)
     pull = w0 * np.maximum(-MARGIN_LOSSES[loss].derivative(final_margins(model, X, y)), 0.0)
-    assert np.allclose(model.weights_, pull / pull.sum(), rtol=1e-9, atol=1e-18)
-    assert model.weights_.min() >= 0.0
-    assert model.history_.largest_weight[-1] == model.weights_.max()
+    assert np.allclose(model.sample_weights_, pull / pull.sum(), rtol=1e-9, atol=1e-18)
+    assert model.sample_weights_.min() >= 0.0
+    assert model.history_.max_weight[-1] == model.sample_weights_.max()
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -259,7 +259,7 @@ def test_a_loss_with_nothing_left_to_gain_ends_the_run():
         assert model.coefficients_ == pytest.approx([best])
         assert model.history_.loss[-1] == pytest.approx(0.0, abs=1e-30)
         assert model.stop_reason_ == NO_WEIGHT
-        assert model.weights_.sum() == pytest.approx(1.0)
+        assert model.sample_weights_.sum() == pytest.approx(1.0)
 
 
 def test_the_tangent_loss_stops_where_its_clipped_weights_no_longer_point_downhill():
@@ -267,7 +267,7 @@ def test_the_tangent_loss_stops_where_its_clipped_weights_no_longer_point_downhi
     model = AnyBoostClassifier(loss="tangent", n_estimators=200).fit(sonar.X, sonar.y)
     assert model.stop_reason_ == "no step along the best hypothesis lowers the loss"
     assert len(model.members_) == model.history_.n_rounds == model.history_.loss.size < 200
-    assert np.count_nonzero(model.weights_ == 0.0) > 0
+    assert np.count_nonzero(model.sample_weights_ == 0.0) > 0
 
 
 def test_a_fixed_step_is_every_coefficient():
@@ -311,7 +311,10 @@ def test_losses_that_are_not_convex_put_less_weight_on_wrong_labels():
     X, y = long_and_servedio(rng, 800)
     is_wrong = rng.random(800) < 0.1
     on_wrong = {
-        loss: AnyBoostClassifier(loss=loss, n_estimators=50).fit(X, np.where(is_wrong, -y, y)).weights_[is_wrong].sum()
+        loss: AnyBoostClassifier(loss=loss, n_estimators=50)
+        .fit(X, np.where(is_wrong, -y, y))
+        .sample_weights_[is_wrong]
+        .sum()
         for loss in LOSSES
     }
     # Measured on four seeds: 0.66 to 0.70 of the weight that the exponential loss puts there, and 0.77 to 0.82.
@@ -327,13 +330,13 @@ def test_the_history_has_its_columns():
     X_val, y_val = noisy_rows(5)
     model = AnyBoostClassifier(loss="logistic", n_estimators=10).fit(X, y, X_val=X_val, y_val=y_val)
     assert list(model.history_) == [
-        "round", "error", "edge", "coefficient", "loss", "exponential_risk", "train_error", "smallest_margin",
-        "largest_weight", "validation_error",
+        "round", "error", "edge", "coefficient", "loss", "exponential_risk", "train_error", "min_margin",
+        "max_weight", "validation_error",
     ]  # fmt: skip
     assert all(column.size == 10 for column in model.history_.values())
     assert model.history_.train_error[-1] == pytest.approx(1.0 - model.score(X, y))
     assert model.history_.validation_error[-1] == pytest.approx(1.0 - model.score(X_val, y_val))
-    assert model.history_.smallest_margin[-1] == pytest.approx(model.margins(X, y).min())
+    assert model.history_.min_margin[-1] == pytest.approx(model.margins(X, y).min())
     assert np.all(model.history_.exponential_risk >= model.history_.train_error)
 
 
@@ -377,7 +380,7 @@ def test_the_stopping_rules_of_adaboost_hold_for_other_losses(rule):
     model = AnyBoostClassifier(loss="logistic", n_estimators=500, early_stopping=rule, tol=0.2).fit(sonar.X, sonar.y)
     assert len(model.members_) < 500
     assert model.score(sonar.X, sonar.y) == 1.0 or rule == "margin"
-    assert model.history_.edge.min() - model.history_.smallest_margin[-1] <= 0.2 or rule == "bound"
+    assert model.history_.edge.min() - model.history_.min_margin[-1] <= 0.2 or rule == "bound"
 
 
 def test_validation_keeps_the_best_number_of_members():

@@ -247,7 +247,7 @@ def test_errors_of_a_learner_come_through_and_leave_the_model_as_it_was(cls: typ
 @each(REGRESSORS)
 def test_a_learner_that_fails_in_the_third_round(cls: type[Any]) -> None:
     Failing2.n_fits = 0
-    model = make(cls, estimator=Failing2(lambda n: np.linspace(0.1, 1.0, n)), on_weak="restart")
+    model = make(cls, estimator=Failing2(lambda n: np.linspace(0.1, 1.0, n)), on_worse_than_chance="restart")
     with pytest.raises(RuntimeError, match="not to my taste"):
         model.fit(X, VALUES)
     assert Failing2.n_fits == 3
@@ -362,8 +362,8 @@ def test_nothing_but_holes_gives_a_constant(cls: type[Any], features: Any) -> No
 def test_a_column_of_missing_values_does_not_matter(cls: type[Any]) -> None:
     y, holes = target_of(cls), X.copy()
     holes[:, 1] = nan
-    model = make(cls, update="reweight").fit(holes, y)  # a resample depends on the values of the rows
-    expected = make(cls, update="reweight").fit(X[:, [0, 2]], y)
+    model = make(cls, weighting="reweight").fit(holes, y)  # a resample depends on the values of the rows
+    expected = make(cls, weighting="reweight").fit(X[:, [0, 2]], y)
     np.testing.assert_allclose(model.predict(holes), expected.predict(X[:, [0, 2]]))
     assert np.isfinite(make(cls).fit(X, y).predict(np.full((2, 3), nan))).all()
 
@@ -392,8 +392,8 @@ def test_labels_of_other_learners_come_back_as_they_were(learner: Any, names: An
 @pytest.mark.parametrize("weight", WEIGHTS)
 @each(ESTIMATORS)
 def test_equal_weights_change_no_answer(cls: type[Any], weight: Any) -> None:
-    model = make(cls, update="reweight")  # a whole weight repeats a row, also in a resample
-    assert_same_answers(model.fit(X, target_of(cls), sample_weight=weight), fitted(cls, update="reweight"))
+    model = make(cls, weighting="reweight")  # a whole weight repeats a row, also in a resample
+    assert_same_answers(model.fit(X, target_of(cls), sample_weight=weight), fitted(cls, weighting="reweight"))
 
 
 @each(ESTIMATORS)
@@ -452,8 +452,8 @@ def test_two_extreme_values_are_told_apart(cls: type[Any], values: list[float]) 
 @pytest.mark.parametrize("scale", [2.0**-300, 2.0**300])
 @each(REGRESSORS)
 def test_the_scale_of_the_target_does_not_matter(cls: type[Any], scale: float) -> None:
-    model = make(cls, update="reweight").fit(X, VALUES * scale)  # a resample depends on the values of the rows
-    expected = fitted(cls, update="reweight")
+    model = make(cls, weighting="reweight").fit(X, VALUES * scale)  # a resample depends on the values of the rows
+    expected = fitted(cls, weighting="reweight")
     np.testing.assert_allclose(model.predict(X) / scale, expected.predict(X), rtol=1e-9)
 
 

@@ -29,13 +29,13 @@ MODELS = {
     "adaboost": AdaBoostClassifier(random_state=0),
     "binned": AdaBoostClassifier(DecisionStump(splitter="binned"), random_state=0),
     "depth 3": AdaBoostClassifier(DecisionTreeClassifier(max_depth=3, max_features=3), random_state=0),
-    "resample": AdaBoostClassifier(update="resample", random_state=0),
+    "resample": AdaBoostClassifier(weighting="resample", random_state=0),
     "m1": AdaBoostM1Classifier(random_state=0),
     "theta": AdaBoostThetaClassifier(theta=0.03, random_state=0),
     "arc-gv": ArcGVClassifier(random_state=0),
     "star": AdaBoostStarClassifier(nu=0.1, random_state=0),
     "log-odds": ConfidenceRatedAdaBoostClassifier(random_state=0),
-    "closed": ConfidenceRatedAdaBoostClassifier(coefficient="closed", random_state=0),
+    "closed": ConfidenceRatedAdaBoostClassifier(step="closed_form", random_state=0),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 
@@ -59,7 +59,7 @@ def test_a_warm_start_goes_on_exactly_where_it_stopped(name, pima):
     assert len(parts.members_) == len(whole.members_)
     for column in whole.history_:
         np.testing.assert_array_equal(parts.history_[column], whole.history_[column], err_msg=column)
-    np.testing.assert_array_equal(parts.weights_, whole.weights_)
+    np.testing.assert_array_equal(parts.sample_weights_, whole.sample_weights_)
     np.testing.assert_array_equal(parts.decision_function(X), whole.decision_function(X))
 
 
@@ -169,7 +169,7 @@ def test_resampling_goes_on_after_a_perfect_hypothesis():
     glass = load_dataset("glass")
     X, y = np.asarray(glass.X, float), np.asarray(glass.y)
     tree = DecisionTreeClassifier()
-    model = AdaBoostClassifier(tree, n_estimators=30, update="resample", random_state=0).fit(X[::2], y[::2])
+    model = AdaBoostClassifier(tree, n_estimators=30, weighting="resample", random_state=0).fit(X[::2], y[::2])
     assert len(model.members_) == 30
     with pytest.warns(ConvergenceWarning, match="perfect"):
         stuck = AdaBoostClassifier(tree, n_estimators=30).fit(X[::2], y[::2])
@@ -179,7 +179,7 @@ def test_resampling_goes_on_after_a_perfect_hypothesis():
 def test_perfect_members_of_a_resampled_run_are_counted():
     X, y = np.arange(20.0)[:, None], np.arange(20) >= 8
     with pytest.warns(ConvergenceWarning, match="of 10 members make no training error"):
-        model = AdaBoostClassifier(n_estimators=10, update="resample", random_state=0).fit(X, y)
+        model = AdaBoostClassifier(n_estimators=10, weighting="resample", random_state=0).fit(X, y)
     assert len(model.members_) == 10
     assert np.isfinite(model.coefficients_).all()
 
@@ -190,7 +190,7 @@ def test_worse_than_chance_stops_or_is_turned_round():
     y = (X[:, 0] + 0.5 * X[:, 1] > 0).astype(int)
     with pytest.warns(ConvergenceWarning, match="no better than chance"):
         AdaBoostClassifier(Contrary(), n_estimators=5).fit(X, y)
-    turned = AdaBoostClassifier(Contrary(), n_estimators=5, on_weak="negate").fit(X, y)
+    turned = AdaBoostClassifier(Contrary(), n_estimators=5, on_worse_than_chance="negate").fit(X, y)
     right = AdaBoostClassifier(DecisionStump(), n_estimators=5).fit(X, y)
     assert np.all(turned.coefficients_ < 0)
     np.testing.assert_allclose(-turned.coefficients_, right.coefficients_, rtol=1e-9)
@@ -261,7 +261,7 @@ def test_theta_by_validation(pima):
     assert errors[[0.0, 0.05, 0.2].index(model.theta_)] == min(errors)
     held_out = AdaBoostThetaClassifier(theta="validation", n_estimators=10, random_state=0).fit(X, y)
     assert len(held_out.theta_errors_) == len(held_out.thetas)
-    assert held_out.weights_.size < len(y)
+    assert held_out.sample_weights_.size < len(y)
 
 
 def test_a_warm_start_keeps_the_theta_of_validation(pima):
@@ -377,12 +377,12 @@ def test_a_warm_start_after_the_end_changes_nothing(pima):
         assert (len(model.members_), model.history_.n_rounds) == (n_members, n_rounds)
 
 
-@pytest.mark.parametrize("coefficient", ["closed", "numeric"])
-def test_answers_that_say_nothing_end_the_run(coefficient, pima):
+@pytest.mark.parametrize("step", ["closed_form", "numeric"])
+def test_answers_that_say_nothing_end_the_run(step, pima):
     """Probabilities of one half everywhere: no row speaks against them, but they have no edge."""
     X, y = pima
     learner = DummyClassifier(strategy="uniform")
-    model = ConfidenceRatedAdaBoostClassifier(learner, coefficient=coefficient, n_estimators=20)
+    model = ConfidenceRatedAdaBoostClassifier(learner, step=step, n_estimators=20)
     weight = 1.0 + np.arange(len(y)) % 7  # as shares their sum is not exactly one, nor the edge exactly zero
     with pytest.warns(ConvergenceWarning, match=r"after 1 member: the edge -?0\.0000 is no better than chance"):
         model.fit(X, y, sample_weight=weight)
@@ -402,7 +402,7 @@ def test_never_right_is_worse_than_chance_or_perfect_turned_round():
     with pytest.warns(ConvergenceWarning, match="no better than chance"):
         AdaBoostClassifier(Contrary(), n_estimators=5).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="perfect"):
-        turned = AdaBoostClassifier(Contrary(), n_estimators=5, on_weak="negate").fit(X, y)
+        turned = AdaBoostClassifier(Contrary(), n_estimators=5, on_worse_than_chance="negate").fit(X, y)
     assert turned.score(X, y) == 1.0
 
 
@@ -413,7 +413,7 @@ def test_held_out_rows_follow_the_fraction_and_leave_every_class(pima):
         model = AdaBoostClassifier(
             n_estimators=3, early_stopping="validation", validation_fraction=fraction, random_state=0
         ).fit(X, y)
-        assert model.weights_.size == pytest.approx((1 - fraction) * len(y), abs=2)
+        assert model.sample_weights_.size == pytest.approx((1 - fraction) * len(y), abs=2)
         assert model.edges(X, y).shape == (len(model.members_),)  # the whole table: rows held out are left out
     rare = np.array([0] * 39 + [1])
     for seed in range(5):

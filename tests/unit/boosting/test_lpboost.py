@@ -138,11 +138,11 @@ def test_the_primal_pays_what_the_dual_says(name: str, nu: float | None) -> None
     price = 0.0 if nu is None else 1.0 / (nu * len(y))
     assert rho - price * slack.sum() == pytest.approx(value, abs=1e-8)
     np.testing.assert_allclose(model.edges(X, y), value, atol=1e-7)
-    assert model.weights_.sum() == pytest.approx(1.0, abs=1e-9)
+    assert model.sample_weights_.sum() == pytest.approx(1.0, abs=1e-9)
     if nu is None:
         assert slack.max() < 1e-8
     else:
-        assert model.weights_.max() <= price + 1e-9
+        assert model.sample_weights_.max() <= price + 1e-9
         assert np.mean(slack > 1e-8) <= nu
 
 
@@ -189,7 +189,7 @@ def test_staged_answers_are_those_of_the_rounds() -> None:
     errors = [float(np.mean(labels != y)) for labels in model.staged_predict(X)]
     np.testing.assert_allclose(errors, h.train_error)
     smallest = [margins.min() for margins in model.staged_margins(X, y)]
-    np.testing.assert_allclose(smallest, h.smallest_margin, atol=1e-12)
+    np.testing.assert_allclose(smallest, h.min_margin, atol=1e-12)
     *_, last = model.staged_decision_function(X)
     np.testing.assert_allclose(last, model.decision_function(X), atol=1e-12)
 
@@ -221,7 +221,7 @@ def test_a_warm_start_rejects_a_table_and_classes_of_the_same_size() -> None:
     for table, classes in ((rng.normal(size=X.shape), rng.permutation(y)), (X, rng.permutation(y)), (X + 1.0, y)):
         with pytest.raises(ValueError, match="the same rows: X, y or the weights are others"):
             model.set_params(n_estimators=20).fit(table, classes)
-    del model._print  # as in files of older versions: nobody can say whether the rows are the same
+    del model._data_fingerprint  # as in files of older versions: nobody can say whether the rows are the same
     with pytest.raises(ValueError, match="the same rows: X, y or the weights are others"):
         model.fit(X, y)
 

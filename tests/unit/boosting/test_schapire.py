@@ -132,7 +132,7 @@ def test_history_is_that_of_the_top_three() -> None:
     predictions = [member.predict(sample.X) for member in model.estimators_]
     assert h.n_rows.tolist() == [208, 208, int(np.sum(predictions[0] != predictions[1]))]
     assert h.error[0] == pytest.approx(1.0 - model.estimators_[0].score(sample.X, sample.y))
-    np.testing.assert_allclose(np.flatnonzero(model.weights_), np.flatnonzero(predictions[0] != predictions[1]))
+    np.testing.assert_allclose(np.flatnonzero(model.sample_weights_), np.flatnonzero(predictions[0] != predictions[1]))
 
 
 def test_the_answer_is_the_majority_of_majorities() -> None:
@@ -202,7 +202,7 @@ def test_a_single_class_of_weight_gives_a_constant() -> None:
     X, codes, classes = np.arange(4.0)[:, None], np.array([0, 1, 0, 1]), np.array(["a", "b"])
     columns = fit_encode(open_table(X, None), "from_dtype", None)[0]
     learn = make_learner(
-        SVC(), Task(columns, X, codes, classes, np.ones(4)), update="reweight", kind="votes", n_jobs=None
+        SVC(), Task(columns, X, codes, classes, np.ones(4)), weighting="reweight", kind="votes", n_jobs=None
     )
     for code in (0, 1):
         guess = learn(np.where(codes == code, 0.5, 0.0), 0)

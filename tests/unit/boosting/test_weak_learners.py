@@ -47,10 +47,12 @@ LEARNERS = [
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # 15 steps are meant to be few
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
-@pytest.mark.parametrize("update", ["reweight", "resample"])
-def test_any_classifier_is_boosted_by_the_rule_of_the_twin(moons: Any, learner: Any, update: Any) -> None:
+@pytest.mark.parametrize("weighting", ["reweight", "resample"])
+def test_any_classifier_is_boosted_by_the_rule_of_the_twin(moons: Any, learner: Any, weighting: Any) -> None:
     X, y = moons
-    model = AdaBoostClassifier(learner, n_estimators=6, update=update, on_weak="negate", random_state=0).fit(X, y)
+    model = AdaBoostClassifier(
+        learner, n_estimators=6, weighting=weighting, on_worse_than_chance="negate", random_state=0
+    ).fit(X, y)
     sign = np.where(y == model.classes_[1], 1.0, -1.0)
     predictions = np.array(
         [np.where(member.predict(X) == model.classes_[1], 1.0, -1.0) for member in model.estimators_]
@@ -58,8 +60,10 @@ def test_any_classifier_is_boosted_by_the_rule_of_the_twin(moons: Any, learner: 
     twin = replay_adaboost(predictions, sign, np.ones(200), negate=True)
     np.testing.assert_allclose(model.history_.error, twin.error, rtol=1e-9)
     np.testing.assert_allclose(model.coefficients_, twin.coefficient, rtol=1e-9)
-    np.testing.assert_allclose(model.weights_, twin.weights[-1], rtol=1e-8)
-    again = AdaBoostClassifier(learner, n_estimators=6, update=update, on_weak="negate", random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.sample_weights_, twin.weights[-1], rtol=1e-8)
+    again = AdaBoostClassifier(
+        learner, n_estimators=6, weighting=weighting, on_worse_than_chance="negate", random_state=0
+    ).fit(X, y)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
@@ -103,7 +107,7 @@ def make_task(n_minority: int, n: int = 100) -> Task:
 def test_a_learner_without_weights_sees_a_sample_drawn_by_them() -> None:
     Diary.seen.clear()
     task = make_task(50)
-    learn = make_learner(Diary(), task, update="reweight", kind="votes", n_jobs=None)
+    learn = make_learner(Diary(), task, weighting="reweight", kind="votes", n_jobs=None)
     weight = np.where(np.arange(100) < 50, 0.019, 0.001)
     for seed in range(200):
         learn(weight, seed)
@@ -117,7 +121,7 @@ def test_a_learner_without_weights_sees_a_sample_drawn_by_them() -> None:
 def test_a_resample_has_two_classes_where_that_is_possible() -> None:
     Diary.seen.clear()
     task = make_task(1)
-    learn = make_learner(Diary(), task, update="reweight", kind="votes", n_jobs=None)
+    learn = make_learner(Diary(), task, weighting="reweight", kind="votes", n_jobs=None)
     for seed in range(100):  # a single draw misses the one row with probability 0.37
         learn(task.weight, seed)
     assert all(len(np.unique(labels)) == 2 for _, labels in Diary.seen)
@@ -126,7 +130,7 @@ def test_a_resample_has_two_classes_where_that_is_possible() -> None:
 def test_a_resample_of_one_class_is_learned_all_the_same() -> None:
     Diary.seen.clear()
     task = make_task(1)
-    learn = make_learner(Diary(), task, update="reweight", kind="votes", n_jobs=None)
+    learn = make_learner(Diary(), task, weighting="reweight", kind="votes", n_jobs=None)
     weight = np.where(np.arange(100) < 1, 0.0, 1.0 / 99.0)  # the other class has no weight left
     guess = learn(weight, 0)
     np.testing.assert_array_equal(guess.predictions, np.full(100, -1))

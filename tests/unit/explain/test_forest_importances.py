@@ -170,7 +170,7 @@ def test_impurity_falls_d4_are_a_covariance_in_the_bag_and_out_of_it(case: Case)
     X = np.asarray(judged.X, np.float64)
     k = judged.trees[0].value.shape[1]
     y = np.eye(k)[judged.target] if judged.n_classes else judged.target[:, np.newaxis]
-    bags = [case.forest._sampler.weights(seed) for seed in case.forest._seeds_]
+    bags = [case.forest._sampler.weights(seed) for seed in case.forest._member_seeds]
     inside = np.mean([
         naive.covariance_form(tree, np.flatnonzero(bag), X, y, bag)
         for tree, bag in zip(judged.trees, bags, strict=True)

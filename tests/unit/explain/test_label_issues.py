@@ -70,7 +70,7 @@ def in_row_order(values: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArra
 @pytest.mark.parametrize(
     "model",
     [AdaBoostClassifier(n_estimators=20), AdaBoostThetaClassifier(theta=0.02, n_estimators=20),
-     AdaBoostClassifier(n_estimators=20, learning_rate=0.5), AdaBoostClassifier(n_estimators=9, update="resample")],
+     AdaBoostClassifier(n_estimators=20, learning_rate=0.5), AdaBoostClassifier(n_estimators=9, weighting="resample")],
 )  # fmt: skip
 def test_weights_are_those_of_fit_over_the_initial_ones(model: Any):
     data = noisy(0)
@@ -80,7 +80,7 @@ def test_weights_are_those_of_fit_over_the_initial_ones(model: Any):
     kept = np.flatnonzero(start > 0)
     np.testing.assert_array_equal(np.sort(result.rows), kept)
     initial = start[kept] / start.sum()
-    np.testing.assert_allclose(in_row_order(result.weight, result.rows), model.weights_ / initial, rtol=1e-7)
+    np.testing.assert_allclose(in_row_order(result.weight, result.rows), model.sample_weights_ / initial, rtol=1e-7)
     np.testing.assert_allclose(in_row_order(result.margin, result.rows), model.margins(data.X[kept], data.y[kept]))
 
 
@@ -90,13 +90,13 @@ def test_weights_of_many_classes_are_those_of_fit(booster: Any):
     model = booster(DecisionTreeClassifier(max_depth=1 if booster is AdaBoostClassifier else 2), n_estimators=6)
     model.fit(X, y)
     result = find_label_issues(model, X, y, None)
-    np.testing.assert_allclose(in_row_order(result.weight, result.rows), 150 * model.weights_, rtol=1e-7)
+    np.testing.assert_allclose(in_row_order(result.weight, result.rows), 150 * model.sample_weights_, rtol=1e-7)
 
 
 def test_score_is_the_mean_weight_over_the_rounds():
     data = noisy(1)
     weights = [
-        AdaBoostClassifier(n_estimators=t).fit(data.X, data.y).weights_ * 600 for t in range(1, 6)
+        AdaBoostClassifier(n_estimators=t).fit(data.X, data.y).sample_weights_ * 600 for t in range(1, 6)
     ]  # the run is the same up to round t
     model = AdaBoostClassifier(n_estimators=5).fit(data.X, data.y)
     result = find_label_issues(model, data.X, data.y, None)
@@ -106,7 +106,7 @@ def test_score_is_the_mean_weight_over_the_rounds():
 def test_rows_held_out_for_validation_are_judged_too():
     data = noisy(2)
     model = AdaBoostClassifier(n_estimators=100, early_stopping="validation", random_state=0).fit(data.X, data.y)
-    assert model.weights_.size < 600
+    assert model.sample_weights_.size < 600
     result = find_label_issues(model, data.X, data.y, n=30)
     assert data.is_wrong[result.rows].mean() >= 5 * FLIPPED
     assert np.isfinite(result.weight).all()
@@ -131,7 +131,7 @@ class OtherWeights(AdaBoostClassifier):
 
         super().fit(X, y, sample_weight, **kwargs)
         self.history_ = History({name: self.history_[name] for name in ("round", "error", "train_error")})
-        self.weights_ = np.arange(self.weights_.size) / 10.0
+        self.sample_weights_ = np.arange(self.sample_weights_.size) / 10.0
         return self
 
 

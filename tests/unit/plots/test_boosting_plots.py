@@ -204,15 +204,15 @@ def test_edges_coefficients_and_gap():
     display = EdgeDisplay.from_estimator(model)
     h = model.history_
     np.testing.assert_array_equal(display.lines_["edge"].get_ydata(), h.edge)
-    np.testing.assert_array_equal(display.lines_["smallest_edge"].get_ydata(), np.minimum.accumulate(h.edge))
-    np.testing.assert_array_equal(display.lines_["smallest_margin"].get_ydata(), h.smallest_margin)
+    np.testing.assert_array_equal(display.lines_["min_edge"].get_ydata(), np.minimum.accumulate(h.edge))
+    np.testing.assert_array_equal(display.lines_["min_margin"].get_ydata(), h.min_margin)
     np.testing.assert_array_equal(display.lines_["coefficient"].get_ydata(), h.coefficient)
     assert "theta" not in display.lines_, "AdaBoost has no margin target"
     assert display.gap_ is not None
     band = display.gap_.get_paths()[0].vertices
     best = minmax_over_stumps(X, np.where(y == "R", 1, -1)).value
     at_the_end = band[band[:, 0] == 60, 1]
-    assert at_the_end.min() == pytest.approx(h.smallest_margin[-1])
+    assert at_the_end.min() == pytest.approx(h.min_margin[-1])
     assert at_the_end.min() < best < at_the_end.max()
     assert display.coefficient_ax_ is not None
     assert_inside(display, *display.ax_.get_legend().get_texts(), display.coefficient_ax_.xaxis.label)
@@ -229,7 +229,7 @@ def test_margin_targets_are_drawn_where_there_are_any():
 @pytest.mark.parametrize(
     "model",
     [AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=5),
-     AdaBoostClassifier(n_estimators=5, update="resample", random_state=0),
+     AdaBoostClassifier(n_estimators=5, weighting="resample", random_state=0),
      AdaBoostClassifier(DecisionStump(class_weight="balanced"), n_estimators=5),
      ConfidenceRatedAdaBoostClassifier(n_estimators=5)],
 )  # fmt: skip
@@ -253,7 +253,7 @@ def test_one_axes_gets_the_edges_two_get_both():
 
 def test_a_history_without_coefficients_has_one_panel():
     display = EdgeDisplay(History({"edge": [0.5, 0.4], "error": [0.25, 0.3]})).plot()
-    assert list(display.lines_) == ["edge", "smallest_edge"]
+    assert list(display.lines_) == ["edge", "min_edge"]
     assert display.coefficient_ax_ is None
     assert len(display.figure_.axes) == 1
 
@@ -313,7 +313,7 @@ def test_areas_are_the_weights_of_the_round():
     np.testing.assert_allclose(display.weights[0], start / start.sum())
     for t in (1, 2):
         before = AdaBoostClassifier(n_estimators=t).fit(X, y, sample_weight=start)
-        np.testing.assert_allclose(display.weights[t], before.weights_, rtol=1e-9)
+        np.testing.assert_allclose(display.weights[t], before.sample_weights_, rtol=1e-9)
         assert f"error {model.history_.error[t]:.3f}" in display.ax_[t].get_title()
     for k in (0, 1):
         areas = np.sort(display.points_[2][k].get_sizes())
@@ -361,7 +361,7 @@ def test_three_classes_and_many_rounds_in_the_plane():
     assert (display.ax_.size, len(display.figure_.axes)) == (7, 7)
     assert len(display.points_[0]) == 3
     before = AdaBoostClassifier(n_estimators=3).fit(X[:, 2:], y)
-    np.testing.assert_allclose(display.weights[3], before.weights_, rtol=1e-9)
+    np.testing.assert_allclose(display.weights[3], before.sample_weights_, rtol=1e-9)
     assert_inside(display, *display.figure_.legends[0].get_texts(), *(ax.title for ax in display.ax_))
     titles = [ax.title.get_window_extent() for ax in display.ax_]
     assert not any(a.overlaps(b) for a, b in combinations(titles, 2))

@@ -35,7 +35,7 @@ BALANCED = [
     BaggingClassifier(BALANCED_TREE, 20, random_state=0),
     BaggingClassifier(BALANCED_TREE, 20, max_features=2, bootstrap=False, max_samples=0.7, random_state=0),
     AdaBoostClassifier(BALANCED_TREE, n_estimators=10, random_state=0),
-    AdaBoostClassifier(BALANCED_TREE, n_estimators=10, update="resample", random_state=0),
+    AdaBoostClassifier(BALANCED_TREE, n_estimators=10, weighting="resample", random_state=0),
     GradientBoostingClassifier(n_estimators=10, class_weight="balanced", random_state=0),
 ]
 
