@@ -19,6 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.base.array_types import Floats
 from committee.calibration.power import Calibration, calibrate
 from committee.evaluation._folds import rows_of, seeded
+from committee.evaluation._inner_validation import inner_splits, restore_cv, set_inner_splits
 from committee.evaluation._row_splits import RowSplit
 from committee.evaluation._time_budget import Clock
 from committee.evaluation.metrics import ROW_LOSSES, Predictions, grouped_mean, log_losses, loss_of, predictions_of
@@ -204,6 +205,9 @@ def fitted(estimator: Any, problem: Problem, rows: Rows, seed: int, watch: Calla
     is_watched = watch is not None and "callbacks" in model.get_params(deep=False)
     if is_watched:
         model.set_params(callbacks=[watch])
+    codes = None if problem.classes is None else problem.truth[rows]
+    splits = inner_splits(problem.folding, rows, codes, problem.weight_of(rows), problem.seed)
+    changed = [] if splits is None else set_inner_splits(model, splits)
     X, y = rows_of(problem.X, rows), problem.y[rows]
     if problem.weight is None:
         model.fit(X, y)
@@ -211,6 +215,7 @@ def fitted(estimator: Any, problem: Problem, rows: Rows, seed: int, watch: Calla
         model.fit(X, y, sample_weight=problem.weight[rows])
     else:
         raise ValueError(f"{type(model).__name__} takes no weights")
+    restore_cv(model, changed)
     return model.set_params(callbacks=None) if is_watched else model
 
 
