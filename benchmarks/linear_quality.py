@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.harness import Skip
 from benchmarks.open_data import SETS, DataSet, load
 from benchmarks.report import markdown_table
-from committee.evaluation._folds import mean_over_folds
+from committee.base.stats import mean_over_folds
 from committee.linear.logistic_regression import LogisticRegressionCV
 from committee.linear.ridge import RidgeCV
 from committee.members.numeric_pipeline import fit_numeric_columns

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from committee import GradientBoostingClassifier, RandomForestClassifier
+from committee.base.stats import mean_over_folds
 from committee.datasets import load_dataset
-from committee.evaluation._folds import draw_folds, mean_over_folds, read_labels
+from committee.evaluation._folds import draw_folds, read_labels
 from committee_reproductions import CrossValidation
 from committee_reproductions.hastie_spam import PUBLISHED, SpamErrors, spam_errors, spam_models
 

@@ -7,8 +7,9 @@ import pytest
 
 from committee import AdaBoostClassifier, AdaBoostM1Classifier, DecisionStump, RandomForestClassifier
 from committee.base.rng import member_seeds
+from committee.base.stats import mean_over_folds
 from committee.datasets import load_dataset
-from committee.evaluation._folds import draw_folds, mean_over_folds, read_labels
+from committee.evaluation._folds import draw_folds, read_labels
 from committee_reproductions import CrossValidation, breiman_2001
 from committee_reproductions.bias_variance import fifty_sets
 from committee_reproductions.breiman_2001 import forests_and_adaboost

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from committee.evaluation._folds import Mean
+from committee.base.stats import Mean
 from committee.records.history import History
 from committee_reproductions import REPRODUCTIONS, Claim, ReproductionResult, Row
 from committee_reproductions.report import reproductions_page, section

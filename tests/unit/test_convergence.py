@@ -37,6 +37,7 @@ from committee import (
 from committee.boosting import _vote_calibration as calibration
 from committee.boosting import anyboost
 from committee.calibration import power as probability_calibration
+from committee.calibration import slope as calibration_slope
 from committee.experts import _weighted_least_squares as weighted_grams
 from committee.experts.em import Mixture, Rows, e_step, em, evaluate, gradient_norm, log_prior, run_em
 from committee.experts.gate import ConstantGate, SoftmaxGate
@@ -503,12 +504,12 @@ def test_calibration_of_boosting_is_no_worse_than_the_usual_slope(monkeypatch: p
     slope = calibration.fit_slope(judged, probabilities)
     around = [calibration.log_loss(judged, s, probabilities) for s in (0.98 * slope, slope, 1.02 * slope, 1.0)]
     assert int(np.argmin(around)) == 1
-    real = calibration.minimize_scalar
+    real = calibration_slope.minimize_scalar
 
     def short(*args: Any, **kwargs: Any) -> Any:
         return real(*args, **kwargs, options={"maxiter": 2})
 
-    monkeypatch.setattr(calibration, "minimize_scalar", short)
+    monkeypatch.setattr(calibration_slope, "minimize_scalar", short)
     with pytest.warns(ConvergenceWarning, match="slope of the probabilities did not converge"):
         late = calibration.fit_slope(judged, probabilities)
     assert calibration.log_loss(judged, late, probabilities) <= around[3] + 1e-9

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from committee.bagging.estimators import BaggingRegressor
+from committee.base.stats import Mean
 from committee.datasets import curve
-from committee.evaluation._folds import Mean
 from committee.evaluation.bias_variance import BiasVariance, as_mean, bias_variance
 from committee.plots._style import BLUE, VERMILION, finish, panels
 from committee.trees.decision_tree import DecisionTreeRegressor

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.progress import progress
+from committee.base.stats import Mean, mean_over_folds, standard_error_of_folds
 from committee.boosting.adaboost import AdaBoostClassifier
-from committee.evaluation._folds import Fold, Mean, mean_over_folds, read_labels, rows_of, stderr, unfitted
+from committee.evaluation._folds import Fold, read_labels, rows_of, unfitted
 from committee.plots._style import BLUE, GREY, VERMILION, finish, panels, pyplot
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
@@ -59,7 +60,7 @@ class BoostingCurves(NamedTuple):
     @property
     def train_stderr(self) -> Floats:
         """Standard errors of `train_error`."""
-        return stderr(self.train_errors)
+        return standard_error_of_folds(self.train_errors)
 
     @property
     def test_error(self) -> Floats:
@@ -69,7 +70,7 @@ class BoostingCurves(NamedTuple):
     @property
     def test_stderr(self) -> Floats:
         """Standard errors of `test_error`."""
-        return stderr(self.test_errors)
+        return standard_error_of_folds(self.test_errors)
 
     @property
     def final_test_error(self) -> Mean:

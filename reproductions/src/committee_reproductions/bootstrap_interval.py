@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
+from committee.base.stats import Mean
 from committee.datasets import Simulation, curve
-from committee.evaluation._folds import Mean
 from committee.evaluation.bootstrap_interval import (
     PredictionInterval,
     bootstrap_interval,

@@ -34,9 +34,10 @@ from sklearn.preprocessing import StandardScaler
 from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
+from committee.base.stats import Mean, mean_over_folds
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.datasets import load_dataset
-from committee.evaluation._folds import Mean, mean_over_folds, read_labels, rows_of, seeded
+from committee.evaluation._folds import read_labels, rows_of, seeded
 from committee.forests.estimators import RandomForestClassifier, RandomForestRegressor
 from committee.members.restarts import RestartClassifier
 from committee.plots._style import BLUE, GREEN, GREY, ORANGE, VERMILION, finish, grid_rows, panels

@@ -29,7 +29,8 @@ from committee.bagging.estimators import BaggingClassifier
 from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
-from committee.evaluation._folds import Mean, unfitted
+from committee.base.stats import Mean
+from committee.evaluation._folds import unfitted
 from committee.plots._style import GREEN, GREY, ORANGE, finish, panels
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars

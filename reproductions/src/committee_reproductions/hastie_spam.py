@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from committee.bagging.estimators import BaggingClassifier
 from committee.base.array_types import Floats
 from committee.base.progress import progress
+from committee.base.stats import Mean, mean_over_folds, standard_error_of_folds
 from committee.datasets import load_dataset
-from committee.evaluation._folds import Fold, Mean, mean_over_folds, read_labels, rows_of, stderr, unfitted
+from committee.evaluation._folds import Fold, read_labels, rows_of, unfitted
 from committee.forests.estimators import RandomForestClassifier
 from committee.gradient_boosting.estimators import GradientBoostingClassifier
 from committee.plots._style import BLUE, GREEN, ORANGE, PURPLE, VERMILION, finish, panels
@@ -92,7 +93,7 @@ class SpamErrors(NamedTuple):
             errors["oob"] = self.oob_errors[model]
         columns: dict[str, Any] = {"n_trees": np.arange(1, errors["test"].shape[2] + 1)}
         for name, values in errors.items():
-            columns |= {f"{name}_error": values.mean(axis=(0, 1)), f"{name}_stderr": stderr(values)}
+            columns |= {f"{name}_error": values.mean(axis=(0, 1)), f"{name}_stderr": standard_error_of_folds(values)}
         return History(columns)
 
     @property

@@ -22,7 +22,7 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import member_seeds
-from committee.evaluation._folds import Mean
+from committee.base.stats import Mean
 from committee.experts.mixture_of_experts import MixtureOfExpertsRegressor
 from committee.plots._style import BLUE, GREEN, GREY, ORANGE, VERMILION, finish, panels
 from committee_reproductions.results import (

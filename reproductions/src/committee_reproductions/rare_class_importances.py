@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import member_seeds
-from committee.evaluation._folds import Mean, unfitted
+from committee.base.stats import Mean
+from committee.evaluation._folds import unfitted
 from committee.explain.forest_importances import forest_importances
 from committee.forests.estimators import RandomForestClassifier
 from committee.plots._style import BLUE, GREY, VERMILION, finish, panels

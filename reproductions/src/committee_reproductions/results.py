@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.evaluation._folds import Mean
+from committee.base.stats import Mean
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 

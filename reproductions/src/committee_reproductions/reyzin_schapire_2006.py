@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.progress import progress
+from committee.base.stats import Mean, mean_over_folds
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.adaboost_star import AdaBoostStarClassifier
 from committee.boosting.arc_gv import ArcGVClassifier
 from committee.boosting.lpboost import LPBoostClassifier
-from committee.evaluation._folds import Fold, Mean, mean_over_folds, read_labels, rows_of, unfitted
+from committee.evaluation._folds import Fold, read_labels, rows_of, unfitted
 from committee.plots._style import COLORS, finish, panels
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.trees.decision_tree import DecisionTreeClassifier

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from committee.evaluation._folds import mean_over_folds
+from committee.base.stats import mean_over_folds
 from committee_reproductions._experiments import BINARY_SETS, CrossValidation, over_datasets
 from committee_reproductions.boosting_curves import (
     BoosterComparison,

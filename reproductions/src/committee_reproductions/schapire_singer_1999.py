@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from committee.base.stats import mean_over_folds
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
-from committee.evaluation._folds import mean_over_folds
 from committee_reproductions._experiments import BINARY_SETS, CrossValidation, over_datasets
 from committee_reproductions.boosting_curves import BoosterComparison, compare_boosters, draw_comparison
 from committee_reproductions.results import (

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from committee.base.array_types import Floats
+from committee.base.stats import Mean
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.adaboost_m1 import AdaBoostM1Classifier
 from committee.datasets import load_dataset
-from committee.evaluation._folds import Mean
 from committee_reproductions._experiments import CrossValidation
 from committee_reproductions.boosting_curves import BoosterComparison, compare_boosters, draw_comparison
 from committee_reproductions.results import (

@@ -7,8 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.combine import rules as combining
-from committee.combine.rules import TIE
+from committee.base.stats import TIE
 from committee.members.member import Predictions
 
 
@@ -89,11 +88,6 @@ class Untraced:
 
     def add(self, predictions: Predictions, coefficient: float) -> None:
         pass
-
-
-def weighted_median(predictions: Floats, weight: Floats) -> Floats:
-    """For each row of [n, T] the first answer, from the smallest up, at which the cumulative weight reaches half."""
-    return combining.weighted_median(predictions.T, weight, half_way=False)
 
 
 def root_mean_square(residual: Floats, weight: Floats) -> float:

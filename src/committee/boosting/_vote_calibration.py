@@ -12,17 +12,15 @@ trial runs on half of the rows, judged on the other half, give c; where S is sma
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.array_types import Floats
-from committee.base.stacklevel import level_of_caller
+from committee.base.stats import log_losses
+from committee.calibration.slope import minimize_log_loss
 from committee.members.member import Member, TreeMember
 from committee.sampling.splits import rows_to_split
 
@@ -94,8 +92,7 @@ def halves(X: NDArray[np.floating], codes: Rows) -> tuple[Rows, Rows] | None:
 
 def log_loss(judged: Judged, slope: float, probabilities: Probabilities) -> float:
     """Sum of w ln(1 / P(y | x))."""
-    likelihood = probabilities(slope * judged.score)[np.arange(judged.codes.size), judged.codes]
-    return -float(np.sum(judged.weight * np.log(np.maximum(likelihood, 1e-300))))
+    return float(np.sum(judged.weight * log_losses(probabilities(slope * judged.score), judged.codes, floor=1e-300)))
 
 
 def fit_slope(judged: Judged, probabilities: Probabilities) -> float:
@@ -104,20 +101,7 @@ def fit_slope(judged: Judged, probabilities: Probabilities) -> float:
     def loss(log_slope: float) -> float:
         return log_loss(judged, float(np.exp(log_slope)), probabilities)
 
-    return float(np.exp(_bounded_minimum(loss, (-7.0, 3.0), 0.0, "slope of the probabilities")))
-
-
-def _bounded_minimum(loss: Callable[[float], float], bounds: tuple[float, float], usual: float, what: str) -> float:
-    """Brent's minimum between bounds, no worse than the usual value; warn if the search did not end by itself."""
-    result: Any = minimize_scalar(loss, bounds=bounds, method="bounded")
-    if not result.success:
-        warnings.warn(
-            f"The search for the {what} did not converge in {result.nfev} evaluations: the log-loss is "
-            f"{result.fun:.6g}. Probabilities may be inaccurate; predictions are not affected.",
-            ConvergenceWarning,
-            stacklevel=level_of_caller(),
-        )
-    return float(result.x) if result.fun <= loss(usual) else usual
+    return float(np.exp(minimize_log_loss(loss, (-7.0, 3.0), 0.0, "slope of the probabilities")))
 
 
 def fit_shrinkage(trials: Sequence[Trial], probabilities: Probabilities) -> float:
@@ -127,5 +111,5 @@ def fit_shrinkage(trials: Sequence[Trial], probabilities: Probabilities) -> floa
         slopes = [shrinkage(np.exp(log_c), trial.n_rows, trial.size) for trial in trials]
         return sum(log_loss(trial.judged, slope, probabilities) for trial, slope in zip(trials, slopes, strict=True))
 
-    log_c = _bounded_minimum(loss, (-4.0, 7.0), float(np.log(USUAL)), "shrinkage of the probabilities")
+    log_c = minimize_log_loss(loss, (-4.0, 7.0), float(np.log(USUAL)), "shrinkage of the probabilities")
     return float(f"{np.exp(log_c):.3g}")

@@ -29,11 +29,11 @@ from committee.boosting._combinations import (
     Untraced,
     mean_absolute,
     root_mean_square,
-    weighted_median,
 )
 from committee.boosting._regressor_base import BaseRegressionBooster, Past, Turn
 from committee.boosting._weak_regressors import Task, WeakRegressor
 from committee.boosting.multiplicative_weights import ONLY_MEMBER
+from committee.combine.rules import weighted_median
 from committee.members.member import Guess
 from committee.members.vote import score_packed
 from committee.tree_engine.response import WEIGHT_BITS
@@ -250,7 +250,7 @@ class AdaBoostRegressor(BaseRegressionBooster):
             predictions = np.empty((len(block), len(self.members_)))
             for k, member in enumerate(self.members_):
                 predictions[:, k] = member.predictions(block)
-            return weighted_median(predictions, self.coefficients_)
+            return weighted_median(predictions.T, self.coefficients_, half_way=False)
 
         calls = [(i,) for i in range(0, len(table), BLOCK)]
         return np.concatenate(run(median, calls, n_threads(self.n_jobs, len(table) * len(self.members_))))

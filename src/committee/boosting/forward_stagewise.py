@@ -21,7 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.base.array_types import Floats
 from committee.base.parameters import one_of, param, positive
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._combinations import Combination, RunningSum, mean_absolute, root_mean_square, weighted_median
+from committee.base.stats import weighted_quantile
+from committee.boosting._combinations import Combination, RunningSum, mean_absolute, root_mean_square
 from committee.boosting._regressor_base import BaseRegressionBooster, Past, Patience, Turn
 from committee.boosting._weak_regressors import Task, WeakRegressor
 from committee.members.member import Predictions
@@ -51,7 +52,7 @@ def constant(y: Floats, counts: Floats, loss: Loss) -> float:
     """The best constant: mean or median."""
     if loss == "squared_error":
         return math.fsum(counts * y) / math.fsum(counts)  # exact sums: the order of the rows changes no bit
-    return float(weighted_median(y[np.newaxis], counts)[0])
+    return float(weighted_quantile(y, counts, 0.5, half_way=False))
 
 
 def line_search(residual: Floats, predictions: Predictions, w: Floats, loss: Loss) -> float:
@@ -63,7 +64,7 @@ def line_search(residual: Floats, predictions: Predictions, w: Floats, loss: Los
     if loss == "squared_error":
         return _without_rounding(float(np.sum(w * residual * h)) / size)
     used = h != 0.0
-    return float(weighted_median((residual[used] / h[used])[np.newaxis], (w * np.abs(h))[used])[0])
+    return float(weighted_quantile(residual[used] / h[used], (w * np.abs(h))[used], 0.5, half_way=False))
 
 
 def _without_rounding(rho: float) -> float:

@@ -13,17 +13,14 @@ of bag are predicted by a third of the trees: in a small forest their probabilit
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.array_types import Floats
-from committee.base.stacklevel import level_of_caller
-
-SMALLEST = 1e-15
+from committee.base.stats import MIN_PROBABILITY, log_losses
+from committee.calibration.slope import warn_not_converged
 
 POWERS, MIXTURES = (-5.0, 5.0), (-30.0, 5.0)
 """Bounds of ln a and of the log-odds of e."""
@@ -69,7 +66,7 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
         loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
     )
     _certify(result.x, loss(result.x)[1])
-    before = _log_loss(probabilities, codes, share)
+    before = float(share @ log_losses(probabilities, codes))
     power, mixture = _read(result.x)
     after = float(result.fun)
     if not after <= before:  # no worse than the starting point, whatever the solver did
@@ -83,11 +80,9 @@ def _certify(point: Floats, gradient: Floats) -> None:
     projected = np.clip(point - gradient, low, high) - point
     norm = float(np.abs(projected).max())
     if not norm <= MAX_GRADIENT:
-        warnings.warn(
-            f"The calibration of the probabilities did not converge: the gradient of the log-loss is {norm:.2g}, at "
-            f"most {MAX_GRADIENT:g} was required. Use more rows, or the probabilities without calibration.",
-            ConvergenceWarning,
-            stacklevel=level_of_caller(),
+        warn_not_converged(
+            "calibration of the probabilities",
+            f"the gradient of the log-loss is {norm:.2g}, at most {MAX_GRADIENT:g} was required",
         )
 
 
@@ -100,7 +95,7 @@ def _loss_and_gradient(
     """
     power, mixture = _read(point)
     n_classes, n = probabilities.shape
-    mixed = np.maximum((1.0 - mixture) * probabilities + mixture / n_classes, SMALLEST)
+    mixed = np.maximum((1.0 - mixture) * probabilities + mixture / n_classes, MIN_PROBABILITY)
     log_mixed = np.log(mixed)
     scaled = power * log_mixed
     top = scaled.max(axis=0)
@@ -124,8 +119,3 @@ def _transform(probabilities: Floats, power: float, mixture: float) -> Floats:
     mixed = (1.0 - mixture) * probabilities + mixture / probabilities.shape[1]
     scaled = (mixed / mixed.max(axis=1, keepdims=True)) ** power  # the largest is 1: no power makes all of them 0
     return scaled / scaled.sum(axis=1, keepdims=True)
-
-
-def _log_loss(probabilities: Floats, codes: NDArray[np.integer], share: Floats) -> float:
-    own = np.maximum(probabilities[np.arange(len(codes)), codes], SMALLEST)
-    return float(-share @ np.log(own))

@@ -12,11 +12,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from committee.base.stats import standard_error_of_folds
 from committee.base.text import format_seconds, join_names, pluralize
 from committee.cli.console import console as console
 from committee.cli.console import print_warnings as print_warnings
 from committee.evaluation._choice import FOR_DEPENDENT_ROWS
-from committee.evaluation._folds import stderr
 from committee.evaluation.comparison import Comparison, ComparisonStep, MethodResult
 from committee.evaluation.metrics import format_loss
 
@@ -129,7 +129,7 @@ def _refit_words(step: ComparisonStep) -> str:
 def mean_and_stderr(result: MethodResult) -> tuple[float, float]:
     """Mean of the chosen loss over the folds and its standard error; nan where there is one fold."""
     known = result.losses[np.isfinite(result.losses)]
-    return result.mean_loss, float(stderr(known[np.newaxis, :])) if known.size > 1 else np.nan
+    return result.mean_loss, float(standard_error_of_folds(known[np.newaxis, :])) if known.size > 1 else np.nan
 
 
 def results_table(found: Comparison, width: int = WIDE) -> Table:

@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.stats import weighted_quantile
 
 Codes = NDArray[np.integer]
-
-TIE = 1e-12
-"""Cumulative weights within this share of one half have reached it: no rounding decides a tie."""
 
 
 def class_votes(codes: Codes, n_classes: int, weight: Floats | None = None) -> Floats:
@@ -77,16 +75,7 @@ def weighted_median(predictions: Floats, weight: Floats | None = None, *, half_w
     >>> weighted_median(answers, np.array([2.0, 1.0, 1.0])), weighted_median(answers)
     (array([1.5]), array([2.]))
     """
-    w, by_row = _read_weight(predictions, weight), predictions.T
-    rows = np.arange(len(by_row))
-    order = np.argsort(by_row, axis=1, kind="stable")
-    reached, total = np.cumsum(w[order], axis=1), float(w.sum())
-    middle = (reached >= (0.5 - TIE) * total).argmax(axis=1)
-    lower = by_row[rows, order[rows, middle]]
-    if not half_way:
-        return lower
-    beyond = (reached > (0.5 + TIE) * total).argmax(axis=1)  # the same place unless half is met exactly
-    return 0.5 * lower + 0.5 * by_row[rows, order[rows, beyond]]
+    return weighted_quantile(predictions, _read_weight(predictions, weight), 0.5, half_way=half_way)
 
 
 def _read_weight(predictions: NDArray[np.generic], weight: Floats | None) -> Floats:

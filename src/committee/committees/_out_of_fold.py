@@ -22,11 +22,11 @@ from scipy.special import expit, softmax
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
+from committee.calibration.slope import fit_slope
 from committee.committees._algorithms import ALGORITHMS, make_estimator
 from committee.committees._representations import Representation
 from committee.sampling.resampling import are_whole, without_common_factor
 from committee.sampling.splits import Split
-from committee.svm.platt import fit_slope
 from committee.tabular.identity import distinct_rows
 
 Indices = NDArray[np.int64]

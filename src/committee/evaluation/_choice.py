@@ -20,8 +20,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from committee.base.stats import grouped_mean
 from committee.evaluation._fold_evaluation import Evaluation, MethodResult, Problem
-from committee.evaluation.metrics import ROW_LOSSES, grouped_mean
+from committee.evaluation.metrics import ROW_LOSSES
 from committee.evaluation.row_order import dependent_rows
 
 FOR_INDEPENDENT_ROWS, FOR_DEPENDENT_ROWS = "committee", "linear model"

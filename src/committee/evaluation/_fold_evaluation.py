@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.array_types import Floats
+from committee.base.stats import grouped_mean
 from committee.calibration.power import Calibration, calibrate
 from committee.evaluation._folds import rows_of, seeded
 from committee.evaluation._inner_validation import inner_splits, restore_cv, set_inner_splits
 from committee.evaluation._row_splits import RowSplit
 from committee.evaluation._time_budget import Clock
-from committee.evaluation.metrics import ROW_LOSSES, Predictions, grouped_mean, log_losses, loss_of, predictions_of
+from committee.evaluation.metrics import ROW_LOSSES, Predictions, log_losses, loss_of, predictions_of
 from committee.evaluation.row_order import Folding, dependent_rows
 from committee.members.numeric_pipeline import BaseNumericPipeline
 

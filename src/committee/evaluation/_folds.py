@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
 
 Rows = NDArray[np.int64]
@@ -21,16 +20,6 @@ class Fold(NamedTuple):
     train: Rows
     test: Rows
     seed: int  # below 2^31: scikit-learn's estimators take no larger one
-
-
-class Mean(NamedTuple):
-    """A mean over folds and its standard error."""
-
-    value: float
-    stderr: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.4f} ± {self.stderr:.4f}"
 
 
 def draw_folds(codes: NDArray[np.int64], n_folds: int, random_state: RandomState, n_repeats: int = 1) -> list[Fold]:
@@ -53,26 +42,6 @@ def draw_folds(codes: NDArray[np.int64], n_folds: int, random_state: RandomState
             test = np.sort(dealt[k::n_folds])
             folds.append(Fold(np.setdiff1d(everything, test), test, seeds[first + 1 + k] % 2**31))
     return folds
-
-
-def mean_over_folds(values: Floats) -> Mean:
-    """Mean and standard error of one number per fold, [n_repeats, n_folds].
-
-    >>> print(mean_over_folds(np.array([[0.1, 0.2, 0.3]])))
-    0.2000 ± 0.0913
-    """
-    return Mean(float(values.mean()), float(stderr(values)))
-
-
-def stderr(values: Floats) -> Floats:
-    """Standard error of the mean over the first two axes, [n_repeats, n_folds, ...].
-
-    Folds share training rows and repeats share all rows, so J errors tell less than J independent ones would: the
-    variance of their mean is about (1 / J + n_test / n_train) times theirs (Nadeau and Bengio 2003).
-    """
-    n_repeats, n_folds = values.shape[:2]
-    factor = 1.0 / (n_repeats * n_folds) + 1.0 / (n_folds - 1)
-    return np.sqrt(factor * values.reshape(n_repeats * n_folds, *values.shape[2:]).var(axis=0, ddof=1))
 
 
 def read_labels(y: Any) -> NDArray[np.int64]:

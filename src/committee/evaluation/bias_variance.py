@@ -28,9 +28,10 @@ from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
+from committee.base.stats import Mean
 from committee.base.threads import n_threads, run
 from committee.datasets import Simulation
-from committee.evaluation._folds import Mean, rows_of, seeded
+from committee.evaluation._folds import rows_of, seeded
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.tabular.validation import read_targets_classification, read_targets_regression
 from committee.theory.decomposition import Decomposition, Part, decompose_squared_error, decompose_zero_one

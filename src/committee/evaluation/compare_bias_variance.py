@@ -18,10 +18,10 @@ import numpy as np
 from committee.bagging.estimators import BaggingClassifier, BaggingRegressor
 from committee.base.progress import progress
 from committee.base.rng import RandomState
+from committee.base.stats import Mean
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
 from committee.datasets import Simulation
-from committee.evaluation._folds import Mean
 from committee.evaluation.bias_variance import (
     N_SETS,
     N_TEST,

@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.stacklevel import level_of_caller
+from committee.base.stats import standard_error_of_folds
 from committee.calibration.power import Calibration
 from committee.evaluation._choice import choose
 from committee.evaluation._fold_evaluation import MethodResult, Problem, as_result, fitted, some_rows
-from committee.evaluation._folds import rows_of, stderr
+from committee.evaluation._folds import rows_of
 from committee.evaluation._scheduler import Callback, ComparisonStep, Scheduler, estimates
 from committee.evaluation._time_budget import Clock, OutOfTime
 from committee.evaluation.methods import Variants, family_variants
@@ -276,7 +277,7 @@ def _concluded(
         held_out_losses=scores,
         held_out_loss_se=score_stderr,
         nested_loss=float(known.mean()) if known.size > 1 else np.nan,
-        nested_loss_se=float(stderr(known[np.newaxis])) if known.size > 1 else np.nan,
+        nested_loss_se=float(standard_error_of_folds(known[np.newaxis])) if known.size > 1 else np.nan,
         random_state=problem.seed,
         seconds=clock.seconds,
         settings={**settings, "model_rows": last.n_rows},

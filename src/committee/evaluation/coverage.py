@@ -10,8 +10,8 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
+from committee.base.stats import Mean
 from committee.base.threads import n_threads, run
-from committee.evaluation._folds import Mean
 
 
 class Coverage(NamedTuple):

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, roc_auc_score
 
+from committee.base import stats
 from committee.base.array_types import Floats
+from committee.base.stats import grouped_mean
 from committee.base.text import format_number, format_percent
 from committee.voting.calibrated_classifier import raw_probabilities
 
@@ -64,8 +66,7 @@ def _error(truth: Codes, said: Predictions) -> Floats:
 
 def log_losses(truth: Codes, said: Predictions) -> Floats:
     """Log-loss of every row."""
-    chosen = said.values[np.arange(truth.size), truth] / said.values.sum(axis=1)
-    return -np.log(np.clip(chosen, SMALLEST, 1.0))
+    return stats.log_losses(said.values / said.values.sum(axis=1, keepdims=True), truth, floor=SMALLEST)
 
 
 def _brier(truth: Codes, said: Predictions) -> Floats:
@@ -268,18 +269,6 @@ def standard_error(
         return _bootstrapped(metric, truth, said, weight, groups, seed)
     mean, stderr = grouped_mean(ROW_LOSSES[metric](truth, said), weight, groups)
     return stderr / max(2.0 * float(np.sqrt(mean)), np.finfo(np.float64).tiny) if metric == "rmse" else stderr
-
-
-def grouped_mean(values: Floats, weight: Floats, groups: Codes) -> tuple[float, float]:
-    """Weighted mean and its standard error, where rows of one group are not independent; nan for a single group.
-
-    The mean is a ratio of two sums over groups; this is the linearised variance of it.
-    """
-    mean, n_groups = float(np.average(values, weights=weight)), int(groups.max()) + 1
-    if n_groups < 2:
-        return mean, np.nan
-    deviations = np.bincount(groups, weight * (values - mean)) / weight.sum()
-    return mean, float(np.sqrt(n_groups / (n_groups - 1) * np.sum(deviations**2)))
 
 
 def _bootstrapped(

@@ -63,13 +63,6 @@ def depth_of(tree: Tree) -> int:
         depth += 1
 
 
-def standard_error(of_trees: Floats) -> Floats:
-    """Of a mean over trees [trees, ...]; those with nan do not count. nan with a single tree."""
-    n = np.sum(~np.isnan(of_trees), axis=0)
-    spread = np.nansum((of_trees - mean_of(of_trees)) ** 2, axis=0)
-    return np.where(n > 1, np.sqrt(spread / np.maximum(n * (n - 1.0), 1.0)), np.nan)
-
-
 def mean_of(of_trees: Floats) -> Floats:
     """Mean over trees [trees, ...] without those that have nan; nan where all have."""
     n = np.sum(~np.isnan(of_trees), axis=0)

@@ -32,8 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.stats import standard_error
 from committee.base.threads import n_threads, run
-from committee.explain._oob_forest import JudgedForest, Predictions, depth_of, mean_of, standard_error
+from committee.explain._oob_forest import JudgedForest, Predictions, depth_of, mean_of
 from committee.kernels.predict.forest_walk import LANES
 from committee.kernels.predict.permuted_walk import find_detours
 

@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
+from committee.base.stats import standard_error
 from committee.explain._node_permutation import node_permutation
-from committee.explain._oob_forest import JudgedForest, mean_of, standard_error
+from committee.explain._oob_forest import JudgedForest, mean_of
 from committee.explain._oob_permutation import oob_permutation
 from committee.explain._oob_rows import check_forest, judged_forest, training_rows
 from committee.explain._split_importances import impurity_decreases, split_counts, split_frequency, unseen_decreases

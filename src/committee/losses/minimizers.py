@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.stats import weighted_quantile
 from committee.losses.derivatives import Derivatives, mean_loss
 from committee.losses.loss import Loss, LossError
 
@@ -24,24 +25,10 @@ def exact_mean(y: Floats, weight: Floats) -> float:
     return math.fsum(products) / math.fsum(weight)
 
 
-def weighted_quantile(values: Floats, weight: Floats, q: float) -> float:
-    """The smallest value with at least a fraction q of the weight at or below it; half-way to the next at equality."""
-    order = np.argsort(values, kind="stable")
-    w = np.cumsum(weight[order]) if weight.size else np.arange(1.0, values.size + 1.0)
-    target = q * w[-1]
-    i = min(int(np.searchsorted(w, target * (1.0 - 1e-12))), values.size - 1)
-    value = float(values[order[i]])
-    if abs(w[i] - target) <= 1e-9 * w[-1]:
-        later = np.flatnonzero(w > w[i])
-        if later.size:
-            value = 0.5 * (value + float(values[order[later[0]]]))
-    return value
-
-
 def huber_location(residual: Floats, weight: Floats, delta: float) -> float:
     """The minimizer of the Huber loss: a root of its derivative, by Newton's method kept inside a bracket."""
     low, high = float(residual.min()), float(residual.max())
-    v = weighted_quantile(residual, weight, 0.5)
+    v = float(weighted_quantile(residual, weight, 0.5))
     for _ in range(100):
         distance = residual - v
         gradient = float(np.sum(weight * np.clip(distance, -delta, delta)))
@@ -73,11 +60,11 @@ def _mean(loss: Loss, y: Floats, weight: Floats) -> float:
 
 
 def _median(loss: Loss, y: Floats, weight: Floats) -> float:
-    return weighted_quantile(y, weight, 0.5)
+    return float(weighted_quantile(y, weight, 0.5))
 
 
 def _quantile(loss: Loss, y: Floats, weight: Floats) -> float:
-    return weighted_quantile(y, weight, loss.parameter)
+    return float(weighted_quantile(y, weight, loss.parameter))
 
 
 def _log_mean(loss: Loss, y: Floats, weight: Floats) -> float:
@@ -181,5 +168,5 @@ def residual_location(loss: Loss, residual: Floats, weight: Floats) -> float:
     `weight` may be empty; the parameter of the Huber loss is its delta.
     """
     if loss.leaf == "quantile":
-        return weighted_quantile(residual, weight, loss.parameter)
+        return float(weighted_quantile(residual, weight, loss.parameter))
     return huber_location(residual, weight if weight.size else np.ones(residual.size), loss.parameter)

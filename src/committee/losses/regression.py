@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.stats import weighted_quantile
 from committee.kernels.boosting import derivatives as d
 from committee.losses.loss import Loss
-from committee.losses.minimizers import weighted_quantile
 
 _UNIT = Loss("squared_error", d.SQUARED, start="mean", curvature_bound=0.0)
 _LOG = Loss("poisson", d.POISSON, target="non_negative", start="log_mean", link="exp", curvature_bound=1.0)
@@ -60,4 +60,4 @@ def at_scores(losses: tuple[Loss, ...], y: NDArray[Any], weight: Floats, score: 
 
 def huber_delta(size: Floats, weight: Floats, fraction: float) -> float:
     """The absolute residual up to which this fraction of the rows lies; above zero."""
-    return max(weighted_quantile(size, weight, fraction), 1e-300)
+    return max(float(weighted_quantile(size, weight, fraction)), 1e-300)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.evaluation._folds import Mean
+from committee.base.stats import Mean
 from committee.evaluation.bias_variance import BiasVariance
 from committee.evaluation.compare_bias_variance import BiasVarianceComparison
 from committee.plots._style import BLUE, GREEN, GREY, ORANGE, VERMILION, pyplot

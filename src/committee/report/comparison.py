@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from committee.base.stats import standard_error_of_folds
 from committee.base.text import format_seconds, join_names, pluralize, shorten
-from committee.evaluation._folds import stderr
 from committee.evaluation.comparison import Comparison, MethodResult
 from committee.evaluation.metrics import RATES, format_loss
 from committee.report import _charts as charts
@@ -110,7 +110,7 @@ def _mean(result: MethodResult) -> float:
 
 def _error(result: MethodResult) -> float:
     errors = result.losses[np.isfinite(result.losses)]
-    return float(stderr(errors[np.newaxis])) if errors.size > 1 else 0.0
+    return float(standard_error_of_folds(errors[np.newaxis])) if errors.size > 1 else 0.0
 
 
 def _order_in_words(what: Comparison, done: list[MethodResult]) -> str:

@@ -6,8 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from committee.base.stats import standard_error_of_folds
 from committee.base.text import join_names, pluralize, shorten
-from committee.evaluation._folds import stderr
 from committee.evaluation.comparison import Comparison, MethodResult
 from committee.evaluation.metrics import RATES, Predictions, format_loss
 from committee.evaluation.metrics import loss_of as row_loss
@@ -219,7 +219,7 @@ def paired_difference(one: MethodResult, other: MethodResult) -> tuple[float, fl
     difference = difference[np.isfinite(difference)]
     if difference.size < 2:
         return (float(difference.mean()) if difference.size else np.nan), np.nan
-    return float(difference.mean()), float(stderr(difference[np.newaxis]))
+    return float(difference.mean()), float(standard_error_of_folds(difference[np.newaxis]))
 
 
 def _lead(comparison: Comparison) -> list[str]:

@@ -24,14 +24,14 @@ nearest point at which the vote is right.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, softmax
 
 from committee.base.array_types import Floats
+from committee.calibration.slope import fit_slope
 from committee.sampling.splits import fold_numbers, k_folds, rows_to_split
 from committee.svm._binary_svm import BinarySVM
 from committee.svm._kernel_rows import KernelRows
@@ -40,9 +40,6 @@ from committee.svm._multiclass import TwoSides
 Codes = NDArray[np.int64]
 
 N_FOLDS = 5
-
-LEAST = 1e-3
-"""The smallest slope, in units of 1 / the mean spread of f: held-out rows that say the opposite leave f no trust."""
 
 SUREST = 1e-7
 """Probabilities of pairs are kept so far from 0 and 1, where their system is singular."""
@@ -96,37 +93,6 @@ def _rounded(exponents: Floats) -> Floats:
 def _two_sides(values: Floats) -> Floats:
     """Values of the negative and of the positive side."""
     return np.column_stack([np.zeros_like(values), values])
-
-
-def fit_slope(values: Floats, codes: Codes, weight: Floats) -> tuple[float, float]:
-    """The s > 0 that makes softmax(s values) [n, K] likeliest, and the mean log-loss.
-
-    The loss is convex in s: its slope, sum w (p - t) values, changes sign once.
-
-    >>> f = np.array([[0.0, -2.0], [0.0, -1.0], [0.0, 1.0], [0.0, 2.0], [0.0, -0.5]])
-    >>> slope, loss = fit_slope(f, np.array([0, 0, 1, 1, 1]), np.ones(5))
-    >>> round(slope, 3), round(loss, 3)
-    (0.651, 0.438)
-    """
-    n_classes = values.shape[1]
-    total = np.bincount(codes, weight, n_classes)
-    target = np.repeat(1.0 / (total[codes] + n_classes), n_classes).reshape(-1, n_classes)
-    target[np.arange(codes.size), codes] *= total[codes] + 1.0
-    moved = values - values.mean(axis=1, keepdims=True)
-    spread = float(np.average(np.abs(moved).max(axis=1), weights=weight))
-
-    def increase(slope: float) -> float:
-        return float(weight @ ((softmax(slope * moved, axis=1) - target) * moved).sum(axis=1))
-
-    slope = 1.0
-    if spread > 0.0:
-        low, high = LEAST / spread, 1.0 / spread
-        while increase(high) < 0.0:
-            high *= 2.0
-        result: Any = brentq(increase, low, high, xtol=1e-12 / spread) if increase(low) < 0.0 else low
-        slope = float(result)
-    own = log_softmax(slope * moved, axis=1)[np.arange(codes.size), codes]
-    return slope, -float(np.average(own, weights=weight))
 
 
 # --- rows held out ---------------------------------------------------------------------------------------------------

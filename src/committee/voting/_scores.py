@@ -6,18 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.stats import log_losses
 from committee.voting._rows import Task
-
-MIN_CHANCE = 1e-15
-"""Of the true class in the log loss: a member that excludes what happens loses no more than 34.5 nats."""
 
 
 def class_scores(task: Task, codes: NDArray[np.int64], shares: Floats | None) -> dict[str, float]:
     """Share of wrong answers and, of class distributions, the log loss; rows by their weights."""
     scores = {"error": float(np.average(codes != task.target, weights=task.weight)), "log_loss": np.nan}
     if shares is not None:
-        own = shares[np.arange(task.n_rows), task.target.astype(np.int64)]
-        loss = -np.log(np.clip(own, MIN_CHANCE, None))
+        loss = log_losses(shares, task.target.astype(np.int64))
         scores["log_loss"] = float(np.average(loss, weights=task.weight))
     return scores
 

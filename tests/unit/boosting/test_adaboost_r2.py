@@ -18,10 +18,11 @@ from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from committee.boosting._combinations import RunningMean, RunningMedian, weighted_median
+from committee.boosting._combinations import RunningMean, RunningMedian
 from committee.boosting._regressor_base import Past
 from committee.boosting._weak_regressors import content_order, draw
 from committee.boosting.adaboost_r2 import AdaBoostRegressor, adaboost_r2
+from committee.combine.rules import weighted_median
 from committee.members.member import Guess, TreeMember
 from committee.trees.decision_tree import DecisionTreeRegressor
 from tests.naive.boosting import drucker_r2
@@ -130,19 +131,23 @@ def test_weighted_median_is_that_of_the_twin(kind: str) -> None:
     rng = np.random.default_rng(0)
     predictions = rng.normal(size=(300, 31)) if kind == "real" else rng.integers(0, 4, (300, 31)).astype(np.float64)
     weight = rng.exponential(size=31) if kind == "real" else rng.integers(1, 4, 31).astype(np.float64)
-    np.testing.assert_array_equal(weighted_median(predictions, weight), naive_weighted_median(predictions.T, weight))
+    np.testing.assert_array_equal(
+        weighted_median(predictions.T, weight, half_way=False), naive_weighted_median(predictions.T, weight)
+    )
     running = RunningMedian(300)
     for t in range(31):
         running.add(predictions[:, t], float(weight[t]))
-        np.testing.assert_array_equal(running.value, weighted_median(predictions[:, : t + 1], weight[: t + 1]))
+        np.testing.assert_array_equal(
+            running.value, weighted_median(predictions[:, : t + 1].T, weight[: t + 1], half_way=False)
+        )
 
 
 def test_a_tie_goes_to_the_smaller_answer_as_in_scikit_learn() -> None:
     predictions = np.array([[3.0, 1.0, 2.0, 4.0]])
-    assert weighted_median(predictions, np.ones(4))[0] == 2.0
+    assert weighted_median(predictions.T, np.ones(4), half_way=False)[0] == 2.0
     rounded = np.array([0.1, 0.7, 0.8])
     assert 0.1 + 0.7 < 0.5 * rounded.sum()  # in floats; on paper they are equal
-    assert weighted_median(np.array([[1.0, 2.0, 3.0]]), rounded)[0] == 2.0
+    assert weighted_median(np.array([[1.0], [2.0], [3.0]]), rounded, half_way=False)[0] == 2.0
 
 
 def test_prediction_is_scikit_learns_for_the_same_members(friedman: tuple[Floats, Floats]) -> None:

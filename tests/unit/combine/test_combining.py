@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from committee.base.stats import weighted_quantile
 from committee.combine.rules import class_votes, majority_vote, mean, mean_distribution, weighted_median
-from committee.losses.minimizers import weighted_quantile
 
 RNG = np.random.default_rng(0)
 

@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from committee import AdaBoostClassifier, SchapireBoostClassifier
-from committee.evaluation._folds import draw_folds, mean_over_folds, read_labels, rows_of, stderr, unfitted
+from committee.base.stats import mean_over_folds, standard_error_of_folds
+from committee.evaluation._folds import draw_folds, read_labels, rows_of, unfitted
 
 
 def test_every_row_is_judged_once_in_a_repeat_and_never_by_those_who_saw_it():
@@ -52,10 +53,10 @@ def test_folds_that_cannot_be_are_rejected(n_folds: int):
 def test_standard_error_of_nadeau_and_bengio():
     values = np.random.default_rng(0).normal(size=(2, 5, 3))
     flat = values.reshape(10, 3)
-    np.testing.assert_allclose(stderr(values), np.sqrt((1 / 10 + 1 / 4) * flat.var(axis=0, ddof=1)))
+    np.testing.assert_allclose(standard_error_of_folds(values), np.sqrt((1 / 10 + 1 / 4) * flat.var(axis=0, ddof=1)))
     mean = mean_over_folds(values[..., 0])
-    assert mean == (pytest.approx(flat[:, 0].mean()), pytest.approx(stderr(values)[0]))
-    assert stderr(values[:1])[0] > values[0, :, 0].std(ddof=1) / np.sqrt(5)
+    assert mean == (pytest.approx(flat[:, 0].mean()), pytest.approx(standard_error_of_folds(values)[0]))
+    assert standard_error_of_folds(values[:1])[0] > values[0, :, 0].std(ddof=1) / np.sqrt(5)
 
 
 def test_labels_become_codes_and_one_class_is_rejected():

@@ -9,13 +9,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from committee.base.stats import weighted_quantile
 from committee.gradient_boosting._trees import packing_scale
 from committee.kernels.boosting import derivatives as d
 from committee.losses.classification import CLASSIFICATION_LOSSES, LOG_LOSS, MARGIN_LOSSES
 from committee.losses.custom import user_loss
 from committee.losses.derivatives import Derivatives, mean_loss
 from committee.losses.loss import NO_WEIGHTS, Loss
-from committee.losses.minimizers import exact_mean, huber_location, search_constant, start_score, weighted_quantile
+from committee.losses.minimizers import exact_mean, huber_location, search_constant, start_score
 from committee.losses.regression import REGRESSION_LOSSES
 
 WEIGHTS = ("none", "whole", "fractional")
