@@ -24,10 +24,11 @@ from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.stats import Mean, mean_over_folds, standard_error_of_folds
 from committee.boosting.adaboost import AdaBoostClassifier
-from committee.evaluation._folds import Fold, read_labels, rows_of, unfitted
+from committee.evaluation._folds import Fold, read_labels, unfitted
 from committee.plots._style import BLUE, GREY, VERMILION, finish, panels, pyplot
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.tabular.rows import take_rows
 from committee.theory.margins import margin_distribution
 from committee_reproductions._experiments import CrossValidation, fit_quietly
 from committee_reproductions.results import SIGNIFICANT
@@ -226,13 +227,13 @@ class _FoldCurves(NamedTuple):
 
 
 def _run_fold(booster: Any, X: Any, codes: NDArray[np.int64], fold: Fold, wanted: Sequence[int]) -> _FoldCurves:
-    rows, y = rows_of(X, fold.train), codes[fold.train]
+    rows, y = take_rows(X, fold.train), codes[fold.train]
     fit_quietly(booster, rows, y)
     margins: list[Floats] = []
     if hasattr(booster, "staged_margins"):
         margins = _margins_after(booster.staged_margins(rows, y), wanted)
     train = _staged_errors(booster, rows, y)
-    return _FoldCurves(train, _staged_errors(booster, rows_of(X, fold.test), codes[fold.test]), margins)
+    return _FoldCurves(train, _staged_errors(booster, take_rows(X, fold.test), codes[fold.test]), margins)
 
 
 def _staged_errors(booster: Any, X: Any, y: NDArray[np.int64]) -> Floats:

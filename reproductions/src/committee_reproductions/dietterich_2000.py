@@ -37,13 +37,14 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.stats import Mean, mean_over_folds
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.datasets import load_dataset
-from committee.evaluation._folds import read_labels, rows_of, seeded
+from committee.evaluation._folds import read_labels, seeded
 from committee.forests.estimators import RandomForestClassifier, RandomForestRegressor
 from committee.members.restarts import RestartClassifier
 from committee.plots._style import BLUE, GREEN, GREY, ORANGE, VERMILION, finish, grid_rows, panels
 from committee.records.history import History
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
+from committee.tabular.rows import take_rows
 from committee.trees.decision_stump import DecisionStump
 from committee.voting.stacking import StackingClassifier, StackingRegressor
 from committee_reproductions._experiments import CrossValidation, error_rate
@@ -277,7 +278,7 @@ def computational_reason(
     table, labels = (sonar.X, sonar.y) if X is None or y is None else (X, np.asarray(y))
     train, ones, best, votes = [], [], [], []
     for fold in cv.folds(read_labels(labels)):
-        known, new, truth = rows_of(table, fold.train), rows_of(table, fold.test), labels[fold.test]
+        known, new, truth = take_rows(table, fold.train), take_rows(table, fold.test), labels[fold.test]
         model: Any = RestartClassifier(n_restarts=n_restarts, combine="vote", random_state=fold.seed)
         model.fit(known, labels[fold.train])
         train.append(model.errors_)
@@ -376,8 +377,8 @@ def select_or_combine(
         for fold in folds:
             seeded_members = [(name, seeded(member, fold.seed)) for name, member in given]
             stack: Any = kind(seeded_members, "simplex", cv=n_inner_folds, random_state=fold.seed)
-            stack.fit(rows_of(X, fold.train), target[fold.train])
-            measured.append(_evaluate(stack, rows_of(X, fold.test), target[fold.test], is_class))
+            stack.fit(take_rows(X, fold.train), target[fold.train])
+            measured.append(_evaluate(stack, take_rows(X, fold.test), target[fold.test], is_class))
             tick(measured[-1][2])
     return SelectOrCombine(
         "classification" if is_class else "regression",

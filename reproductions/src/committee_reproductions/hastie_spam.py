@@ -27,12 +27,13 @@ from committee.base.array_types import Floats
 from committee.base.progress import progress
 from committee.base.stats import Mean, mean_over_folds, standard_error_of_folds
 from committee.datasets import load_dataset
-from committee.evaluation._folds import Fold, read_labels, rows_of, unfitted
+from committee.evaluation._folds import Fold, read_labels, unfitted
 from committee.forests.estimators import RandomForestClassifier
 from committee.gradient_boosting.estimators import GradientBoostingClassifier
 from committee.plots._style import BLUE, GREEN, ORANGE, PURPLE, VERMILION, finish, panels
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.tabular.rows import take_rows
 from committee_reproductions._experiments import CrossValidation
 from committee_reproductions.results import (
     Claim,
@@ -206,9 +207,9 @@ def spam_errors(
 
 def _run(model: Any, X: Any, codes: NDArray[np.int64], fold: Fold) -> tuple[Floats, Floats]:
     """Return test errors after every tree, and out-of-bag errors, empty where the model has none."""
-    model.fit(rows_of(X, fold.train), codes[fold.train])
+    model.fit(take_rows(X, fold.train), codes[fold.train])
     truth = codes[fold.test]
-    errors = np.array([np.mean(labels != truth) for labels in model.staged_predict(rows_of(X, fold.test))])
+    errors = np.array([np.mean(labels != truth) for labels in model.staged_predict(take_rows(X, fold.test))])
     history: Mapping[str, Any] = getattr(model, "history_", {})
     own = np.asarray(history["oob_error"], np.float64) if "oob_error" in history else np.empty(0)
     return errors, own if own.size == errors.size and not np.isnan(own[-1]) else np.empty(0)

@@ -27,9 +27,10 @@ from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.adaboost_star import AdaBoostStarClassifier
 from committee.boosting.arc_gv import ArcGVClassifier
 from committee.boosting.lpboost import LPBoostClassifier
-from committee.evaluation._folds import Fold, read_labels, rows_of, unfitted
+from committee.evaluation._folds import Fold, read_labels, unfitted
 from committee.plots._style import COLORS, finish, panels
 from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.tabular.rows import take_rows
 from committee.trees.decision_tree import DecisionTreeClassifier
 from committee_reproductions._experiments import (
     SEPARABLE_SETS,
@@ -176,9 +177,9 @@ def margin_maximisation(
 
 def _evaluate(booster: Any, X: Any, codes: NDArray[np.int64], fold: Fold) -> tuple[float, float, int]:
     """Return the smallest margin of the training rows, the test error and the number of members."""
-    rows, y = rows_of(X, fold.train), codes[fold.train]
+    rows, y = take_rows(X, fold.train), codes[fold.train]
     fit_quietly(booster, rows, y)
-    error = error_rate(booster, rows_of(X, fold.test), codes[fold.test])
+    error = error_rate(booster, take_rows(X, fold.test), codes[fold.test])
     return float(booster.margins(rows, y).min()), error, len(booster)
 
 

@@ -23,9 +23,10 @@ from committee.base.progress import progress
 from committee.base.stats import Mean, mean_over_folds
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.adaboost_theta import AdaBoostThetaClassifier
-from committee.evaluation._folds import Fold, read_labels, rows_of, unfitted
+from committee.evaluation._folds import Fold, read_labels, unfitted
 from committee.plots._style import COLORS, finish, panels
 from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.tabular.rows import take_rows
 from committee_reproductions._experiments import (
     SEPARABLE_SETS,
     CrossValidation,
@@ -156,8 +157,8 @@ def _choose(
     by_rounds: Any, by_theta: Any, X: Any, codes: NDArray[np.int64], fold: Fold
 ) -> tuple[float, float, float, int, float]:
     """Return test errors with the rounds chosen, with theta chosen and with neither; the rounds and the theta."""
-    rows, y = rows_of(X, fold.train), codes[fold.train]
-    test, truth = rows_of(X, fold.test), codes[fold.test]
+    rows, y = take_rows(X, fold.train), codes[fold.train]
+    test, truth = take_rows(X, fold.test), codes[fold.test]
     rounds = fit_quietly(unfitted(by_rounds, random_state=fold.seed), rows, y)
     theta = fit_quietly(unfitted(by_theta, random_state=fold.seed), rows, y)
     plain = fit_quietly(unfitted(by_theta, thetas=(0.0,), random_state=fold.seed), rows, y)

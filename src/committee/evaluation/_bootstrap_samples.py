@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.evaluation._folds import rows_of, seeded
+from committee.evaluation._folds import seeded
+from committee.tabular.rows import take_rows
 from committee.tabular.validation import read_weights
 
 Rows = NDArray[np.int64]
@@ -37,10 +38,7 @@ class Samples(NamedTuple):
     def take(self, rows: tuple[Rows, ...]) -> list[Any]:
         """The tables of one resample, or of many at once where they are plain columns."""
         numbers = rows * len(self.tables) if self.is_paired else rows
-        return [
-            table[chosen] if isinstance(table, np.ndarray) else rows_of(table, chosen)
-            for table, chosen in zip(self.tables, numbers, strict=True)
-        ]
+        return [take_rows(table, chosen) for table, chosen in zip(self.tables, numbers, strict=True)]
 
 
 def read_samples(data: Sequence[Any], is_paired: bool, strata: Any, weights: Any) -> Samples:
@@ -60,7 +58,7 @@ def read_samples(data: Sequence[Any], is_paired: bool, strata: Any, weights: Any
         raise ValueError(f"strata must have one label per row, {sizes[0]}; got {labels.size}.")
     if weights is not None:
         rows = _repeated(read_weights(weights, sizes[0], "weights"))
-        tables, sizes = [rows_of(table, rows) for table in tables], [rows.size] * len(tables)
+        tables, sizes = [take_rows(table, rows) for table in tables], [rows.size] * len(tables)
         labels = None if labels is None else labels[rows]
     parts = () if labels is None else tuple(np.flatnonzero(labels == label) for label in np.unique(labels))
     return Samples(tuple(tables), tuple(sizes[:1] if is_one else sizes), parts, is_one)

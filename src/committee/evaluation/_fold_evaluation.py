@@ -19,13 +19,14 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.base.array_types import Floats
 from committee.base.stats import grouped_mean
 from committee.calibration.power import Calibration, calibrate
-from committee.evaluation._folds import rows_of, seeded
+from committee.evaluation._folds import seeded
 from committee.evaluation._inner_validation import inner_splits, restore_cv, set_inner_splits
 from committee.evaluation._row_splits import RowSplit
 from committee.evaluation._time_budget import Clock
 from committee.evaluation.metrics import ROW_LOSSES, Predictions, log_losses, loss_of, predictions_of
 from committee.evaluation.row_order import Folding, dependent_rows
 from committee.members.numeric_pipeline import BaseNumericPipeline
+from committee.tabular.rows import take_rows
 
 Rows = NDArray[np.intp]
 Status = Literal["done", "partial", "failed", "out of time"]
@@ -181,7 +182,7 @@ def evaluate_fold(trial: Trial, k: int, problem: Problem, clock: Clock) -> Trial
         train = some_rows(problem, problem.split.train_of(k), trial.setting.row_fraction)
         model = fitted(trial.setting.estimator, problem, train, _fold_seed(problem.seed, k))
         middle = clock.now()
-        X = rows_of(problem.X, problem.split.test_of(k))
+        X = take_rows(problem.X, problem.split.test_of(k))
         said = predictions_of(model, X, problem.classes, model.predict(X))
         outcome = FoldOutcome(said, middle - start, clock.now() - middle)
     folds = (*trial.folds[:k], outcome, *trial.folds[k + 1 :])
@@ -209,7 +210,7 @@ def fitted(estimator: Any, problem: Problem, rows: Rows, seed: int, watch: Calla
     codes = None if problem.classes is None else problem.truth[rows]
     splits = inner_splits(problem.folding, rows, codes, problem.weight_of(rows), problem.seed)
     changed = [] if splits is None else set_inner_splits(model, splits)
-    X, y = rows_of(problem.X, rows), problem.y[rows]
+    X, y = take_rows(problem.X, rows), problem.y[rows]
     if problem.weight is None:
         model.fit(X, y)
     elif has_fit_parameter(model, "sample_weight"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -51,14 +50,6 @@ def read_labels(y: Any) -> NDArray[np.int64]:
     if classes.size < 2:
         raise ValueError(f"y has {classes.size} class: an error needs rows of two classes at least.")
     return codes.astype(np.int64)
-
-
-def rows_of(X: Any, rows: Rows) -> Any:
-    """Some rows of an array, a sparse matrix or a frame."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return frame[rows.tolist()].to_native()
-    return (X if hasattr(X, "shape") else np.asarray(X))[rows]
 
 
 def unfitted(estimator: Any, **parameters: Any) -> Any:

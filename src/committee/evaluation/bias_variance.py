@@ -31,8 +31,9 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.stats import Mean
 from committee.base.threads import n_threads, run
 from committee.datasets import Simulation
-from committee.evaluation._folds import rows_of, seeded
+from committee.evaluation._folds import seeded
 from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.tabular.rows import take_rows
 from committee.tabular.validation import read_targets_classification, read_targets_regression
 from committee.theory.decomposition import Decomposition, Part, decompose_squared_error, decompose_zero_one
 
@@ -257,7 +258,7 @@ def _from_table(X: Any, y: Any, estimator: Any, n_train: int | None) -> Source:
         drawn = rng.integers(0, n, n_draws)
         judged = np.ones(n, np.bool_)
         judged[drawn] = False
-        return TrainingSet(rows_of(table, drawn), target[drawn], judged)
+        return TrainingSet(take_rows(table, drawn), target[drawn], judged)
 
     return Source("bootstrap samples", task, deal, table, target, None, n_draws)
 
@@ -294,7 +295,7 @@ def _prediction(estimator: Any, source: Source, seed: int, threads: int) -> NDAr
         predictions[judged] = rows.y[0]  # one class only: there is nothing to learn, and most learners refuse it
     elif judged.size:
         model = seeded(estimator, member_seed, threads).fit(rows.X, rows.y)
-        result = np.asarray(model.predict(source.X if rows.judged is None else rows_of(source.X, judged)))
+        result = np.asarray(model.predict(source.X if rows.judged is None else take_rows(source.X, judged)))
         if result.size != judged.size:
             raise ValueError(
                 f"{type(estimator).__name__} predicts the shape {result.shape}; one answer a row is needed."

@@ -44,8 +44,9 @@ from committee.base.blas_threads import one_blas_thread
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.threads import n_threads, run
-from committee.evaluation._folds import rows_of, seeded
+from committee.evaluation._folds import seeded
 from committee.records.result_table import ResultTable, to_pandas, to_polars
+from committee.tabular.rows import take_rows
 from committee.tabular.validation import read_targets_regression
 from committee.theory.intervals import Interval
 
@@ -301,7 +302,7 @@ def _refit(model: _Model, kind: Kind, n_resamples: int, rng: np.random.Generator
 
     def turn(b: int) -> Floats:
         if kind == "pairs":
-            result = model.predict(rows_of(model.X, rows[b]), model.y[rows[b]], model.X_new, int(seeds[b]))
+            result = model.predict(take_rows(model.X, rows[b]), model.y[rows[b]], model.X_new, int(seeds[b]))
         else:
             result = model.predict(model.X, fitted + residual[rows[b]], model.X_new, int(seeds[b]))
         model.tick("")
@@ -315,8 +316,8 @@ def _out_of_fold(model: _Model, seed: int) -> Floats:
     """y minus the prediction of a model that did not see the row."""
     residual = np.empty(model.y.size)
     for train, test in KFold(min(FOLDS, model.y.size), shuffle=True, random_state=seed).split(model.y):
-        held_out = rows_of(model.X, test)
-        residual[test] = model.y[test] - model.predict(rows_of(model.X, train), model.y[train], held_out, seed)
+        held_out = take_rows(model.X, test)
+        residual[test] = model.y[test] - model.predict(take_rows(model.X, train), model.y[train], held_out, seed)
     return residual
 
 

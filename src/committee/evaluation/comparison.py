@@ -34,12 +34,12 @@ from committee.base.stats import standard_error_of_folds
 from committee.calibration.power import Calibration
 from committee.evaluation._choice import choose
 from committee.evaluation._fold_evaluation import MethodResult, Problem, as_result, fitted, some_rows
-from committee.evaluation._folds import rows_of
 from committee.evaluation._scheduler import Callback, ComparisonStep, Scheduler, estimates
 from committee.evaluation._time_budget import Clock, OutOfTime
 from committee.evaluation.methods import Variants, family_variants
 from committee.evaluation.metrics import Predictions, find_metric, loss_of, metric_names, predictions_of, standard_error
 from committee.evaluation.row_order import dependent_rows, explain_order, fold_rows
+from committee.tabular.rows import take_rows
 from committee.tabular.schema import open_table
 from committee.tabular.validation import read_targets_classification, read_targets_regression, read_weights
 from committee.voting.calibrated_classifier import CalibratedClassifier
@@ -409,7 +409,7 @@ class _LastFits:
             return {}, np.nan
         where = "without the held-out rows, to evaluate it on them"
         self.compared = self._fitted(problem.split.rows, where, self.on_compared)
-        X = rows_of(problem.X, apart)
+        X = take_rows(problem.X, apart)
         said = predictions_of(self.compared, X, problem.classes, self.compared.predict(X))
         self.held_out_predictions = said.values if problem.classes is None and said.values.ndim == 1 else None
         if self.calibration is not None:

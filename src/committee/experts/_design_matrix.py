@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.tabular.schema import Columns
+from committee.tabular.schema import Columns, find_columns
 
 CONSTANT = 1e-12
 """A column whose deviation is smaller than this share of its size is constant: it becomes zeros."""
@@ -100,21 +100,4 @@ def choose_features(columns: Columns, features: Any, what: str) -> NDArray[np.in
         return np.arange(columns.n_features)
     if isinstance(features, str):
         raise ValueError(f"{what} must be a list of names or positions of columns; put {features!r} into a list.")
-    result = [_position(columns, feature, what) for feature in features]
-    if len(set(result)) < len(result):
-        raise ValueError(f"A column stands twice in {what}={list(features)!r}: name each once.")
-    return np.array(result, np.int64)
-
-
-def _position(columns: Columns, feature: Any, what: str) -> int:
-    if isinstance(feature, str):
-        names = columns.names or ()
-        if feature not in names:
-            known = f"X has {list(names[:8])}" if names else "the columns of X have no names: pass positions"
-            raise ValueError(f"{what} names a column {feature!r} that X does not have; {known}.")
-        return names.index(feature)
-    if isinstance(feature, bool) or not hasattr(feature, "__index__"):
-        raise ValueError(f"{what} must hold names or positions of columns, not {feature!r}.")
-    if not 0 <= int(feature) < columns.n_features:
-        raise ValueError(f"{what} as positions must be in 0 .. {columns.n_features - 1}; got {int(feature)}.")
-    return int(feature)
+    return np.array(find_columns(columns, features, what), np.int64)

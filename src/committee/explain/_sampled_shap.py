@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.explain._tables import native, replace_columns, take_rows
+from committee.explain._tables import native, replace_columns
 from committee.tabular.cells import Table
+from committee.tabular.rows import take_rows
 
 
 class SampledShap(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -27,33 +27,6 @@ def column_names(table: Table) -> tuple[str, ...]:
     if isinstance(table, np.ndarray):
         return tuple(f"x[{f}]" for f in range(table.shape[1]))
     return tuple(str(name) for name in table.columns)
-
-
-def find_columns(table: Table, features: Sequence[Feature]) -> list[int]:
-    """Positions of columns given by name or position, no column twice."""
-    names = () if isinstance(table, np.ndarray) else tuple(table.columns)
-    result = [_find_column(names, table.shape[1], feature) for feature in features]
-    if len(set(result)) < len(result):
-        raise ValueError(f"A feature stands twice in {list(features)!r}: name each once.")
-    return result
-
-
-def _find_column(names: tuple[Any, ...], n_columns: int, feature: Feature) -> int:
-    if isinstance(feature, str):
-        if feature not in names:
-            known = f"it has {list(names[:8])}" if names else "its columns have no names: pass a position"
-            raise ValueError(f"X has no column {feature!r}; {known}.")
-        return names.index(feature)
-    if not hasattr(feature, "__index__") or isinstance(feature, bool):
-        raise TypeError(f"A feature is a name or a position, not {feature!r} of type {type(feature).__name__}.")
-    if not -n_columns <= feature < n_columns:
-        raise ValueError(f"X has {n_columns} columns, there is none at position {feature}.")
-    return int(feature) % n_columns
-
-
-def take_rows(table: Table, rows: Rows) -> Table:
-    """The rows at these positions, which may repeat."""
-    return table[rows] if isinstance(table, np.ndarray) else table[rows, :]
 
 
 def numbers_of(table: Table, f: int) -> NDArray[np.float64]:

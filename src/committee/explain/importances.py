@@ -34,13 +34,13 @@ from sklearn.utils.validation import check_is_fitted
 from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
-from committee.explain._tables import Feature, Rows, column_names, find_columns, native, replace_columns
+from committee.explain._tables import Feature, Rows, column_names, native, replace_columns
 from committee.explain.shap import tree_sum
 from committee.members.member import TreeMember
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.records.tree import LEAF, Tree
 from committee.tabular.cells import Table
-from committee.tabular.schema import open_table
+from committee.tabular.schema import find_columns, open_table
 from committee.tabular.validation import read_weights
 
 
@@ -219,7 +219,7 @@ def _groups(
     listed = [[one] if isinstance(one, str | int | np.integer) else list(one) for one in wanted]
     if not listed or not all(listed):
         raise ValueError("features is empty, or a group in it is: name at least one column each.")
-    groups = [find_columns(table, one) for one in listed]
+    groups = [find_columns(table, one, from_end=True) for one in listed]
     names = column_names(table)
     return tuple(" + ".join(names[f] for f in group) for group in groups), groups
 

@@ -25,21 +25,13 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.explain._tables import (
-    Feature,
-    Fill,
-    column_names,
-    find_columns,
-    native,
-    numbers_of,
-    replace_columns,
-    take_rows,
-)
+from committee.explain._tables import Feature, Fill, column_names, native, numbers_of, replace_columns
 from committee.explain.shap import tree_sum
 from committee.records.ensemble import TreeSum
 from committee.records.tree import LEAF, Tree
 from committee.tabular.cells import Table, read_factors
-from committee.tabular.schema import Columns, open_table
+from committee.tabular.rows import take_rows
+from committee.tabular.schema import Columns, find_columns, open_table
 from committee.tabular.validation import read_table, read_weights
 from committee.tree_engine.predict.apply import apply_tree
 from committee.trees.decision_tree import BaseDecisionTree
@@ -137,7 +129,7 @@ def partial_dependence(
     weight = read_weights(sample_weight, table.shape[0])
     axes = [
         _make_axis(estimator, table, f, _grid_of(grid, table, f), percentiles, weight)
-        for f in find_columns(table, _one_or_two(features))
+        for f in find_columns(table, _one_or_two(features), from_end=True)
     ]
     plan = _decide(estimator, table, kind, method, response, weight)
     if plan.method == "recursion":
@@ -189,7 +181,7 @@ def _grid_of(grid: Grid, table: Table, f: int) -> int | NDArray[Any]:
                 f"grid must be a number of points, at least 2, or a dict from feature to values: {grid!r}."
             )
         return int(grid)
-    values = [given for feature, given in grid.items() if find_columns(table, [feature]) == [f]]
+    values = [given for feature, given in grid.items() if find_columns(table, [feature], from_end=True) == [f]]
     if not values:
         return GRID_POINTS
     chosen = np.array(values[0], dtype=None if isinstance(values[0], np.ndarray) else object)

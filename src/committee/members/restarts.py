@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
@@ -24,6 +23,7 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
 from committee.members.member import check_learner, predicted_codes
 from committee.members.perceptron import TIE, PocketPerceptron
+from committee.tabular.rows import take_rows
 from committee.tabular.schema import open_table
 from committee.tabular.validation import read_targets_classification, read_weights
 
@@ -40,7 +40,7 @@ def restart(estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, seed
     if has_fit_parameter(fresh, "sample_weight"):
         return fresh.fit(X, y, sample_weight=weight)
     rows = _draw(y, weight, np.random.default_rng(seed))
-    return fresh.fit(_take(X, rows), y[rows])
+    return fresh.fit(take_rows(X, rows), y[rows])
 
 
 def _draw(y: NDArray[Any], weight: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -51,12 +51,6 @@ def _draw(y: NDArray[Any], weight: Floats, rng: np.random.Generator) -> NDArray[
         if np.any(y[rows] != y[rows[0]]):
             break
     return rows
-
-
-def _take(X: Any, rows: NDArray[np.int64]) -> Any:
-    """These rows of an array, a sparse matrix or a frame."""
-    frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame[rows, :].to_native() if isinstance(frame, nw.DataFrame) else X[rows]
 
 
 def _opened(X: Any, estimator: Any) -> Any:

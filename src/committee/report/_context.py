@@ -24,11 +24,12 @@ from sklearn.pipeline import Pipeline
 from committee.base.array_types import Floats
 from committee.evaluation.comparison import Comparison, MethodResult
 from committee.explain._oob_rows import training_rows
-from committee.explain._tables import column_names, native, take_rows
+from committee.explain._tables import column_names, native
 from committee.explain.importances import PermutationImportances, log_likelihood, permutation_importances
 from committee.forests._base import BaseForest
 from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.tabular.cells import Table
+from committee.tabular.rows import take_rows
 from committee.tabular.schema import open_table
 from committee.theory.decomposition import Decomposition
 from committee.voting.calibrated_classifier import CalibratedClassifier

@@ -1,4 +1,4 @@
-"""Rows of a table that is passed on as it came: an array, a sparse matrix or a frame."""
+"""Rows of a table that is passed on in its own type: an array, a sparse matrix or a frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from committee.tabular.schema import open_table
 
 
 def open_rows(X: Any, estimator: Any, *, takes_sparse: bool) -> Any:
-    """Return X as it is, lists as an array; what is no table is refused here, what is in it by the estimator."""
+    """Return X as it is, lists as an array; raise if it is not a table. The estimator checks the values in it."""
     if takes_sparse and sparse.issparse(X):
         return X.tocsr()
     table = open_table(X, estimator)
@@ -21,6 +21,15 @@ def open_rows(X: Any, estimator: Any, *, takes_sparse: bool) -> Any:
 
 
 def take_rows(X: Any, rows: NDArray[np.int64]) -> Any:
-    """Return these rows of an array, a sparse matrix or a frame."""
+    """Return these rows, which may repeat, of an array, a sparse matrix, a list of rows or a frame, of the same kind.
+
+    >>> take_rows([[1, 2], [3, 4]], np.array([1, 1]))
+    array([[3, 4],
+           [3, 4]])
+    """
+    if isinstance(X, nw.DataFrame):
+        return X[rows, :]
     frame: Any = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame[rows, :].to_native() if isinstance(frame, nw.DataFrame) else X[rows]
+    if isinstance(frame, nw.DataFrame):
+        return frame[rows, :].to_native()
+    return (X if hasattr(X, "shape") else np.asarray(X))[rows]

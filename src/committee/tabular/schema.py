@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_array
 
 from committee.base.dtypes import MAX_CATEGORIES
@@ -253,12 +254,9 @@ def choose_categorical(table: Table, categorical_features: Any) -> NDArray[np.bo
     chosen = list(categorical_features)
     if all(isinstance(item, bool | np.bool_) for item in chosen) and chosen:
         return _from_mask(chosen, is_categorical)
-    if all(isinstance(item, str) for item in chosen):
-        chosen = _positions(chosen, table_names(table))
-    if not all(isinstance(item, int | np.integer) and not isinstance(item, bool) for item in chosen):
+    if len({isinstance(item, str) for item in chosen}) > 1:
         raise ValueError("categorical_features must hold only names, only indices or only bools.")
-    if any(not 0 <= item < is_categorical.size for item in chosen):
-        raise ValueError(f"categorical_features as indices must be in 0 .. {is_categorical.size - 1}; got {chosen}.")
+    chosen = find_columns(table, list(dict.fromkeys(chosen)), "categorical_features")
     is_categorical[chosen] = True
     return is_categorical
 
@@ -271,14 +269,32 @@ def _from_mask(mask: Sequence[bool], is_categorical: NDArray[np.bool_]) -> NDArr
     return np.array(mask, dtype=np.bool_)
 
 
-def _positions(wanted: Sequence[str], names: tuple[str, ...] | None) -> list[int]:
-    if names is None and wanted:
-        raise ValueError("categorical_features holds names, but the columns of X have none: pass indices or a mask.")
-    position = {name: f for f, name in enumerate(names or ())}
-    unknown = [name for name in wanted if name not in position]
-    if unknown:
-        raise ValueError(f"categorical_features names columns that X does not have: {unknown}. X has {list(position)}.")
-    return [position[name] for name in wanted]
+def find_columns(
+    table: Table | Columns, features: Sequence[Any], what: str = "features", *, from_end: bool = False
+) -> list[int]:
+    """Return the positions of columns given by name or position, no column twice.
+
+    `what` names the parameter in errors; `from_end` allows negative positions, counted from the last column.
+    """
+    names: Any = table.names if isinstance(table, Columns) else getattr(table, "columns", ())
+    n_columns = table.n_features if isinstance(table, Columns) else table.shape[1]
+    place = {name: f for f, name in enumerate(names or ()) if isinstance(name, str)} | {f: f for f in range(n_columns)}
+    if from_end:
+        place |= {f - n_columns: f for f in range(n_columns)}
+    result: list[int] = []
+    for feature in features:
+        if isinstance(feature, bool) or not (isinstance(feature, str) or hasattr(feature, "__index__")):
+            raise InvalidParameterError(f"{what} must hold names or positions of columns, not {feature!r}.")
+        if feature not in place:
+            known = f"the names {list(names)[:8]}" if names else "columns without names"
+            raise ValueError(
+                f"X has no column {feature!r}, which {what} holds: it has {known}, positions from "
+                f"{-n_columns if from_end else 0} to {n_columns - 1}."
+            )
+        result.append(place[feature])
+    if len(set(result)) < len(result):
+        raise ValueError(f"A column stands twice in {what}={list(features)!r}: name each once.")
+    return result
 
 
 # --- categories ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from committee import AdaBoostClassifier, SchapireBoostClassifier
 from committee.base.stats import mean_over_folds, standard_error_of_folds
-from committee.evaluation._folds import draw_folds, read_labels, rows_of, unfitted
+from committee.evaluation._folds import draw_folds, read_labels, unfitted
+from committee.tabular.rows import take_rows
 
 
 def test_every_row_is_judged_once_in_a_repeat_and_never_by_those_who_saw_it():
@@ -71,10 +72,10 @@ def test_rows_of_tables_of_every_kind():
     rows = np.array([4, 1])
     frame = pd.DataFrame(X, index=list("fedcba"), columns=["u", "v"])  # by place, not by the index
     for table in (X, X.tolist(), frame, pl.DataFrame(frame)):
-        result: Any = rows_of(table, rows)
+        result: Any = take_rows(table, rows)
         np.testing.assert_array_equal(np.asarray(result), X[rows])
         assert isinstance(result, type(table)) or isinstance(table, list)
-    np.testing.assert_array_equal(rows_of(csr_array(X), rows).toarray(), X[rows])
+    np.testing.assert_array_equal(take_rows(csr_array(X), rows).toarray(), X[rows])
 
 
 def test_a_copy_takes_only_the_parameters_it_has():

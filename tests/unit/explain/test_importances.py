@@ -307,9 +307,9 @@ def test_bad_requests_say_what_to_do():
     model = DecisionTreeRegressor().fit(X, y)
     with pytest.raises(ValueError, match="n_repeats must be at least 1, got 0"):
         permutation_importances(model, X, y, n_repeats=0)
-    with pytest.raises(ValueError, match="no names: pass a position"):
+    with pytest.raises(ValueError, match="columns without names"):
         permutation_importances(model, X, y, features=["a"])
-    with pytest.raises(ValueError, match="none at position 4"):
+    with pytest.raises(ValueError, match=r"no column 4, .* positions from -4 to 3"):
         permutation_importances(model, X, y, features=[4])
     with pytest.raises(ValueError, match="stands twice"):
         permutation_importances(model, X, y, features=[[0, -4]])
@@ -317,7 +317,7 @@ def test_bad_requests_say_what_to_do():
         permutation_importances(model, X, y, features=[[]])
     with pytest.raises(TypeError, match="put it into a list"):
         permutation_importances(model, X, y, features="a")
-    with pytest.raises(TypeError, match=r"a name or a position, not 1\.5"):
+    with pytest.raises(TypeError, match=r"names or positions of columns, not 1\.5"):
         permutation_importances(model, X, y, features=[[1.5]])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="Negative values in sample_weight"):
         permutation_importances(model, X, y, sample_weight=[-1, 1, 1, 1])
