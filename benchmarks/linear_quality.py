@@ -1,7 +1,7 @@
 """How good the linear models are on public data, beside scikit-learn's, by three-fold cross-validation.
 
 `python -m benchmarks.linear_quality --output benchmarks/LINEAR.md`. Both get the same folds and the same numbers, coded
-by `NumericColumns` from the training rows. `tests` never run it: it reads data from outside the repository.
+by `TableEncoder` from the training rows. `tests` never run it: it reads data from outside the repository.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from benchmarks.report import markdown_table
 from committee.base.stats import mean_over_folds
 from committee.linear.logistic_regression import LogisticRegressionCV
 from committee.linear.ridge import RidgeCV
-from committee.members.numeric_pipeline import fit_numeric_columns
+from committee.members.numeric_pipeline import OPTIONS
+from committee.tabular.encoder import fit_encoder
 from committee.tabular.schema import fit_encode
 
 Floats = NDArray[np.float64]
@@ -112,7 +113,7 @@ class Outcome(NamedTuple):
 def numbers_of(X: Any, train: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Columns of numbers for the training rows, and for the others."""
     columns, table = fit_encode(X)
-    coded = fit_numeric_columns(columns, table[train], np.ones(len(train)))
+    coded = fit_encoder(columns, table[train], None, OPTIONS)
     test = np.setdiff1d(np.arange(len(table)), train)
     return coded(table[train]), coded(table[test])
 

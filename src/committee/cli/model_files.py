@@ -102,5 +102,5 @@ def inner_model(model: Any, X: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
     """The estimator inside a wrapper, the rows as it sees them, and the names of its columns where they differ."""
     model = uncalibrated(model)
     if isinstance(model, BaseNumericPipeline):
-        return model.estimator_, model.as_numbers(X), model.numbers_.names
+        return model.estimator_, model.encode(X), model.encoder_.names
     return model, X, None

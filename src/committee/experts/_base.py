@@ -29,18 +29,21 @@ from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.threads import n_threads
-from committee.experts._design_matrix import Design
 from committee.experts._initialization import FINALISTS, STARTS, Blank, Problem, Restart, Start, best_of_starts
 from committee.experts.em import Found, Mixture, Rows, e_step, effective_number, evaluate, largest_norm
 from committee.experts.gate import ConstantGate, SoftmaxGate
 from committee.records.history import History
+from committee.tabular.encoder import EncoderOptions, TableEncoder, fit_encoder
 from committee.tabular.identity import distinct_rows
-from committee.tabular.schema import Columns
+from committee.tabular.schema import Columns, find_columns
 from committee.tabular.validation import read_table, read_training_table, read_weights, reject_missing_cells
 
 Init = Literal["mixed", "kmeans", "annealing", "random"]
 GateKind = Literal["softmax", "constant"]
 Criterion = Literal["bic", "held_out"]
+
+DESIGN = EncoderOptions(categories="standardised", adds_ones=True)
+"""The columns of gates and experts: a penalty means the same for all of them."""
 
 
 class Task(NamedTuple):
@@ -58,8 +61,8 @@ class Task(NamedTuple):
 class View(NamedTuple):
     """How a mixture sees a table and its target."""
 
-    gate_design: Design
-    design: Design
+    gate_design: TableEncoder
+    design: TableEncoder
     centre: float  # of a target of numbers
     scale: float
     log_volume: float  # ln of how much a density shrinks by standardising: back in the units of the target, it is less
@@ -282,7 +285,7 @@ class BaseMixtureOfExperts(Estimator):
         self.effective_experts_ = effective_number(self.load_)
         gate, design = result.state.gate, plan.view.gate_design
         if isinstance(plan.mixture.gate, SoftmaxGate):
-            self.gate_coef_, self.gate_intercept_ = design.in_units_of_the_table(gate)
+            self.gate_coef_, self.gate_intercept_ = design.unscale(gate)
         else:
             self.gate_coef_, self.gate_intercept_ = np.zeros((n_experts, 0)), gate.copy()
         if not result.is_converged:
@@ -322,6 +325,20 @@ class BaseMixtureOfExperts(Estimator):
     def gate_proba(self, X: Any) -> Floats:
         """g_k(x): how probable it is that expert k answers for a row, before its target is known, [n, K]."""
         return np.exp(self._log_gate(self._read_rows(X))).T
+
+
+def fit_design(task: Task, features: NDArray[np.int64]) -> TableEncoder:
+    """Fit the design matrix of some features."""
+    return fit_encoder(task.columns, task.table, task.weight, DESIGN, features)
+
+
+def choose_features(columns: Columns, features: Any, what: str) -> NDArray[np.int64]:
+    """Positions of features given by name or position, all for None; `what` names the parameter in an error."""
+    if features is None:
+        return np.arange(columns.n_features)
+    if isinstance(features, str):
+        raise ValueError(f"{what} must be a list of names or positions of columns; put {features!r} into a list.")
+    return np.array(find_columns(columns, features, what), np.int64)
 
 
 def make_gate(kind: GateKind, l2: float) -> SoftmaxGate | ConstantGate:

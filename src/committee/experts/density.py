@@ -18,8 +18,7 @@ from committee.base.array_types import Floats
 from committee.base.parameters import non_negative, one_of, param
 from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
-from committee.experts._base import BaseMixtureOfExperts, Plan, Task, View, make_gate
-from committee.experts._design_matrix import choose_features, make_design
+from committee.experts._base import BaseMixtureOfExperts, Plan, Task, View, choose_features, fit_design, make_gate
 from committee.experts.em import Mixture
 from committee.experts.gaussian_experts import GaussianExperts, Shape
 from committee.tabular.validation import read_weights
@@ -141,8 +140,8 @@ class MixtureOfExpertsDensity(DensityMixin, BaseMixtureOfExperts):
             task = self._read_task(X, sample_weight, np.zeros, "from_dtype")
             self._learn(task)
             design = self.mixture_.view.design
-            scale = np.where(np.isinf(design.deviation), 1.0, design.deviation * design.unit)
-            self.means_ = self.mixture_.experts.mean * scale + design.mean * design.unit
+            scale = np.where(np.isinf(design.scale), 1.0, design.scale)
+            self.means_ = self.mixture_.experts.mean * scale + design.shift
             self.covariances_ = self.mixture_.experts.covariance * np.outer(scale, scale)
         return self
 
@@ -160,9 +159,8 @@ class MixtureOfExpertsDensity(DensityMixin, BaseMixtureOfExperts):
                 f"Column {categories[0]} holds categories, which have no gaussian density: drop it, or name it in "
                 "gate_features."
             )
-        gate_design, design = (make_design(task.columns, task.table, task.weight, part) for part in (gated, rest))
-        is_free = np.isfinite(design.deviation)
-        log_volume = float(np.sum(np.log(design.deviation[is_free]) + np.log(design.unit[is_free])))
+        gate_design, design = fit_design(task, gated), fit_design(task, rest)
+        log_volume = float(np.sum(np.log(design.scale[np.isfinite(design.scale)])))
         view = View(gate_design, design, 0.0, 1.0, log_volume, True)
         gate = make_gate("softmax" if gated.size else "constant", self.gate_l2)
         mixture = Mixture(gate, GaussianExperts(self.covariance_type, self.variance_prior))
@@ -212,5 +210,5 @@ class MixtureOfExpertsDensity(DensityMixin, BaseMixtureOfExperts):
         z = rng.standard_normal((label.size, root.shape[1]))
         drawn = fitted.experts.mean[label] + np.einsum("npq,nq->np", root[label], z)
         design = fitted.view.design
-        scale = np.where(np.isinf(design.deviation), 0.0, design.deviation)
-        return (drawn * scale + design.mean) * design.unit, label
+        scale = np.where(np.isinf(design.scale), 0.0, design.scale)
+        return drawn * scale + design.shift, label

@@ -124,7 +124,7 @@ class _Hierarchy(BaseMixtureOfExperts):
 
     def _keep(self, task: Task, plan: Plan, result: Found, restarts: list[Restart], n_experts: int) -> None:
         super()._keep(task, plan, result, restarts, n_experts)
-        self.gate_coef_, self.gate_intercept_ = plan.view.gate_design.in_units_of_the_table(result.state.gate)
+        self.gate_coef_, self.gate_intercept_ = plan.view.gate_design.unscale(result.state.gate)
 
     # --- the tree of gates --------------------------------------------------------------------------------------------
 

@@ -20,8 +20,16 @@ from committee.base.array_types import Floats
 from committee.base.parameters import non_negative, one_of, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
-from committee.experts._base import BaseMixtureOfExperts, GateKind, Plan, Task, View, make_gate
-from committee.experts._design_matrix import choose_features, make_design
+from committee.experts._base import (
+    BaseMixtureOfExperts,
+    GateKind,
+    Plan,
+    Task,
+    View,
+    choose_features,
+    fit_design,
+    make_gate,
+)
 from committee.experts.em import Mixture
 from committee.experts.estimator_experts import EstimatorClassifiers, EstimatorRegressors
 from committee.experts.linear_experts import LinearExperts
@@ -52,7 +60,7 @@ class _BaseSupervised(BaseMixtureOfExperts):
     def _view(self, task: Task, centre: float = 0.0, scale: float = 1.0) -> View:
         params = self.get_params(deep=False)
         chosen = [choose_features(task.columns, params[name], name) for name in ("gate_features", "expert_features")]
-        gate_design, design = (make_design(task.columns, task.table, task.weight, features) for features in chosen)
+        gate_design, design = (fit_design(task, features) for features in chosen)
         return View(gate_design, design, centre, scale, float(np.log(scale)), False)
 
     def responsibilities(self, X: Any, y: Any) -> Floats:
@@ -220,7 +228,7 @@ class MixtureOfExpertsRegressor(RegressorMixin, PredictionIntervals, _BaseSuperv
         fitted = self.mixture_
         self.noise_ = np.sqrt(fitted.experts.variance) * fitted.view.scale
         if self.expert is None:
-            coef, intercept = fitted.view.design.in_units_of_the_table(fitted.experts.coef)
+            coef, intercept = fitted.view.design.unscale(fitted.experts.coef)
             self.coef_ = coef * fitted.view.scale
             self.intercept_ = intercept * fitted.view.scale + fitted.view.centre
         else:
@@ -402,7 +410,7 @@ class MixtureOfExpertsClassifier(ClassifierMixin, _BaseSupervised):
     def _name_coefficients(self) -> None:
         fitted = self.mixture_
         if self.expert is None:
-            self.coef_, self.intercept_ = fitted.view.design.in_units_of_the_table(fitted.experts)
+            self.coef_, self.intercept_ = fitted.view.design.unscale(fitted.experts)
         else:
             self.estimators_ = list(fitted.experts.members)
 

@@ -48,7 +48,6 @@ from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.ensemble.online import Rows, without_order
-from committee.experts._design_matrix import make_design
 from committee.experts._neural_layers import Layer, start, views
 from committee.experts.adam import Adam
 from committee.experts.deep_mixture import (
@@ -65,6 +64,7 @@ from committee.experts.noisy_top_k import hard_load, importance, squared_variati
 from committee.records.history import History
 from committee.sampling.splits import hold_out, rows_to_split
 from committee.tabular.class_weight import class_weights
+from committee.tabular.encoder import EncoderOptions, fit_encoder
 from committee.tabular.schema import Columns
 from committee.tabular.validation import (
     read_one_target,
@@ -259,7 +259,7 @@ class BaseSparselyGatedMixture(Estimator):
 
     def _train(self, rows: Rows) -> None:
         seeds = [int(seed) for seed in member_seeds(self.random_state, 3)]
-        self._design = make_design(self.columns_, rows.X, rows.weight, np.arange(rows.X.shape[1]))
+        self._encoder = fit_encoder(self.columns_, rows.X, rows.weight, EncoderOptions(categories="standardised"))
         divided = divide(rows, self.validation_fraction, seeds[0]) if self._holds_out(len(rows.X)) else None
         learned, judged = (rows, None) if divided is None else divided
         train = self._as_batch(learned)
@@ -343,7 +343,7 @@ class BaseSparselyGatedMixture(Estimator):
     def _standardised(self, table: NDArray[np.floating]) -> Floats:
         """The columns that the network sees; rows beyond every scale are cut, they must not end in inf - inf."""
         with np.errstate(over="ignore", invalid="ignore"):
-            columns = self._design(table)[:, :-1]
+            columns = self._encoder(table)
         return np.clip(np.nan_to_num(columns, copy=False, nan=0.0), -FURTHEST, FURTHEST)
 
     def _scores(self, X: Any) -> Floats:

@@ -13,11 +13,10 @@ the same for every table.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -27,7 +26,7 @@ from committee.base.available_if import available_if
 from committee.base.parameters import Estimator, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals
-from committee.tabular.schema import Columns
+from committee.tabular.encoder import EncoderOptions, fit_encoder, fit_scale
 from committee.tabular.validation import (
     read_table,
     read_targets_classification,
@@ -36,115 +35,8 @@ from committee.tabular.validation import (
     read_weights,
 )
 
-CONSTANT = 1e-12
-"""A column that varies by less, in units of its largest value, says nothing: it becomes zeros."""
-
-MANY_COLUMNS, MAX_FILLED = 64, 0.25
-"""A table of at least so many columns, of which at most this fraction is not 0 in a row, is better stored sparse."""
-
-
-class NumericColumns(NamedTuple):
-    """How a coded table becomes numbers that are all there.
-
-    >>> table = np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, 1.0]])
-    >>> from committee.tabular.schema import Categories
-    >>> columns = Columns(2, ("size", "colour"), (None, Categories(("blue", "red"))))
-    >>> numbers = fit_numeric_columns(columns, table, np.ones(3))
-    >>> numbers.names
-    ('size', 'size is missing', 'colour=blue', 'colour=red')
-    >>> numbers(np.array([[3.0, np.nan], [np.nan, 1.0]])).round(2).tolist()
-    [[1.41, 0.0, 0.0, 0.0], [-0.71, 1.0, 0.0, 1.0]]
-    """
-
-    source: NDArray[np.int64]  # [p], the column of the table that each comes from
-    category: Floats  # [p], the code that a column stands for; nan for numbers, -1 for "is missing"
-    fill: Floats  # [p], in place of a missing number
-    mean: Floats  # [p], 0 for columns of 0 and 1
-    deviation: Floats  # [p], 1 for columns of 0 and 1, infinite for a constant number
-    names: tuple[str, ...]  # [p]
-
-    def __call__(self, table: NDArray[np.floating]) -> Floats:
-        """The columns for this table, [n, p]."""
-        raw = np.asarray(table[:, self.source], np.float64)
-        is_number, is_flag = np.isnan(self.category), self.category == -1.0
-        raw[:, is_flag] = np.isnan(raw[:, is_flag])
-        is_code = ~is_number & ~is_flag
-        raw[:, is_code] = raw[:, is_code] == self.category[is_code]
-        raw = np.where(np.isnan(raw), self.fill, raw)
-        # A number far outside of what fit saw must not overflow the squares of the methods behind.
-        return np.clip((raw - self.mean) / self.deviation, -1e50, 1e50)
-
-    @property
-    def is_mostly_zero(self) -> bool:
-        """Do so many columns come from categories that a sparse table saves time and memory?"""
-        n_filled = np.count_nonzero(self.category < 0.0) + np.count_nonzero(np.isnan(self.category))
-        n_filled += len(self._first_codes())
-        return self.category.size >= MANY_COLUMNS and bool(n_filled <= MAX_FILLED * self.category.size)
-
-    def _first_codes(self) -> NDArray[np.int64]:
-        """The first column of each category; the others follow by their codes."""
-        return np.flatnonzero(self.category == 0.0)
-
-    def sparse(self, table: NDArray[np.floating]) -> Any:
-        """The same columns as a sparse table (SciPy's CSR), without the dense one."""
-        plain, first = np.flatnonzero(~(self.category >= 0.0)), self._first_codes()
-        dense = NumericColumns(
-            self.source[plain], self.category[plain], self.fill[plain], self.mean[plain], self.deviation[plain],
-            tuple(self.names[j] for j in plain),
-        )  # fmt: skip
-        numbers = dense(table) if plain.size else np.empty((len(table), 0))
-        codes = np.asarray(table[:, self.source[first]], np.float64)
-        is_known = np.isfinite(codes)
-        column = np.hstack([np.broadcast_to(plain, numbers.shape), first + np.where(is_known, codes, 0.0)])
-        value = np.hstack([numbers, is_known])
-        order = np.argsort(np.append(plain, first))  # columns of a row ascend
-        column, value = column[:, order].astype(np.int32), value[:, order]
-        kept = value != 0.0
-        ends = np.append(0, np.cumsum(kept.sum(axis=1)))
-        return sparse.csr_array((value[kept], column[kept], ends), shape=(len(table), self.category.size))
-
-
-def fit_numeric_columns(columns: Columns, table: NDArray[np.floating], weight: Floats) -> NumericColumns:
-    """Learn medians, means and deviations of the numbers; rows of weight 0 count for nothing."""
-    lines = [line for f in range(columns.n_features) for line in _of_column(columns, f, table[:, f], weight)]
-    source, category, fill, mean, deviation, names = zip(*lines, strict=True)
-    return NumericColumns(
-        np.array(source, np.int64),
-        np.array(category, np.float64),
-        np.array(fill, np.float64),
-        np.array(mean, np.float64),
-        np.array(deviation, np.float64),
-        tuple(names),
-    )
-
-
-def _of_column(columns: Columns, f: int, column: NDArray[np.floating], weight: Floats) -> list[tuple[Any, ...]]:
-    """What becomes of one column: a line of `NumericColumns` for each of its own."""
-    values = np.asarray(column, np.float64)
-    name = columns.name(f)
-    if columns.categories[f] is not None:
-        labels = columns.category_names(f)
-        return [(f, float(code), 0.0, 0.0, 1.0, f"{name}={label}") for code, label in enumerate(labels)] or [
-            (f, -1.0, 0.0, 0.0, 1.0, f"{name} is missing")  # all values are missing: one column must stand for it
-        ]
-    counted = weight > 0.0
-    present = counted & ~np.isnan(values)
-    flag = [(f, -1.0, 0.0, 0.0, 1.0, f"{name} is missing")] if present.sum() < counted.sum() else []
-    if not present.any():
-        return flag
-    median = _weighted_median(values[present], weight[present])
-    filled, share = np.where(present, values, median)[counted], weight[counted] / weight[counted].sum()
-    unit = float(np.abs(filled).max()) or 1.0  # squares stay within float64
-    mean = float(share @ (filled / unit))
-    deviation = float(np.sqrt(share @ (filled / unit - mean) ** 2))
-    scale = np.inf if deviation <= CONSTANT or deviation * unit < np.finfo(np.float64).tiny else deviation * unit
-    return [(f, np.nan, median, mean * unit, scale, name), *flag]
-
-
-def _weighted_median(values: Floats, weight: Floats) -> float:
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(weight[order])
-    return float(values[order][np.searchsorted(below, below[-1] / 2.0)])
+OPTIONS = EncoderOptions(fill="median", flags_missing=True, limit=1e50)
+"""A number far outside of the training range must not overflow the squares of the methods behind."""
 
 
 def _has(name: str) -> Any:
@@ -177,7 +69,9 @@ class BaseNumericPipeline(MetaEstimatorMixin, Estimator):
             )
             y = targets(len(table))
             weight = read_weights(sample_weight, len(table))
-            self.numbers_ = fit_numeric_columns(self.columns_, table, np.ones(len(table)) if weight is None else weight)
+            self.encoder_ = fit_encoder(
+                self.columns_, table, np.ones(len(table)) if weight is None else weight, OPTIONS
+            )
             self.estimator_ = self._fitted(table, y, weight)
         return self
 
@@ -190,19 +84,19 @@ class BaseNumericPipeline(MetaEstimatorMixin, Estimator):
             raise ValueError(f"{type(fresh).__name__} takes no weights: fit without sample_weight, or repeat the rows.")
         return fresh.fit(numbers, y, sample_weight=weight)
 
-    def as_numbers(self, X: Any) -> Floats:
-        """The numbers that the estimator sees, [n, p]; `numbers_.names` says what they are."""
-        check_is_fitted(self, "numbers_")
-        return self.numbers_(read_table(self, X))
+    def encode(self, X: Any) -> Floats:
+        """The numbers that the estimator sees, [n, p]; `encoder_.names` says what they are."""
+        check_is_fitted(self, "encoder_")
+        return self.encoder_(read_table(self, X))
 
     def _coded(self, estimator: Any, table: NDArray[np.floating]) -> Any:
         """The numbers for an estimator: sparse if they are mostly 0 and it asks for that, else dense."""
-        is_sparse = getattr(estimator, "_reads_sparse_numbers", False) and self.numbers_.is_mostly_zero
-        return self.numbers_.sparse(table) if is_sparse else self.numbers_(table)
+        is_sparse = getattr(estimator, "_reads_sparse_numbers", False) and self.encoder_.is_mostly_zero
+        return self.encoder_.sparse(table) if is_sparse else self.encoder_(table)
 
     def _inputs(self, X: Any) -> Any:
         """The numbers as the fitted estimator reads them."""
-        check_is_fitted(self, "numbers_")
+        check_is_fitted(self, "encoder_")
         return self._coded(self.estimator_, read_table(self, X))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -219,7 +113,7 @@ class NumericPipelineClassifier(ClassifierMixin, BaseNumericPipeline):
     estimator : a classifier such as `SVC` or `MixtureOfExpertsClassifier`; None takes logistic regression
     categorical_features : as of the trees of this library
 
-    ``numbers_`` says what the columns become (``numbers_.names``), ``estimator_`` is the fitted classifier.
+    ``encoder_`` says what the columns become (``encoder_.names``), ``estimator_`` is the fitted classifier.
 
     Examples
     --------
@@ -294,11 +188,9 @@ class NumericPipelineRegressor(RegressorMixin, PredictionIntervals, BaseNumericP
 
     def _scaled(self, target: Floats, sample_weight: ArrayLike | None) -> Floats:
         weight = read_weights(sample_weight, len(target))
-        unit = max(float(np.abs(target).max()), np.finfo(np.float64).tiny)  # squares stay within float64
-        mean = np.average(target / unit, axis=0, weights=weight)
-        deviation = np.sqrt(np.average((target / unit - mean) ** 2, axis=0, weights=weight))
-        self.target_mean_ = mean * unit
-        self.target_deviation_ = np.where(deviation > CONSTANT, deviation * unit, 1.0)
+        scales = np.array([fit_scale(output, weight) for output in target.reshape(len(target), -1).T])
+        self.target_mean_, deviation = scales.T.reshape(2, *target.shape[1:])
+        self.target_deviation_ = np.where(np.isfinite(deviation), deviation, 1.0)
         return (target - self.target_mean_) / self.target_deviation_
 
     def predict(self, X: Any) -> Floats:

@@ -140,7 +140,7 @@ class Evidence:
             elif isinstance(model, CalibratedClassifier):
                 model = model.estimator_
             else:
-                rows, model = model.as_numbers(rows), model.estimator_
+                rows, model = model.encode(rows), model.estimator_
         return rows
 
     @property

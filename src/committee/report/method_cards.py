@@ -370,7 +370,7 @@ COMMITTEE = STACKING._replace(
     parameter_free=Property("yes", "members, settings and weights are chosen by honest answers"),
 )
 ON_NUMBERS = RESTARTS._replace(
-    interpretable=Property("partly", "as much as the estimator inside; numbers_.names says what its columns are"),
+    interpretable=Property("partly", "as much as the estimator inside; encoder_.names says what its columns are"),
     critique=Property("partly", "as much as the estimator inside"),
     consistent=Property("partly", "as the estimator inside, on filled-in and scaled columns"),
     minimax=Property("no", "nothing is known beyond the estimator inside"),

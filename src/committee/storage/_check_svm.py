@@ -57,8 +57,8 @@ def check_landmarks(mapping: Any) -> None:
 def check_representation(result: Any) -> None:
     """The columns that it makes are those of its landmarks."""
     if result.landmarks is not None:
-        made = [len(part.codes) if hasattr(part, "codes") else 1 + bool(part.has_missing) for part in result.parts]
-        need(max(sum(made), 1) == result.landmarks.landmarks.shape[1], "landmarks have other columns than their table")
+        n_columns = 0 if result.encoder is None else result.encoder.n_columns
+        need(max(n_columns, 1) == result.landmarks.landmarks.shape[1], "landmarks have other columns than their table")
 
 
 def _check_kernel(kernel: Any, has_halves: bool, d: int) -> None:
@@ -114,10 +114,13 @@ def _experts(params: Any, p: int) -> int:
     return len(arrays[0])
 
 
-def check_design(design: Any) -> None:
-    n = design.source.size
-    arrays = [design.source, design.category, design.unit, design.mean, design.deviation]
-    need(all(array.shape == (n,) for array in arrays) and len(design.names) == n, "a design has the wrong size")
+def check_encoder(encoder: Any) -> None:
+    n = encoder.source.size
+    arrays = [encoder.source, encoder.category, encoder.shift, encoder.scale, encoder.fill]
+    need(all(array.shape == (n,) for array in arrays) and len(encoder.names) == n, "an encoder has the wrong size")
+    for column, quantiles, scores in encoder.curves:
+        is_sound = 0 <= column < n and quantiles.ndim == 1 and quantiles.shape == scores.shape and quantiles.size > 0
+        need(is_sound, "an encoder has ranks of no column")
 
 
 def check_network(network: Any) -> None:

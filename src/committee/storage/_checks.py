@@ -18,7 +18,7 @@ from committee.records.ensemble import BoostedTrees, PackedTrees
 from committee.records.forest import PackedForest
 from committee.records.tree import Tree
 from committee.storage._check_svm import (
-    check_design,
+    check_encoder,
     check_expansion,
     check_fitted_mixture,
     check_landmarks,
@@ -177,7 +177,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "trees.tree": check_one_tree,
     "mixture.fitted": check_fitted_mixture,
     "neural-mixture.network": check_network,
-    "mixture.design": check_design,
+    "table.encoder": check_encoder,
     "calibration": _check_calibration,
     "member.tree": _check_predictions,
     "interval-residuals": _check_residuals,

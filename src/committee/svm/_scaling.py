@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.tabular.encoder import CONSTANT, fit_scale
 from committee.tabular.schema import Columns
 
 SPREAD = 100.0
@@ -19,9 +20,6 @@ MIN_ROWS, MAX_ROWS = 10, 4096
 
 LARGEST = 1e100
 """Of a value: sums of weighted squares stay far from the end of float64."""
-
-CONSTANT = 1e-12
-"""A column that varies by less, in units of its mean, says nothing."""
 
 
 class Scaling(NamedTuple):
@@ -45,17 +43,8 @@ class Scaling(NamedTuple):
 
 def fit_scaling(X: NDArray[np.floating], weight: Floats) -> Scaling:
     """Mean and standard deviation of every column, rows counted by `weight`."""
-    share = weight / weight.sum()
-    shift, scale = np.empty(X.shape[1]), np.empty(X.shape[1])
-    for f in range(X.shape[1]):
-        column = X[:, f].astype(np.float64)
-        unit = float(np.abs(column).max()) or 1.0  # squares of tiny values would vanish
-        column /= unit
-        mean = float(share @ column)
-        deviation = float(np.sqrt(share @ (column - mean) ** 2))
-        shift[f] = mean * unit
-        scale[f] = np.inf if deviation <= CONSTANT * max(abs(mean), CONSTANT) else deviation * unit
-    return Scaling(shift, scale)
+    scales = [fit_scale(column.astype(np.float64), weight) for column in X.T]
+    return Scaling(*np.array(scales, np.float64).reshape(-1, 2).T.copy())
 
 
 def warn_of_scales(X: NDArray[np.floating], columns: Columns, stacklevel: int = 3) -> None:

@@ -192,7 +192,7 @@ def test_numbers_and_rare_levels_are_learned():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model = NumericPipelineClassifier(LogisticRegressionCV(random_state=0)).fit(X, y)
-    assert model.numbers_.is_mostly_zero
+    assert model.encoder_.is_mostly_zero
     constant = log_loss(truth, np.full(len(truth), y.mean()))
     assert log_loss(truth, model.predict_proba(new)) < 0.75 * constant
     assert model.estimator_.gradient_norm_ <= 1e-8

@@ -8,8 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 
-from committee.members.numeric_pipeline import NumericPipelineClassifier, NumericPipelineRegressor, fit_numeric_columns
-from committee.tabular.schema import fit_encode
+from committee.members.numeric_pipeline import NumericPipelineClassifier, NumericPipelineRegressor
 
 FRAME = pl.DataFrame(
     {
@@ -20,32 +19,10 @@ FRAME = pl.DataFrame(
 )
 
 
-def test_numbers_are_filled_and_scaled_and_categories_are_flags():
-    columns, table = fit_encode(FRAME)
-    numbers = fit_numeric_columns(columns, table, np.ones(5))
-    names = ("size", "size is missing", "colour=blue", "colour=green", "colour=red", "same")
-    assert numbers.names == names
-    made = dict(zip(names, numbers(table).T, strict=True))
-    filled = np.array([1.0, 3.0, 3.0, 5.0, 100.0])
-    np.testing.assert_allclose(made["size"], (filled - filled.mean()) / filled.std())
-    assert made["size is missing"].tolist() == [0, 0, 1, 0, 0]
-    assert made["colour=red"].tolist() == [1, 0, 1, 0, 0]
-    assert made["same"].tolist() == [0.0] * 5
-
-
-def test_weights_mean_repetition():
-    columns, table = fit_encode(FRAME)
-    weight = np.array([1.0, 2.0, 3.0, 0.0, 1.0])
-    weighted = fit_numeric_columns(columns, table, weight)
-    repeated = fit_numeric_columns(columns, np.repeat(table, weight.astype(int), axis=0), np.ones(7))
-    for one, other in zip(weighted[2:5], repeated[2:5], strict=True):
-        np.testing.assert_allclose(one, other)
-
-
 def test_unknown_categories_and_huge_numbers_are_harmless():
     model = NumericPipelineClassifier(LogisticRegression()).fit(FRAME, [0, 1, 0, 1, 1])
     new = pl.DataFrame({"size": [1e300], "colour": pl.Series(["violet"]).cast(pl.Categorical), "same": [None]})
-    assert np.isfinite(model.as_numbers(new.cast({"same": pl.Float64}))).all()
+    assert np.isfinite(model.encode(new.cast({"same": pl.Float64}))).all()
 
 
 def test_regression_is_the_same_in_any_unit():

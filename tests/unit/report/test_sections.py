@@ -531,7 +531,7 @@ def test_a_support_vector_machine_shows_its_plane() -> None:
     sonar = sample("sonar")
     machine = NumericPipelineClassifier(SVC()).fit(sonar.X, sonar.y)
     found = made(support_vectors(Evidence(machine, sonar.X, sonar.y)))
-    truth = svm_geometry(machine.estimator_, machine.as_numbers(sonar.X), sonar.y)
+    truth = svm_geometry(machine.estimator_, machine.encode(sonar.X), sonar.y)
     assert [row[1] for row in found.tables[0].rows] == [
         str(truth.count(kind)) for kind in ("free", "bounded", "outside")
     ]
