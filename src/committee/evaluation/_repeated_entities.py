@@ -7,12 +7,15 @@ model predicts rows of entities that it was not fitted on much worse than random
     increase = root mean square error with folds that keep entities together / with shuffled folds.
 
 A column that is an ordinary feature, such as an age in years, shows no such increase: its neighbours tell as much.
+Where fewer than two columns are candidates, pairs of columns (a first and a last name, a site and a number there) are
+looked at too: other columns must be constant wherever both are, and not wherever one of them is.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -50,6 +53,12 @@ SURE_INCREASE, DOUBTFUL_INCREASE, MIN_Z = 2.0, 1.3, 4.0
 MAX_COLUMNS = 50
 """In a wider table only names are looked at."""
 
+MAX_PAIRED, MIN_PAIR_PROPERTIES = 10, 2
+"""Columns that pairs are made of, and other columns that must be constant wherever a pair is."""
+
+MAX_PAIR_ROWS = 50_000
+"""In a longer table pairs are not looked at, which would take seconds."""
+
 MAX_LOOKED_AT = 2000
 """Rows that tell whether a column is constant wherever another one is."""
 
@@ -66,11 +75,19 @@ ENTITY_NAME = re.compile(
 )
 
 
+class Entities(NamedTuple):
+    """A column, or a pair of columns, that may identify what the rows belong to."""
+
+    columns: tuple[str, ...]
+    values: Floats  # [n], nan where unknown
+    is_named: bool = False  # like an entity
+
+
 class EntityEvidence(NamedTuple):
     """What speaks for repeated entities."""
 
     verdict: Literal["groups", "doubtful", "none"]
-    column: str = ""
+    columns: tuple[str, ...] = ()
     groups: Floats | None = None  # [n]
     n_groups: int = 0
     increase: LossIncrease | None = None
@@ -80,54 +97,93 @@ def find_repeated_entities(columns: Sequence[PlainColumn], target: Floats, seed:
     """The column of entities, if rows of one entity resemble each other; `target` is robust (`robust_target`)."""
     if target.size < MIN_ROWS or np.ptp(target) == 0.0:
         return EntityEvidence("none")
-    result = [_tested(column, is_named, columns, target, seed) for column, is_named in _candidates(columns)]
+    result = [_tested(entities, columns, target, seed) for entities in _candidates(columns)]
     rank = {"groups": 0, "doubtful": 1, "none": 2}
     return min(result, key=lambda each: rank[each.verdict], default=EntityEvidence("none"))
 
 
-def _candidates(columns: Sequence[PlainColumn]) -> list[tuple[PlainColumn, bool]]:
+def _candidates(columns: Sequence[PlainColumn]) -> list[Entities]:
     """Columns whose values repeat, those named like entities first, then those with the most constant properties."""
-    repeated = [column for column in columns if column.kind != "date" and not unit_of(column) and _repeats(column)]
-    named = [(column, True) for column in repeated if ENTITY_NAME.search(column.name)]
+    usable = [column for column in columns if column.kind != "date" and not unit_of(column)]
+    repeated = [column for column in usable if _repeats(column.values)]
+    named = [Entities((each.name,), each.values, True) for each in repeated if ENTITY_NAME.search(each.name)]
     if len(named) >= MAX_CANDIDATES or len(columns) > MAX_COLUMNS:
         return named[:MAX_CANDIDATES]
-    others = [(_n_properties(column, columns), column) for column in repeated if not ENTITY_NAME.search(column.name)]
+    properties = _Properties(columns)
+    others = [
+        (len(properties.of(column.values)), Entities((column.name,), column.values))
+        for column in repeated if not ENTITY_NAME.search(column.name)
+    ]  # fmt: skip
     others = sorted((pair for pair in others if pair[0] > 0), key=lambda pair: -pair[0])
-    return [*named, *((column, False) for _, column in others)][:MAX_CANDIDATES]
+    result = [*named, *(entities for _, entities in others)]
+    if len(result) < MAX_CANDIDATES and properties.n_rows <= MAX_PAIR_ROWS:
+        result += _pairs(usable, properties)
+    return result[:MAX_CANDIDATES]
 
 
-def _repeats(column: PlainColumn) -> bool:
-    present = column.values[np.isfinite(column.values)]
+def _repeats(values: Floats) -> bool:
+    present = values[np.isfinite(values)]
     n_values = np.unique(present).size
-    is_complete = present.size >= 0.98 * column.values.size
+    is_complete = present.size >= 0.98 * values.size
     return is_complete and n_values >= MIN_ENTITIES and present.size >= MIN_REPEATS * n_values
 
 
-def _n_properties(column: PlainColumn, columns: Sequence[PlainColumn]) -> int:
-    """Columns of some variety that are constant wherever this one is, and not the other way round."""
-    n = column.values.size
-    rows = np.random.default_rng(0).permutation(n)[:MAX_LOOKED_AT]
-    codes = np.unique(column.values[rows], return_inverse=True)[1].ravel()
-    n_values = int(codes.max()) + 1
-    result = 0
-    for other in columns:
-        values = np.unique(other.values[rows], return_inverse=True)[1].ravel()
-        n_other = int(values.max()) + 1
-        if other is column or not 2 <= n_other < n_values or rows.size < MIN_REPEATS * n_values:
+def _pairs(columns: Sequence[PlainColumn], properties: _Properties) -> list[Entities]:
+    """The pair of columns with the most constant properties of its own; at least two are asked for."""
+    single = [column for column in columns if np.isfinite(column.values).all() and _is_code(column.values)]
+    single = single[:MAX_PAIRED]
+    codes = {column.name: np.unique(column.values, return_inverse=True)[1].ravel() for column in single}
+    of_one = {column.name: properties.of(column.values) for column in single}
+    best, n_best = list[Entities](), MIN_PAIR_PROPERTIES - 1
+    for one, other in combinations(single, 2):
+        both = (codes[one.name] * (codes[other.name].max() + 1) + codes[other.name]).astype(np.float64)
+        if not _repeats(both):
             continue
-        pairs = np.unique(codes * n_other + values, return_counts=True)
-        largest = np.zeros(n_values)
-        np.maximum.at(largest, pairs[0] // n_other, pairs[1])
-        is_varied = np.bincount(values).max() < 0.8 * rows.size
-        result += bool(is_varied and rows.size - largest.sum() <= MAX_EXCEPTIONS * rows.size)
-    return result
+        own = properties.of(both) - of_one[one.name] - of_one[other.name] - {one.name, other.name}
+        if len(own) > n_best:
+            best, n_best = [Entities((one.name, other.name), both)], len(own)
+    return best
 
 
-def _tested(
-    column: PlainColumn, is_named: bool, columns: Sequence[PlainColumn], target: Floats, seed: int
-) -> EntityEvidence:
+def _is_code(values: Floats) -> bool:
+    """Whether values are whole numbers that repeat: categories, or numbers that may name something."""
+    return bool(np.all(values == np.floor(values))) and 2 < np.unique(values).size <= values.size / MIN_REPEATS
+
+
+class _Properties:
+    """Which columns of some variety are constant wherever given values are, by a sample of the rows."""
+
+    def __init__(self, columns: Sequence[PlainColumn]) -> None:
+        self.n_rows = columns[0].values.size if columns else 0
+        self.rows = np.random.default_rng(0).permutation(self.n_rows)[:MAX_LOOKED_AT]
+        codes = {column.name: np.unique(column.values[self.rows], return_inverse=True)[1].ravel() for column in columns}
+        self.varied = {
+            name: code for name, code in codes.items() if 0 < code.max() and np.bincount(code).max() < 0.8 * code.size
+        }
+
+    def of(self, values: Floats) -> set[str]:
+        """Names of columns with fewer values that are constant wherever these values are."""
+        n = self.rows.size
+        codes = np.unique(values[self.rows], return_inverse=True)[1].ravel()
+        n_values = int(codes.max()) + 1
+        if n < MIN_REPEATS * n_values:
+            return set()
+        result: set[str] = set()
+        for name, other in self.varied.items():
+            n_other = int(other.max()) + 1
+            if n_other >= n_values:
+                continue
+            pairs, counts = np.unique(codes * n_other + other, return_counts=True)
+            largest = np.zeros(n_values)
+            np.maximum.at(largest, pairs // n_other, counts)
+            if n - largest.sum() <= MAX_EXCEPTIONS * n:
+                result.add(name)
+        return result
+
+
+def _tested(entities: Entities, columns: Sequence[PlainColumn], target: Floats, seed: int) -> EntityEvidence:
     rows = contiguous_sample(target.size, len(columns))
-    codes = np.unique(column.values[rows], return_inverse=True)[1].ravel()
+    codes = np.unique(entities.values[rows], return_inverse=True)[1].ravel()
     n_groups = int(codes.max()) + 1
     if n_groups < MIN_ENTITIES:
         return EntityEvidence("none")
@@ -138,9 +194,9 @@ def _tested(
         for fold in (by_group, shuffled_folds(rows.size, N_FOLDS, seed))
     )
     increase = loss_increase(of_groups, of_rows)
-    return EntityEvidence(
-        _verdict(increase, is_named), column.name, column.values, np.unique(column.values).size, increase
-    )
+    n_entities = np.unique(entities.values).size
+    verdict = _verdict(increase, entities.is_named)
+    return EntityEvidence(verdict, entities.columns, entities.values, n_entities, increase)
 
 
 def _group_losses(residuals: Floats, codes: Rows) -> Floats:

@@ -157,7 +157,7 @@ def _of_entities(result: EntityEvidence) -> RowOrder:
     assert result.groups is not None
     is_missing = np.isnan(result.groups)  # nobody knows that rows without a value belong together
     groups = np.where(is_missing, np.nanmax(result.groups) + np.cumsum(is_missing), result.groups)
-    return RowOrder(kind, (result.column,), groups, increase=_ratio(result.increase), n_groups=result.n_groups)
+    return RowOrder(kind, result.columns, groups, increase=_ratio(result.increase), n_groups=result.n_groups)
 
 
 def _ratio(increase: LossIncrease | None) -> float:
@@ -190,10 +190,10 @@ def explain_order(result: RowOrder, switches: Switches = Switches()) -> str:  # 
         )
     if result.kind == "groups":
         return (
-            f"{names} has {result.n_groups} values that repeat, and rows that share one resemble each other: the error "
-            f"on new values is {result.increase:.1f} times that on shuffled rows. Rows of one value are kept together "
-            f"in validation, so the reported error is that on new values. If you will predict for known values only, "
-            f"{switch_off}."
+            f"{names} {'has' if len(result.columns) == 1 else 'together have'} {result.n_groups} values that repeat, "
+            f"and rows that share one resemble each other: the error on new values is {result.increase:.1f} times that "
+            f"on shuffled rows. Rows of one value are kept together in validation, so the reported error is that on "
+            f"new values. If you will predict for known values only, {switch_off}."
         )
     if result.kind == "doubtful time":
         return (

@@ -167,7 +167,7 @@ def read_training_table(
     recipes = [_recipe(frame[name], dropped, kept, counters) for name in frame.columns if name not in special]
     recipes, leaks, leaking = _without_leaks(_without_twins(recipes, frame, kept), frame, y, chosen, kept)
     order = None if shuffle or group or time or by_rows else _row_order(recipes, frame, y, chosen)
-    if order is not None and order.kind == "groups":  # as with --group, it tells nothing about new groups
+    if order is not None and order.kind == "groups" and len(order.columns) == 1:  # as with --group, no feature
         group = order.columns[0]
         recipes = [each for each in recipes if each.name != group]
     recipe = TableRecipe(target, chosen, tuple(recipes), labels, weights, group, time)
@@ -538,7 +538,7 @@ def _row_order(recipes: Sequence[ColumnRecipe], frame: pl.DataFrame, y: NDArray[
         tuple(column for column in columns if column is not None), truth, is_classes=task == "classification"
     )
     is_last = result.kind == "groups" and not [
-        r for r in recipes if r.kind != "dropped" and r.name != result.columns[0]
+        r for r in recipes if r.kind != "dropped" and r.name not in result.columns
     ]
     return RowOrder("exchangeable") if is_last else result
 
@@ -574,8 +574,10 @@ def _order_words(order: RowOrder) -> list[str]:
 def _switches(order: RowOrder) -> Switches:
     from committee.evaluation.row_order import Switches
 
-    name = repr(order.columns[0]) if order.columns else "COLUMN"
-    return Switches("pass --shuffle", f"pass --time-column {ROW_ORDER}", f"pass --group {name}")
+    by_group = f"pass --group {order.columns[0]!r}" if order.columns else "pass --group COLUMN"
+    if len(order.columns) > 1:
+        by_group = "join them into one column and pass it as --group"
+    return Switches("pass --shuffle", f"pass --time-column {ROW_ORDER}", by_group)
 
 
 def _times(series: pl.Series) -> NDArray[Any]:

@@ -169,6 +169,30 @@ def test_patients_with_several_visits_are_groups(name):
     assert result.increase > 1.5
 
 
+def people_by_two_names(seed=0):
+    """A first and a last name tell the person, each of them alone does not; job and town are the person's."""
+    rng = np.random.default_rng(seed)
+    pairs = rng.permutation([(a, b) for a in range(12) for b in range(12)])[:80]
+    person = rng.permutation(np.repeat(np.arange(80), 8))
+    X = pl.DataFrame({
+        "first": [f"f{a}" for a in pairs[person, 0]], "last": [f"l{b}" for b in pairs[person, 1]],
+        "job": rng.integers(0, 6, 80)[person], "town": rng.integers(0, 9, 80)[person],
+        "dose": rng.normal(size=640),
+    })  # fmt: skip
+    y = X["dose"].to_numpy() + 3.0 * rng.normal(size=80)[person] + 0.2 * rng.normal(size=640)
+    return X, y
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_columns_together_tell_the_entities(seed):
+    X, y = people_by_two_names(seed)
+    result = find_row_order(X, y, is_classes=False)
+    assert result.kind in ("groups", "doubtful groups")
+    assert (result.columns, result.n_groups) == (("first", "last"), 80)
+    assert "'first', 'last'" in explain_order(result)
+    assert kind(X, np.random.default_rng(seed).permutation(y)) == "exchangeable"
+
+
 def test_entities_that_do_not_matter_and_ordinary_numbers_are_no_groups():
     X, y = visits()
     assert kind(X, np.random.default_rng(0).permutation(y)) == "exchangeable"
