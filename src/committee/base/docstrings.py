@@ -37,6 +37,7 @@ WORDS = {
 ARRAYS = {
     "Floats": "ndarray of float",
     "NDArray[np.float64]": "ndarray of float",
+    "NDArray[np.int32]": "ndarray of int",
     "NDArray[np.int64]": "ndarray of int",
     "NDArray[np.bool_]": "ndarray of bool",
     "NDArray[Any]": "ndarray",
@@ -46,7 +47,7 @@ ARRAYS = {
 
 COMMON = {
     "random_state": "Seed of everything drawn at random. The same data, parameters and seed give the same model.",
-    "n_jobs": "Number of threads; None and -1 use all cores. The model is the same for any number.",
+    "n_jobs": "Number of threads; -1 uses all cores, None a single thread. The model is the same for any number.",
     "verbose": "Whether to show the progress of `fit`.",
     "warm_start": "Whether `fit` continues from the previous fit on the same rows instead of starting again.",
     "class_weight": 'Weights of the classes, as a mapping or "balanced": inversely proportional to their frequencies.',

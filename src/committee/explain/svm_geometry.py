@@ -1,13 +1,13 @@
-"""Where every training row lies about the plane of a support vector machine (I-1, I-2).
+"""The position of every training row relative to the margin of a support vector machine.
 
     y_i f(x_i) >= 1 - xi_i,  xi_i >= 0        the margin is 2 / |w| wide, row i lies |f(x_i)| / |w| from the plane
 
-    "outside"    a_i = 0          beyond its margin, or just on it: the machine would be the same without the row
+    "outside"    a_i = 0          beyond its margin, or just on it: the SVM would be the same without the row
     "free"       0 < a_i < C_i    on its margin, xi_i = 0
     "bounded"    a_i = C_i        xi_i >= 0: inside the margin, on the wrong side of the plane where xi_i > 1
 
-Distances are those of the space of the kernel, of scaled columns where scale=True. The duality gap is the primal
-objective 1/2 |w|^2 + sum C_i xi_i less the dual one, sum a - 1/2 |w|^2: zero at the optimum, computed here anew. The
+Distances are those of the feature space of the kernel, of scaled columns with scale=True. The duality gap is the primal
+objective 1/2 |w|^2 + sum C_i xi_i less the dual one, sum a - 1/2 |w|^2: zero at the optimum, recomputed here. The
 squared hinge (the default of LinearSVC) has no bound and a_i = 2 C_i xi_i: all its support vectors are "free".
 """
 
@@ -25,7 +25,7 @@ from committee.base.array_types import Floats
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.svm._binary_svm import BinarySVM
-from committee.svm._multiclass import TwoSides, machine_plan
+from committee.svm._multiclass import BinaryProblem, binary_problems
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
@@ -37,10 +37,10 @@ Kind = Literal["free", "bounded", "outside"]
 KINDS: tuple[Kind, ...] = ("free", "bounded", "outside")
 
 SVM_CLASSIFIERS = (SVC, NuSVC, LinearSVC)
-"""Whose rows can be described."""
+"""The models whose training rows can be described."""
 
 ON_MARGIN = 1e-6
-"""|1 - y f| up to which a row of a linear machine counts as lying on its margin."""
+"""Maximum |1 - y f| of a row on the margin of a linear SVM."""
 
 
 class RowGeometry(NamedTuple):
@@ -57,11 +57,11 @@ class RowGeometry(NamedTuple):
 
 
 class SvmGeometry(NamedTuple):
-    """The rows of one machine and what they add up to. `str` puts it into words."""
+    """The training rows of one binary SVM, its margin and its gaps. `str` gives a summary."""
 
     rows: History  # the columns of `RowGeometry`
     positive: Any  # the class of y = +1
-    negative: Any  # that of y = -1; None stands for all others
+    negative: Any  # that of y = -1; None stands for all other classes
     norm: float  # |w|
     offset: float  # b, of scaled columns where scale=True, as |w| and distances
     primal: float  # 1/2 |w|^2 + sum C xi (or C xi^2)
@@ -108,21 +108,33 @@ class SvmGeometry(NamedTuple):
 
 
 def svm_geometry(
-    model: SVC | NuSVC | LinearSVC, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, machine: int = 0
+    model: SVC | NuSVC | LinearSVC, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, problem: int = 0
 ) -> SvmGeometry:
-    """Decision value, distance, slack, coefficient and kind of every training row, and margin and gaps.
+    """Describe every training row: decision value, distance, slack, coefficient and kind; compute margin and gaps.
 
     Parameters
     ----------
-    model : a fitted machine for classes
-    X, y, sample_weight : what it was fitted on, in the same order
-    machine : which one, for more than two classes: a pair in the order 0-1, 0-2, ..., 1-2, ... or a class against the
-        rest; the rows are those it was trained on
+    model : SVC, NuSVC or LinearSVC
+        A fitted classifier.
+    X : array-like of shape (n_samples, n_features)
+        The rows that it was fitted on, in the same order.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Their weights in the fit.
+    problem : int, default=0
+        Number of the binary problem, for more than two classes: a pair in the order 0-1, 0-2, ..., 1-2, ..., or a class
+        against the rest. The rows are those of its classes.
+
+    Returns
+    -------
+    SvmGeometry
+        The rows and the sums over them.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from committee.svm.svc import SVC
+    >>> from committee import SVC
     >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0, 0, 1, 1])
     >>> print(svm_geometry(SVC(C=np.inf, kernel="linear").fit(X, y), X, y))
     1 against 0: margin 2 (|w| 1); rows: 2 free, 0 bounded, 2 outside
@@ -135,21 +147,21 @@ def svm_geometry(
         )
     check_is_fitted(model, "classes_")
     if sparse.issparse(X):
-        raise TypeError("X is sparse, the geometry takes a dense table: pass X.toarray().")
+        raise TypeError("X is sparse, a dense table is required: pass X.toarray().")
     weight = read_weights(sample_weight, len(y))
     weight = np.ones(len(y)) if weight is None else weight
     codes = _codes(model, y)
-    place, sides, side = _rows_of(model, codes, weight, machine)
-    f = machine_values(model, X)[place, machine]
+    place, classes, side = _rows_of(model, codes, weight, problem)
+    f = binary_values(model, X)[place, problem]
     if isinstance(model, LinearSVC):
-        result = _linear(model, X, codes, weight, place, side, machine, f)
+        result = _linear(model, X, codes, weight, place, side, problem, f)
     else:
-        result = _kernel(model, X, codes, weight, place, side, machine)
-    return _describe(model, result, place, codes, sides, side, f)
+        result = _kernel(model, X, codes, weight, place, side, problem)
+    return _describe(model, result, place, codes, classes, side, f)
 
 
 class _Dual(NamedTuple):
-    """The dual side of a machine."""
+    """The dual solution of a binary problem."""
 
     alpha: Floats
     bound: Floats  # C_i
@@ -160,7 +172,7 @@ class _Dual(NamedTuple):
 
 
 def _describe(
-    model: Any, dual: _Dual, place: Rows, codes: Rows, sides: TwoSides, side: Floats, f: Floats
+    model: Any, dual: _Dual, place: Rows, codes: Rows, classes: BinaryProblem, side: Floats, f: Floats
 ) -> SvmGeometry:
     margin = side * f
     slack = np.maximum(1.0 - margin, 0.0)
@@ -180,14 +192,14 @@ def _describe(
         "distance": np.abs(f) / dual.norm if dual.norm > 0.0 else np.full(f.size, np.inf), "slack": slack,
         "alpha": dual.alpha, "kind": kind,
     })  # fmt: skip
-    negative = None if sides.negative is None else model.classes_[sides.negative]
+    negative = None if classes.negative is None else model.classes_[classes.negative]
     return SvmGeometry(
-        rows, model.classes_[sides.positive], negative, dual.norm, dual.offset, half + cost, total - half - lost,
+        rows, model.classes_[classes.positive], negative, dual.norm, dual.offset, half + cost, total - half - lost,
         float(off.max(initial=0.0)),
     )  # fmt: skip
 
 
-# --- the rows of a machine -------------------------------------------------------------------------------------------
+# --- the rows of a problem -------------------------------------------------------------------------------------------
 
 
 def _codes(model: Any, y: Any) -> Rows:
@@ -198,30 +210,32 @@ def _codes(model: Any, y: Any) -> Rows:
     return np.where(known, codes, -1)
 
 
-def _rows_of(model: Any, codes: Rows, weight: Floats, machine: int) -> tuple[Rows, TwoSides, Floats]:
-    """Rows that a machine was trained on, its classes, and y = +1 or -1 of these rows."""
-    plan = machine_plan(len(model.classes_), "ovr") if isinstance(model, LinearSVC) else model.binary_problems()
-    if not 0 <= machine < len(plan):
-        raise ValueError(f"machine must lie in 0..{len(plan) - 1}, the machines of this model; got {machine}.")
-    sides = plan[machine]
+def _rows_of(model: Any, codes: Rows, weight: Floats, problem: int) -> tuple[Rows, BinaryProblem, Floats]:
+    """The rows that a binary SVM was trained on, its classes, and y = +1 or -1 of these rows."""
+    problems = binary_problems(len(model.classes_), "ovr") if isinstance(model, LinearSVC) else model.binary_problems()
+    if not 0 <= problem < len(problems):
+        raise ValueError(
+            f"problem must be in 0..{len(problems) - 1}, the binary problems of this model; got {problem}."
+        )
+    classes = problems[problem]
     is_in = weight > 0.0
     if np.any(codes[is_in] < 0):
         raise ValueError("y has labels that the model does not know: pass the labels it was fitted on.")
-    if sides.negative is not None:
-        is_in = is_in & ((codes == sides.positive) | (codes == sides.negative))
+    if classes.negative is not None:
+        is_in = is_in & ((codes == classes.positive) | (codes == classes.negative))
     place = np.flatnonzero(is_in)
-    return place, sides, np.where(codes[place] == sides.positive, 1.0, -1.0)
+    return place, classes, np.where(codes[place] == classes.positive, 1.0, -1.0)
 
 
-def machine_values(model: Any, X: Any) -> Floats:
-    """f of all machines of a model, [n, M], in float64."""
+def binary_values(model: Any, X: Any) -> Floats:
+    """f of all binary SVMs of a model, [n, M], in float64."""
     if not isinstance(model, LinearSVC):
         return model.exact_values(X)
     return np.asarray(model.decision_function(X)).reshape(len(X), -1)
 
 
-def _kernel(model: SVC | NuSVC, X: Any, codes: Rows, weight: Floats, place: Rows, side: Floats, machine: int) -> _Dual:
-    result: BinarySVM = model.binary_svms_[machine]
+def _kernel(model: SVC | NuSVC, X: Any, codes: Rows, weight: Floats, place: Rows, side: Floats, problem: int) -> _Dual:
+    result: BinarySVM = model.binary_svms_[problem]
     kept = weight > 0.0
     _require_training_rows(model, X, kept, bool(np.isin(model.support_, np.flatnonzero(kept)).all()))
     alpha, is_bounded = np.zeros(place.size), np.full(place.size, False)
@@ -239,7 +253,7 @@ def _kernel(model: SVC | NuSVC, X: Any, codes: Rows, weight: Floats, place: Rows
 
 
 def _require_training_rows(model: SVC | NuSVC, X: Any, kept: NDArray[np.bool_], are_kept: bool) -> None:
-    """Refuse rows that are not those of the fit."""
+    """Raise ValueError for rows that are not those of the fit."""
     table = np.asarray(read_table(model, X), np.float64)
     vectors = model.support_vectors_
     if len(table) != kept.size or not are_kept or int(model.support_.max(initial=0)) >= len(table):
@@ -255,17 +269,19 @@ def _reject_rows() -> NoReturn:
     )
 
 
-# --- linear machines: the dual side from the primal one --------------------------------------------------------------
+# --- linear SVMs: the dual solution from the primal one --------------------------------------------------------------
 
 
 def _linear(
-    model: LinearSVC, X: Any, codes: Rows, weight: Floats, place: Rows, side: Floats, machine: int, f: Floats
+    model: LinearSVC, X: Any, codes: Rows, weight: Floats, place: Rows, side: Floats, problem: int, f: Floats
 ) -> _Dual:
     if model.penalize_intercept or not model.fit_intercept:
-        raise ValueError("The geometry is that of the documents' problem: fit with a free intercept.")
+        raise ValueError(
+            "The geometry requires an intercept without penalty: set fit_intercept=True and penalize_intercept=False."
+        )
     table = np.asarray(read_table(model, X), np.float64)[place]
-    w = np.atleast_2d(model.coef_)[machine]
-    offset = float(np.atleast_1d(model.intercept_)[machine])
+    w = np.atleast_2d(model.coef_)[problem]
+    offset = float(np.atleast_1d(model.intercept_)[problem])
     if model.scaling_ is not None:
         offset += float(w @ model.scaling_.shift)
         w = w * np.where(np.isinf(model.scaling_.scale), 0.0, model.scaling_.scale)
@@ -291,6 +307,6 @@ def _hinge_alpha(table: Floats, side: Floats, margin: Floats, bound: Floats, w: 
         left = np.append(w - by @ table, -by.sum())
         scale = np.maximum(np.abs(matrix).max(axis=1), np.finfo(np.float64).tiny)
         result: Any = lsq_linear(matrix / scale[:, np.newaxis], left / scale, bounds=(0.0, bound[on]), tol=1e-14)
-        share = np.clip(result.x / bound[on], 0.0, 1.0)
-        alpha[on] = np.where(share < 1e-9, 0.0, np.where(share > 1.0 - 1e-9, 1.0, share)) * bound[on]
+        part = np.clip(result.x / bound[on], 0.0, 1.0)
+        alpha[on] = np.where(part < 1e-9, 0.0, np.where(part > 1.0 - 1e-9, 1.0, part)) * bound[on]
     return alpha

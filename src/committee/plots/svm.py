@@ -1,4 +1,4 @@
-"""Support vector machines as pictures: margin and slack in the plane, the grid of a tuning, exclusive or."""
+"""Plots of support vector machines: margin and slack in the plane, and the errors of a tuning grid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from committee.base.array_types import Floats
 from committee.base.text import shorten
-from committee.explain.svm_geometry import SvmGeometry, machine_values, svm_geometry
+from committee.explain.svm_geometry import SvmGeometry, binary_values, svm_geometry
 from committee.plots._style import BLUE, INK, VERMILION, pyplot
 from committee.svm.tuning import Tuned
 
@@ -30,10 +30,10 @@ SIDES = ((1, VERMILION, "o"), (-1, BLUE, "s"))
 
 
 class SVMDecisionBoundaryDisplay:
-    """A machine of two columns: the line f = 0, the margin f = -1 and f = 1, support vectors and slack.
+    """An SVM of two columns: the line f = 0, the margins f = -1 and f = 1, support vectors and slack.
 
     Free support vectors have a thin ring, bounded ones a thick one; a dotted line leads from a row with slack to the
-    nearest point of its margin. The colour of the ground is the side that answers, the deeper the larger |f|.
+    nearest point of its margin. The background has the colour of the predicted side, the deeper the larger |f|.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class SVMDecisionBoundaryDisplay:
     slacks_: LineCollection
     contours_: QuadContourSet
 
-    def __init__(self, model: Any, geometry: SvmGeometry, table: Floats, *, machine: int = 0) -> None:
-        self.model, self.geometry, self.table, self.machine = model, geometry, table, machine
+    def __init__(self, model: Any, geometry: SvmGeometry, table: Floats, *, problem: int = 0) -> None:
+        self.model, self.geometry, self.table, self.problem = model, geometry, table, problem
 
     @classmethod
     def from_estimator(
@@ -64,30 +64,33 @@ class SVMDecisionBoundaryDisplay:
         y: Any,
         *,
         sample_weight: ArrayLike | None = None,
-        machine: int = 0,
+        problem: int = 0,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw a machine fitted on two columns.
+        """Draw an SVM fitted on two columns.
 
         Parameters
         ----------
-        model : a fitted `SVC`, `NuSVC` or `LinearSVC`
-        X, y, sample_weight : what it was fitted on
-        machine : which one, for more than two classes; see `svm_geometry`
+        model : SVC, NuSVC or LinearSVC
+            A fitted classifier.
+        X, y, sample_weight
+            The training data of the model.
+        problem : int, default=0
+            Number of the binary problem, for more than two classes; see `svm_geometry`.
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
         """
-        geometry = svm_geometry(model, X, y, sample_weight=sample_weight, machine=machine)
+        geometry = svm_geometry(model, X, y, sample_weight=sample_weight, problem=problem)
         if model.n_features_in_ != 2:
             raise ValueError(f"A plane has two columns, the model was fitted on {model.n_features_in_}: fit it on two.")
         table = np.asarray(X, np.float64)[geometry.rows.row]
-        return cls(model, geometry, table, machine=machine).plot(ax)
+        return cls(model, geometry, table, problem=problem).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the picture; see `from_estimator`."""
+        """Draw the plot; see `from_estimator`."""
         axes: Any = pyplot().subplots(figsize=(6.2, 5.6), layout="constrained")[1] if ax is None else ax
         self.ax_, self.figure_ = axes, axes.figure
-        self.contours_ = self._draw_ground(axes)
+        self.contours_ = self._draw_background(axes)
         self.slacks_ = self._draw_slacks(axes)
         self.points_ = {side: self._draw_points(axes, side, color, marker) for side, color, marker in SIDES}
         self.rings_ = {kind: self._draw_rings(axes, kind, width) for kind, width in (("free", 0.9), ("bounded", 2.2))}
@@ -100,19 +103,19 @@ class SVMDecisionBoundaryDisplay:
         axes.legend(fontsize="small", loc="best", framealpha=0.85)
         return self
 
-    def _draw_ground(self, ax: Any) -> QuadContourSet:
+    def _draw_background(self, ax: Any) -> QuadContourSet:
         low, high = self.table.min(axis=0), self.table.max(axis=0)
         room = np.where(high > low, 0.08 * (high - low), 0.5)
         (left, bottom), (right, top) = low - room, high + room
         across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
-        f = on_grid(self.model, across, up)[:, self.machine].reshape(GRID, GRID)
+        f = on_grid(self.model, across, up)[:, self.problem].reshape(GRID, GRID)
         picture = np.ones((GRID, GRID, 4))
         picture[..., :3] = np.where((f > 0.0)[..., np.newaxis], _rgb(VERMILION), _rgb(BLUE))
         picture[..., 3] = 0.05 + 0.2 * np.minimum(np.abs(f), 1.5) / 1.5
         ax.imshow(picture, extent=(left, right, bottom, top), origin="lower", aspect="auto", zorder=0)
         style: dict[str, Any] = {"linestyles": ["--", "-", "--"], "linewidths": [1.0, 1.8, 1.0], "colors": INK}
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "No contour levels")  # a machine that answers one class everywhere
+            warnings.filterwarnings("ignore", "No contour levels")  # of a model that predicts one class everywhere
             return ax.contour(across, up, f, levels=[-1.0, 0.0, 1.0], zorder=1, **style)
 
     def _draw_slacks(self, ax: Any) -> LineCollection:
@@ -148,13 +151,13 @@ class SVMDecisionBoundaryDisplay:
 
 
 class TuningDisplay:
-    """The errors of a grid as a heat map: penalties across, kernels down; the best cell framed (I-7).
+    """The errors of a grid as a heat map: penalties across, kernels down; the best cell framed.
 
     Cells whose error is within one standard error of the best have a dashed frame.
 
     Attributes
     ----------
-    tuned : what was tuned
+    tuned : the result of `tune_svc` or `tune_svr`
     errors : [kernels, penalties]
     best : kernel and penalty of the best cell
     ax_, figure_ : the axes and the figure of the last plot
@@ -173,14 +176,14 @@ class TuningDisplay:
         shape = -1, self.penalties.size
         self.errors: Floats = grid.error.reshape(shape)
         order = np.argsort(grid.gamma[:: shape[1]]) if _has_gamma(tuned) else np.arange(len(self.errors))
-        best = int(np.lexsort((grid.line, grid.C, grid.error))[0])
-        self.best = int(np.flatnonzero(order == grid.line[best])[0]), best % shape[1]
+        best = int(np.lexsort((grid.candidate, grid.C, grid.error))[0])
+        self.best = int(np.flatnonzero(order == grid.candidate[best])[0]), best % shape[1]
         self.errors = self.errors[order]
-        self.names = np.array(_line_names(tuned))[order].tolist()
+        self.names = np.array(_candidate_names(tuned))[order].tolist()
 
     @classmethod
     def from_tuned(cls, tuned: Tuned, *, ax: Axes | None = None) -> Self:
-        """Draw what `tune_svc` or `tune_svr` returns.
+        """Draw the result of `tune_svc` or `tune_svr`.
 
         Parameters
         ----------
@@ -202,20 +205,20 @@ class TuningDisplay:
         axes.set_yticks(range(n_lines), self.names)
         axes.set_xlabel("C")
         axes.set_ylabel("gamma" if _has_gamma(self.tuned) else "kernel")
-        what = "share of wrong answers" if self._is_share else "mean squared error"
+        what = "error rate" if self._is_error_rate else "mean squared error"
         self.figure_.colorbar(self.image_, ax=axes, label=what)
         axes.set_title(str(self.tuned), fontsize="small", loc="left", wrap=True)
         return self
 
     @property
-    def _is_share(self) -> bool:
+    def _is_error_rate(self) -> bool:
         return bool(np.isnan(self.tuned.grid.epsilon).all())
 
     def _write(self, ax: Any, line: int, c: int) -> Text:
         error = self.errors[line, c]
         red, green, blue, _ = self.image_.cmap(self.image_.norm(error))
         is_dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
-        text = f"{100.0 * error:.1f} %" if self._is_share else f"{error:.3g}"
+        text = f"{100.0 * error:.1f} %" if self._is_error_rate else f"{error:.3g}"
         return ax.text(c, line, text, ha="center", va="center", fontsize=8, color="white" if is_dark else "black")
 
     def _frame(self, ax: Any) -> None:
@@ -237,7 +240,7 @@ def on_grid(model: Any, across: Floats, up: Floats) -> Floats:
         import pandas as pd
 
         table = pd.DataFrame(table, columns=list(names))
-    return machine_values(model, table)
+    return binary_values(model, table)
 
 
 def _rgb(color: str) -> Floats:
@@ -247,24 +250,24 @@ def _rgb(color: str) -> Floats:
 
 
 def _has_gamma(tuned: Tuned) -> bool:
-    """Does every line have a gamma, and nothing else that changes?"""
+    """Whether gamma is the only parameter of the kernels that changes."""
     grid = tuned.grid
-    return bool(np.isfinite(grid.gamma).all() and np.unique(grid.kernel).size == 1 and _n_tubes(tuned) == 1)
+    return bool(np.isfinite(grid.gamma).all() and np.unique(grid.kernel).size == 1 and _n_epsilons(tuned) == 1)
 
 
-def _n_tubes(tuned: Tuned) -> int:
+def _n_epsilons(tuned: Tuned) -> int:
     return int(np.unique(tuned.grid.epsilon).size)
 
 
-def _line_names(tuned: Tuned) -> list[str]:
+def _candidate_names(tuned: Tuned) -> list[str]:
     grid, names = tuned.grid, list[str]()
-    for first in np.unique(grid.line, return_index=True)[1]:
+    for first in np.unique(grid.candidate, return_index=True)[1]:
         gamma, parts = grid.gamma[first], list[str]()
         if not _has_gamma(tuned):
             parts.append(shorten(str(grid.kernel[first]), 24))
         if np.isfinite(gamma):
             parts.append(f"{gamma:.3g}")
-        if _n_tubes(tuned) > 1:
-            parts.append(f"tube {grid.epsilon[first]:g}")
+        if _n_epsilons(tuned) > 1:
+            parts.append(f"epsilon {grid.epsilon[first]:g}")
         names.append(" ".join(parts))
     return names

@@ -1,19 +1,19 @@
-"""What a solved dual problem is as a machine: f(x) = sum_i c_i k(x_i, x) + b, with the evidence of its optimum.
+"""A binary SVM from a solved dual problem, f(x) = sum_i c_i k(x_i, x) + b, and the proof that it is optimal.
 
 Offset. Every free support vector (0 < a < C) lies on its margin and gives the offset exactly at the optimum:
 
     "free"    the mean over all free support vectors (LIBSVM's)
     "both"    b = -1/2 [mean over class +1 of (w x_i - 1) + mean over class -1 of (w x_i + 1)], free vectors of
-              either class: for one of each, the documents' b = -1/2 (w x_+ + w x_-)
+              either class: for one of each, b = -1/2 (w x_+ + w x_-)
 
 Without free support vectors any b between two bounds is optimal, and the middle is taken.
 
 Duality gap. With the multipliers nu of the sums and the reduced gradient r = Qa + p - A'nu, the dual of the dual
-problem is worth 1/2 a'Qa + p'a less
+problem has the value 1/2 a'Qa + p'a less
 
     sum_i a_i r_i + C_i max(0, -r_i) >= 0,
 
-which is the distance to the optimum at most, and zero there.
+an upper bound of the distance to the optimum, zero at the optimum.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Offset = Literal["free", "both"]
 
 
 class BinarySVM(NamedTuple):
-    """One trained machine; positions are those of the rows it was trained on."""
+    """A trained binary SVM; positions are those of the rows it was trained on."""
 
     support: NDArray[np.int64]  # [m] rows with a coefficient
     coef: Floats  # [m] their coefficients, sum a y of a row
     is_bounded: NDArray[np.bool_]  # [m] a support vector at the bound C
     offset: float  # b
-    scale: float  # by which a nu-machine divided its coefficients, 1 for others
-    half_width: float  # half the distance of the levels of both signs: rho, or -epsilon, of nu-machines
+    scale: float  # by which a nu-SVM divided its coefficients, 1 for others
+    half_width: float  # half the distance of the levels of both signs: rho, or -epsilon, of nu-SVMs
     squared_norm: float  # |w|^2
     objective: float  # 1/2 a'Qa + p'a at the end, before that division
     duality_gap: float
@@ -47,7 +47,7 @@ class BinarySVM(NamedTuple):
 
     @property
     def margin(self) -> float:
-        """Width of the margin 2 / |w| (I-1)."""
+        """Width 2 / |w| of the margin."""
         return 2.0 / np.sqrt(self.squared_norm) if self.squared_norm > 0.0 else np.inf
 
     @property
@@ -60,9 +60,9 @@ class BinarySVM(NamedTuple):
 
 
 def make_binary_svm(
-    problem: Problem, result: Solution, offset: Offset, n_rows: int, least_rho: float | None = None
+    problem: Problem, result: Solution, offset: Offset, n_rows: int, min_rho: float | None = None
 ) -> BinarySVM:
-    """The machine of a solution; a nu-machine is divided by the margin rho it finds, at least `least_rho`."""
+    """The binary SVM of a solution; that of a nu-SVM is divided by its margin rho, which must be above `min_rho`."""
     nu = multipliers(problem, result, offset)
     by = result.alpha * problem.y
     coef = np.bincount(problem.row, by, minlength=n_rows)
@@ -70,8 +70,8 @@ def make_binary_svm(
     support = np.flatnonzero(coef)
     norm = float(by @ (result.f - problem.y * problem.p))
     b, half_width = -float(nu.mean()), 0.5 * float(nu[0] - nu[1])
-    scale = 1.0 if least_rho is None else half_width
-    if least_rho is not None and not scale > least_rho:
+    scale = 1.0 if min_rho is None else half_width
+    if min_rho is not None and not scale > min_rho:
         raise ValueError(
             "The classes leave no margin under this kernel and nu: raise nu, or choose another kernel or gamma."
         )
@@ -94,7 +94,7 @@ def multipliers(problem: Problem, result: Solution, offset: Offset) -> Floats:
 
 
 def _level(result: Solution, is_free: NDArray[np.bool_], side: int | None) -> float:
-    """The mean f of the free variables; the middle of what is possible where there are none."""
+    """The mean f of the free variables; without any, the middle of the interval of optimal values."""
     if is_free.any():
         return float(result.f[is_free].mean())
     low = result.lowest.min() if side is None else result.lowest[side]
@@ -104,7 +104,7 @@ def _level(result: Solution, is_free: NDArray[np.bool_], side: int | None) -> fl
 
 
 def duality_gap(problem: Problem, result: Solution, nu: Floats) -> float:
-    """How far the objective is from the optimum at most."""
+    """An upper bound of the distance of the objective from the optimum."""
     r = problem.y * (result.f - np.where(problem.y > 0.0, nu[0], nu[1]))
     lacking = np.maximum(-r, 0.0)
     is_hard = np.isinf(problem.upper)

@@ -1,10 +1,10 @@
 """The kernel expansion f_m(x) = sum_i c_im k(s_i, x) + b_m over support vectors s_i, for many rows at a time.
 
-Rounding of float32 grows with the coefficients, and with C. Three ways, as fast as is good enough:
+Rounding of float32 grows with the coefficients, and with C. The fastest sufficient precision is used:
 
-    float32 kernel values and sums       where k is at most 1 and sum_i |c_i| eps at most LITTLE of the margin
-    float32 kernel values, float64 sums  where that is not so
-    float64                              where the points are: `precision` measures what float32 ones would do
+    float32 kernel values and sums       if k is at most 1 and sum_i |c_i| eps at most TOLERANCE of the margin
+    float32 kernel values, float64 sums  otherwise
+    float64                              if the points are float64: `choose_precision` measures the error of float32
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian, Points, 
 ROWS, COLUMNS = 256, 1024
 """A tile of the Gram matrix; fixed, so that threads change no bit."""
 
-LITTLE = 1e-4
-"""What f may be wrong by, of the margin (|f| = 1): a tenth of the tolerance that machines are trained to."""
+TOLERANCE = 1e-4
+"""Maximum error of f, of the margin (|f| = 1): a tenth of the tolerance that SVMs are trained to."""
 
 SAMPLE, SAFETY = 64, 4.0
-"""Training rows on which float32 kernel values are judged, and how much worse other rows may be."""
+"""Training rows on which float32 kernel values are compared, and the factor by which other rows may be worse."""
 
 
 class Expansion(NamedTuple):
@@ -42,7 +42,7 @@ class Expansion(NamedTuple):
         out = np.empty((len(X), self.offset.size))
         coef = np.ascontiguousarray(self.coef, self._sums())
         points = self.points
-        if not points.place.flags.writeable:  # of a model in mapped memory: kernels would be compiled anew for it
+        if not points.place.flags.writeable:  # of a model in mapped memory: kernels would be compiled again for it
             points = points.take(np.arange(points.n))
         rights = [points.take(slice(start, start + COLUMNS)) for start in range(0, points.n, COLUMNS)]
         calls = [(X[start : start + ROWS], rights, coef, out[start : start + ROWS]) for start in range(0, len(X), ROWS)]
@@ -52,14 +52,14 @@ class Expansion(NamedTuple):
         return out
 
     def _sums(self) -> Any:
-        """The dtype in which products with coefficients are added up."""
+        """The dtype of the sums of products with coefficients."""
         dtype = self.points.values.dtype
         if dtype == np.float64 or not self.points.n:
             return dtype
-        if not isinstance(self.kernel, Gaussian | Laplacian | Sigmoid):  # others may be beyond 1
+        if not isinstance(self.kernel, Gaussian | Laplacian | Sigmoid):  # others may exceed 1
             return np.float64
         total = float(np.abs(self.coef).sum(axis=0).max())
-        return dtype if total * float(np.finfo(np.float32).eps) <= LITTLE else np.float64
+        return dtype if total * float(np.finfo(np.float32).eps) <= TOLERANCE else np.float64
 
     def _fill(self, X: Floats, rights: list[Points], coef: NDArray[Any], out: Floats) -> None:
         dtype: Any = self.points.values.dtype.type
@@ -72,9 +72,9 @@ class Expansion(NamedTuple):
             out += block.astype(coef.dtype, copy=False) @ coef[k * COLUMNS : k * COLUMNS + right.n]
 
 
-def precision(exact: Expansion, single: Points, X: Floats, unit: float, n_jobs: int | None) -> Expansion:
-    """The expansion over float32 points where on training rows X it differs from the exact one by little of `unit`."""
+def choose_precision(exact: Expansion, single: Points, X: Floats, unit: float, n_jobs: int | None) -> Expansion:
+    """The expansion over float32 points if it differs from the exact one by little of `unit` on training rows X."""
     some = X[:: -(-len(X) // SAMPLE)]
     fast = exact._replace(points=single)
     error = float(np.abs(fast.values(some, n_jobs) - exact.values(some, n_jobs)).max(initial=0.0))
-    return fast if SAFETY * error <= LITTLE * unit else exact
+    return fast if SAFETY * error <= TOLERANCE * unit else exact

@@ -1,19 +1,19 @@
-"""Support vector machines over landmarks, for a million rows (Nystroem: Williams and Seeger 2001; Chapelle 2007).
+"""Kernel SVMs by the Nystroem approximation, for a million rows (Williams and Seeger 2001; Chapelle 2007).
 
-In the features p(x) of `nystroem`, a kernel machine with a squared loss is a linear one,
+In the features p(x) of `_nystroem_map`, a kernel SVM with a squared loss is a linear one,
 
     min over v, b of  P = 1/2 |v|^2 + C sum_i c_i loss(y_i, v p(x_i) + b)^2,    |v|^2 = u'K u for f = u k(x) + b
 
 which three parts solve:
 
     1. Newton's method (`primal_newton`) on a sample of the rows, small enough to keep its features
-    2. passes over all rows: P, its gradient and the answers f, k(x) computed anew and forgotten block by block
-    3. steps s = -B g, where B begins as the inverse Hessian of the sample and learns from every pass (L-BFGS: Liu and
-       Nocedal 1989); where the whole step does not make P fall enough (Armijo) B has learned why, and another one is
-       tried; after that a shorter one is found between the old and the new answers, without another pass
+    2. passes over all rows: P, its gradient and the predictions f; k(x) is computed again in every pass, block by block
+    3. steps s = -B g, where B begins as the inverse Hessian of the sample and is updated by every pass (L-BFGS: Liu and
+       Nocedal 1989); if the full step does not decrease P enough (Armijo), another one with the updated B is tried;
+       after that a line search between the old and the new predictions needs no further pass
 
-so P falls from pass to pass. Several classes, one against the rest, share k(x) in every pass. A run ends when half the
-decrement g B g, about the distance to the minimum, is below tol times P.
+so P decreases from pass to pass. Several classes, one against the rest, share k(x) in every pass. A run ends when half
+the decrement g B g, about the distance to the minimum, is below tol times P.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from committee.base.array_types import Floats
-from committee.base.parameters import N_JOBS, RANDOM_STATE, at_least, between, non_negative, one_of, param, positive
+from committee.base.parameters import RANDOM_STATE, at_least, fitted, non_negative, one_of, param, positive
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.records.history import History
+from committee.svm._base import EPSILON, KernelParameters
 from committee.svm._decision import Expansion
 from committee.svm._landmarks import Choice, candidates, choose_landmarks
 from committee.svm._linear_base import (
@@ -37,45 +38,39 @@ from committee.svm._linear_base import (
     BaseLargeRegressor,
     BaseLargeSVM,
     Costs,
-    Rows,
+    TrainingRows,
     warn_of_no_convergence,
 )
 from committee.svm._linear_problem import LinearProblem, add_gram, excess, flat_plane, relative_gap
 from committee.svm._nystroem_map import NystroemMap, Pieces, cut, lost_trace, nystroem_map, sweep
-from committee.svm.kernel_functions import (
-    NAMES,
-    Gamma,
-    Kernel,
-    Points,
-    Precision,
-    Precomputed,
-    make_kernel,
-)
+from committee.svm.kernel_functions import NAMES, Kernel, Points, Precision, Precomputed
 from committee.svm.mercer import warn_of_invalid
 from committee.svm.primal_newton import primal_newton
 
-FEWEST, MOST = 50, 2000
+MIN_LANDMARKS, MAX_LANDMARKS = 50, 2000
 """Landmarks of n_landmarks="auto": 4 sqrt(n) between these."""
 
 EXACT_CELLS = 5_000_000
-"""Kernel values up to which they are float64."""
+"""Maximum number of kernel values in float64; more are float32."""
 
 SAMPLE_CELLS, SAMPLE_ROWS = 40_000_000, 50_000
-"""Features of the sample, and its rows, at most."""
+"""Maximum number of feature values and of rows of the sample."""
 
-SAMPLE_SHARE, MAX_CELLS = 20, 100_000_000
-"""But not fewer rows than this many to a landmark, its Hessian would miss directions; unless they are too many."""
+ROWS_PER_LANDMARK, MAX_CELLS = 20, 100_000_000
+"""Minimum number of rows of the sample per landmark, else its Hessian misses directions; maximum of its features."""
 
 CLOSE = 0.01
-"""Share of the objective that a sample is solved to: its minimum is farther than that from the one over all rows."""
+"""Relative tolerance for the sample: its minimum differs by more than that from the one over all rows."""
 
 SETTLE_ROWS = 100_000
-"""Rows that a kernel is settled on, at most."""
+"""Maximum number of rows that a kernel is settled on."""
 
 MEMORY = 10
-"""Steps that B remembers."""
+"""Number of steps in the L-BFGS memory."""
 
 SUFFICIENT = 1e-4
+"""Armijo's constant."""
+
 MAX_HALVINGS = 30
 MAX_REJECTIONS = 3
 
@@ -88,13 +83,13 @@ class LandmarkRecord(NamedTuple):
     objective: float
     gradient_norm: float
     excess: float  # half the decrement g B g: about how far the objective is above its minimum
-    step_length: float  # of the step that led here; 0 where a pass found it too long
+    step_length: float  # of the step that led here; 0 if it was too long
     n_support: int  # rows outside the tube, or inside the margin
-    landmark_loss: float  # share of the trace that the landmarks lose
+    landmark_loss: float  # fraction of the trace that the landmarks lose
 
 
 class Descent(NamedTuple):
-    """One machine on its way down: its place (v, b), and a candidate that waits for a pass over the rows."""
+    """The state of one binary problem: the last accepted place (v, b), and a candidate for the next pass."""
 
     candidate: Floats  # [r + 1]
     inverse: Callable[[Floats], Floats]  # the inverse Hessian of the sample times a vector
@@ -103,23 +98,23 @@ class Descent(NamedTuple):
     place: Floats = np.empty(0)
     value: float = np.inf  # P at the place
     g: Floats = np.empty(0)  # its gradient
-    f: Floats = np.empty(0)  # answers to all rows
-    s: Floats = np.empty(0)  # the whole step
+    f: Floats = np.empty(0)  # predictions of all rows
+    s: Floats = np.empty(0)  # the full step
     decrease: float = 0.0  # -g s
     t: float = 0.0  # the candidate is place + t s
-    memory: tuple[tuple[Floats, Floats], ...] = ()  # steps and what they did to the gradient
+    memory: tuple[tuple[Floats, Floats], ...] = ()  # steps, and how they changed the gradient
     n_support: int = 0
     n_rejected: int = 0
     is_done: bool = False
 
 
 def descend(at: Descent, cost: float, gradient: Floats, f: Floats, n_support: int, tol: float) -> Descent:
-    """Go to the candidate, whose cost, gradient and answers a pass has found, or prepare a shorter step."""
+    """Accept the candidate, given its cost, gradient and predictions from a pass, or prepare a shorter step."""
     value = cost + 0.5 * float(at.candidate[:-1] @ at.candidate[:-1])
     g = gradient + np.append(at.candidate[:-1], 0.0)
     memory = _remember(at, g)
     if not value <= at.value - SUFFICIENT * at.t * at.decrease:
-        # What the pass told of the curvature is kept, and mostly gives the right length; else one is searched for.
+        # The curvature measured by the pass is kept, and mostly gives the right length; else search for one
         return _aim(at._replace(memory=memory, n_rejected=1)) if at.n_rejected == 0 else _shorten(at, f)
     here = at._replace(place=at.candidate, value=value, g=g, f=f, memory=memory, n_support=n_support, n_rejected=0)
     here = _aim(here)
@@ -127,7 +122,7 @@ def descend(at: Descent, cost: float, gradient: Floats, f: Floats, n_support: in
 
 
 def _remember(at: Descent, g: Floats) -> tuple[tuple[Floats, Floats], ...]:
-    """The last steps and what they did to the gradient, with the one to the candidate, where the gradient is g."""
+    """The last steps and how they changed the gradient, with the step to the candidate, whose gradient is g."""
     if not at.place.size:
         return at.memory
     s, y = at.candidate - at.place, g - at.g
@@ -136,13 +131,13 @@ def _remember(at: Descent, g: Floats) -> tuple[tuple[Floats, Floats], ...]:
 
 
 def _aim(at: Descent) -> Descent:
-    """The whole step from the place as the next candidate."""
+    """Make the full step from the place the next candidate."""
     s = -_two_loops(at.g, at.memory, at.inverse)
     return at._replace(candidate=at.place + s, s=s, decrease=-float(at.g @ s), t=1.0)
 
 
 def _two_loops(g: Floats, memory: tuple[tuple[Floats, Floats], ...], inverse: Callable[[Floats], Floats]) -> Floats:
-    """B g: the inverse Hessian of the sample, corrected by what the last steps did to the gradient."""
+    """B g: the inverse Hessian of the sample, corrected by the last steps."""
     q, taken = g.copy(), list[float]()
     for s, y in reversed(memory):
         a = float(s @ q) / float(s @ y)
@@ -155,7 +150,7 @@ def _two_loops(g: Floats, memory: tuple[tuple[Floats, Floats], ...], inverse: Ca
 
 
 def _shorten(at: Descent, f: Floats) -> Descent:
-    """A shorter step, judged by answers between those at the place and at the candidate."""
+    """A shorter step, evaluated by predictions interpolated between those of the place and the candidate."""
     move = (f - at.f) / at.t
     for t in at.t * 0.5 ** np.arange(1, MAX_HALVINGS):
         if _value_after(at, float(t), move) <= at.value - SUFFICIENT * t * at.decrease:
@@ -163,7 +158,7 @@ def _shorten(at: Descent, f: Floats) -> Descent:
             return at._replace(
                 candidate=at.place + t * at.s, t=float(t), n_rejected=n_rejected, is_done=n_rejected >= MAX_REJECTIONS
             )
-    return at._replace(is_done=True)  # rounding hides any fall
+    return at._replace(is_done=True)  # rounding hides any decrease
 
 
 def _value_after(at: Descent, t: float, move: Floats) -> float:
@@ -181,9 +176,9 @@ def nystroem_svm(
     tol: float,
     max_iter: int,
     n_jobs: int | None,
-    say: Callable[[str], None] = lambda _: None,
+    tick: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Descent], list[LandmarkRecord]]:
-    """All machines led down, pass by pass over the rows, and what the passes measured."""
+    """Minimise all binary problems together, pass by pass over the rows; return their states and the records."""
     descents, records = list(start), list[LandmarkRecord]()
     lost, table = lost_trace(mapping, X), cut(mapping, X)
     for step in range(1, max_iter + 1):
@@ -199,7 +194,7 @@ def nystroem_svm(
             descents[k], t = here, before.t if here.place is not before.place else 0.0
             norm = float(np.linalg.norm(here.g))
             records.append(LandmarkRecord(k, step, here.value, norm, 0.5 * here.decrease, t, here.n_support, lost))
-        say(f"objective {sum(descent.value for descent in descents):.5g}")
+        tick(f"objective {sum(descent.value for descent in descents):.5g}")
     return descents, records
 
 
@@ -222,53 +217,80 @@ def begin(features: Floats, costs: Costs, factor: float, epsilon: float, is_all:
     return place, lambda g: cho_solve(factored, g, check_finite=False)
 
 
-class BaseNystroemSVM(BaseLargeSVM):
-    """Learning and answering over landmarks."""
+class BaseNystroemSVM(BaseLargeSVM, KernelParameters):
+    """Base class of the Nystroem SVMs."""
 
-    n_landmarks: int | Literal["auto"] = param(one_of("auto"), at_least(1), default="auto", kw_only=False)
-    landmarks: Choice = param(one_of("uniform", "kmeans", "leverage"), default="kmeans")
-    kernel: Any = param(one_of(*set(NAMES) - {"precomputed"}), callable, default="rbf")
-    degree: int = param(at_least(0), default=3)
-    gamma: Gamma = param(one_of("scale", "auto"), non_negative, default="scale")
-    coef0: float = param(between(None, None, "neither"), default=0.0)
-    tol: float = param(positive, default=1e-3)
-    max_iter: int = param(at_least(1), default=30)
-    n_jobs: int | None = param(*N_JOBS, default=None)
-    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    n_landmarks: int | Literal["auto"] = param(
+        one_of("auto"),
+        at_least(1),
+        default="auto",
+        kw_only=False,
+        doc="Number of landmarks (Nystroem components). More landmarks approximate the kernel better and cost time in "
+        'proportion; with as many as distinct rows the kernel is exact. "auto" is 4 sqrt(n_samples), between 50 and '
+        "2,000.",
+    )
+    landmarks: Choice = param(
+        one_of("uniform", "kmeans", "leverage"),
+        default="kmeans",
+        doc="How landmarks are chosen: centres of clusters, rows drawn at random, or rows drawn by their leverage "
+        "scores.",
+    )
+    kernel: Any = param(
+        one_of(*set(NAMES) - {"precomputed"}),
+        callable,
+        default="rbf",
+        doc='The kernel, as in `SVC`, but not "precomputed".',
+    )
+    tol: float = param(
+        positive,
+        default=1e-3,
+        doc="The passes stop when the estimated relative distance of the objective from its minimum is below it.",
+    )
+    max_iter: int = param(at_least(1), default=30, doc="Maximum number of passes over the rows.")
+    random_state: RandomState = param(
+        *RANDOM_STATE, default=None, doc="Seed of the choice of landmarks and of the starting sample."
+    )
+
+    landmarks_: Floats = fitted(doc="The landmarks, in standardised columns with `scale=True`.")
+    landmark_coef_: Floats = fitted(doc="Coefficients of the kernel values of the landmarks, [n_binary, n_landmarks].")
+    landmark_loss_: float = fitted(
+        doc="Fraction of the trace of the kernel matrix that the landmarks lose; if it is large, use more landmarks."
+    )
+    excess_: Floats = fitted(doc="Estimated relative distance of each objective from its minimum.")
 
     def _epsilon(self) -> float:
         return 0.0
 
-    def _learn(self, rows: Rows, costs: Sequence[Costs]) -> None:
+    def _fit_costs(self, rows: TrainingRows, costs: Sequence[Costs]) -> None:
         rng = np.random.default_rng(int(member_seeds(self.random_state, 1)[0]))
-        kernel = self._settled(rows)
+        kernel = self._settle_kernel(rows)
         mapping = self._map(kernel, rows, costs, rng)
         start = self._start(mapping, rows.X, costs, rng)
-        with progress("passes", self.max_iter, self.verbose) as say:
+        with progress("passes", self.max_iter, self.verbose) as tick:
             descents, records = nystroem_svm(
                 mapping, rows.X, start, epsilon=self._epsilon(), tol=self.tol, max_iter=self.max_iter,
-                n_jobs=self.n_jobs, say=say,
+                n_jobs=self.n_jobs, tick=tick,
             )  # fmt: skip
-        self._keep(mapping, descents, records)
+        self._set_results(mapping, descents, records)
 
-    def _settled(self, rows: Rows) -> Kernel:
-        kernel = make_kernel(self.kernel, degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+    def _settle_kernel(self, rows: TrainingRows) -> Kernel:
+        kernel = self._make_kernel()
         if isinstance(kernel, Precomputed):
-            raise ValueError("A precomputed Gram matrix has no rows to choose landmarks from: take SVC or SVR.")
+            raise ValueError("A precomputed Gram matrix has no rows to choose landmarks from: use SVC or SVR.")
         some = slice(None, None, -(-len(rows.X) // SETTLE_ROWS))
         return kernel.settle(np.asarray(rows.X[some], np.float64), rows.weight[some])
 
-    def _map(self, kernel: Kernel, rows: Rows, costs: Sequence[Costs], rng: np.random.Generator) -> NystroemMap:
+    def _map(self, kernel: Kernel, rows: TrainingRows, costs: Sequence[Costs], rng: np.random.Generator) -> NystroemMap:
         result = candidates(rows.raw, rows.X, rows.weight, rng)
         warn_of_invalid(kernel, kernel.points(result.X))
         m = self.n_landmarks
         if m == "auto":
-            m = int(np.clip(4.0 * np.sqrt(len(rows.X)), FEWEST, MOST))
+            m = int(np.clip(4.0 * np.sqrt(len(rows.X)), MIN_LANDMARKS, MAX_LANDMARKS))
         chosen = choose_landmarks(self.landmarks, result, int(m), kernel, 0.5 / self.C, rng)
         return nystroem_map(kernel, chosen, self._precision(kernel, chosen, rows, costs))
 
-    def _precision(self, kernel: Kernel, chosen: Floats, rows: Rows, costs: Sequence[Costs]) -> Precision:
-        """float32 where there are many kernel values, and where nothing is beyond it."""
+    def _precision(self, kernel: Kernel, chosen: Floats, rows: TrainingRows, costs: Sequence[Costs]) -> Precision:
+        """float32 for many kernel values that are in its range."""
         single = kernel.points(chosen, np.float32)
         largest = max(max(float(np.abs(part).max()) for part in each) for each in costs)
         is_plain = _is_single(single) and not kernel.is_far_apart(single) and 1e-15 < largest < 1e15
@@ -278,7 +300,7 @@ class BaseNystroemSVM(BaseLargeSVM):
         self, mapping: NystroemMap, X: NDArray[np.floating], costs: Sequence[Costs], rng: np.random.Generator
     ) -> list[Descent]:
         n, m = len(X), mapping.points.n
-        size = min(n, max(min(SAMPLE_CELLS // m, SAMPLE_ROWS), min(SAMPLE_SHARE * m, MAX_CELLS // m)))
+        size = min(n, max(min(SAMPLE_CELLS // m, SAMPLE_ROWS), min(ROWS_PER_LANDMARK * m, MAX_CELLS // m)))
         some: Any = slice(None) if size == n else np.sort(rng.choice(n, size, replace=False))
         features = mapping.features(X[some])
         descents: list[Descent] = []
@@ -288,7 +310,7 @@ class BaseNystroemSVM(BaseLargeSVM):
             descents.append(Descent(place, inverse, each, self._epsilon()))
         return descents
 
-    def _keep(self, mapping: NystroemMap, descents: Sequence[Descent], records: list[LandmarkRecord]) -> None:
+    def _set_results(self, mapping: NystroemMap, descents: Sequence[Descent], records: list[LandmarkRecord]) -> None:
         v = np.column_stack([descent.place for descent in descents])
         coef = mapping.T.T @ v[:-1]
         self.kernel_, self.landmarks_ = mapping.kernel, mapping.landmarks
@@ -305,7 +327,7 @@ class BaseNystroemSVM(BaseLargeSVM):
             reached = float(self.excess_.max())
             warn_of_no_convergence(name, self.n_iter_, self.max_iter, what, reached, self.tol, stacklevel=5)
 
-    def _score(self, table: NDArray[np.floating]) -> Floats:
+    def _scores(self, table: NDArray[np.floating]) -> Floats:
         X = np.asarray(table, np.float64) if self.scaling_ is None else self.scaling_.apply(table)
         return self._expansion.values(np.asarray(X, np.float64), self.n_jobs)
 
@@ -319,75 +341,6 @@ class NystroemSVC(BaseLargeClassifier, BaseNystroemSVM):
 
     The kernel is approximated by its values at some hundred landmarks, and the squared hinge loss is minimised by a few
     passes over the rows. More than two classes are separated one against the rest.
-
-    Parameters
-    ----------
-    n_landmarks : int or "auto", default="auto"
-        Number of landmarks. More landmarks approximate the kernel better and cost time in proportion; with as many as
-        distinct rows the kernel is exact. "auto" is 4 sqrt(n_samples), between 50 and 2,000.
-    C : float, default=1.0
-        Cost of a squared violation of the margin; finite.
-    scale : bool, default=False
-        Standardise the columns before fitting; landmarks are then in standardised columns.
-    verbose : int, default=0
-        Show progress if larger than 0.
-    landmarks : "kmeans", "uniform" or "leverage", default="kmeans"
-        How landmarks are chosen: centres of clusters, rows drawn at random, or rows drawn by their leverage scores.
-    kernel : str, Kernel or callable, default="rbf"
-        The kernel, as in `SVC`, but not "precomputed".
-    degree : int, default=3
-        Degree of the polynomial kernel.
-    gamma : float, "scale" or "auto", default="scale"
-        Coefficient of the "rbf", "laplacian", "poly" and "sigmoid" kernels. "scale" is 1 / (n_features * variance of
-        X), "auto" 1 / n_features.
-    coef0 : float, default=0.0
-        Constant term of the "poly" and "sigmoid" kernels.
-    tol : float, default=0.001
-        The passes stop when the estimated relative distance of the objective from its minimum is below it.
-    max_iter : int, default=30
-        Largest number of passes over the rows.
-    n_jobs : int or None, default=None
-        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
-        same for any number.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the choice of landmarks and of the starting sample.
-    class_weight : dict, "balanced" or None, default=None
-        Weight of each class, which multiplies the sample weights. "balanced" gives all classes the same total weight;
-        None leaves the weights as they are.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The class labels, sorted.
-    landmarks_ : ndarray of shape (n_landmarks, n_features)
-        The landmarks, in standardised columns with `scale=True`.
-    landmark_coef_ : ndarray of shape (n_binary, n_landmarks)
-        Coefficients of the kernel values of the landmarks.
-    intercept_ : ndarray of shape (n_binary,)
-        Intercepts of the decision functions.
-    kernel_ : Kernel
-        The kernel with all its parameters as numbers.
-    landmark_loss_ : float
-        Fraction of the trace of the kernel matrix that the landmarks lose; with much of it lost, more landmarks will
-        help.
-    objective_ : ndarray of shape (n_binary,)
-        Objective of each problem at the end.
-    excess_ : ndarray of shape (n_binary,)
-        Estimated relative distance of the objective from its minimum.
-    history_ : History
-        A row for every pass: objective, gradient norm, step length, support vectors and landmark loss.
-    converged_ : bool
-        Whether every binary problem reached `tol`.
-    n_iter_ : int
-        Number of passes over the rows.
-    scaling_ : Scaling or None
-        Means and deviations of the columns with `scale=True`.
-    columns_ : Columns
-        Names, categories and number of the columns of the training table.
-    n_features_in_ : int
-        Number of columns of the training table.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, if the training table has names that are strings.
 
     References
     ----------
@@ -410,72 +363,6 @@ class NystroemSVR(BaseLargeRegressor, BaseNystroemSVM):
     The kernel is approximated by its values at some hundred landmarks, and the squared epsilon-insensitive loss is
     minimised by a few passes over the rows.
 
-    Parameters
-    ----------
-    n_landmarks : int or "auto", default="auto"
-        Number of landmarks. More landmarks approximate the kernel better and cost time in proportion; with as many as
-        distinct rows the kernel is exact. "auto" is 4 sqrt(n_samples), between 50 and 2,000.
-    C : float, default=1.0
-        Cost of a squared error beyond the tube; finite.
-    scale : bool, default=False
-        Standardise the columns before fitting; landmarks are then in standardised columns.
-    verbose : int, default=0
-        Show progress if larger than 0.
-    landmarks : "kmeans", "uniform" or "leverage", default="kmeans"
-        How landmarks are chosen: centres of clusters, rows drawn at random, or rows drawn by their leverage scores.
-    kernel : str, Kernel or callable, default="rbf"
-        The kernel, as in `SVC`, but not "precomputed".
-    degree : int, default=3
-        Degree of the polynomial kernel.
-    gamma : float, "scale" or "auto", default="scale"
-        Coefficient of the "rbf", "laplacian", "poly" and "sigmoid" kernels. "scale" is 1 / (n_features * variance of
-        X), "auto" 1 / n_features.
-    coef0 : float, default=0.0
-        Constant term of the "poly" and "sigmoid" kernels.
-    tol : float, default=0.001
-        The passes stop when the estimated relative distance of the objective from its minimum is below it.
-    max_iter : int, default=30
-        Largest number of passes over the rows.
-    n_jobs : int or None, default=None
-        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
-        same for any number.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the choice of landmarks and of the starting sample.
-    epsilon : float, default=0.1
-        Half the width of the tube around the prediction within which errors cost nothing.
-
-    Attributes
-    ----------
-    landmarks_ : ndarray of shape (n_landmarks, n_features)
-        The landmarks, in standardised columns with `scale=True`.
-    landmark_coef_ : ndarray of shape (n_binary, n_landmarks)
-        Coefficients of the kernel values of the landmarks.
-    intercept_ : ndarray of shape (n_binary,)
-        Intercepts of the decision functions.
-    kernel_ : Kernel
-        The kernel with all its parameters as numbers.
-    landmark_loss_ : float
-        Fraction of the trace of the kernel matrix that the landmarks lose; with much of it lost, more landmarks will
-        help.
-    objective_ : ndarray of shape (n_binary,)
-        Objective of each problem at the end.
-    excess_ : ndarray of shape (n_binary,)
-        Estimated relative distance of the objective from its minimum.
-    history_ : History
-        A row for every pass: objective, gradient norm, step length, support vectors and landmark loss.
-    converged_ : bool
-        Whether every binary problem reached `tol`.
-    n_iter_ : int
-        Number of passes over the rows.
-    scaling_ : Scaling or None
-        Means and deviations of the columns with `scale=True`.
-    columns_ : Columns
-        Names, categories and number of the columns of the training table.
-    n_features_in_ : int
-        Number of columns of the training table.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, if the training table has names that are strings.
-
     References
     ----------
     Williams, C. K. I. and Seeger, M. (2001). Using the Nystroem method to speed up kernel machines. NIPS 13, 682-688.
@@ -490,7 +377,7 @@ class NystroemSVR(BaseLargeRegressor, BaseNystroemSVM):
     0.009
     """
 
-    epsilon: float = param(non_negative, default=0.1)
+    epsilon: float = param(non_negative, default=0.1, doc=EPSILON)
 
     def _epsilon(self) -> float:
         return self.epsilon

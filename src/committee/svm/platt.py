@@ -1,24 +1,24 @@
-"""Probabilities of a machine: Platt scaling with the sigmoid held at 1/2 where f = 0 (Platt 1999).
+"""Probabilities of an SVM: Platt scaling with the sigmoid fixed to 1/2 where f = 0 (Platt 1999).
 
-    P(y = +1 | x) = 1 / (1 + exp(-s f(x))),    s > 0 the one number to fit
+    P(y = +1 | x) = 1 / (1 + exp(-s f(x))),    s > 0 the only parameter
 
-Platt's sigmoid has an offset too, and then says less than 1/2 of the class that f chooses wherever f lies between 0 and
-that offset. Without it the probabilities never contradict `predict`.
+Platt's sigmoid also has an offset, and then gives less than 1/2 to the class that f chooses wherever f lies between 0
+and that offset. Without it the probabilities never contradict `predict`.
 
-s is fitted by the log-loss to values of f at rows that were held out: five machines, each without a fifth of the rows,
-over the kernel rows of the machine they are for (a row that is held out has C_i = 0: it is no support vector then).
-Rows with equal features are held out together and folds follow from the values of the rows (shuffled by a seed on
-request), so a weight means repetition and nothing is random. Targets are Platt's: a class of N rows has (N + 1) /
-(N + K) instead of 1, so that s is finite for classes that can be separated.
+s minimises the log-loss of values of f at held-out rows: five SVMs, each fitted without a fifth of the rows, over the
+kernel rows of the SVM to calibrate (a held-out row has C_i = 0, so that it is not a support vector). Rows with equal
+features are held out together, and folds follow from the values of the rows (shuffled by a seed on request): an integer
+weight is equivalent to repetition. Targets are Platt's: a class of N rows has (N + 1) / (N + K) instead of 1, so that s
+is finite for classes that can be separated.
 
     two classes     p = (1 / (1 + exp(s f)), 1 / (1 + exp(-s f)))
-    one-rest        p_k = exp(s f_k) / sum_j exp(s f_j), one s for all machines
+    one-rest        p_k = exp(s f_k) / sum_j exp(s f_j), one s for all binary SVMs
     one-one         r_ij = 1 / (1 + exp(-s_ij f_ij)), an s for each pair, joined by (Wu, Lin and Weng 2004, method 2)
 
                         min over p of  sum_{i<j} (r_ji p_i - r_ij p_j)^2,    sum p = 1
 
-Votes and joined pairs may disagree. Then the class voted for and those above it share what they have together, the
-nearest point at which the vote is right.
+Votes and joined pairs may disagree. Then the class of the vote and those above it get equal probabilities: the nearest
+point at which the vote is right.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from committee.calibration.slope import fit_slope
 from committee.sampling.splits import fold_numbers, k_folds, rows_to_split
 from committee.svm._binary_svm import BinarySVM
 from committee.svm._kernel_rows import KernelRows
-from committee.svm._multiclass import TwoSides
+from committee.svm._multiclass import BinaryProblem
 
 Codes = NDArray[np.int64]
 
 N_FOLDS = 5
 
-SUREST = 1e-7
-"""Probabilities of pairs are kept so far from 0 and 1, where their system is singular."""
+MIN_PROBABILITY = 1e-7
+"""Probabilities of pairs are kept that far from 0 and 1, where their system is singular."""
 
-FINEST = 2.0**-40
-"""Of exponents: rows on two margins have f = -1 twice but for the last digits, which a logarithm would lose."""
+EXPONENT_STEP = 2.0**-40
+"""Exponents are rounded to multiples of it: rows on two margins have equal f, except for rounding."""
 
-STRICTLY = 1.0 + 16.0 * np.finfo(np.float64).eps
-"""By which the share of the chosen class is above the others after a tie."""
+ABOVE = 1.0 + 16.0 * np.finfo(np.float64).eps
+"""Factor by which the probability of the chosen class is above the others after a tie."""
 
 
 class PlattScaling(NamedTuple):
-    """Slopes, and what the rows held out say of them."""
+    """Slopes of the sigmoids, and their loss on held-out rows."""
 
-    slope: Floats  # one for each pair, or one for all machines
-    log_loss: Floats  # mean of ln(1 / P(y | x)) over the rows held out, for each slope
-    n_folds: int  # 0 where a class has a single row: the training rows themselves had to do
+    slope: Floats  # one for each pair, or one for all binary SVMs
+    log_loss: Floats  # mean of ln(1 / P(y | x)) over the held-out rows, for each slope
+    n_folds: int  # 0 if a class has a single row: training rows were used instead of held-out ones
 
-    def shares(self, values: Floats, chosen: Codes, n_classes: int) -> Floats:
-        """Probabilities [n, K] from the values [n, M] of the machines; largest for the class chosen."""
+    def probabilities(self, values: Floats, chosen: Codes, n_classes: int) -> Floats:
+        """Probabilities [n, K] from the values [n, M] of the binary SVMs; largest for the chosen class."""
         if n_classes == 2:
             result = softmax(_two_sides(_rounded(self.slope[0] * values[:, 0])), axis=1)
         elif self.slope.size == 1:
@@ -70,24 +70,28 @@ class PlattScaling(NamedTuple):
 
 
 def fit_platt(
-    held_out: Sequence[Floats], plan: Sequence[TwoSides], places: Sequence[Codes], codes: Codes, weight: Floats,
+    held_out: Sequence[Floats],
+    problems: Sequence[BinaryProblem],
+    places: Sequence[Codes],
+    codes: Codes,
+    weight: Floats,
     n_folds: int,
-) -> PlattScaling:  # fmt: skip
-    """Slopes for values at rows that were held out, machine by machine; `places` are the rows of each."""
-    if len(plan) > 1 and plan[0].negative is None:
+) -> PlattScaling:
+    """Fit slopes to the held-out values of each binary SVM; `places` are the rows of each."""
+    if len(problems) > 1 and problems[0].negative is None:
         fits = [fit_slope(np.column_stack(held_out), codes, weight)]
     else:
         fits = [
-            fit_slope(_two_sides(values), (codes[some] == sides.positive).astype(np.int64), weight[some])
-            for values, sides, some in zip(held_out, plan, places, strict=True)
+            fit_slope(_two_sides(values), (codes[some] == problem.positive).astype(np.int64), weight[some])
+            for values, problem, some in zip(held_out, problems, places, strict=True)
         ]
     slope, loss = np.array(fits).T
     return PlattScaling(slope, loss, n_folds)
 
 
 def _rounded(exponents: Floats) -> Floats:
-    """To multiples of FINEST: what differs by rounding alone is equal, and the logarithms keep the order."""
-    return np.rint(exponents / FINEST) * FINEST
+    """To multiples of EXPONENT_STEP: values that differ by rounding are equal, and the logarithms keep the order."""
+    return np.rint(exponents / EXPONENT_STEP) * EXPONENT_STEP
 
 
 def _two_sides(values: Floats) -> Floats:
@@ -95,54 +99,54 @@ def _two_sides(values: Floats) -> Floats:
     return np.column_stack([np.zeros_like(values), values])
 
 
-# --- rows held out ---------------------------------------------------------------------------------------------------
+# --- held-out rows ---------------------------------------------------------------------------------------------------
 
 
 class Folds(NamedTuple):
     """Which rows are held out together."""
 
     of_row: Codes
-    n: int  # 0 where a class has a single distinct row, which cannot be held out
+    n: int  # 0 if a class has a single distinct row, which cannot be held out
 
     def take(self, rows: Codes) -> Folds:
         return Folds(self.of_row[rows], self.n)
 
 
 def make_folds(X: Floats, codes: Codes, n_folds: int = N_FOLDS, seed: int | None = None) -> Folds:
-    """Folds after which every class still has training rows.
+    """Folds that leave training rows of every class.
 
-    X as it came: the last digits of scaled columns depend on the order of the rows.
+    X is not scaled: the last digits of scaled columns depend on the order of the rows.
     """
     splits = k_folds(rows_to_split(X, codes, is_class=True), n_folds, seed, every_class=True)
     return Folds(fold_numbers(splits, codes.size), len(splits))
 
 
 def held_out_values(
-    train: Callable[[Floats], BinarySVM], machine: BinarySVM, rows: KernelRows, weight: Floats, folds: Folds
+    train: Callable[[Floats], BinarySVM], svm: BinarySVM, rows: KernelRows, weight: Floats, folds: Folds
 ) -> Floats:
-    """f at every row by a machine that did not see it; by the `machine` of all rows where there are no folds.
+    """f at every row by an SVM fitted without it; by `svm`, fitted on all rows, without folds.
 
-    `train` makes a machine from weights of the rows: those held out have none.
+    `train` fits an SVM to weights of the rows; held-out rows have weight 0.
     """
     if folds.n == 0:
-        return values_at(rows, machine, np.arange(rows.n))
+        return values_at(rows, svm, np.arange(rows.n))
     values = np.empty(rows.n)
     for k in range(folds.n):
         is_out = folds.of_row == k
-        asked = np.flatnonzero(is_out)
-        if not asked.size:  # a pair of classes need not have rows in every fold
+        out = np.flatnonzero(is_out)
+        if not out.size:  # a pair of classes need not have rows in every fold
             continue
-        values[asked] = values_at(rows, train(np.where(is_out, 0.0, weight)), asked)
+        values[out] = values_at(rows, train(np.where(is_out, 0.0, weight)), out)
     return values
 
 
-def values_at(rows: KernelRows, machine: BinarySVM, asked: Codes) -> Floats:
-    """f at some of the rows that a machine was trained among: from rows that are kept, else from kernel values."""
+def values_at(rows: KernelRows, svm: BinarySVM, positions: Codes) -> Floats:
+    """f at some of the kernel rows that an SVM was fitted with: from cached rows, else from kernel values."""
     if rows.capacity < rows.n:
-        return rows.exact_sums(asked, machine.support, machine.coef) + machine.offset
+        return rows.exact_sums(positions, svm.support, svm.coef) + svm.offset
     total = np.zeros(rows.n)
-    rows.add(total, rows.fetch(machine.support), machine.coef)
-    return total[asked] + machine.offset
+    rows.add(total, rows.fetch(svm.support), svm.coef)
+    return total[positions] + svm.offset
 
 
 # --- probabilities of several classes --------------------------------------------------------------------------------
@@ -156,7 +160,7 @@ def join_pairs(pairs: Floats, n_classes: int) -> Floats:
     >>> join_pairs(pairs, 3).round(6)
     array([[0.5, 0.3, 0.2]])
     """
-    sure = np.clip(pairs, SUREST, 1.0 - SUREST)
+    sure = np.clip(pairs, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
     r = np.zeros((len(pairs), n_classes, n_classes))
     i, j = np.triu_indices(n_classes, 1)
     r[:, i, j], r[:, j, i] = sure, 1.0 - sure
@@ -168,29 +172,29 @@ def join_pairs(pairs: Floats, n_classes: int) -> Floats:
     system[:, -1, -1] = 0.0
     right = np.zeros((len(pairs), n_classes + 1, 1))
     right[:, -1] = 1.0
-    result = np.clip(np.linalg.solve(system, right)[:, :-1, 0], SUREST**2, None)
+    result = np.clip(np.linalg.solve(system, right)[:, :-1, 0], MIN_PROBABILITY**2, None)
     return result / result.sum(axis=1, keepdims=True)
 
 
-def agree(shares: Floats, chosen: Codes) -> Floats:
-    """Shares whose largest is that of the class chosen: where it is not, it shares with those above it.
+def agree(probabilities: Floats, chosen: Codes) -> Floats:
+    """Probabilities that are largest for the chosen class: it is averaged with the classes above it.
 
     >>> agree(np.array([[0.5, 0.1, 0.4]]), np.array([2])).round(3)
     array([[0.45, 0.1 , 0.45]])
     """
-    wrong = np.flatnonzero(shares.argmax(axis=1) != chosen)
+    wrong = np.flatnonzero(probabilities.argmax(axis=1) != chosen)
     if not wrong.size:
-        return shares
-    some, at = shares[wrong], (np.arange(wrong.size), chosen[wrong])
+        return probabilities
+    some, at = probabilities[wrong], (np.arange(wrong.size), chosen[wrong])
     own = some[at].copy()
     others = some.copy()
     others[at] = -np.inf
     largest_first = -np.sort(-others, axis=1)[:, :-1]
     # The mean with the m largest others rises while the next is above it: its maximum is the common level
-    means = (own[:, np.newaxis] + np.cumsum(largest_first, axis=1)) / np.arange(2, shares.shape[1] + 1)
+    means = (own[:, np.newaxis] + np.cumsum(largest_first, axis=1)) / np.arange(2, probabilities.shape[1] + 1)
     level = means.max(axis=1)
     some = np.minimum(some, level[:, np.newaxis])
-    some[at] = level * STRICTLY
-    out = shares.copy()
+    some[at] = level * ABOVE
+    out = probabilities.copy()
     out[wrong] = some / some.sum(axis=1, keepdims=True)
     return out

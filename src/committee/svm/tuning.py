@@ -1,7 +1,7 @@
-"""C and the parameters of the kernel by cross-validation (I-7; Hsu, Chang and Lin, A practical guide, 2003).
+"""Choose C and the parameters of the kernel by cross-validation (Hsu, Chang and Lin, A practical guide, 2003).
 
-A grid of L kernels and M penalties on k folds asks for L M k machines; `cross_validation` says how they share their
-work. The errors are those of scikit-learn's cross_val_score on the same folds.
+A grid of L kernels and M penalties on k folds needs L M k fits; `_cross_validation.py` describes what they share. The
+errors are those of scikit-learn's cross_val_score on the same folds.
 """
 
 from __future__ import annotations
@@ -22,43 +22,45 @@ from committee.base.progress import progress
 from committee.records.history import History
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.sampling.splits import Split, read_splits
-from committee.svm._cross_validation import ClassTask, Fold, Ground, NumberTask, Task, judge_kernel
-from committee.svm._scaling import fit_scaling, reject_values
+from committee.svm._cross_validation import (
+    ClassificationTask,
+    Fold,
+    GridData,
+    RegressionTask,
+    Task,
+    evaluate_kernel,
+)
+from committee.svm._scaling import fit_scaling
 from committee.svm._shrinking import shrinking
 from committee.svm.kernel_functions import Gamma, Kernel, make_kernel, settle_gamma
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
-from committee.tabular.validation import (
-    read_one_target,
-    read_targets_classification,
-    read_training_table,
-    read_weights,
-)
+from committee.tabular.validation import read_one_target, read_targets_classification
 
 PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 FACTORS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)
-"""Of 1 / (d var(X)), the gammas that are tried by default."""
+"""Of 1 / (d var(X)): the default values of gamma."""
 
 WITH_GAMMA = ("poly", "rbf", "gaussian", "laplacian", "sigmoid")
 
 
 class Trial(NamedTuple):
-    """A cell of the grid: what was tried, and how it did on the folds."""
+    """A cell of the grid: the parameters and their errors on the folds."""
 
-    line: int  # which kernel
+    candidate: int  # number of the kernel
     kernel: str
-    gamma: float  # as a number on all rows; nan for kernels without one of their own
-    epsilon: float  # half the width of the tube; nan for classes
+    gamma: float  # as a number on all rows; nan for kernels without this parameter
+    epsilon: float  # half the width of the tube; nan for classification
     C: float
-    error: float  # mean over the folds: share of wrong answers, or mean squared error
+    error: float  # mean over the folds: error rate, or mean squared error
     standard_error: float  # of that mean
     n_support: float  # mean over the folds
-    is_optimal: bool  # did the solver reach its tolerance on every fold?
+    is_optimal: bool  # whether the solver converged on every fold
     seconds: float  # of CPU, all folds
 
 
 class Tuned(NamedTuple):
-    """The best cell, a machine fitted with it on all rows, and the whole grid. `str` puts it into words."""
+    """The best cell, an estimator fitted with it on all rows, and the whole grid. `str` gives a summary."""
 
     estimator: Any
     params: dict[str, Any]
@@ -80,8 +82,8 @@ class Tuned(NamedTuple):
         return f"{chosen}: error {self.error:.4g} ± {self.standard_error:.2g}, the smallest of {n} on {k} folds"
 
 
-class Line(NamedTuple):
-    """A kernel of the grid and the tube that goes with it."""
+class Candidate(NamedTuple):
+    """A kernel of the grid and the epsilon that goes with it."""
 
     kernel: Kernel  # not yet settled
     name: str
@@ -103,46 +105,63 @@ def tune_svc(
     random_state: int = 0,
     verbose: int = 0,
 ) -> Tuned:
-    """C and the kernel of a classifier by cross-validation, and the classifier fitted with them.
-
-    Parameters
-    ----------
-    X, y : a table and its labels
-    C : finite penalties to try, one or several
-    gamma : values to try where the kernel has a gamma; None takes 1/16 to 16 times 1 / (d var(X))
-    kernel : kernels to try, names, objects or functions; None keeps that of `estimator`
-    estimator : an `SVC` with all other parameters; None takes `SVC()`
-    cv : number of folds, each with its share of every class, or a splitter or splits as in scikit-learn
-    sample_weight : counts rows, in the fits and in the errors
-    random_state : of the folds, where `cv` is a number
-    verbose : 1 shows a progress bar
+    """Choose C and the kernel of a classifier by cross-validation, and fit the classifier with them.
 
     The smallest mean error wins; of equal ones the smallest C, then the first kernel.
 
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The training rows.
+    y : array-like of shape (n_samples,)
+        Their class labels.
+    C : float or sequence of float
+        Penalties to try.
+    gamma : float, "scale", "auto" or a sequence of these, default=None
+        Values to try, for kernels given by name; None tries five values around 1 / (n_features * variance of X).
+    kernel : str, Kernel, callable or a sequence of these, default=None
+        Kernels to try; None takes that of `estimator`.
+    estimator : SVC, default=None
+        A classifier with all other parameters; None takes `SVC()`.
+    cv : int, splitter or iterable of splits, default=5
+        Number of stratified folds, or splits as in scikit-learn.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows, in the fits and in the errors.
+    random_state : int, default=0
+        Seed of the folds, if `cv` is a number.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    Tuned
+        The fitted classifier, its parameters and the errors of the whole grid.
+
     Examples
     --------
+    >>> from committee import SVC
     >>> from committee.datasets import load_dataset
-    >>> from committee.svm.svc import SVC
     >>> sonar = load_dataset("sonar")
-    >>> found = tune_svc(sonar.X, sonar.y, C=[0.1, 1, 10], gamma=[0.01, 0.03], estimator=SVC(scale=True))
-    >>> print(found)
+    >>> tuned = tune_svc(sonar.X, sonar.y, C=[0.1, 1, 10], gamma=[0.01, 0.03], estimator=SVC(scale=True))
+    >>> print(tuned)
     gamma=0.01, C=10: error 0.1013 ± 0.016, the smallest of 6 on 5 folds
     """
     model = SVC() if estimator is None else estimator
     _require(model, SVC)
-    ground = _read_ground(model, X, C, sample_weight)
-    classes, codes = read_targets_classification(y, len(ground.table))
-    present = np.unique(codes[ground.weight > 0.0])
+    data = _read_data(model, X, C, sample_weight)
+    classes, codes = read_targets_classification(y, len(data.table))
+    present = np.unique(codes[data.weight > 0.0])
     if present.size < 2:
-        raise ValueError(f"y has {present.size} class among the rows that count: a classifier needs two at least.")
-    weigher: Any = clone(model)
-    weigher.classes_ = classes[present]
+        raise ValueError(
+            f"y has {present.size} class among the rows of positive weight: a classifier needs at least two."
+        )
+    reader: Any = clone(model)
+    reader.classes_ = classes[present]
     codes = np.minimum(np.searchsorted(present, codes), present.size - 1)  # rows without weight may be of any class
-    task = ClassTask(codes, weigher.classes_, model.multi_class, model.break_ties, weigher._weigh)
-    splits = read_splits(cv, ground.table, codes, ground.weight, is_class=True, seed=random_state)
-    ground = _with_folds(ground, splits)
-    lines = list(_lines(model, ground, kernel, gamma, (np.nan,)))
-    return _search(model, lines, lambda _: task, ground, verbose, (X, y, sample_weight))
+    task = ClassificationTask(codes, reader.classes_, model.multi_class, model.break_ties, reader._class_factors)
+    data = _with_folds(data, read_splits(cv, data.table, codes, data.weight, is_class=True, seed=random_state))
+    candidates = list(_candidates(model, data, kernel, gamma, (np.nan,)))
+    return _search(candidates, lambda _: task, data, verbose, (X, y, sample_weight))
 
 
 def tune_svr(
@@ -159,81 +178,114 @@ def tune_svr(
     random_state: int = 0,
     verbose: int = 0,
 ) -> Tuned:
-    """C, the kernel and the tube of a regression by cross-validation of the mean squared error.
+    """Choose C, the kernel and epsilon of a regression by the mean squared error in cross-validation.
 
-    `epsilon` are tubes to try, None keeps that of `estimator`; the rest is as in `tune_svc`.
+    The smallest mean error wins; of equal ones the smallest C, then the first kernel and epsilon.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The training rows.
+    y : array-like of shape (n_samples,)
+        Their targets.
+    C : float or sequence of float
+        Penalties to try.
+    gamma : float, "scale", "auto" or a sequence of these, default=None
+        Values to try, for kernels given by name; None tries five values around 1 / (n_features * variance of X).
+    epsilon : float or sequence of float, default=None
+        Half widths of the tube to try; None takes that of `estimator`.
+    kernel : str, Kernel, callable or a sequence of these, default=None
+        Kernels to try; None takes that of `estimator`.
+    estimator : SVR, default=None
+        A regressor with all other parameters; None takes `SVR()`.
+    cv : int, splitter or iterable of splits, default=5
+        Number of folds, or splits as in scikit-learn.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows, in the fits and in the errors.
+    random_state : int, default=0
+        Seed of the folds, if `cv` is a number.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    Tuned
+        The fitted regressor, its parameters and the errors of the whole grid.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from committee import SVR
     >>> from committee.datasets import load_dataset
-    >>> from committee.svm.svr import SVR
     >>> ozone = load_dataset("ozone")
     >>> rows = ~np.isnan(ozone.X).any(axis=1)
-    >>> found = tune_svr(ozone.X[rows], ozone.y[rows], C=[1, 10, 100], gamma=[0.01, 0.1], estimator=SVR(scale=True))
-    >>> print(found)
+    >>> tuned = tune_svr(ozone.X[rows], ozone.y[rows], C=[1, 10, 100], gamma=[0.01, 0.1], estimator=SVR(scale=True))
+    >>> print(tuned)
     gamma=0.1, C=10: error 14.05 ± 1.1, the smallest of 6 on 5 folds
     """
     model = SVR() if estimator is None else estimator
     _require(model, SVR)
-    ground = _read_ground(model, X, C, sample_weight)
-    target = read_one_target(y, len(ground.table), "SVR")
-    splits = read_splits(cv, ground.table, target, ground.weight, is_class=False, seed=random_state)
-    ground = _with_folds(ground, splits)
-    lines = list(_lines(model, ground, kernel, gamma, _read_tubes(model, epsilon), has_tubes=epsilon is not None))
-    return _search(model, lines, lambda line: NumberTask(target, line.epsilon), ground, verbose, (X, y, sample_weight))
+    data = _read_data(model, X, C, sample_weight)
+    target = read_one_target(y, len(data.table), "SVR")
+    data = _with_folds(data, read_splits(cv, data.table, target, data.weight, is_class=False, seed=random_state))
+    widths = _read_epsilons(model, epsilon)
+    candidates = list(_candidates(model, data, kernel, gamma, widths, has_epsilon=epsilon is not None))
+    return _search(
+        candidates, lambda candidate: RegressionTask(target, candidate.epsilon), data, verbose, (X, y, sample_weight)
+    )
 
 
 def _search(
-    model: SVC | SVR,
-    lines: list[Line],
-    task_of: Callable[[Line], Task],
-    ground: Ground,
+    candidates: Sequence[Candidate],
+    task_of: Callable[[Candidate], Task],
+    data: GridData,
     verbose: int,
-    data: tuple[Any, Any, ArrayLike | None],
+    training: tuple[Any, Any, ArrayLike | None],
 ) -> Tuned:
-    """All cells, line by line; the best of them fitted on all rows."""
+    """Evaluate all cells, kernel by kernel; fit the best one on all rows."""
+    model = data.model
     trials: list[Trial] = []
     errors: list[Floats] = []
-    with (
-        shrinking(model.shrinking),
-        progress("grid, folds of kernels", len(lines) * len(ground.folds), verbose) as tick,
-    ):
-        for number, line in enumerate(lines):
-            for trial, of_folds in _judge_line(task_of(line), ground, line, number, tick):
+    n_evaluations = len(candidates) * len(data.folds)
+    with shrinking(model.shrinking), progress("grid, folds of kernels", n_evaluations, verbose) as tick:
+        for number, candidate in enumerate(candidates):
+            for trial, of_folds in _evaluate(task_of(candidate), data, candidate, number, tick):
                 trials.append(trial)
                 errors.append(of_folds)
-    best = min(trials, key=lambda trial: (trial.error, trial.C, trial.line))
-    _warn_of(trials, model.tol)
-    params = {**lines[best.line].params, "C": best.C}
-    X, y, sample_weight = data
+    best = min(trials, key=lambda trial: (trial.error, trial.C, trial.candidate))
+    _warn_not_converged(trials, model.tol)
+    params = {**candidates[best.candidate].params, "C": best.C}
+    X, y, sample_weight = training
     fitted: Any = clone(model)
     fitted.set_params(**params).fit(X, y, sample_weight=sample_weight)
     return Tuned(fitted, params, best.error, best.standard_error, History.from_records(trials), np.array(errors))
 
 
-def _judge_line(
-    task: Task, ground: Ground, line: Line, number: int, tick: Callable[[str], None]
+def _evaluate(
+    task: Task, data: GridData, candidate: Candidate, number: int, tick: Callable[[str], None]
 ) -> Iterator[tuple[Trial, Floats]]:
-    word = f"{line.name}" + ("" if np.isnan(line.gamma) else f", gamma={line.gamma:.3g}")
-    result = judge_kernel(task, ground, line.kernel, lambda errors: tick(f"{word}: error {errors.min():.4g} at best C"))
-    n_folds = len(ground.folds)
-    for c, C in enumerate(ground.penalties):
+    name, gamma = candidate.name, candidate.gamma
+    label = name if np.isnan(gamma) else f"{name}, gamma={gamma:.3g}"
+    result = evaluate_kernel(
+        task, data, candidate.kernel, lambda errors: tick(f"{label}: error {errors.min():.4g} at best C")
+    )
+    n_folds = len(data.folds)
+    for c, C in enumerate(data.penalties):
         errors = result.errors[c]
         stderr = float(errors.std(ddof=1) / np.sqrt(n_folds)) if n_folds > 1 else np.nan
         yield Trial(
-            number, line.name, line.gamma, line.epsilon, float(C), float(errors.mean()), stderr,
+            number, name, gamma, candidate.epsilon, float(C), float(errors.mean()), stderr,
             float(result.n_support[c].mean()), bool(result.is_optimal[c].all()), float(result.seconds[c].sum()),
         ), errors  # fmt: skip
 
 
-def _warn_of(trials: list[Trial], tol: float) -> None:
+def _warn_not_converged(trials: Sequence[Trial], tol: float) -> None:
     late = [trial for trial in trials if not trial.is_optimal]
     if late:
         warnings.warn(
             f"In {len(late)} of {len(trials)} cells of the grid the solver did not reach tol={tol:g}, first at "
-            f"C={late[0].C:g} of {late[0].kernel}. Raise max_iter or tol, scale the columns (scale=True), or leave "
-            "large C out.",
+            f"C={late[0].C:g} of {late[0].kernel}. Use a larger max_iter or tol, scale the columns (scale=True), or "
+            "leave large C out.",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -254,80 +306,74 @@ def _as_list(given: Any) -> list[Any]:
     return list(given)
 
 
-def _read_tubes(model: SVR, epsilon: Any) -> tuple[float, ...]:
-    tubes = [model.epsilon] if epsilon is None else _as_list(epsilon)
-    if not all(isinstance(tube, Real) and 0.0 <= float(tube) < np.inf for tube in tubes):
-        raise ValueError(f"epsilon must hold numbers of at least 0 to try, got {tubes!r}.")
-    return tuple(float(tube) for tube in tubes)
+def _read_epsilons(model: SVR, epsilon: Any) -> tuple[float, ...]:
+    widths = [model.epsilon] if epsilon is None else _as_list(epsilon)
+    if not all(isinstance(width, Real) and 0.0 <= float(width) < np.inf for width in widths):
+        raise ValueError(f"epsilon must hold numbers of at least 0 to try, got {widths!r}.")
+    return tuple(float(width) for width in widths)
 
 
-def _read_ground(model: SVC | SVR, X: Any, C: Any, sample_weight: ArrayLike | None) -> Ground:
+def _read_data(model: SVC | SVR, X: Any, C: Any, sample_weight: ArrayLike | None) -> GridData:
     tried = _as_list(C)
-    is_right = all(isinstance(each, Real) and 0.0 < float(each) < np.inf for each in tried)
-    if not tried or not is_right:
+    is_valid = all(isinstance(each, Real) and 0.0 < float(each) < np.inf for each in tried)
+    if not tried or not is_valid:
         raise ValueError(f"C must hold positive finite penalties to try, got {tried!r}.")
     penalties = np.unique(np.asarray(tried, np.float64))
     reader: Any = clone(model)
     reader._validate_params()
-    columns, result = read_training_table(reader, X, categorical_features=None, sample_weight=sample_weight)
-    table = np.ascontiguousarray(result, np.float64)
-    reject_values(table, columns, type(model).__name__)
-    weight = read_weights(sample_weight, len(table))
-    return Ground(
-        table, np.ones(len(table)) if weight is None else weight, [], penalties, model.scale, model.tol,
-        model.max_iter, model.offset, model.cache_size, model.n_jobs,
-    )  # fmt: skip
+    table, weight = reader._read_training(X, sample_weight)
+    return GridData(table, weight, [], penalties, model)
 
 
-def _with_folds(ground: Ground, splits: list[Split]) -> Ground:
+def _with_folds(data: GridData, splits: Sequence[Split]) -> GridData:
     folds: list[Fold] = []
     for train, test in splits:
-        weight = np.zeros(len(ground.table))
-        weight[train] = ground.weight[train]
+        weight = np.zeros(len(data.table))
+        weight[train] = data.weight[train]
         folds.append(Fold(weight, test))
     if not folds:
-        raise ValueError("cv needs two folds and two different rows of positive weight at least.")
-    return ground._replace(folds=folds)
+        raise ValueError("cv needs at least two folds and two different rows of positive weight.")
+    return data._replace(folds=folds)
 
 
-def _lines(
-    model: SVC | SVR, ground: Ground, kernel: Any, gamma: Any, tubes: tuple[float, ...], has_tubes: bool = False
-) -> Iterator[Line]:
-    """The kernels to try; gamma and the tube where they are parameters of the estimator."""
-    usual = _usual_gamma(ground)
+def _candidates(
+    model: SVC | SVR, data: GridData, kernel: Any, gamma: Any, epsilons: tuple[float, ...], has_epsilon: bool = False
+) -> Iterator[Candidate]:
+    """The kernels to try; gamma and epsilon if they are parameters of the estimator."""
+    usual = _usual_gamma(data)
     kernels = _as_list(model.kernel if kernel is None else kernel)
     gammas: list[Any] = [factor * usual for factor in FACTORS] if gamma is None else _as_list(gamma)
-    for given, word in ((kernels, "kernel"), (gammas, "gamma"), (tubes, "epsilon")):
+    for given, name in ((kernels, "kernel"), (gammas, "gamma"), (epsilons, "epsilon")):
         if not len(given):
-            raise ValueError(f"{word} is empty: give at least one value to try, or None.")
+            raise ValueError(f"{name} is empty: give at least one value to try, or None.")
     if gamma is not None and not any(_has_gamma(name) for name in kernels):
         raise ValueError(
-            f"gamma={gamma!r} is for kernels given by name, {', '.join(WITH_GAMMA)}; {kernels!r:.80} would not see it: "
+            f"gamma={gamma!r} is for kernels given by name, {', '.join(WITH_GAMMA)}; {kernels!r:.80} would ignore it: "
             "leave gamma out, or try objects with several gammas by kernel=[...]."
         )
-    for name, epsilon in product(kernels, tubes):
+    for name, epsilon in product(kernels, epsilons):
         has_gamma = _has_gamma(name)
         tried: list[Any] = gammas if has_gamma else [model.gamma]
         for value in tried:
             params: dict[str, Any] = {} if kernel is None else {"kernel": name}
             if has_gamma:
                 params["gamma"] = value
-            if has_tubes:
+            if has_epsilon:
                 params["epsilon"] = epsilon
-            number = {"scale": usual, "auto": 1.0 / ground.table.shape[1]}.get(str(value), value)
+            number = {"scale": usual, "auto": 1.0 / data.table.shape[1]}.get(str(value), value)
             made = make_kernel(name, degree=model.degree, gamma=value, coef0=model.coef0)
-            yield Line(made, str(name), float(number) if has_gamma else np.nan, epsilon, params)
+            yield Candidate(made, str(name), float(number) if has_gamma else np.nan, epsilon, params)
 
 
 def _has_gamma(kernel: Any) -> bool:
     return isinstance(kernel, str) and kernel in WITH_GAMMA
 
 
-def _usual_gamma(ground: Ground) -> float:
-    """1 / (d var(X)) of the rows that count, scaled where they will be."""
-    counted = ground.weight > 0.0
-    table, weight = ground.table[counted], ground.weight[counted]
-    if ground.scale:
+def _usual_gamma(data: GridData) -> float:
+    """1 / (d var(X)) of the rows of positive weight, scaled with scale=True."""
+    counted = data.weight > 0.0
+    table, weight = data.table[counted], data.weight[counted]
+    if data.model.scale:
         table = np.asarray(fit_scaling(table, weight).apply(table), np.float64)
     return settle_gamma("scale", table, weight)
 

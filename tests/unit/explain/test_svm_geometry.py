@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from committee.datasets import load_dataset
-from committee.explain.svm_geometry import KINDS, machine_values, svm_geometry
+from committee.explain.svm_geometry import KINDS, binary_values, svm_geometry
 from committee.svm.linear_svm import LinearSVC
 from committee.svm.nu_svm import NuSVC
 from committee.svm.svc import SVC
@@ -88,10 +88,10 @@ def test_the_linear_machine_and_the_kernel_machine_have_the_same_rows() -> None:
 def test_machines_of_several_classes(multi_class: Any) -> None:
     X, y = load_dataset("glass")[:2]
     model = SVC(C=5.0, scale=True, multi_class=multi_class).fit(X, y)
-    classes, values = model.classes_, machine_values(model, X)
+    classes, values = model.classes_, binary_values(model, X)
     assert values.shape == (len(y), 15 if multi_class == "ovo" else 6)
     for machine in (0, 4, 5):
-        result = svm_geometry(model, X, y, machine=machine)
+        result = svm_geometry(model, X, y, problem=machine)
         if multi_class == "ovo":
             i, j = [(i, j) for i in range(6) for j in range(i + 1, 6)][machine]
             assert (result.positive, result.negative) == (classes[i], classes[j])
@@ -108,7 +108,7 @@ def test_machines_of_several_classes(multi_class: Any) -> None:
 def test_linear_machines_of_several_classes() -> None:
     X, y = load_dataset("glass")[:2]
     model = LinearSVC(scale=True).fit(X, y)
-    result = svm_geometry(model, X, y, machine=2)
+    result = svm_geometry(model, X, y, problem=2)
     assert result.positive == model.classes_[2]
     assert result.margin == pytest.approx(model.margin_[2])
     assert result.duality_gap == pytest.approx(0.0, abs=1e-6 * result.primal)
@@ -144,9 +144,9 @@ def test_other_rows_are_rejected() -> None:
         svm_geometry(model, X, y, sample_weight=np.arange(len(y)) % 2)
     with pytest.raises(ValueError, match="labels that the model does not know"):
         svm_geometry(model, X, np.where(y == "M", "?", y))
-    with pytest.raises(ValueError, match=r"machine must lie in 0\.\.0"):
-        svm_geometry(model, X, y, machine=1)
-    with pytest.raises(ValueError, match="free intercept"):
+    with pytest.raises(ValueError, match=r"problem must be in 0\.\.0"):
+        svm_geometry(model, X, y, problem=1)
+    with pytest.raises(ValueError, match="intercept without penalty"):
         svm_geometry(LinearSVC(fit_intercept=False).fit(X, y), X, y)
     with pytest.raises(NotFittedError):
         svm_geometry(SVC(), X, y)

@@ -77,7 +77,7 @@ def test_names_of_columns_pairs_and_axes_of_ones_own() -> None:
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     ax = plt.subplots()[1]
     model = SVC(C=5.0).fit(frame, y)
-    display = SVMDecisionBoundaryDisplay.from_estimator(model, frame, y, machine=1, ax=ax)
+    display = SVMDecisionBoundaryDisplay.from_estimator(model, frame, y, problem=1, ax=ax)
     assert display.ax_ is ax
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("width", "height")
     assert len(display.table) == np.count_nonzero(y != 1)
@@ -120,5 +120,8 @@ def test_maps_of_kernels_and_of_numbers() -> None:
     assert [label.get_text() for label in labels] == ["linear", "rbf 0.1", "rbf 1"]
     tuned = tune_svr(X, X[:, 0] ** 2, C=[1.0, 10.0], gamma=[0.1], epsilon=[0.1, 0.5], estimator=SVR(), cv=3)
     display = TuningDisplay.from_tuned(tuned)
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["rbf 0.1 tube 0.1", "rbf 0.1 tube 0.5"]
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == [
+        "rbf 0.1 epsilon 0.1",
+        "rbf 0.1 epsilon 0.5",
+    ]
     assert display.texts_[0].get_text() == f"{tuned.grid.error[0]:.3g}"

@@ -517,7 +517,7 @@ BAD_PARAMETERS = table(
     ("infinite C", {"C": inf}, "C must be finite: the hard margin, C=inf, is for SVC"),
     ("nan C", {"C": nan}, "'C' parameter|C must be finite"),
     ("huge C", {"C": 1e200}, "sum of C times the weights is 4e.201, too large"),
-    ("multi_class", {"multi_class": "crammer_singer"}, "take 'ovr', or SVC"),
+    ("multi_class", {"multi_class": "crammer_singer"}, "'ovr', or SVC"),
     ("dual", {"dual": "yes"}, "'dual' parameter"),
     ("scaling", {"intercept_scaling": 0.0}, "'intercept_scaling' parameter"),
     ("class_weight", {"class_weight": {0: -1.0, 1: 1.0}}, "Negative values in class_weight"),
@@ -616,7 +616,7 @@ def test_sparse_tables(cls: type[Any], form: str, monkeypatch: pytest.MonkeyPatc
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-6)
     for params in ({"loss": loss}, {"loss": squared, "scale": True}, {"loss": squared, "dual": True}):
-        assert_rejected(cls(**params), TypeError, "Sparse data was passed, 40 x 3 cells: .*toarray", thin, y)
+        assert_rejected(cls(**params), TypeError, "Sparse data of 40 x 3 cells.*toarray", thin, y)
     with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3"):
         model.predict(sparse.csr_array(rows[:, :2]))
 

@@ -93,7 +93,7 @@ def test_a_nu_machine_is_the_machine_of_its_own_penalty() -> None:
 
 def test_too_large_a_nu_is_lowered_with_a_word() -> None:
     rare = np.append(np.flatnonzero(LABELS == 0)[:60], np.flatnonzero(LABELS == 1)[:6])
-    with pytest.warns(UserWarning, match=r"nu=0.5 is infeasible where the smaller .* 0.0909 .* Lowered to 0.18 for"):
+    with pytest.warns(UserWarning, match=r"nu=0.5 is infeasible .* 0.0909 .*nu=0.18 is used"):
         model = NuSVC(nu=0.5).fit(X[rare], LABELS[rare])
     same = NuSVC(nu=0.18).fit(X[rare], LABELS[rare])
     np.testing.assert_allclose(model.decision_function(X), same.decision_function(X), atol=1e-6)

@@ -46,11 +46,13 @@ def test_the_largest_probability_is_that_of_the_answer(settings: dict[str, Any])
         X, y, asked = problem(seed)
         kernel = ("rbf", "linear", "poly")[seed % 3]
         model = SVC(C=10.0 ** (seed % 4 - 1), kernel=kernel, probability=True, **settings).fit(X, y)
-        share = model.predict_proba(np.vstack([asked, X]))
-        np.testing.assert_allclose(share.sum(axis=1), 1.0)
-        assert (share >= 0.0).all()
-        np.testing.assert_array_equal(model.classes_[share.argmax(axis=1)], model.predict(np.vstack([asked, X])))
-        np.testing.assert_allclose(np.exp(model.predict_log_proba(asked)), share[: len(asked)])
+        probabilities = model.predict_proba(np.vstack([asked, X]))
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        assert (probabilities >= 0.0).all()
+        np.testing.assert_array_equal(
+            model.classes_[probabilities.argmax(axis=1)], model.predict(np.vstack([asked, X]))
+        )
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(asked)), probabilities[: len(asked)])
 
 
 def test_it_is_one_half_where_f_is_zero_and_symmetric_around_it() -> None:
@@ -59,9 +61,9 @@ def test_it_is_one_half_where_f_is_zero_and_symmetric_around_it() -> None:
     f = model.decision_function(X)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], expit(model.platt_.slope[0] * f))
     tiny = np.array([[1e-30], [0.0], [-1e-30]])
-    share = model.platt_.shares(tiny, (tiny[:, 0] > 0.0).astype(np.int64), 2)
-    np.testing.assert_allclose(share, 0.5)
-    assert share.argmax(axis=1).tolist() == [1, 0, 0]
+    probabilities = model.platt_.probabilities(tiny, (tiny[:, 0] > 0.0).astype(np.int64), 2)
+    np.testing.assert_allclose(probabilities, 0.5)
+    assert probabilities.argmax(axis=1).tolist() == [1, 0, 0]
 
 
 def test_probabilities_are_there_only_on_demand() -> None:
@@ -69,9 +71,9 @@ def test_probabilities_are_there_only_on_demand() -> None:
     model = SVC().fit(X, y)
     assert not hasattr(model, "predict_proba")
     assert not hasattr(model, "predict_log_proba")
-    with pytest.raises(AttributeError, match=r"'SVC' has no attribute 'predict_proba': .*probability=True at fit"):
+    with pytest.raises(AttributeError, match=r"'SVC' has no attribute 'predict_proba': .*probability=True in fit"):
         model.predict_proba(X)
-    with pytest.raises(AttributeError, match=r"'predict_proba': .*probability=True at fit"):
+    with pytest.raises(AttributeError, match=r"'predict_proba': .*probability=True in fit"):
         SVC.predict_proba(model, X)
     model.set_params(probability=True)
     with pytest.raises(NotFittedError, match="fit it again with probability=True"):
@@ -90,9 +92,9 @@ def test_weights_mean_repetition_and_order_means_nothing(settings: dict[str, Any
     weight = np.random.default_rng(0).integers(0, 3, len(y))
     asked = X[::5]
     model = SVC(C=3.0, scale=True, probability=True, **settings)
-    share = model.fit(X, y, weight).predict_proba(asked)
+    probabilities = model.fit(X, y, weight).predict_proba(asked)
     rows = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weight))
-    np.testing.assert_allclose(model.fit(X[rows], y[rows]).predict_proba(asked), share, atol=1e-6)
+    np.testing.assert_allclose(model.fit(X[rows], y[rows]).predict_proba(asked), probabilities, atol=1e-6)
 
 
 def test_probabilities_are_about_as_good_as_those_of_two_parameters() -> None:
@@ -107,8 +109,8 @@ def test_probabilities_are_about_as_good_as_those_of_two_parameters() -> None:
     f = model.decision_function(X)
 
     def loss(point: Any) -> float:
-        share = expit(point[0] * f[train] + point[1])
-        return log_loss(codes[train], share, sample_weight=weight[train])
+        probabilities = expit(point[0] * f[train] + point[1])
+        return log_loss(codes[train], probabilities, sample_weight=weight[train])
 
     a, b = minimize(loss, np.array([1.0, 0.0]), method="Nelder-Mead").x
     theirs = log_loss(codes[test], expit(a * f[test] + b), sample_weight=weight[test])
@@ -236,6 +238,6 @@ def test_logarithms_have_the_order_of_the_probabilities(size: float) -> None:
     values = np.random.default_rng(0).uniform(-size, 0.0, (1000, 3))
     values[:, 1] = np.nextafter(values[:, 2], 0.0)  # of two margins: the same but for the last digit
     values[:, 0] = 1.0
-    result = scaling.shares(values, np.zeros(1000, np.int64), 3)
+    result = scaling.probabilities(values, np.zeros(1000, np.int64), 3)
     np.testing.assert_array_equal(np.argsort(np.log(result)), np.argsort(result))
     np.testing.assert_allclose(result.sum(axis=1), 1.0, rtol=1e-15)

@@ -82,7 +82,7 @@ def test_offsets_of_a_loose_run_differ_as_documented() -> None:
 
 def test_a_hard_margin_needs_classes_that_can_be_separated() -> None:
     X, y = blobs(80, spread=3.0)
-    text = "cannot be separated under this kernel: their convex hulls meet.* Give a finite C"
+    text = "cannot be separated under this kernel: their convex hulls meet.* finite C"
     for kernel in ("linear", Polynomial(1, coef0=1.0)):
         with pytest.raises(ValueError, match=text):
             SVC(C=np.inf, kernel=kernel).fit(X, y)
@@ -232,7 +232,7 @@ def test_one_against_the_rest() -> None:
     np.testing.assert_array_equal(model.predict(X), values.argmax(axis=1))
     assert model.dual_coef_.shape == (3, len(model.support_))
     assert len(model.binary_svms_) == 3
-    assert set(model.history_.machine.tolist()) == {0, 1, 2}
+    assert set(model.history_.problem.tolist()) == {0, 1, 2}
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def test_scaling() -> None:
 def test_non_convergence_says_what_was_reached() -> None:
     X, y = blobs(100, spread=3.0)
     model = SVC(max_iter=5)
-    with pytest.warns(ConvergenceWarning, match=r"ended after 5 steps: the KKT gap is \d.*tol=0.001 was required"):
+    with pytest.warns(ConvergenceWarning, match=r"after 5 steps: the KKT gap is \d.*tol=0.001 was required"):
         model.fit(X, y)
     assert model.fit_status_ == 1
     assert model.n_iter_.tolist() == [5]

@@ -97,7 +97,7 @@ def test_kernels_are_a_line_of_the_grid_each() -> None:
     X, y = load_dataset("sonar")[:2]
     kernels: list[Any] = ["linear", "rbf", Polynomial(2, 1.0), 2.0 * Gaussian(width=3.0) + Linear(), Laplacian()]
     result = tune_svc(X, y, C=[1.0], gamma=[0.1, 1.0], kernel=kernels, cv=CV)
-    assert result.grid.line.tolist() == list(range(6))
+    assert result.grid.candidate.tolist() == list(range(6))
     assert np.isnan(result.grid.gamma).tolist() == [True, False, False, True, True, True]
     lines = [("linear", "scale"), ("rbf", 0.1), ("rbf", 1.0), *((kernel, "scale") for kernel in kernels[2:])]
     expected = [1.0 - cross_val_score(SVC(kernel=kernel, gamma=gamma), X, y, cv=CV) for kernel, gamma in lines]
@@ -195,11 +195,11 @@ def test_what_is_rejected() -> None:
             tune_svc(X, y, C=wrong)
     with pytest.raises(ValueError, match="NaN"):
         tune_svc(np.where(X > 0.9, np.nan, X), y)
-    with pytest.raises(ValueError, match="has 1 class among the rows that count"):
+    with pytest.raises(ValueError, match="has 1 class"):
         tune_svc(X, np.ones(len(y)))
-    with pytest.raises(ValueError, match="a classifier needs two"):
+    with pytest.raises(ValueError, match="needs at least two"):
         tune_svc(X, y, sample_weight=(y == y[0]).astype(float))
-    with pytest.raises(ValueError, match=r"no row of class .* to learn from: ask for fewer folds"):
+    with pytest.raises(ValueError, match=r"no training row of class .*: use fewer folds"):
         tune_svc(X, y, cv=[(np.flatnonzero(y == y[0]), np.flatnonzero(y != y[0]))])
     with pytest.raises(ValueError, match="no training rows of positive weight"):
         tune_svc(X, y, cv=[(np.arange(0), np.arange(5))])
@@ -239,13 +239,13 @@ def test_values_at_rows_held_out_are_those_of_independent_fits(monkeypatch: pyte
     X, y = glass()
     codes = np.unique(y, return_inverse=True)[1]
     seen: list[Any] = []
-    error = cross_validation.ClassTask.error
+    error = cross_validation.ClassificationTask.error
 
     def watched(self: Any, values: Any, test: Any, weight: Any) -> float:
         seen.append((test, values))
         return error(self, values, test, weight)
 
-    monkeypatch.setattr(cross_validation.ClassTask, "error", watched)
+    monkeypatch.setattr(cross_validation.ClassificationTask, "error", watched)
     model = SVC(multi_class="ovr", class_weight="balanced")
     with pytest.warns(UserWarning, match="differ in scale"):
         tune_svc(X, codes, C=[0.1, 1.0], gamma=["scale"], estimator=model, cv=CV)
@@ -281,7 +281,7 @@ def test_one_value_needs_no_list() -> None:
         ({"estimator": SVC()}, TypeError, r"estimator must be an SVR with the other parameters, got SVC\(\)"),
         ({"epsilon": [-1.0]}, ValueError, r"epsilon must hold numbers of at least 0 to try, got \[-1.0\]"),
         ({"C": "large"}, ValueError, "C must hold positive finite penalties to try, got .'large'"),
-        ({"kernel": "linear", "gamma": [0.1]}, ValueError, "would not see it: leave gamma out"),
+        ({"kernel": "linear", "gamma": [0.1]}, ValueError, "leave gamma out"),
         ({"kernel": []}, ValueError, "kernel is empty"),
     ],
 )
