@@ -1,8 +1,8 @@
-"""Every estimator of the library: its names, where it lives, its paper, the ids of docs/coverage.md that it covers."""
+"""The public names of `committee`: every estimator with its paper and the ids of docs/coverage.md, every function."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Entry(NamedTuple):
@@ -56,6 +56,12 @@ CALIBRATION = "Guo, Pleiss, Sun and Weinberger, On calibration of modern neural 
 PREPARATION = "Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009"
 EXTRA_TREES = "Geurts, Ernst and Wehenkel, Extremely randomized trees, 2006"
 
+
+def both(stem: str, *entry: Any) -> list[Entry]:
+    """The classifier and the regressor of a method."""
+    return [Entry(stem + "Classifier", *entry), Entry(stem + "Regressor", *entry)]
+
+
 CATALOG: tuple[Entry, ...] = (
     Entry("AdaBoostClassifier", ("AdaBoost", "AdaBoost.M1 for two classes", "SAMME"), "committee.boosting.adaboost",
           ADABOOST + "; Zhu, Zou, Rosset and Hastie, Multi-class AdaBoost, 2009",
@@ -72,15 +78,11 @@ CATALOG: tuple[Entry, ...] = (
           "Mason, Baxter, Bartlett and Frean, Functional gradient techniques for combining hypotheses, 2000", ("G-3",)),
     Entry("ArcGVClassifier", ("arc-gv", "arcing game value"), "committee.boosting.arc_gv",
           "Breiman, Prediction games and arcing algorithms, 1999", ("F-3",)),
-    Entry("BaggingClassifier", BAGGING_NAMES, "committee.bagging.estimators", BAGGING,
-          ("C-3", "C-4", "C-5", "C-6", "C-7", "B-6")),
-    Entry("BaggingRegressor", BAGGING_NAMES, "committee.bagging.estimators", BAGGING,
+    *both("Bagging", BAGGING_NAMES, "committee.bagging.estimators", BAGGING,
           ("C-3", "C-4", "C-5", "C-6", "C-7", "B-6")),
     Entry("CalibratedClassifier", ("calibrated probabilities", "temperature scaling", "Platt scaling"),
           "committee.voting.calibrated_classifier", CALIBRATION, ("B-4",)),
-    Entry("CommitteeClassifier", ("committee", "ensemble selection", "stacked committee"),
-          "committee.committees.committee", COMMITTEE, ("B-4", "B-5", "B-6", "B-8")),
-    Entry("CommitteeRegressor", ("committee", "ensemble selection", "stacked committee"),
+    *both("Committee", ("committee", "ensemble selection", "stacked committee"),
           "committee.committees.committee", COMMITTEE, ("B-4", "B-5", "B-6", "B-8")),
     Entry("ConfidenceRatedAdaBoostClassifier", ("Real AdaBoost", "confidence-rated AdaBoost"),
           "committee.boosting.confidence_rated",
@@ -91,17 +93,13 @@ CATALOG: tuple[Entry, ...] = (
           ("A-2", "A-3", "A-4")),
     Entry("DecisionTreeRegressor", ("CART", "regression tree"), "committee.trees.decision_tree", CART,
           ("A-2", "A-3", "A-4")),
-    Entry("ExtraTreesClassifier", ("extra-trees", "extremely randomised trees"), "committee.forests.estimators",
-          EXTRA_TREES, ("D-1", "D-2")),
-    Entry("ExtraTreesRegressor", ("extra-trees", "extremely randomised trees"), "committee.forests.estimators",
+    *both("ExtraTrees", ("extra-trees", "extremely randomised trees"), "committee.forests.estimators",
           EXTRA_TREES, ("D-1", "D-2")),
     Entry("GradientBoostingClassifier", ("GBDT", "gradient tree boosting", "MART", "Newton boosting", "XGBoost's form"),
           "committee.gradient_boosting.estimators", GRADIENT_BOOSTING, ("G-4", "G-5", "G-7")),
     Entry("GradientBoostingRegressor", ("GBRT", "gradient tree boosting", "TreeBoost", "Newton boosting"),
           "committee.gradient_boosting.estimators", GRADIENT_BOOSTING, ("G-4", "G-5", "G-7")),
-    Entry("HierarchicalMixtureOfExpertsClassifier", ("hierarchical mixture of experts", "HME"),
-          "committee.experts.hierarchical", HIERARCHY, ("H-1", "H-2", "H-3", "H-4", "H-5")),
-    Entry("HierarchicalMixtureOfExpertsRegressor", ("hierarchical mixture of experts", "HME"),
+    *both("HierarchicalMixtureOfExperts", ("hierarchical mixture of experts", "HME"),
           "committee.experts.hierarchical", HIERARCHY, ("H-1", "H-2", "H-3", "H-4", "H-5")),
     Entry("LPBoostClassifier", ("LPBoost", "soft-margin boosting by linear programming"), "committee.boosting.lpboost",
           "Demiriz, Bennett and Shawe-Taylor, Linear programming boosting via column generation, 2002",
@@ -132,8 +130,7 @@ CATALOG: tuple[Entry, ...] = (
     Entry("OneClassSVM", ("one-class SVM", "novelty detection"), "committee.svm.one_class",
           "Schoelkopf, Platt, Shawe-Taylor, Smola and Williamson, Estimating the support of a high-dimensional "
           "distribution, 2001", ("I-3", "I-6")),
-    Entry("OnlineBaggingClassifier", ("online bagging", "OzaBag"), "committee.bagging.online_bagging", OZA, ("C-9",)),
-    Entry("OnlineBaggingRegressor", ("online bagging", "OzaBag"), "committee.bagging.online_bagging", OZA, ("C-9",)),
+    *both("OnlineBagging", ("online bagging", "OzaBag"), "committee.bagging.online_bagging", OZA, ("C-9",)),
     Entry("OnlineBoostingClassifier", ("online boosting", "OzaBoost"), "committee.boosting.online_boosting", OZA,
           ("C-9",)),
     Entry("PocketPerceptron", ("pocket algorithm", "perceptron", "linear threshold unit"),
@@ -154,9 +151,7 @@ CATALOG: tuple[Entry, ...] = (
           ("I-3", "I-4", "I-6", "I-7")),
     Entry("SchapireBoostClassifier", ("Schapire's first booster", "majority of three"),
           "committee.boosting.schapire_1990", "Schapire, The strength of weak learnability, 1990", ("E-1",)),
-    Entry("SparselyGatedMixtureClassifier", ("sparsely-gated mixture of experts", "deep mixture of experts"),
-          "committee.experts.sparsely_gated", SPARSE_GATES, ("H-1", "H-4")),
-    Entry("SparselyGatedMixtureRegressor", ("sparsely-gated mixture of experts", "deep mixture of experts"),
+    *both("SparselyGatedMixture", ("sparsely-gated mixture of experts", "deep mixture of experts"),
           "committee.experts.sparsely_gated", SPARSE_GATES, ("H-1", "H-4")),
     Entry("StackingClassifier", ("stacking", "stacked generalization", "super learner"), "committee.voting.stacking",
           STACKING, ("B-4", "B-6", "A-7")),
@@ -169,3 +164,32 @@ CATALOG: tuple[Entry, ...] = (
     Entry("VotingRegressor", ("mean of regressors", "weighted median"), "committee.voting.voting", VOTING,
           ("B-4", "B-5", "B-6", "A-7")),
 )  # fmt: skip
+
+FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "committee.evaluation.bias_variance": ("bias_variance",),
+    "committee.evaluation.bootstrap": ("bootstrap",),
+    "committee.evaluation.bootstrap_interval": ("bootstrap_interval",),
+    "committee.evaluation.compare_bias_variance": ("compare_bias_variance",),
+    "committee.evaluation.comparison": ("compare",),
+    "committee.explain.boosting_diagnostics": ("boosting_diagnostics",),
+    "committee.explain.diversity": ("ensemble_diversity",),
+    "committee.explain.forest_diagnostics": ("forest_diagnostics",),
+    "committee.explain.forest_importances": ("forest_importances",),
+    "committee.explain.label_issues": ("find_label_issues",),
+    "committee.explain.mixture_diagnostics": ("expert_coefficients", "expert_predictions", "mixture_diagnostics"),
+    "committee.explain.shap": ("shap_interaction_values", "shap_values"),
+    "committee.explain.svm_geometry": ("svm_geometry",),
+    "committee.report.render": ("write_report",),
+    "committee.storage.errors": ("ModelFileError",),
+    "committee.storage.model_file": ("inspect_model", "load_model", "save_model"),
+    "committee.svm.mercer": ("check_mercer",),
+    "committee.svm.tuning": ("tune_svc", "tune_svr"),
+    "committee.theory.majority_vote": ("majority_vote_error",),
+    "committee.trees.export": ("export_graphviz", "export_text"),
+}
+"""What else `committee` offers, by module: functions, and the error of model files."""
+
+MODULES = {entry.name: entry.module for entry in CATALOG} | {
+    name: module for module, names in FUNCTIONS.items() for name in names
+}
+"""The public names of `committee` and where they live; `committee/__init__.pyi` repeats them for type checkers."""
