@@ -57,7 +57,7 @@ class MemberPredictions(NamedTuple):
         )
 
 
-def member_predictions(model: Any, X: Any, *, unseen: bool = False) -> MemberPredictions:
+def member_predictions(model: Any, X: Any, *, out_of_sample: bool = False) -> MemberPredictions:
     """What each member of a fitted ensemble answers for the rows of X.
 
     Parameters
@@ -73,13 +73,13 @@ def member_predictions(model: Any, X: Any, *, unseen: bool = False) -> MemberPre
     >>> from committee.datasets import load_dataset
     >>> sonar = load_dataset("sonar")
     >>> model = BaggingClassifier(n_estimators=5, random_state=0).fit(sonar.X, sonar.y)
-    >>> member_predictions(model, sonar.X, unseen=True).codes[:, :4].tolist()
+    >>> member_predictions(model, sonar.X, out_of_sample=True).codes[:, :4].tolist()
     [[0, 0, -1, -1], [-1, 0, -1, 1], [1, 0, 0, 1], [-1, 1, -1, -1], [1, -1, -1, -1]]
     """
-    if unseen and isinstance(model, BaseStacking):
+    if out_of_sample and isinstance(model, BaseStacking):
         return _from_columns(model, model.out_of_fold_predictions())
     predictions = _all_predictions(model, X)
-    return predictions.hide(_seen(model, X)) if unseen else predictions
+    return predictions.hide(_seen(model, X)) if out_of_sample else predictions
 
 
 def _all_predictions(model: Any, X: Any) -> MemberPredictions:

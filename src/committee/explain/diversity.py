@@ -40,7 +40,7 @@ class EnsembleDiversity(NamedTuple):
     variance: AverageVariance | None  # of an average of such members (B-3), None for a single one
     voters: VoterModel | None  # two classes, every member answers every row
     n_rows: int
-    is_unseen: bool  # members judged on training rows that they did not see
+    is_out_of_sample: bool  # members judged on training rows that they did not see
 
     @property
     def mean_correlation(self) -> float:
@@ -49,7 +49,7 @@ class EnsembleDiversity(NamedTuple):
         return float(np.nanmean(upper)) if np.isfinite(upper).any() else np.nan
 
     def __str__(self) -> str:
-        where = "training rows that members did not see" if self.is_unseen else "rows"
+        where = "training rows that members did not see" if self.is_out_of_sample else "rows"
         lines = [f"{len(self.names)} members on {self.n_rows} {where}", self.conditions.words]
         if self.pairs is not None:
             lines.append(
@@ -72,7 +72,7 @@ class EnsembleDiversity(NamedTuple):
 
 
 def ensemble_diversity(
-    model: Any, X: Any, y: Any, *, unseen: bool = False, max_rows: int = 20_000
+    model: Any, X: Any, y: Any, *, out_of_sample: bool = False, max_rows: int = 20_000
 ) -> EnsembleDiversity:
     """Accuracy and diversity of the members of a fitted ensemble: the test of S3, pairwise measures, ambiguity.
 
@@ -90,22 +90,22 @@ def ensemble_diversity(
     >>> from committee.datasets import load_dataset
     >>> sonar = load_dataset("sonar")
     >>> forest = RandomForestClassifier(random_state=0).fit(sonar.X, sonar.y)
-    >>> print(ensemble_diversity(forest, sonar.X, sonar.y, unseen=True).conditions.words)
+    >>> print(ensemble_diversity(forest, sonar.X, sonar.y, out_of_sample=True).conditions.words)
     accurate: yes. 100 of 100 members err less than a class drawn by lot (0.5), ...
     diverse: yes. two members answer differently on ...
     together: the ensemble errs 0.168, ... less than a member on average and ... less than the best one
     """
     if max_rows < 1:
         raise ValueError(f"max_rows must be at least 1, got {max_rows}.")
-    predictions = member_predictions(model, X, unseen=unseen)
+    predictions = member_predictions(model, X, out_of_sample=out_of_sample)
     target, n_classes = _read_target(model, y, predictions)
     judged = _judged_rows(predictions, max_rows)
     predictions, target = predictions.take(judged), target[judged]
     if predictions.numbers is not None:
-        combined = _mean_present(predictions) if unseen else np.asarray(model.predict(X), np.float64)[judged]
-        return _of_numbers(predictions, target, combined, unseen)
-    combined = _combined_codes(predictions, n_classes) if unseen else _predicted(model, X, judged)
-    return _of_classes(predictions, target, combined, n_classes, unseen)
+        combined = _mean_present(predictions) if out_of_sample else np.asarray(model.predict(X), np.float64)[judged]
+        return _of_numbers(predictions, target, combined, out_of_sample)
+    combined = _combined_codes(predictions, n_classes) if out_of_sample else _predicted(model, X, judged)
+    return _of_classes(predictions, target, combined, n_classes, out_of_sample)
 
 
 def _read_target(model: Any, y: Any, predictions: MemberPredictions) -> tuple[NDArray[Any], int]:
@@ -146,7 +146,11 @@ def _combined_codes(predictions: MemberPredictions, n_classes: int) -> NDArray[n
 
 
 def _of_classes(
-    predictions: MemberPredictions, target: NDArray[np.int64], combined: NDArray[np.int64], n_classes: int, unseen: bool
+    predictions: MemberPredictions,
+    target: NDArray[np.int64],
+    combined: NDArray[np.int64],
+    n_classes: int,
+    out_of_sample: bool,
 ) -> EnsembleDiversity:
     assert predictions.codes is not None
     result = accurate_and_diverse(predictions.codes, target, combined, n_classes)
@@ -164,7 +168,7 @@ def _of_classes(
     )
     return EnsembleDiversity(
         predictions.names, predictions.weights, pairs.errors, result.ensemble_error, result, pairs, pairs.correlation,
-        split, variance, voters, target.size, unseen,
+        split, variance, voters, target.size, out_of_sample,
     )  # fmt: skip
 
 
@@ -175,14 +179,16 @@ def _mean_present(predictions: MemberPredictions) -> Floats:
     return np.sum(share * np.nan_to_num(predictions.numbers), axis=0) / share.sum(axis=0)
 
 
-def _of_numbers(predictions: MemberPredictions, target: Floats, combined: Floats, unseen: bool) -> EnsembleDiversity:
+def _of_numbers(
+    predictions: MemberPredictions, target: Floats, combined: Floats, out_of_sample: bool
+) -> EnsembleDiversity:
     assert predictions.numbers is not None
     split = ambiguity(predictions.numbers, target, predictions.weights)
     result = accurate_and_diverse_numbers(predictions.numbers, target, combined)
     return EnsembleDiversity(
         predictions.names, predictions.weights, split.member_errors, result.ensemble_error, result, None,
         error_correlation(predictions.numbers, target), split, _variance(predictions.numbers, target), None,
-        target.size, unseen,
+        target.size, out_of_sample,
     )  # fmt: skip
 
 

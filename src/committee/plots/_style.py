@@ -19,13 +19,13 @@ INK = "#222222"
 """Text and outlines drawn over colours."""
 
 COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, GREY)
-"""Of curves that have no colour of their own, in this order."""
+"""Colours of curves without a meaning of their own, in this order."""
 
 MAX_DOTTED = 40
 """A curve of at most this many points has a dot at each."""
 
 LONGEST_NAME = 28
-"""Longer names of features and classes are cut."""
+"""Longer names of features and classes are shortened."""
 
 
 def pyplot() -> Any:
@@ -46,7 +46,7 @@ def single_axes(ax: Any, size: tuple[float, float]) -> Any:
 def panels(ax: Any, n: int, size: tuple[float, float], *, n_columns: int = 4, **options: Any) -> NDArray[Any]:
     """Return n axes as a flat array: those given, or those of a new figure.
 
-    `size` is that of one panel in inches, `n_columns` the most panels in a row; `options` are those of
+    `size` is that of one panel in inches, `n_columns` the largest number of panels in a row; `options` are those of
     `matplotlib.pyplot.subplots`.
     """
     plt = pyplot()
@@ -64,8 +64,18 @@ def panels(ax: Any, n: int, size: tuple[float, float], *, n_columns: int = 4, **
     return axes[:n]
 
 
+def add_legend(ax: Any, **options: Any) -> None:
+    """Add a small legend without a frame; `options` are those of `Axes.legend`."""
+    ax.legend(frameon=False, fontsize="small", **options)
+
+
+def add_title(ax: Any, title: str) -> None:
+    """Write a title above the left end of the axes."""
+    ax.set_title(title, fontsize="medium", loc="left")
+
+
 def finish(ax: Any, xlabel: str | None = None, ylabel: str | None = None, *, is_categorical: bool = False) -> None:
-    """Label the axes and take away the frame at the top and at the right; at the left too for named rows."""
+    """Label the axes and remove the frame at the top and at the right; for named rows also at the left."""
     if xlabel is not None:
         ax.set_xlabel(xlabel)
     if ylabel is not None:
@@ -107,6 +117,12 @@ def padded_range(values: Floats, n: int, room: float = 0.08) -> Floats:
 def grid_rows(across: Floats, up: Floats) -> Floats:
     """Return the points of a grid as rows of two columns, `across` varying fastest."""
     return np.column_stack([np.tile(across, up.size), np.repeat(up, across.size)])
+
+
+def show_plane(ax: Any, picture: Floats, across: Floats, up: Floats, **options: Any) -> None:
+    """Draw an image [up, across, 3 or 4] of colours behind the points of a plane."""
+    extent = (across[0], across[-1], up[0], up[-1])
+    ax.imshow(picture, extent=extent, origin="lower", aspect="auto", zorder=0, **options)
 
 
 def rgb(color: str) -> Floats:

@@ -1,4 +1,4 @@
-"""Bias and variance as pictures: the fits of many training sets (B-2), and what errors are made of (J-4)."""
+"""Bias and variance as pictures: the fits of many training sets, and the parts of the error as bars."""
 
 from __future__ import annotations
 
@@ -9,37 +9,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
-from committee.base.stats import Mean
 from committee.evaluation.bias_variance import BiasVariance
 from committee.evaluation.compare_bias_variance import BiasVarianceComparison
-from committee.plots._style import BLUE, GREEN, GREY, ORANGE, VERMILION, pyplot
+from committee.plots._display import PanelDisplay, SingleDisplay
+from committee.plots._style import BLUE, GREEN, GREY, ORANGE, VERMILION, add_legend, add_title, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
-    from matplotlib.figure import Figure
 
 Studies = BiasVariance | BiasVarianceComparison | Mapping[str, BiasVariance]
 
-ENDS = 2.0
-"""Percent of the rows at either end that do not set the scale: wild curves end there."""
+CLIPPED = 2.0
+"""Percent of the values at either end that do not influence the scale: extreme curves are cut off."""
 
 
-class TrainingSetsDisplay:
-    """The curves learned from many training sets, their mean and the truth: the figure of S2 (B-2).
+class TrainingSetsDisplay(PanelDisplay):
+    """Curves fitted on many training sets, their mean and the true function.
 
-    One row per learner, three panels: the fits; their mean beside the truth, the bias between them; the fits around
-    their mean, with two standard deviations on either side.
+    Each learner has three panels: the fits; their mean next to the truth with the bias between them; the fits
+    around their mean with two standard deviations on either side.
 
     Attributes
     ----------
-    studies : learner -> what was measured
-    ax_, figure_ : the panels [learners, 3] and the figure of the last plot
-    curves_ : learner -> "fits" [sets, n], "mean" and "truth" [n] as drawn, over "x" [n]
+    studies : dict of learner -> BiasVariance
+    axes_, figure_ : array of axes [learners, 3], and their figure
+    curves_ : dict of learner -> dict of arrays
+        "fits" [sets, n], "mean" [n] and "truth" [n] as drawn over "x" [n].
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> from committee.datasets import curve
+    >>> from committee.evaluation import bias_variance
+    >>> study = bias_variance(DecisionTreeRegressor(), curve(), n_sets=5, n_test=50, random_state=0)
+    >>> TrainingSetsDisplay.from_study(study).axes_.shape
+    (1, 3)
     """
 
-    ax_: NDArray[Any]
-    figure_: Figure
     curves_: dict[str, dict[str, Floats]]
 
     def __init__(self, studies: Mapping[str, BiasVariance]) -> None:
@@ -51,32 +58,36 @@ class TrainingSetsDisplay:
 
         Parameters
         ----------
-        study : what `bias_variance` or `compare_bias_variance` returns, or results by name; of a regressor, on a
-            simulation of one variable
-        ax : three matplotlib axes for each learner, optional
-            Where to draw; a new figure by default.
+        study : result of `bias_variance` or `compare_bias_variance`, or dict of name -> result
+            Of a regressor, on simulated data with one feature.
         """
         return cls(_by_name(study)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the panels; see `from_study`."""
+        n = len(_some(self.studies))
         self.curves_ = {name: _sorted_curves(name, result) for name, result in self.studies.items()}
-        self.ax_ = _grid(ax, len(self.studies))
-        self.figure_ = self.ax_[0, 0].figure
-        for panels, (name, result) in zip(self.ax_, self.studies.items(), strict=True):
-            self._draw(panels, name, result)
-        lowest, highest = (
-            extreme([limit(self._seen(name), q) for name in self.curves_])
-            for extreme, limit, q in ((min, np.percentile, ENDS), (max, np.percentile, 100.0 - ENDS))
-        )
-        room = 0.12 * (highest - lowest)
-        for panel in self.ax_.ravel():  # one scale, so that learners can be compared
-            panel.set_ylim(lowest - room, highest + 3.2 * room)
+        flat = self._open(ax, 3 * n, (4.0, 2.9 + 0.6 / n), n_columns=3, sharex=True, sharey=True)
+        self.axes_ = flat.reshape(n, 3)
+        for k, (name, result) in enumerate(self.studies.items()):
+            self._draw(self.axes_[k], name, result)
+            titles = name, f"bias² {_short(*result.bias)}", f"variance {_short(*result.variance)}"
+            for panel, title in zip(self.axes_[k], titles, strict=True):
+                add_title(panel, title)
+                finish(panel, "x" if k == n - 1 else "", "y" if panel is self.axes_[k, 0] else "")
+                if k == 0:
+                    add_legend(panel, loc="upper right", ncols=3, columnspacing=1.0)
+        self._share_scale()
         return self
 
-    def _seen(self, name: str) -> Floats:
-        curves = self.curves_[name]
-        return np.concatenate([curves["fits"].ravel(), curves["truth"]])
+    def _share_scale(self) -> None:
+        """One vertical scale for all panels, so that learners can be compared."""
+        shown = [np.concatenate([c["fits"].ravel(), c["truth"]]) for c in self.curves_.values()]
+        lowest = min(np.percentile(values, CLIPPED) for values in shown)
+        highest = max(np.percentile(values, 100.0 - CLIPPED) for values in shown)
+        room = 0.12 * (highest - lowest)
+        for panel in self.axes_.ravel():
+            panel.set_ylim(lowest - room, highest + 3.2 * room)
 
     def _draw(self, panels: NDArray[Any], name: str, result: BiasVariance) -> None:
         x, fits, mean, truth = (self.curves_[name][key] for key in ("x", "fits", "mean", "truth"))
@@ -92,31 +103,32 @@ class TrainingSetsDisplay:
             panel.plot(x, truth, color=GREEN, linewidth=2.0, label="truth")
         for panel in (second, third):
             panel.plot(x, mean, color=VERMILION, linewidth=1.6, label="mean of fits")
-        titles = name, f"bias² {_short(result.bias)}", f"variance {_short(result.variance)}"
-        for panel, title in zip(panels, titles, strict=True):
-            panel.set_title(title, fontsize="medium", loc="left")
-            _finish(panel, "x" if name == list(self.studies)[-1] else "", "y" if panel is first else "")
-            if name == next(iter(self.studies)):
-                panel.legend(frameon=False, fontsize="small", loc="upper right", ncols=3, columnspacing=1.0)
 
 
-class BiasVarianceDisplay:
-    """What the errors of several models are made of, as bars (J-4).
+class BiasVarianceDisplay(SingleDisplay):
+    """Bias, variance and noise of several models as stacked bars that add up to the error.
 
-    Bias, variance and noise stand one behind the other from zero; for the 0-1 loss the variance that does good (where
-    the main prediction is wrong) and a noise that does good are taken off to the left of zero, so that right minus left
-    is the error: the dot, with a line of two standard errors on either side.
+    For the 0-1 loss, the variance that reduces the error (where the main prediction is wrong) and such noise are drawn
+    to the left of zero, so that right minus left is the error. The error is a dot with two standard errors on either
+    side.
 
     Attributes
     ----------
-    studies : model -> what was measured
-    ax_, figure_ : the axes and the figure of the last plot
-    bars_ : part -> the bars of all models
-    errors_ : the dots and lines of the errors
+    studies : dict of model -> BiasVariance
+    ax_, figure_ : axes and figure
+    bars_ : dict of part -> bars of all models
+    errors_ : dots and whiskers of the errors
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> from committee.datasets import curve
+    >>> from committee.evaluation import bias_variance
+    >>> study = bias_variance(DecisionTreeRegressor(), curve(), n_sets=5, n_test=50, random_state=0)
+    >>> list(BiasVarianceDisplay.from_study(study).bars_)
+    ['bias', 'variance', 'noise']
     """
 
-    ax_: Axes
-    figure_: Figure
     bars_: dict[str, BarContainer]
     errors_: Any
 
@@ -129,45 +141,37 @@ class BiasVarianceDisplay:
 
         Parameters
         ----------
-        study : what `compare_bias_variance` or `bias_variance` returns, or results by name
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
+        study : result of `compare_bias_variance` or `bias_variance`, or dict of name -> result
         """
         return cls(_by_name(study)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the bars; see `from_study`."""
-        if not self.studies:
-            raise ValueError("There is nothing to draw: pass at least one study.")
-        height = 1.4 + 0.42 * len(self.studies)
-        axes: Any = pyplot().subplots(figsize=(7.5, height), layout="constrained")[1] if ax is None else ax
-        self.ax_, self.figure_ = axes, axes.figure
+        axes = self._open(ax, (7.5, 1.4 + 0.42 * len(_some(self.studies))))
         self.bars_ = {}
         places = np.arange(len(self.studies))
         right, left = np.zeros(places.size), np.zeros(places.size)
         for part, (label, color) in self._segments().items():
             widths = np.array([_signed(result, part) for result in self.studies.values()])
-            start = np.where(widths >= 0.0, right, left)
+            style: dict[str, Any] = {"height": 0.62, "color": color, "alpha": 0.75, "linewidth": 0}
             hatch = "//" if part == "biased variance" else None
-            self.bars_[part] = axes.barh(
-                places, widths, left=start, height=0.62, color=color, alpha=0.75, label=label, hatch=hatch, linewidth=0
-            )
+            start = np.where(widths >= 0.0, right, left)
+            self.bars_[part] = axes.barh(places, widths, left=start, label=label, hatch=hatch, **style)
             right, left = right + np.maximum(widths, 0.0), left + np.minimum(widths, 0.0)
         self._draw_errors(axes, places, right)
         axes.set_yticks(places, list(self.studies))
         axes.invert_yaxis()
         axes.axvline(0.0, color=GREY, linewidth=0.8)
-        axes.legend(frameon=False, fontsize="small", ncols=5, loc="lower left", bbox_to_anchor=(0.0, 1.0))
-        _finish(axes, "error", "")
+        add_legend(axes, ncols=5, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+        finish(axes, "error")
         return self
 
     def _draw_errors(self, ax: Any, places: NDArray[np.int64], right: Floats) -> None:
         means = [result.error for result in self.studies.values()]
         values, widths = np.array([m.value for m in means]), np.array([2.0 * m.stderr for m in means])
-        self.errors_ = ax.errorbar(
-            values, places, xerr=widths, fmt="o", color="black", markersize=4, capsize=3, linewidth=1.0, label="error"
-        )
-        edge = np.maximum(right, values + np.where(np.isnan(widths), 0.0, widths))
+        style: dict[str, Any] = {"fmt": "o", "color": "black", "markersize": 4, "capsize": 3, "linewidth": 1.0}
+        self.errors_ = ax.errorbar(values, places, xerr=widths, label="error", **style)
+        edge = np.maximum(right, values + np.nan_to_num(widths))
         for place, value, x in zip(places, values, edge, strict=True):
             ax.annotate(f"{value:.3g}", (x, place), (6, 0), textcoords="offset points", va="center", fontsize="small")
         ax.set_xlim(None, 1.12 * float(edge.max()))
@@ -186,8 +190,14 @@ class BiasVarianceDisplay:
         return parts | ({"noise": ("noise", GREY)} if has_noise else {})
 
 
-def _short(mean: Mean) -> str:
-    return f"{mean.value:.2g} ± {mean.stderr:.1g}"
+def _some(studies: dict[str, BiasVariance]) -> dict[str, BiasVariance]:
+    if not studies:
+        raise ValueError("There is nothing to draw: pass at least one study.")
+    return studies
+
+
+def _short(mean: float, stderr: float) -> str:
+    return f"{mean:.2g} ± {stderr:.1g}"
 
 
 def _signed(result: BiasVariance, part: str) -> float:
@@ -202,33 +212,13 @@ def _by_name(study: Studies) -> dict[str, BiasVariance]:
 
 
 def _sorted_curves(name: str, result: BiasVariance) -> dict[str, Floats]:
-    """Truth and answers over the one variable there is, in its order."""
+    """Truth and predictions over the single feature, sorted by it."""
     X = np.asarray(result.source.X, np.float64)
     if result.source.task != "regression" or result.source.noise is None or X.ndim != 2 or X.shape[1] != 1:
         raise ValueError(
-            f"Curves need a regressor and a simulation of one variable, such as curve(); {name} has others."
+            f"Curves need a regressor and simulated data with one feature, such as curve(); {name!r} has other data."
         )
     order = np.argsort(X[:, 0], kind="stable")
     fits = np.asarray(result.predictions, np.float64)[:, order]
     truth = np.asarray(result.source.truth, np.float64)[order]
     return {"x": X[order, 0], "fits": fits, "mean": fits.mean(axis=0), "truth": truth}
-
-
-def _grid(ax: Any, n: int) -> NDArray[Any]:
-    """Three axes for each learner: those given, or those of a new figure."""
-    if n == 0:
-        raise ValueError("There is nothing to draw: pass at least one study.")
-    if ax is None:
-        size = (12.0, 0.6 + 2.9 * n)
-        return pyplot().subplots(n, 3, figsize=size, layout="constrained", squeeze=False, sharex=True, sharey=True)[1]
-    given = np.ravel(np.asarray(ax, dtype=object))
-    if given.size != 3 * n:
-        raise ValueError(f"{n} learner{'s need' if n > 1 else ' needs'} {3 * n} axes, got {given.size}.")
-    return given.reshape(n, 3)
-
-
-def _finish(ax: Any, xlabel: str, ylabel: str) -> None:
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)

@@ -1,4 +1,4 @@
-"""The bootstrap as pictures: replicates with their intervals (C-1), and bands around a curve (C-2)."""
+"""The bootstrap as pictures: replicates with their confidence intervals, and bands around a curve."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.evaluation.bootstrap import Bootstrap, Kind
 from committee.evaluation.bootstrap_interval import PredictionInterval
-from committee.plots._style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, pyplot
+from committee.plots._display import PanelDisplay, SingleDisplay
+from committee.plots._style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, add_legend, add_title, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import FillBetweenPolyCollection
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
 
@@ -26,19 +25,25 @@ KIND_COLORS: dict[Kind, str] = {
 BAND_COLORS = (BLUE, ORANGE, GREEN, PURPLE)
 
 
-class BootstrapDisplay:
-    """Histogram of the replicates of a statistic, with its value and every confidence interval above it (C-1).
+class BootstrapDisplay(SingleDisplay):
+    """Histogram of the replicates of a statistic, with its value and every confidence interval above it.
 
     Attributes
     ----------
-    study : what `bootstrap` returned
-    ax_, figure_ : the axes and the figure of the last plot
-    value_, mean_ : lines at the value and at the mean of the replicates; between them is the bias
-    intervals_ : kind -> the line of its interval
+    study : result of `bootstrap`
+    ax_, figure_ : axes and figure
+    value_, mean_ : lines at the value and at the mean of the replicates; their difference is the bias
+    intervals_ : dict of kind -> line of the interval
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from committee.evaluation import bootstrap
+    >>> study = bootstrap(np.mean, np.arange(20.0), n_resamples=200, random_state=0)
+    >>> list(BootstrapDisplay.from_study(study, name="mean").intervals_)
+    ['normal', 'percentile', 'basic', 'BCa']
     """
 
-    ax_: Axes
-    figure_: Figure
     value_: Line2D
     mean_: Line2D
     intervals_: dict[str, Line2D]
@@ -52,11 +57,11 @@ class BootstrapDisplay:
 
         Parameters
         ----------
-        study : what `bootstrap` returns
-        index : which number of the statistic, where it has several
-        name : of the statistic, below the axis
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
+        study : result of `bootstrap`
+        index : int
+            Which value of the statistic to draw, where it has several.
+        name : str
+            Name of the statistic, written below the axis.
         """
         return cls(study, index=index).plot(ax, name=name)
 
@@ -64,20 +69,21 @@ class BootstrapDisplay:
         """Draw the histogram; see `from_study`."""
         n_values = int(np.size(self.study.value))
         if not 0 <= self.index < n_values:
-            raise ValueError(f"index must lie in 0..{n_values - 1}, the numbers of the statistic; got {self.index}.")
-        axes: Any = pyplot().subplots(figsize=(7.0, 4.5), layout="constrained")[1] if ax is None else ax
-        self.ax_, self.figure_ = axes, axes.figure
+            raise ValueError(f"index must be in 0..{n_values - 1}, the values of the statistic; got {self.index}.")
+        axes = self._open(ax, (7.0, 4.5))
         replicates = self._one(self.study.replicates.reshape(len(self.study.replicates), -1).T)
-        counts = axes.hist(replicates, bins=_edges(replicates), color=BLUE, alpha=0.3, linewidth=0)[0]
+        low, high = float(replicates.min()), float(replicates.max())
+        bins: Any = np.linspace(low, high, 41) if high > low else 1
+        counts = axes.hist(replicates, bins=bins, color=BLUE, alpha=0.3, linewidth=0)[0]
         top = float(counts.max())
         value, mean = float(self._one(np.ravel(self.study.value))), float(replicates.mean())
         self.value_ = axes.axvline(value, color="black", linewidth=1.4, label=f"value {value:.4g}")
         label = f"mean of {replicates.size} replicates {mean:.4g}"
         self.mean_ = axes.axvline(mean, color=BLUE, linewidth=1.2, linestyle="--", label=label)
         self._draw_intervals(axes, top)
-        axes.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+        add_legend(axes, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
         axes.set_yticks([tick for tick in axes.get_yticks() if 0.0 <= tick <= top])
-        _finish(axes, name, "replicates")
+        finish(axes, name, "replicates")
         return self
 
     def _draw_intervals(self, ax: Any, top: float) -> None:
@@ -98,22 +104,30 @@ class BootstrapDisplay:
         return values[self.index]
 
 
-class PredictionIntervalDisplay:
-    """A fitted curve with bands: where its mean lies, and where new values will (C-2).
+class PredictionIntervalDisplay(PanelDisplay):
+    """A fitted curve with the confidence band of its mean and the band of new values.
 
-    One panel for each interval, beside each other for comparison: the data, the prediction, the confidence interval of
-    the mean (dark), the prediction interval (light), and the truth where it is given.
+    Each interval has a panel: the data, the prediction, the confidence interval of the mean (dark), the prediction
+    interval (light), and the truth if it is given.
 
     Attributes
     ----------
-    intervals : name -> predictions and their intervals
-    ax_, figure_ : the panels (an array of axes) and the figure of the last plot
-    bands_ : name -> bands of "mean" and "new"
-    lines_ : name -> lines of "prediction" and, where it is given, "truth"
+    intervals : dict of name -> PredictionInterval
+    axes_, figure_ : array of axes, and their figure
+    bands_ : dict of name -> bands of "mean" and "new"
+    lines_ : dict of name -> lines of "prediction" and, if it is given, "truth"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from committee.evaluation import normal_interval
+    >>> X, y = np.arange(8.0)[:, np.newaxis], np.array([1.0, 3.0, 2.0, 4.0, 6.0, 5.0, 7.0, 9.0])
+    >>> intervals = normal_interval(LinearRegression(), X, y, X)
+    >>> list(PredictionIntervalDisplay.from_intervals(intervals, X, y).bands_["normal"])
+    ['new', 'mean']
     """
 
-    ax_: NDArray[Any]
-    figure_: Figure
     bands_: dict[str, dict[str, FillBetweenPolyCollection]]
     lines_: dict[str, dict[str, Line2D]]
 
@@ -134,11 +148,11 @@ class PredictionIntervalDisplay:
 
         Parameters
         ----------
-        intervals : what `bootstrap_interval` or `normal_interval` returns, or several by name; of one variable
+        intervals : result of `bootstrap_interval` or `normal_interval`, or dict of name -> result
+            For data with one feature.
         X, y : rows to draw as points, optional
-        truth : the mean of y at the new rows, optional
-        ax : as many matplotlib axes as there are intervals, optional
-            Where to draw; a new figure by default.
+        truth : array-like, optional
+            True mean of y at the new rows.
         """
         given = {intervals.kind: intervals} if isinstance(intervals, PredictionInterval) else intervals
         return cls(given).plot(ax, X=X, y=y, truth=truth)
@@ -146,21 +160,23 @@ class PredictionIntervalDisplay:
     def plot(self, ax: Any = None, *, X: Any = None, y: Any = None, truth: Any = None) -> Self:
         """Draw the panels; see `from_intervals`."""
         if (X is None) != (y is None):
-            raise ValueError("Points need both: pass X and y, or neither.")
-        self.ax_ = _panels(ax, len(self.intervals))
-        self.figure_ = self.ax_[0].figure
+            raise ValueError("Points need rows and targets: pass both X and y, or neither.")
+        n = len(self.intervals)
+        if n == 0:
+            raise ValueError("There is nothing to draw: pass at least one interval.")
+        self._open(ax, n, (5.8, 4.4) if n > 1 else (7.0, 4.5), n_columns=n)
         self.bands_, self.lines_ = {}, {}
-        for k, (panel, (name, result)) in enumerate(zip(self.ax_, self.intervals.items(), strict=True)):
+        for k, (panel, (name, result)) in enumerate(zip(self.axes_, self.intervals.items(), strict=True)):
             if X is not None:
-                panel.plot(_variable(X), np.ravel(y), ".", color=GREY, markersize=4, alpha=0.7, label="data")
+                panel.plot(_single_feature(X), np.ravel(y), ".", color=GREY, markersize=4, alpha=0.7, label="data")
             self._draw(panel, name, result, BAND_COLORS[k % len(BAND_COLORS)], truth)
-        low, high = (f(panel.get_ylim()[k] for panel in self.ax_) for k, f in enumerate((min, max)))
-        for panel in self.ax_:  # one scale, and room for the legend above
+        low, high = min(panel.get_ylim()[0] for panel in self.axes_), max(panel.get_ylim()[1] for panel in self.axes_)
+        for panel in self.axes_:  # one scale, and room for the legend above
             panel.set_ylim(low, high + 0.3 * (high - low))
         return self
 
     def _draw(self, ax: Any, name: str, result: PredictionInterval, color: str, truth: Any) -> None:
-        x = _variable(result.X)
+        x = _single_feature(result.X)
         order = np.argsort(x, kind="stable")
         percent = f"{100.0 * result.level:g} %"
         self.bands_[name] = {}
@@ -176,38 +192,13 @@ class PredictionIntervalDisplay:
         if truth is not None:
             style = {"color": "black", "linestyle": "--", "linewidth": 1.2, "label": "truth"}
             (self.lines_[name]["truth"],) = ax.plot(x[order], np.ravel(truth)[order], **style)
-        ax.set_title(name, fontsize="medium", loc="left")
-        ax.legend(frameon=False, fontsize="small", loc="upper left", ncols=2)
-        _finish(ax, "x", "y")
+        add_title(ax, name)
+        add_legend(ax, loc="upper left", ncols=2)
+        finish(ax, "x", "y")
 
 
-def _edges(values: Floats) -> Any:
-    """Of the bins; one bin where all replicates are the same."""
-    low, high = float(values.min()), float(values.max())
-    return np.linspace(low, high, 41) if high > low else 1
-
-
-def _variable(X: Any) -> Floats:
+def _single_feature(X: Any) -> Floats:
     columns = np.asarray(X, np.float64)
     if columns.ndim == 2 and columns.shape[1] != 1:
-        raise ValueError(f"A picture of bands needs one variable, X has {columns.shape[1]}.")
+        raise ValueError(f"Bands are drawn over one feature, X has {columns.shape[1]}.")
     return columns.ravel()
-
-
-def _panels(ax: Any, n: int) -> NDArray[Any]:
-    if n == 0:
-        raise ValueError("There is nothing to draw: pass at least one interval.")
-    if ax is None:
-        size = (5.8 * n, 4.4) if n > 1 else (7.0, 4.5)
-        return pyplot().subplots(1, n, figsize=size, layout="constrained", squeeze=False)[1].ravel()
-    given = np.ravel(np.asarray(ax, dtype=object))
-    if given.size != n:
-        raise ValueError(f"{n} interval{'s need' if n > 1 else ' needs'} as many axes, got {given.size}.")
-    return given
-
-
-def _finish(ax: Any, xlabel: str, ylabel: str) -> None:
-    ax.set_xlabel(xlabel)
-    ax.set_ylabel(ylabel)
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)

@@ -1,4 +1,4 @@
-"""The first rounds of a booster in the plane (E-14): weights, hypotheses and their vote."""
+"""The first rounds of a booster in the plane: weights, hypotheses and their vote."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from committee.boosting._votes import make_votes
 from committee.members.member import Member
 from committee.members.vote import score_members
 from committee.plots._checks import recorded, reject
-from committee.plots._style import INK, pyplot
+from committee.plots._display import PanelDisplay
+from committee.plots._style import INK, grid_rows, padded_range, rgb, show_plane
 from committee.tabular.validation import read_weights
 from committee.trees.export import CLASS_COLORS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from committee.boosting._classifier_base import BaseBooster
 
@@ -46,23 +46,32 @@ class Plane(NamedTuple):
     is_multiplicative: bool  # the weights of a round follow from the members before it
 
 
-class DecisionRoundsDisplay:
-    """One panel per round, then the vote of the rounds shown.
+class DecisionRoundsDisplay(PanelDisplay):
+    """One panel for each of the first rounds of a booster, then the vote of these rounds.
 
-    The area of a point is the weight that its row had in the round, w0 exp(-y f) of the members before; the region of
-    a hypothesis has the colour of the class it answers, the stronger the surer; rows it gets wrong have a black rim.
-    Where a booster has its weights from elsewhere (linear programming, other losses) all points are of one size.
+    The area of a point is the weight of its row in the round, w0 exp(-y f) of the members before; the region of a
+    hypothesis has the colour of the class it predicts, stronger where the confidence is higher; rows it misclassifies
+    have a black edge. All points have the same size if the weights are not a product of the rounds (linear programming,
+    other losses).
 
     Attributes
     ----------
-    plane : the rows and the members
-    weights : [T, n], the weights in every round shown
-    ax_, figure_ : the axes, an array of one per panel, and the figure of the last plot
-    points_ : per panel, one collection of points per class
+    plane : rows and members
+    weights : array [rounds, n] of the weights in every round shown
+    axes_, figure_ : array of axes, one per panel, and their figure
+    points_ : list of one collection of points per class, for each panel
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from committee import AdaBoostClassifier
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> model = AdaBoostClassifier(n_estimators=5).fit(X, y)
+    >>> display = DecisionRoundsDisplay.from_estimator(model, X, y, n_rounds=2)
+    >>> [panel.get_title() for panel in display.axes_]
+    ['round 1: error 0.167, a = 0.80', 'round 2: error 0.210, a = 0.66', 'vote of 2: error 0.167']
     """
 
-    ax_: NDArray[Any]
-    figure_: Figure
     points_: list[list[Any]]
 
     def __init__(self, plane: Plane) -> None:
@@ -84,12 +93,12 @@ class DecisionRoundsDisplay:
 
         Parameters
         ----------
-        X, y : the rows and labels the booster was fitted on
+        estimator : fitted booster of classifiers
+        X, y : training rows and their labels
         n_rounds : int
-            Rounds to show; fewer if there are no more.
-        sample_weight : the initial weights given to `fit`, if any
-        ax : `n_rounds` + 1 matplotlib axes, optional
-            Where to draw; a new figure by default.
+            Rounds to show; all if the booster has fewer.
+        sample_weight : array-like, optional
+            Initial weights that were passed to `fit`.
         """
         what = cls.__name__, "margins of rounds", "boosted classifiers"
         if not hasattr(estimator, "margins"):
@@ -110,25 +119,24 @@ class DecisionRoundsDisplay:
 
     def plot(self, ax: Sequence[Axes] | NDArray[Any] | None = None) -> Self:
         """Draw the panels; see `from_estimator`."""
-        n_shown = len(self.plane.members)
-        panels = _panels(n_shown + 1, ax)
-        self.ax_, self.figure_ = panels, panels[0].figure
-        self.points_ = [
-            self._draw(panel, slice(t, t + 1), self.weights[t], self._title(t))
-            for t, panel in enumerate(panels[:n_shown])
-        ]
-        self.points_.append(self._draw(panels[-1], slice(0, n_shown), self.plane.start, self._vote_title()))
-        self._draw_legend(panels, is_own=ax is None)
-        return self
-
-    def _title(self, t: int) -> str:
-        p = self.plane
+        p, n_shown = self.plane, len(self.plane.members)
+        n_lines = -(-(n_shown + 1) // MAX_COLUMNS)
+        *rounds, vote = self._open(ax, n_shown + 1, (3.2, 3.1 + 0.5 / n_lines), n_columns=MAX_COLUMNS)
         name = "round" if p.is_multiplicative else "member"
-        return f"{name} {t + 1}: error {p.errors[t]:.3f}, a = {p.coefficients[t]:.2f}"
-
-    def _vote_title(self) -> str:
-        error = float(self.plane.start[self._wrong(slice(0, None))].sum())
-        return f"vote of {len(self.plane.members)}: error {error:.3f}"
+        titles = [f"{name} {t + 1}: error {p.errors[t]:.3f}, a = {p.coefficients[t]:.2f}" for t in range(n_shown)]
+        self.points_ = [
+            self._draw(panel, slice(t, t + 1), self.weights[t], titles[t]) for t, panel in enumerate(rounds)
+        ]
+        error = float(p.start[self._wrong(slice(0, None))].sum())
+        self.points_.append(self._draw(vote, slice(0, n_shown), p.start, f"vote of {n_shown}: error {error:.3f}"))
+        for panel in self.axes_[::MAX_COLUMNS]:
+            panel.set_ylabel(shorten(p.feature_names[1], 30))
+        entries = self._legend_entries()
+        if ax is None:
+            self.figure_.legend(handles=entries, loc="outside lower center", ncols=len(entries), frameon=False)
+        else:
+            vote.legend(handles=entries, fontsize="small")
+        return self
 
     def _wrong(self, members: slice) -> NDArray[np.bool_]:
         return _predictions(self.plane, members, self.plane.table)[0] != self.plane.codes
@@ -137,41 +145,31 @@ class DecisionRoundsDisplay:
         _draw_regions(ax, self.plane, members)
         p, wrong = self.plane, self._wrong(members)
         area = np.minimum(MEAN_AREA * weight * weight.size, MAX_AREA)
+        width = np.where(wrong, np.clip(np.sqrt(area) / 5.0, 0.5, 1.4), 0.5)
         points: list[Any] = []
         for k in range(len(p.classes)):
             own = np.flatnonzero((p.codes == k) & (p.start > 0.0))
             own = own[np.argsort(-area[own])]  # small points above large ones
-            rims = {
-                "edgecolors": np.where(wrong[own], INK, "white"),
-                "linewidths": np.where(wrong[own], np.clip(np.sqrt(area[own]) / 5.0, 0.5, 1.4), 0.5),
-            }
-            points.append(
-                ax.scatter(
-                    *p.table[own].T, s=area[own], color=_color(k), marker=_marker(k), alpha=0.9, zorder=3, **rims
-                )
-            )
+            edges = {"edgecolors": np.where(wrong[own], INK, "white"), "linewidths": width[own]}
+            style = {"s": area[own], "color": _color(k), "marker": _marker(k), "alpha": 0.9, "zorder": 3}
+            points.append(ax.scatter(*p.table[own].T, **style, **edges))
         ax.set_title(title, fontsize="medium")
         ax.set_xlabel(shorten(p.feature_names[0], 30))
         return points
 
-    def _draw_legend(self, panels: NDArray[Any], is_own: bool) -> None:
+    def _legend_entries(self) -> list[Any]:
         from matplotlib.lines import Line2D
 
-        def dot(color: str, marker: str, rim: str, label: str, size: float = 7.0) -> Line2D:
-            style: dict[str, Any] = {"markerfacecolor": color, "markeredgecolor": rim, "markersize": size}
+        def dot(color: str, marker: str, edge: str, label: str, size: float = 7.0) -> Line2D:
+            style: dict[str, Any] = {"markerfacecolor": color, "markeredgecolor": edge, "markersize": size}
             return Line2D([], [], linestyle="none", marker=marker, label=label, **style)
 
         p = self.plane
         entries = [dot(_color(k), _marker(k), "white", shorten(str(name), 30)) for k, name in enumerate(p.classes)]
-        entries.append(dot("#BBBBBB", "o", INK, "wrong"))
+        entries.append(dot("#BBBBBB", "o", INK, "misclassified"))
         if p.is_multiplicative:
             entries.append(dot("#BBBBBB", "o", "white", "area: weight in the round", 12.0))
-        for panel in panels[::MAX_COLUMNS]:
-            panel.set_ylabel(shorten(p.feature_names[1], 30))
-        if is_own:
-            self.figure_.legend(handles=entries, loc="outside lower center", ncols=len(entries), frameon=False)
-        else:
-            panels[-1].legend(handles=entries, fontsize="small")
+        return entries
 
 
 def round_weights(plane: Plane) -> Floats:
@@ -192,18 +190,18 @@ def _read_plane(estimator: BaseBooster, X: Any, y: Any) -> tuple[Floats, NDArray
     columns = estimator.columns_
     if columns.n_features != 2 or columns.is_categorical.any():
         raise ValueError(
-            f"A plane needs two features that are numbers, the booster was fitted on {columns.n_features} features, "
+            f"A plane needs two numeric features; the booster was fitted on {columns.n_features} features, "
             f"{int(columns.is_categorical.sum())} of them categorical: fit one on two columns."
         )
-    estimator.margins(X, y)  # refuses rows and labels that do not fit the booster
+    estimator.margins(X, y)  # raises for rows and labels that do not fit the booster
     table = np.asarray(X, np.float64)
     if np.isnan(table).any():
-        raise ValueError("X contains NaN: rows without a place in the plane cannot be drawn, leave them out.")
+        raise ValueError("X contains NaN: rows with missing values cannot be drawn in a plane, remove them.")
     return table, np.searchsorted(estimator.classes_, np.ravel(np.asarray(y)))
 
 
 def _predictions(plane: Plane, members: slice, table: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Class codes and how sure they are, in [0, 1], of the vote of some members."""
+    """Class codes and their confidence in [0, 1], of the vote of some members."""
     coefficients = plane.coefficients[members]
     score = score_members(plane.members[members], list(coefficients), table, len(plane.classes), None)
     score /= np.abs(coefficients).sum()
@@ -214,39 +212,15 @@ def _predictions(plane: Plane, members: slice, table: Floats) -> tuple[NDArray[n
 
 
 def _draw_regions(ax: Any, plane: Plane, members: slice) -> None:
-    from matplotlib.colors import to_rgb
-
-    low, high = plane.table.min(axis=0), plane.table.max(axis=0)
-    room = np.where(high > low, 0.08 * (high - low), 0.5)
-    (left, bottom), (right, top) = low - room, high + room
-    across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
-    table = np.column_stack([np.tile(across, GRID), np.repeat(up, GRID)])
-    codes, sure = _predictions(plane, members, table)
-    picture = np.ones((GRID * GRID, 4))
-    picture[:, :3] = np.array([to_rgb(_color(k)) for k in range(len(plane.classes))])[codes]
-    picture[:, 3] = 0.08 + 0.24 * sure
-    place = {"extent": (left, right, bottom, top), "origin": "lower", "aspect": "auto"}
-    ax.imshow(picture.reshape(GRID, GRID, 4), interpolation="nearest", zorder=0, **place)
+    across, up = (padded_range(values, GRID) for values in plane.table.T)
+    codes, confidence = _predictions(plane, members, grid_rows(across, up))
+    colors = np.array([rgb(_color(k)) for k in range(len(plane.classes))])
+    picture = np.column_stack([colors[codes], 0.08 + 0.24 * confidence])
+    show_plane(ax, picture.reshape(GRID, GRID, 4), across, up, interpolation="nearest")
     for k in range(len(plane.classes)):
         own = (codes == k).reshape(GRID, GRID).astype(float)
         if 0.0 < own.mean() < 1.0:
             ax.contour(across, up, own, levels=[0.5], colors=INK, linewidths=1.0, zorder=2)
-
-
-def _panels(n: int, ax: Sequence[Axes] | NDArray[Any] | None) -> NDArray[Any]:
-    if ax is not None:
-        given = np.ravel(np.asarray(ax, dtype=object))
-        if given.size != n:
-            raise ValueError(f"{n - 1} rounds and their vote need {n} axes, got {given.size}.")
-        return given
-    n_columns = min(n, MAX_COLUMNS)
-    n_lines = -(-n // n_columns)
-    size = (3.2 * n_columns, 3.1 * n_lines + 0.5)
-    _, grid = pyplot().subplots(n_lines, n_columns, figsize=size, layout="constrained", squeeze=False)
-    panels = np.ravel(grid)
-    for spare in panels[n:]:
-        spare.remove()
-    return panels[:n]
 
 
 def _color(k: int) -> str:

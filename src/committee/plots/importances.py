@@ -1,4 +1,4 @@
-"""Importances of features as bars, the largest at 100 (D-7, G-7, J-2)."""
+"""Importances of features as bars, the largest at 100."""
 
 from __future__ import annotations
 
@@ -16,50 +16,57 @@ from committee.explain.importances import (
     permutation_importances,
     tree_importances,
 )
-from committee.plots._style import BLUE, GREY, pyplot
+from committee.plots._display import SingleDisplay
+from committee.plots._style import BLUE, GREY, LONGEST_NAME, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
-    from matplotlib.figure import Figure
     from matplotlib.text import Text
 
 
-LONGEST_NAME = 28
-
 MEANING = {
-    "gain": "fall of the loss by the feature's splits, largest = 100",
-    "frequency": "number of the feature's splits, largest = 100",
-    "permutation": "fall of the score when permuted, largest = 100",
+    "gain": "gain (decrease of the loss by splits), largest = 100",
+    "frequency": "split count, largest = 100",
+    "permutation": "permutation importance, largest = 100",
 }
 
 FOREST_MEANING = {
-    "permutation": "harm to out-of-bag votes when permuted, largest = 100",
-    "tree_permutation": "harm to each tree's out-of-bag rows when permuted, largest = 100",
-    "impurity": "fall of the impurity by the feature's splits, largest = 100",
-    "impurity_oob": "fall of the impurity, measured out of bag, largest = 100",
-    "frequency": "number of the feature's splits, largest = 100",
-    "node_permutation": "harm out of bag when permuted node by node, largest = 100",
+    "permutation": "permutation importance out of bag, largest = 100",
+    "tree_permutation": "permutation importance per tree, out of bag, largest = 100",
+    "impurity": "decrease of the impurity by splits, largest = 100",
+    "impurity_oob": "decrease of the impurity out of bag, largest = 100",
+    "frequency": "split count, largest = 100",
+    "node_permutation": "node-wise permutation importance out of bag, largest = 100",
 }
 
 
-class ImportancesDisplay:
+class ImportancesDisplay(SingleDisplay):
     """A bar per feature, the most important on top, scaled so that the largest is 100.
 
-    Importances by permutation have whiskers of one standard error over the repeats, those of a forest
-    (``ImportancesDisplay(forest_importances(...).of(kind)).plot()``) over its trees. Beside a bar stands its length.
+    Permutation importances have whiskers of one standard error over the repeats, those of a forest
+    (``ImportancesDisplay(forest_importances(...).of(kind)).plot()``) over its trees. The length of a bar is written
+    next to it.
 
     Attributes
     ----------
-    found : the importances
-    features : positions in `found` of those shown, from top to bottom
-    n_left_out : features that are not shown
-    ax_, figure_ : the axes and the figure of the last plot
-    bars_, texts_ : the bars and the numbers beside them
+    result : the importances
+    features : positions of the features shown, from top to bottom
+    n_left_out : number of features that are not shown
+    ax_, figure_ : axes and figure
+    bars_, texts_ : bars and the numbers next to them
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone", as_frame=True)
+    >>> tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(ozone.X, ozone.y)
+    >>> display = ImportancesDisplay.from_estimator(tree)
+    >>> [display.result.names[f] for f in display.features]
+    ['V8', 'V12', 'V10', 'V1', 'V2']
     """
 
-    ax_: Axes
-    figure_: Figure
     bars_: BarContainer
     texts_: list[Text]
 
@@ -86,24 +93,26 @@ class ImportancesDisplay:
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Find the importances of a fitted model and draw them.
+        """Compute the importances of a fitted model and draw them.
 
         Parameters
         ----------
+        estimator : fitted estimator
         X, y : rows to permute and score, for the kind "permutation"
-        kind : "gain", "frequency" or "permutation"; by default permutation where rows are given, else gain
-        max_features : most bars to show
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
-        options : passed on to `permutation_importances`
+        kind : {"gain", "frequency", "permutation"}, optional
+            "permutation" by default where rows are given, else "gain".
+        max_features : int
+            Largest number of bars.
+        **options
+            Passed on to `permutation_importances`.
         """
         wanted = kind or ("gain" if X is None else "permutation")
         if wanted == "permutation":
             if X is None or y is None:
-                raise ValueError("Importances by permutation need rows: pass X and y.")
+                raise ValueError("Permutation importances need rows: pass X and y.")
             result = permutation_importances(estimator, X, y, **options)
         elif options:
-            raise TypeError(f"{', '.join(options)} are for importances by permutation: pass X and y.")
+            raise TypeError(f"{', '.join(options)}: only permutation importances take this, pass X and y.")
         else:
             result = tree_importances(estimator, wanted)
         return cls(result, max_features=max_features).plot(ax)
@@ -111,18 +120,17 @@ class ImportancesDisplay:
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the bars; see `from_estimator`."""
         n = len(self.features)
-        axes: Any = pyplot().subplots(figsize=(7.0, 1.1 + 0.32 * n), layout="constrained")[1] if ax is None else ax
-        self.ax_, self.figure_ = axes, axes.figure
+        axes = self._open(ax, (7.0, 1.1 + 0.32 * n))
         height, values, error = np.arange(n)[::-1], self.result.values[self.features], self._errors()
-        whiskers = (
-            {} if error is None else {"xerr": error, "error_kw": {"ecolor": "black", "elinewidth": 1.2, "capsize": 2.5}}
-        )
+        whiskers: dict[str, Any] = {}
+        if error is not None:
+            whiskers = {"xerr": error, "error_kw": {"ecolor": "black", "elinewidth": 1.2, "capsize": 2.5}}
         self.bars_ = axes.barh(height, values, height=0.68, color=BLUE, zorder=2, **whiskers)
         self._label(axes, height, values, np.zeros(n) if error is None else error)
         return self
 
     def _errors(self) -> Floats | None:
-        """Standard errors on the scale of the bars, where there are any."""
+        """Standard errors on the scale of the bars, or None."""
         if isinstance(self.result, Importances) or np.isnan(self.result.standard_error).any():
             return None
         raw = self.result.mean if isinstance(self.result, PermutationImportances) else self.result.raw
@@ -131,20 +139,17 @@ class ImportancesDisplay:
 
     def _label(self, ax: Any, height: NDArray[np.int64], values: Floats, error: Floats) -> None:
         ax.set_yticks(height, [shorten(self.result.names[f], LONGEST_NAME) for f in self.features])
-        ax.tick_params(axis="y", length=0)
         ax.set_ylim(-0.6, len(height) - 0.4)
         low, high = float(np.min(values - error)), float(np.max(values + error))
         ax.set_xlim(1.06 * min(low, 0.0), 1.09 * max(high, 1.0))
+        style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small", "color": GREY}
         self.texts_ = [
-            ax.annotate(_shown(value), (max(value, 0.0) + size, y), (4, 0), textcoords="offset points", va="center",
-                        fontsize="small", color=GREY)
+            ax.annotate(_shown(value), (max(value, 0.0) + size, y), (4, 0), **style)
             for value, size, y in zip(values, error, height, strict=True)
-        ]  # fmt: skip
+        ]
         meaning = self._meaning().replace(", largest", " (± standard error), largest" if error.any() else ", largest")
-        ax.set_xlabel(meaning + (f" ({self.n_left_out} not shown)" if self.n_left_out else ""))
+        finish(ax, meaning + (f" ({self.n_left_out} not shown)" if self.n_left_out else ""), is_categorical=True)
         ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=3)
-        for side in ("top", "right", "left"):
-            ax.spines[side].set_visible(False)
 
     def _meaning(self) -> str:
         if isinstance(self.result, ForestImportance):

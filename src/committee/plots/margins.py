@@ -1,4 +1,4 @@
-"""Margin distributions of a booster, round by round."""
+"""Margin distributions of a booster after several rounds."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from committee.base.array_types import Floats
+from committee.base.text import pluralize
 from committee.plots._checks import recorded, reject
-from committee.plots._style import GREY, VERMILION, pyplot
+from committee.plots._display import SingleDisplay
+from committee.plots._style import GREY, VERMILION, add_legend, finish, pyplot
 from committee.tabular.validation import read_weights
 from committee.theory.margins import MarginDistribution, margin_distribution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
     from committee.boosting._classifier_base import BaseBooster
@@ -25,23 +26,30 @@ if TYPE_CHECKING:
 USUAL_ROUNDS = (1, 5, 50)
 
 
-class MarginDistributionDisplay:
-    """Share of rows with a margin of at most theta, over theta, after several rounds (E-9; Schapire et al. 1998).
+class MarginDistributionDisplay(SingleDisplay):
+    """Fraction of rows with a margin of at most theta, over theta, after several rounds (Schapire et al. 1998).
 
-    Left of 0 are the errors. The dot at the foot of a curve is its smallest margin.
+    Margins below 0 are errors. The dot at the foot of a curve is its smallest margin.
 
     Attributes
     ----------
-    distributions : round -> its cumulative distribution
-    largest_margin : the largest smallest margin possible, rho*, or None
-    ax_, figure_ : the axes and the figure of the last plot
-    lines_ : round -> its curve
-    smallest_ : round -> the dot at its smallest margin
-    best_ : the line at rho*, or None
+    distributions : dict of round -> cumulative distribution
+    largest_margin : the largest possible minimum margin, rho*, or None
+    ax_, figure_ : axes and figure
+    lines_ : dict of round -> curve
+    smallest_ : dict of round -> dot at the smallest margin
+    best_ : line at rho*, or None
+
+    Examples
+    --------
+    >>> from committee import AdaBoostClassifier
+    >>> from committee.datasets import load_dataset
+    >>> sonar = load_dataset("sonar")
+    >>> model = AdaBoostClassifier(n_estimators=10).fit(sonar.X, sonar.y)
+    >>> list(MarginDistributionDisplay.from_estimator(model, sonar.X, sonar.y).distributions)
+    [1, 5, 10]
     """
 
-    ax_: Axes
-    figure_: Figure
     lines_: dict[int, Line2D]
     smallest_: dict[int, Line2D]
     best_: Line2D | None
@@ -65,14 +73,14 @@ class MarginDistributionDisplay:
 
         Parameters
         ----------
+        estimator : fitted booster of classifiers
         X, y : rows, usually the training rows, and their labels
         rounds : sequence of int, optional
-            Rounds to show; 1, 5, 50 and all by default.
-        sample_weight : weights of the rows, optional
+            Rounds to show; 1, 5, 50 and the last by default.
+        sample_weight : array-like, optional
+            Weights of the rows.
         largest_margin : float, optional
-            rho*, as `committee.theory.minmax.minmax_over_stumps` computes it, to be drawn as a line.
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
+            rho*, as computed by `committee.theory.minmax.minmax_over_stumps`, to be drawn as a line.
         """
         what = cls.__name__, "margins of rounds", "boosted classifiers"
         if not hasattr(estimator, "staged_margins"):
@@ -84,38 +92,35 @@ class MarginDistributionDisplay:
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the distributions; see `from_estimator`."""
-        plt = pyplot()
-        axes: Any = plt.subplots(figsize=(7.0, 4.5), layout="constrained")[1] if ax is None else ax
-        self.ax_, self.figure_ = axes, axes.figure
-        self.lines_, self.smallest_ = {}, {}
-        # the later the round the darker
-        colors = plt.get_cmap("viridis_r")(np.linspace(0.12, 1.0, len(self.distributions)))
+        axes = self._open(ax, (7.0, 4.5))
+        self.lines_, self.smallest_, self.best_ = {}, {}, None
+        # later rounds are darker
+        colors = pyplot().get_cmap("viridis_r")(np.linspace(0.12, 1.0, len(self.distributions)))
         for color, (t, result) in zip(colors, self.distributions.items(), strict=True):
             self._draw(axes, t, result, color)
         axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)
-        self.best_ = self._draw_best(axes)
-        _label(axes, min(float(result.value[0]) for result in self.distributions.values()))
+        if self.largest_margin is not None:
+            label = f"largest possible minimum margin {self.largest_margin:.3f}"
+            self.best_ = axes.axvline(self.largest_margin, color=VERMILION, linestyle="--", linewidth=1.3, label=label)
+        smallest = min(float(result.value[0]) for result in self.distributions.values())
+        axes.set_xlim(min(-1.0, smallest) - 0.03, 1.03)
+        axes.set_ylim(0.0, 1.02)
+        finish(axes, "normalised margin", "fraction of rows with at most this margin")
+        add_legend(axes, loc="upper left")
         return self
 
     def _draw(self, ax: Any, t: int, result: MarginDistribution, color: Any) -> None:
         smallest = float(result.value[0])
         value = np.concatenate([[smallest], result.value, [max(float(result.value[-1]), 1.0)]])
-        share = np.concatenate([[0.0], result.share, [1.0]])
-        label = f"{t} round{'s' if t > 1 else ''}, smallest margin {smallest:.3f}"
-        (self.lines_[t],) = ax.step(value, share, where="post", color=color, linewidth=1.6, label=label)
-        (self.smallest_[t],) = ax.plot(
-            [smallest], [0.0], color=color, marker="o", markersize=7, markeredgecolor="white", clip_on=False, zorder=4
-        )
-
-    def _draw_best(self, ax: Any) -> Line2D | None:
-        if self.largest_margin is None:
-            return None
-        label = f"best possible smallest margin {self.largest_margin:.3f}"
-        return ax.axvline(self.largest_margin, color=VERMILION, linestyle="--", linewidth=1.3, label=label)
+        fraction = np.concatenate([[0.0], result.share, [1.0]])
+        label = f"{pluralize(t, 'round')}, smallest margin {smallest:.3f}"
+        (self.lines_[t],) = ax.step(value, fraction, where="post", color=color, linewidth=1.6, label=label)
+        dot: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": "white"}
+        (self.smallest_[t],) = ax.plot([smallest], [0.0], color=color, clip_on=False, zorder=4, **dot)
 
 
 def _margins_after(estimator: BaseBooster, X: Any, y: Any, rounds: Sequence[int] | None) -> dict[int, Floats]:
-    """Round -> margins, of the rounds asked for, or of the usual ones and the last."""
+    """Round -> margins, of the given rounds, or of the usual ones and the last."""
     wanted = set(USUAL_ROUNDS) if rounds is None else {int(t) for t in rounds}
     result: dict[int, Floats] = {}
     t, last = 0, np.empty(0)
@@ -125,15 +130,5 @@ def _margins_after(estimator: BaseBooster, X: Any, y: Any, rounds: Sequence[int]
     if rounds is None:
         result[t] = last
     elif not result or wanted - set(result):
-        raise ValueError(f"rounds must lie in 1..{t}, the rounds there are; got {list(rounds)}.")
+        raise ValueError(f"rounds must be in 1..{t}, the rounds of the booster; got {list(rounds)}.")
     return result
-
-
-def _label(ax: Any, smallest: float) -> None:
-    ax.set_xlim(min(-1.0, smallest) - 0.03, 1.03)
-    ax.set_ylim(0.0, 1.02)
-    ax.set_xlabel("normalised margin")
-    ax.set_ylabel("share of rows with at most this margin")
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
-    ax.legend(frameon=False, fontsize="small", loc="upper left")

@@ -12,26 +12,23 @@ from committee.base.array_types import Floats
 from committee.base.text import shorten
 from committee.explain._tables import Feature
 from committee.explain.partial_dependence import PartialDependence, partial_dependence
-from committee.plots._style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, pyplot
+from committee.plots._display import PanelDisplay
+from committee.plots._style import BLUE, COLORS, LONGEST_NAME, add_legend, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
-LINE_COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, GREY)
-"""Of categories that share a panel with a numeric feature; more of them become a map."""
+LINE_COLORS = COLORS
+"""Colours of categories that share a panel with a numeric feature; more categories become a map."""
 
 FAINT = "#8FA3B0"
-LONGEST_NAME, LONGEST_CATEGORY = 28, 14
+LONGEST_CATEGORY = 14
 FEW_CATEGORIES, MAX_LABELS = 6, 12
-"""Up to the first number categories have their shares below them; beyond the second not all have a label."""
+"""Up to the first number categories have their percentage below them; beyond the second not all have a label."""
 
 MAX_TICKS = 500
-"""Rows in a rug; more would only make it black."""
-
-PANEL = (4.2, 3.4)
-"""Inches of a panel."""
+"""Largest number of rows in a rug; more would only make it black."""
 
 MEANING = {
     "predict": "prediction",
@@ -49,21 +46,28 @@ class _Picture(NamedTuple):
     individual: Floats | None  # [curves, g]
 
 
-class PartialDependenceDisplay:
-    """A panel for every feature or pair: the average thick, curves of single rows faint, the rows' values as a rug.
+class PartialDependenceDisplay(PanelDisplay):
+    """A panel for every feature or pair: thick averages, faint curves of single rows, and a rug of the rows' values.
 
-    Panels of one feature share their vertical axis, so that a flat curve is a feature that matters little. Categories
-    are dots with the share of the rows that have them. Of a pair of features, numbers make a map with the rows as dots,
-    a number and a few categories a line for each category, categories a table.
+    Panels of one feature share their vertical axis, so that a flat curve is a feature of little influence. Categories
+    are dots with the percentage of the rows that have them. Two numeric features make a map with the rows as dots, a
+    numeric feature and a few categories a line for each category, two categorical features a table.
 
     Attributes
     ----------
-    found : the partial dependence of every panel
-    axes_, figure_ : the axes of the panels and the figure of the last plot
-    """
+    result : list of the partial dependence of every panel
+    axes_, figure_ : array of axes, and their figure
 
-    axes_: list[Axes]
-    figure_: Figure
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone", as_frame=True)
+    >>> tree = DecisionTreeRegressor(max_leaf_nodes=6).fit(ozone.X, ozone.y)
+    >>> display = PartialDependenceDisplay.from_estimator(tree, ozone.X, ["V8", ("V8", "V10")], kind="average")
+    >>> [panel.get_xlabel() for panel in display.axes_]
+    ['V8', 'V8']
+    """
 
     def __init__(
         self,
@@ -75,13 +79,11 @@ class PartialDependenceDisplay:
         random_state: int = 0,
     ) -> None:
         if not result:
-            raise ValueError("There is nothing to show: pass at least one feature.")
+            raise ValueError("There is nothing to draw: pass at least one feature.")
         if max_curves < 0:
             raise ValueError(f"max_curves must be at least 0, got {max_curves}.")
-        self.result, self.of_class = (
-            list(result),
-            f" of class {shorten(class_name, LONGEST_NAME)}" if class_name else "",
-        )
+        self.result = list(result)
+        self.of_class = f" of class {shorten(class_name, LONGEST_NAME)}" if class_name else ""
         rng = np.random.default_rng(random_state)
         self._pictures = [_one_output(one, output, max_curves, rng) for one in result]
 
@@ -98,72 +100,62 @@ class PartialDependenceDisplay:
         ax: Axes | Sequence[Axes] | None = None,
         **options: Any,
     ) -> Self:
-        """Find the partial dependence of a fitted model and draw it.
+        """Compute the partial dependence of a fitted model and draw it.
 
         Parameters
         ----------
-        X : rows, some hundreds are enough
-        features : columns by name or position; a pair in a column's place is drawn together
-        kind : "both" draws curves of single rows, too
-        output : position of the class in ``classes_`` where the model has more than two
-        max_curves : most curves of single rows to draw, chosen at random
-        ax : matplotlib axes, one for every panel, optional
-            Where to draw; a new figure by default.
-        options : passed on to `partial_dependence`
+        estimator : fitted estimator
+        X : table; some hundred rows are enough
+        features : columns by name or position
+            A pair in the place of a column is drawn together.
+        kind : {"average", "both"}
+            "both" also draws curves of single rows.
+        output : int, optional
+            Position of the class in ``classes_`` where the model has more than two.
+        max_curves : int
+            Largest number of curves of single rows, chosen at random.
+        **options
+            Passed on to `partial_dependence`.
         """
-        panels = [features] if isinstance(features, str | int | np.integer) else list(features)
+        wanted = [features] if isinstance(features, str | int | np.integer) else list(features)
         result: list[PartialDependence] = []
-        for panel in panels:
-            is_single = isinstance(panel, str | int | np.integer) or len(panel) == 1
-            result.append(partial_dependence(estimator, X, panel, kind=kind if is_single else "average", **options))
+        for one in wanted:
+            is_single = isinstance(one, str | int | np.integer) or len(one) == 1
+            result.append(partial_dependence(estimator, X, one, kind=kind if is_single else "average", **options))
         name = _class_name(estimator, result[0], output) if result else ""
         return cls(result, output=output, max_curves=max_curves, class_name=name).plot(ax)
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
         """Draw the panels; see `from_estimator`."""
-        axes = self._panels(ax)
-        self.axes_, self.figure_ = axes, axes[0].figure  # type: ignore[assignment]
+        n = len(self._pictures)
+        self._open(ax, n, (4.2 + 0.4 / min(n, 3), 3.4), n_columns=3)
         meaning = MEANING[self.result[0].response] + self.of_class
         single: list[Any] = []
-        for panel, picture in zip(axes, self._pictures, strict=True):
+        for panel, picture in zip(self.axes_, self._pictures, strict=True):
             if len(picture.result.names) == 2:
                 _draw_pair(panel, picture, f"mean {meaning}")
                 continue
-            _draw_single(panel, picture)
+            (_draw_categories if picture.result.is_categorical[0] else _draw_curve)(panel, picture)
+            finish(panel, shorten(picture.result.names[0], LONGEST_NAME))
             single.append(panel)
         has_rows = any(picture.individual is not None for picture in self._pictures)
         _share_heights(single, f"{meaning}\n(mean thick, single rows faint)" if has_rows else f"mean {meaning}")
         return self
-
-    def _panels(self, ax: Axes | Sequence[Axes] | None) -> list[Any]:
-        n = len(self._pictures)
-        if ax is not None:
-            given: list[Any] = list(np.ravel(np.asarray(ax, dtype=object)))
-            if len(given) != n:
-                raise ValueError(f"There are {n} panels to draw, got {len(given)} axes: pass one for each.")
-            return given
-        n_columns = min(n, 3)
-        n_lines = -(-n // n_columns)
-        size = (PANEL[0] * n_columns + 0.4, PANEL[1] * n_lines)
-        grid = pyplot().subplots(n_lines, n_columns, figsize=size, layout="constrained", squeeze=False)[1].ravel()
-        for empty in grid[n:]:
-            empty.remove()
-        return list(grid[:n])
 
 
 def _one_output(result: PartialDependence, output: int | None, max_curves: int, rng: np.random.Generator) -> _Picture:
     n_axes = len(result.names)
     average, individual = result.average, result.individual
     if average is None:
-        raise ValueError("The average is missing: ask for kind='average' or 'both'.")
+        raise ValueError("The average is missing: compute it with kind='average' or 'both'.")
     if average.ndim > n_axes:
         k = average.shape[-1]
         if output is None or not 0 <= output < k:
-            raise ValueError(f"The model has {k} outputs: say which one to show, output=0 to output={k - 1}.")
+            raise ValueError(f"The model has {k} outputs: choose the one to draw, output=0 to output={k - 1}.")
         average = average[..., output]
         individual = None if individual is None else individual[..., output]
     elif output is not None:
-        raise ValueError(f"The model has a single output; got output={output}: leave it out.")
+        raise ValueError(f"The model has a single output: omit output={output}.")
     if individual is None or n_axes == 2:
         return _Picture(result, average, None)
     chosen = rng.permutation(len(individual))[:max_curves]
@@ -171,7 +163,7 @@ def _one_output(result: PartialDependence, output: int | None, max_curves: int, 
 
 
 def _class_name(estimator: Any, result: PartialDependence, output: int | None) -> str:
-    """The class whose answers are shown, "" for a regressor."""
+    """The class whose predictions are drawn, "" for a regressor."""
     known = getattr(estimator, "classes_", ())
     if result.classes:
         return result.classes[output] if output is not None and 0 <= output < len(result.classes) else ""
@@ -179,14 +171,6 @@ def _class_name(estimator: Any, result: PartialDependence, output: int | None) -
 
 
 # --- one feature -----------------------------------------------------------------------------------------------------
-
-
-def _draw_single(ax: Any, picture: _Picture) -> None:
-    result = picture.result
-    (_draw_categories if result.is_categorical[0] else _draw_curve)(ax, picture)
-    ax.set_xlabel(shorten(result.names[0], LONGEST_NAME))
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
 
 
 def _draw_curve(ax: Any, picture: _Picture) -> None:
@@ -216,7 +200,7 @@ def _draw_rug(ax: Any, x: Floats, grid: Floats, transform: Any) -> None:
 
 
 def _untied(x: Floats) -> Floats:
-    """Sorted values, equal ones moved apart by less than half the way to their neighbours: a rug shows how many."""
+    """Sorted values, equal ones moved apart by less than half the gap to their neighbours, to show their number."""
     known, count = np.unique(x, return_counts=True)
     if known.size < 2 or 2 * known.size > x.size:
         return np.sort(x)
@@ -240,7 +224,7 @@ def _draw_categories(ax: Any, picture: _Picture) -> None:
 
 
 def _category_labels(result: PartialDependence, axis: int) -> list[str]:
-    """Names, with the share of the rows that have them as long as there is room."""
+    """Names, with the percentage of the rows that have them if there is room."""
     grid = result.grid[axis]
     names = [shorten(str(value), LONGEST_CATEGORY) for value in grid]
     if grid.size > FEW_CATEGORIES:
@@ -251,7 +235,7 @@ def _category_labels(result: PartialDependence, axis: int) -> list[str]:
 
 
 def _share_heights(panels: list[Any], meaning: str) -> None:
-    """The same vertical axis for all panels of one feature; the first of a line of panels says what it is."""
+    """The same vertical axis for all panels of one feature; the first of a line of panels has the label."""
     if not panels:
         return
     low, high = min(panel.get_ylim()[0] for panel in panels), max(panel.get_ylim()[1] for panel in panels)
@@ -288,15 +272,12 @@ def _draw_lines(ax: Any, picture: _Picture, meaning: str) -> None:
     low, high = ax.get_ylim()
     ax.set_ylim(low - 0.04 * (high - low), high)
     _draw_rug(ax, result.data[:, number], grid, ax.get_xaxis_transform())
-    ax.set_xlabel(shorten(result.names[number], LONGEST_NAME))
-    ax.set_ylabel(meaning)
-    ax.legend(title=shorten(result.names[of], LONGEST_NAME), frameon=False, fontsize="small", title_fontsize="small")
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)
+    finish(ax, shorten(result.names[number], LONGEST_NAME), meaning)
+    add_legend(ax, title=shorten(result.names[of], LONGEST_NAME), title_fontsize="small")
 
 
 def _draw_map(ax: Any, picture: _Picture, meaning: str) -> None:
-    """Colours over both features, and the rows as dots: where there are none the model has nothing to go by."""
+    """Colours over both features, and the rows as dots: without rows nearby the model extrapolates."""
     result = picture.result
     places = [
         np.arange(grid.size) if is_categorical else np.asarray(grid, np.float64)

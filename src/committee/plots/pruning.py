@@ -10,17 +10,16 @@ from sklearn.exceptions import NotFittedError
 
 from committee.base.text import pluralize
 from committee.plots._checks import reject
-from committee.plots._style import pyplot
+from committee.plots._display import SingleDisplay
+from committee.plots._style import BLUE, GREEN, GREY, MAX_DOTTED, VERMILION, add_legend, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import FillBetweenPolyCollection
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
     from committee.trees.pruning import PruningCurve
 
-CURVE, CHOSEN, BEST, LIMIT = "#0072B2", "#D55E00", "#009E73", "#555555"
 MAX_LEAF_LABELS = 12
 
 
@@ -31,24 +30,31 @@ class PrunedTree(Protocol):
     def pruning_(self) -> PruningCurve: ...
 
 
-class PruningDisplay:
-    """Error in cross-validation over the strength of pruning.
+class PruningDisplay(SingleDisplay):
+    """Cross-validated error of a tree over the strength of cost-complexity pruning.
 
     The band is one standard error to each side. The dashed line lies one standard error above the smallest error; the
-    chosen tree is the smallest (largest alpha) below it: Breiman, Friedman, Olshen and Stone (1984), section 3.4.3.
-    The upper axis counts the leaves of the tree pruned with each alpha.
+    chosen tree is the smallest (largest alpha) below it (Breiman, Friedman, Olshen and Stone 1984, section 3.4.3).
+    The upper axis shows the number of leaves of the tree pruned with each alpha.
 
     Attributes
     ----------
-    curve : the errors by alpha
-    ax_, figure_ : the axes and the figure of the last plot
-    leaves_ax_ : the upper axis
+    curve : errors by alpha
+    ax_, figure_ : axes and figure
+    leaves_ax_ : upper axis
     line_, band_, limit_ : the curve, its band, the one-standard-error limit
-    best_, chosen_ : the two marks
+    best_, chosen_ : marks of the smallest error and of the chosen tree
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> from committee.datasets import load_dataset
+    >>> ozone = load_dataset("ozone")
+    >>> tree = DecisionTreeRegressor(ccp_alpha="cv", random_state=0).fit(ozone.X, ozone.y)
+    >>> PruningDisplay.from_estimator(tree).chosen_.get_label()
+    'chosen: 5 leaves'
     """
 
-    ax_: Axes
-    figure_: Figure
     leaves_ax_: Axes
     line_: Line2D
     band_: FillBetweenPolyCollection
@@ -66,60 +72,55 @@ class PruningDisplay:
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
+        estimator : fitted decision tree
         error_name : str
-            What the vertical axis measures.
+            Name of the error on the vertical axis.
         """
         curve = getattr(estimator, "pruning_", None)
         if curve is None and not hasattr(estimator, "tree_"):
             reject(estimator, cls.__name__, "pruning curve", 'single trees fitted with ccp_alpha="cv"')
         if curve is None:
-            raise NotFittedError(f'no pruning curve: fit {type(estimator).__name__} with ccp_alpha="cv" first')
+            raise NotFittedError(
+                f'There is no pruning curve: fit {type(estimator).__name__} with ccp_alpha="cv" first.'
+            )
         return cls(curve, error_name).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the curve; see `from_estimator`."""
-        plt = pyplot()
-        axes: Any = plt.subplots(figsize=(7.0, 4.5), layout="constrained")[1] if ax is None else ax
-        self.ax_, self.figure_ = axes, axes.figure
+        axes = self._open(ax, (7.0, 4.5))
         _scale_alpha(axes, self.curve.alpha)
         self._draw_curve(axes)
         self._draw_choices(axes)
-        axes.set_xlabel("alpha (cost of a leaf)")
-        axes.set_ylabel(f"{self.error_name} in cross-validation")
-        axes.spines["right"].set_visible(False)
-        axes.legend(frameon=False, fontsize="small")
+        finish(axes, "alpha (cost of a leaf)", f"cross-validated {self.error_name}")
+        add_legend(axes)
         self.leaves_ax_ = _leaves_axis(axes, self.curve)
         return self
 
     def _draw_curve(self, ax: Any) -> None:
         c = self.curve
-        marker = "." if c.alpha.size <= 40 else ""
+        marker = "." if c.alpha.size <= MAX_DOTTED else ""
         self.band_ = ax.fill_between(
             c.alpha, c.mean_error - c.std_error, c.mean_error + c.std_error,
-            color=CURVE, alpha=0.18, linewidth=0, label="one standard error",
+            color=BLUE, alpha=0.18, linewidth=0, label="one standard error",
         )  # fmt: skip
-        (self.line_,) = ax.plot(c.alpha, c.mean_error, color=CURVE, marker=marker, linewidth=1.6, label="mean error")
+        (self.line_,) = ax.plot(c.alpha, c.mean_error, color=BLUE, marker=marker, linewidth=1.6, label="mean error")
 
     def _draw_choices(self, ax: Any) -> None:
         c = self.curve
         limit = float(c.mean_error[c.best] + c.std_error[c.best])
-        self.limit_ = ax.axhline(limit, color=LIMIT, linestyle="--", linewidth=1.0, label="smallest + 1 standard error")
-        self.best_ = self._mark(ax, c.best, {"color": BEST, "marker": "o", "markersize": 11}, "smallest error")
-        self.chosen_ = self._mark(ax, c.chosen, {"color": CHOSEN, "marker": "D", "markersize": 6}, "chosen")
+        self.limit_ = ax.axhline(limit, color=GREY, linestyle="--", linewidth=1.0, label="smallest + 1 standard error")
+        self.best_ = self._mark(ax, c.best, {"color": GREEN, "marker": "o", "markersize": 11}, "smallest error")
+        self.chosen_ = self._mark(ax, c.chosen, {"color": VERMILION, "marker": "D", "markersize": 6}, "chosen")
 
-    def _mark(self, ax: Any, i: int, style: dict[str, Any], word: str) -> Line2D:
+    def _mark(self, ax: Any, i: int, style: dict[str, Any], name: str) -> Line2D:
         c = self.curve
-        leaves = int(c.n_leaves[i])
-        label = f"{word}: {pluralize(leaves, 'leaf', 'leaves')}"
-        place = c.alpha[i], c.mean_error[i]
-        (mark,) = ax.plot(*place, linestyle="none", markeredgecolor="white", zorder=4, label=label, **style)
-        return mark
+        label = f"{name}: {pluralize(int(c.n_leaves[i]), 'leaf', 'leaves')}"
+        style = {"linestyle": "none", "markeredgecolor": "white", "zorder": 4, "label": label, **style}
+        return ax.plot(c.alpha[i], c.mean_error[i], **style)[0]
 
 
 def _scale_alpha(ax: Any, alpha: NDArray[np.float64]) -> None:
-    """A log axis with room for alpha = 0; a plain one where alphas do not spread."""
+    """A log axis with room for alpha = 0; a linear one where alphas have a narrow range."""
     positive = alpha[alpha > 0]
     if positive.size < 2 or positive.max() < 10 * positive.min():
         ax.margins(x=0.05)
@@ -134,7 +135,7 @@ def _scale_alpha(ax: Any, alpha: NDArray[np.float64]) -> None:
 
 
 def _leaves_axis(ax: Any, curve: PruningCurve) -> Axes:
-    """An upper axis with the number of leaves at as many alphas as have room."""
+    """An upper axis with the number of leaves, at as many alphas as there is room for."""
     upper: Any = ax.twiny()
     upper.set_xscale(ax.get_xscale(), **_scale_options(ax))
     upper.set_xlim(ax.get_xlim())
@@ -152,7 +153,7 @@ def _scale_options(ax: Any) -> dict[str, float]:
 
 
 def _spread(position: NDArray[np.float64]) -> list[int]:
-    """Indices of positions that stand far enough apart for a label each, the last one always among them."""
+    """Indices of positions far enough apart for a label each, always with the last one."""
     step = (position[-1] - position[0]) / MAX_LEAF_LABELS
     shown = [position.size - 1]
     for i in range(position.size - 2, -1, -1):

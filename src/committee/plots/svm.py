@@ -1,4 +1,4 @@
-"""Plots of support vector machines: margin and slack in the plane, and the errors of a tuning grid."""
+"""Support vector machines as pictures: margin and slack in the plane, and the error of a tuning grid."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy.spatial.distance import cdist
 from committee.base.array_types import Floats
 from committee.base.text import shorten
 from committee.explain.svm_geometry import SvmGeometry, binary_values, svm_geometry
-from committee.plots._style import BLUE, INK, VERMILION, pyplot
+from committee.plots._display import SingleDisplay
+from committee.plots._style import BLUE, INK, VERMILION, add_title, grid_rows, padded_range, rgb, show_plane
 from committee.svm.tuning import Tuned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection, PathCollection
     from matplotlib.contour import QuadContourSet
-    from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
     from matplotlib.text import Text
 
@@ -29,25 +29,32 @@ SIDES = ((1, VERMILION, "o"), (-1, BLUE, "s"))
 """y, colour and marker of the two sides."""
 
 
-class SVMDecisionBoundaryDisplay:
-    """An SVM of two columns: the line f = 0, the margins f = -1 and f = 1, support vectors and slack.
+class SVMDecisionBoundaryDisplay(SingleDisplay):
+    """Decision boundary f = 0 of an SVM in two features, the margins f = -1 and f = 1, support vectors and slack.
 
     Free support vectors have a thin ring, bounded ones a thick one; a dotted line leads from a row with slack to the
-    nearest point of its margin. The background has the colour of the predicted side, the deeper the larger |f|.
+    nearest point of its margin. The background has the colour of the predicted side, deeper for larger |f|.
 
     Attributes
     ----------
-    geometry : the rows, as `svm_geometry` describes them
-    table : [n, 2], the rows drawn
-    ax_, figure_ : the axes and the figure of the last plot
-    points_ : +1 and -1 -> the points of that side
-    rings_ : "free" and "bounded" -> rings around support vectors
-    slacks_ : the dotted lines
-    contours_ : the lines f = -1, 0, 1
+    geometry : result of `svm_geometry` for the rows
+    table : array [n, 2] of the rows drawn
+    ax_, figure_ : axes and figure
+    points_ : dict of side (+1 and -1) -> points
+    rings_ : dict of "free" and "bounded" -> rings around support vectors
+    slacks_ : dotted lines
+    contours_ : lines f = -1, 0, 1
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from committee import SVC
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> display = SVMDecisionBoundaryDisplay.from_estimator(SVC().fit(X, y), X, y)
+    >>> sorted(display.rings_)
+    ['bounded', 'free']
     """
 
-    ax_: Axes
-    figure_: Figure
     points_: dict[int, PathCollection]
     rings_: dict[str, PathCollection]
     slacks_: LineCollection
@@ -67,29 +74,28 @@ class SVMDecisionBoundaryDisplay:
         problem: int = 0,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw an SVM fitted on two columns.
+        """Draw an SVM fitted on two features.
 
         Parameters
         ----------
-        model : SVC, NuSVC or LinearSVC
-            A fitted classifier.
-        X, y, sample_weight
-            The training data of the model.
+        model : fitted `SVC`, `NuSVC` or `LinearSVC`
+        X, y : training rows and their labels
+        sample_weight : array-like, optional
+            Weights that were passed to `fit`.
         problem : int, default=0
             Number of the binary problem, for more than two classes; see `svm_geometry`.
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
         """
         geometry = svm_geometry(model, X, y, sample_weight=sample_weight, problem=problem)
         if model.n_features_in_ != 2:
-            raise ValueError(f"A plane has two columns, the model was fitted on {model.n_features_in_}: fit it on two.")
+            raise ValueError(
+                f"The picture needs two features, the model was fitted on {model.n_features_in_}: fit it on two."
+            )
         table = np.asarray(X, np.float64)[geometry.rows.row]
         return cls(model, geometry, table, problem=problem).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the plot; see `from_estimator`."""
-        axes: Any = pyplot().subplots(figsize=(6.2, 5.6), layout="constrained")[1] if ax is None else ax
-        self.ax_, self.figure_ = axes, axes.figure
+        """Draw the picture; see `from_estimator`."""
+        axes = self._open(ax, (6.2, 5.6))
         self.contours_ = self._draw_background(axes)
         self.slacks_ = self._draw_slacks(axes)
         self.points_ = {side: self._draw_points(axes, side, color, marker) for side, color, marker in SIDES}
@@ -98,28 +104,24 @@ class SVMDecisionBoundaryDisplay:
         columns = self.model.columns_
         axes.set_xlabel(shorten(columns.name(0), 30))
         axes.set_ylabel(shorten(columns.name(1), 30))
-        axes.set_title(f"margin {g.margin:.3g}, slack {g.total_slack:.3g}, {g.n_wrong} on the wrong side",
-                       fontsize="medium", loc="left")  # fmt: skip
+        add_title(axes, f"margin {g.margin:.3g}, slack {g.total_slack:.3g}, {g.n_wrong} misclassified")
         axes.legend(fontsize="small", loc="best", framealpha=0.85)
         return self
 
     def _draw_background(self, ax: Any) -> QuadContourSet:
-        low, high = self.table.min(axis=0), self.table.max(axis=0)
-        room = np.where(high > low, 0.08 * (high - low), 0.5)
-        (left, bottom), (right, top) = low - room, high + room
-        across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
-        f = on_grid(self.model, across, up)[:, self.problem].reshape(GRID, GRID)
+        across, up = (padded_range(values, GRID) for values in self.table.T)
+        f = _on_grid(self.model, across, up)[:, self.problem].reshape(GRID, GRID)
         picture = np.ones((GRID, GRID, 4))
-        picture[..., :3] = np.where((f > 0.0)[..., np.newaxis], _rgb(VERMILION), _rgb(BLUE))
+        picture[..., :3] = np.where((f > 0.0)[..., np.newaxis], rgb(VERMILION), rgb(BLUE))
         picture[..., 3] = 0.05 + 0.2 * np.minimum(np.abs(f), 1.5) / 1.5
-        ax.imshow(picture, extent=(left, right, bottom, top), origin="lower", aspect="auto", zorder=0)
+        show_plane(ax, picture, across, up)
         style: dict[str, Any] = {"linestyles": ["--", "-", "--"], "linewidths": [1.0, 1.8, 1.0], "colors": INK}
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "No contour levels")  # of a model that predicts one class everywhere
+            warnings.filterwarnings("ignore", "No contour levels")  # an SVM that predicts one class everywhere
             return ax.contour(across, up, f, levels=[-1.0, 0.0, 1.0], zorder=1, **style)
 
     def _draw_slacks(self, ax: Any) -> LineCollection:
-        """From every row with slack to the nearest point of its margin in the picture."""
+        """Lines from every row with slack to the nearest point of its margin in the picture."""
         from matplotlib.collections import LineCollection
 
         rows = self.geometry.rows
@@ -150,22 +152,29 @@ class SVMDecisionBoundaryDisplay:
                           label=f"{kind}: {int(own.sum())}")  # fmt: skip
 
 
-class TuningDisplay:
-    """The errors of a grid as a heat map: penalties across, kernels down; the best cell framed.
+class TuningDisplay(SingleDisplay):
+    """Cross-validated errors of a grid search as a heat map: C across, kernels up; the best cell has a frame.
 
-    Cells whose error is within one standard error of the best have a dashed frame.
+    Cells with an error within one standard error of the best have a dashed frame.
 
     Attributes
     ----------
-    tuned : the result of `tune_svc` or `tune_svr`
-    errors : [kernels, penalties]
-    best : kernel and penalty of the best cell
-    ax_, figure_ : the axes and the figure of the last plot
-    image_, texts_ : the map and the numbers in it
+    tuned : result of `tune_svc` or `tune_svr`
+    errors : array [kernels, penalties]
+    best : position of the best cell
+    ax_, figure_ : axes and figure
+    image_, texts_ : heat map and the numbers in it
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from committee.svm.tuning import tune_svc
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> tuned = tune_svc(X, y, C=[0.1, 1.0, 10.0], gamma=[0.1, 1.0], cv=3)
+    >>> TuningDisplay.from_tuned(tuned).errors.shape
+    (2, 3)
     """
 
-    ax_: Axes
-    figure_: Figure
     image_: AxesImage
     texts_: list[Text]
 
@@ -183,21 +192,18 @@ class TuningDisplay:
 
     @classmethod
     def from_tuned(cls, tuned: Tuned, *, ax: Axes | None = None) -> Self:
-        """Draw the result of `tune_svc` or `tune_svr`.
+        """Draw the errors of a tuning.
 
         Parameters
         ----------
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
+        tuned : result of `tune_svc` or `tune_svr`
         """
         return cls(tuned).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the map; see `from_tuned`."""
         n_lines, n_columns = self.errors.shape
-        size = (2.6 + 0.85 * n_columns, 1.6 + 0.5 * n_lines)
-        axes: Any = pyplot().subplots(figsize=size, layout="constrained")[1] if ax is None else ax
-        self.ax_, self.figure_ = axes, axes.figure
+        axes = self._open(ax, (2.6 + 0.85 * n_columns, 1.6 + 0.5 * n_lines))
         self.image_ = axes.imshow(self.errors, cmap="viridis_r", aspect="auto", origin="lower")
         self.texts_ = [self._write(axes, line, c) for line in range(n_lines) for c in range(n_columns)]
         self._frame(axes)
@@ -205,20 +211,20 @@ class TuningDisplay:
         axes.set_yticks(range(n_lines), self.names)
         axes.set_xlabel("C")
         axes.set_ylabel("gamma" if _has_gamma(self.tuned) else "kernel")
-        what = "error rate" if self._is_error_rate else "mean squared error"
+        what = "error rate" if self._is_class else "mean squared error"
         self.figure_.colorbar(self.image_, ax=axes, label=what)
         axes.set_title(str(self.tuned), fontsize="small", loc="left", wrap=True)
         return self
 
     @property
-    def _is_error_rate(self) -> bool:
+    def _is_class(self) -> bool:
         return bool(np.isnan(self.tuned.grid.epsilon).all())
 
     def _write(self, ax: Any, line: int, c: int) -> Text:
         error = self.errors[line, c]
         red, green, blue, _ = self.image_.cmap(self.image_.norm(error))
         is_dark = 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
-        text = f"{100.0 * error:.1f} %" if self._is_error_rate else f"{error:.3g}"
+        text = f"{100.0 * error:.1f} %" if self._is_class else f"{error:.3g}"
         return ax.text(c, line, text, ha="center", va="center", fontsize=8, color="white" if is_dark else "black")
 
     def _frame(self, ax: Any) -> None:
@@ -226,15 +232,14 @@ class TuningDisplay:
 
         level = self.tuned.error + self.tuned.standard_error
         for line, c in np.argwhere(self.errors <= level):
-            style: dict[str, Any] = (
-                {"linewidth": 2.4} if (line, c) == self.best else {"linewidth": 1.0, "linestyle": "--"}
-            )
+            is_best = (line, c) == self.best
+            style: dict[str, Any] = {"linewidth": 2.4 if is_best else 1.0, "linestyle": "-" if is_best else "--"}
             ax.add_patch(Rectangle((c - 0.46, line - 0.46), 0.92, 0.92, fill=False, edgecolor=VERMILION, **style))
 
 
-def on_grid(model: Any, across: Floats, up: Floats) -> Floats:
+def _on_grid(model: Any, across: Floats, up: Floats) -> Floats:
     """Decision values on a grid of the plane."""
-    table: Any = np.column_stack([np.tile(across, up.size), np.repeat(up, across.size)])
+    table: Any = grid_rows(across, up)
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         import pandas as pd
@@ -243,14 +248,8 @@ def on_grid(model: Any, across: Floats, up: Floats) -> Floats:
     return binary_values(model, table)
 
 
-def _rgb(color: str) -> Floats:
-    from matplotlib.colors import to_rgb
-
-    return np.array(to_rgb(color))
-
-
 def _has_gamma(tuned: Tuned) -> bool:
-    """Whether gamma is the only parameter of the kernels that changes."""
+    """Whether the lines differ in gamma only."""
     grid = tuned.grid
     return bool(np.isfinite(grid.gamma).all() and np.unique(grid.kernel).size == 1 and _n_epsilons(tuned) == 1)
 
@@ -268,6 +267,6 @@ def _candidate_names(tuned: Tuned) -> list[str]:
         if np.isfinite(gamma):
             parts.append(f"{gamma:.3g}")
         if _n_epsilons(tuned) > 1:
-            parts.append(f"epsilon {grid.epsilon[first]:g}")
+            parts.append(f"ε={grid.epsilon[first]:g}")
         names.append(" ".join(parts))
     return names

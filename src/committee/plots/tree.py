@@ -1,4 +1,4 @@
-"""A fitted tree as a picture: a tidy layout of boxes with rule, rows and prediction."""
+"""A fitted tree as a picture: a tidy layout of boxes with split, rows and prediction."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.text import format_decimals, pluralize, shorten
+from committee.plots._display import SingleDisplay
 from committee.plots._style import INK, pyplot
 from committee.records.tree import LEAF, Tree
 from committee.trees.export import (
@@ -27,42 +28,64 @@ from committee.trees.export import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.patches import FancyBboxPatch
 
 MAX_LEAVES = 24
-"""Without a max_depth, larger trees are folded at the depth that keeps the picture readable."""
+"""Without a max_depth, trees with more leaves are folded at the depth that keeps the picture readable."""
 
-# Lengths in units of the font size, so that boxes fit their text at any size.
+# Lengths in units of the font size, so that boxes fit their text at any size
 LINE, PAD, BAR, GAP_X, GAP_Y, MARGIN = 1.35, 0.55, 0.55, 1.1, 3.0, 0.8
 MAX_FIGURE_INCHES = 30.0
 EDGE = "#666666"
 
 
 def plot_tree(estimator: FittedTree, **kwargs: Any) -> TreeDisplay:
-    """Draw a fitted tree; short for `TreeDisplay.from_estimator`, which describes the arguments."""
+    """Draw a fitted tree.
+
+    Parameters
+    ----------
+    estimator : fitted decision tree or stump
+    **kwargs
+        Keyword arguments of `TreeDisplay.from_estimator`.
+
+    Returns
+    -------
+    TreeDisplay
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> tree = DecisionTreeRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 0.0, 1.0])
+    >>> sorted(plot_tree(tree, feature_names=["x"]).boxes_)
+    [0, 1, 2]
+    """
     return TreeDisplay.from_estimator(estimator, **kwargs)
 
 
-class TreeDisplay:
+class TreeDisplay(SingleDisplay):
     """A fitted tree as boxes and branches.
 
-    A box shows the question of its split, its rows, its class shares (or its value on the scale of all values) as a
-    bar, and its prediction. Rows for which the answer is yes go left. Its colour is that of its class, the stronger
-    the purer, or the stronger the higher its value. Branches are as thick as their rows are many; "NA" marks the
-    branch that missing values take, for features that had some when the tree was fitted.
+    A box shows the condition of its split, its number of rows, its class probabilities (or its value on the scale of
+    all values) as a bar, and its prediction. Rows that satisfy the condition go left. The colour is that of the
+    predicted class, stronger in purer nodes, or stronger for higher values. The width of a branch grows with its number
+    of rows; "NA" marks the branch of missing values, for features that had some when the tree was fitted.
 
     Attributes
     ----------
-    labels : the tree and its names
-    ax_, figure_ : the axes and the figure of the last plot
-    boxes_ : node number -> its box
-    edges_ : node number -> the branch that leads to it
+    labels : tree and names
+    ax_, figure_ : axes and figure
+    boxes_ : dict of node number -> box
+    edges_ : dict of node number -> branch that leads to it
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeRegressor
+    >>> tree = DecisionTreeRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 0.0, 1.0])
+    >>> sorted(TreeDisplay.from_estimator(tree).edges_)
+    [1, 2]
     """
 
-    ax_: Axes
-    figure_: Figure
     boxes_: dict[int, FancyBboxPatch]
     edges_: dict[int, Line2D]
 
@@ -86,17 +109,18 @@ class TreeDisplay:
 
         Parameters
         ----------
+        estimator : fitted decision tree or stump
         feature_names, class_names : sequence of str, optional
             Names to show instead of the estimator's own, in the order of its features and `classes_`.
         max_depth : int, optional
-            Subtrees at this depth are folded into one box that counts their leaves. None shows all of a tree of at
-            most 24 leaves and folds a larger one.
+            Subtrees at this depth are folded into one box that counts their leaves. None shows a tree of at most 24
+            leaves completely and folds a larger one.
         fontsize : float, optional
-            In points; None fits it to `ax`, or takes 10 where the figure can be made as large as the tree needs.
+            Size in points; None fits it to `ax`, or takes 10 for a new figure, which becomes as large as needed.
         decimals : int
-            Decimals of thresholds and values. Small ones keep as many significant digits.
+            Decimals of thresholds and values. Small numbers keep as many significant digits.
         ax : matplotlib axes, optional
-            Where to draw; a new figure of the right size by default.
+            Axes to draw on; a new figure of the right size by default.
         """
         labels = label_tree(estimator, feature_names, class_names)
         return cls(labels, decimals).plot(ax=ax, max_depth=max_depth, fontsize=fontsize)
@@ -128,7 +152,7 @@ class _Card(NamedTuple):
     node: int
     child: int  # position of the left card below, LEAF where none is shown; the right one is next
     depth: int
-    title: list[str]  # the question, or what is folded; empty at a leaf
+    title: list[str]  # the condition, or what is folded; empty at a leaf
     counts: str
     prediction: str
     is_folded: bool
@@ -137,7 +161,7 @@ class _Card(NamedTuple):
 class _Entry(NamedTuple):
     """One entry of the legend."""
 
-    color: str  # "" where `text` explains a word, not a colour
+    color: str  # "" where `text` explains an abbreviation, not a colour
     text: str
 
 
@@ -159,7 +183,7 @@ def _cards(labels: TreeLabels, max_depth: int, decimals: int) -> list[_Card]:
         is_leaf = tree.feature[node] == LEAF
         is_folded = not is_leaf and depth == max_depth
         child = LEAF if is_leaf or is_folded else len(waiting)
-        title = [] if is_leaf else [leaves_below(leaves[node])] if is_folded else _question(labels, node, decimals)
+        title = [] if is_leaf else [leaves_below(leaves[node])] if is_folded else _condition(labels, node, decimals)
         prediction = prediction_text(labels, node, decimals)
         cards.append(_Card(node, child, depth, title, _counts(labels, node, decimals), prediction, is_folded))
         if child != LEAF:
@@ -168,7 +192,7 @@ def _cards(labels: TreeLabels, max_depth: int, decimals: int) -> list[_Card]:
     return cards
 
 
-def _question(labels: TreeLabels, node: int, decimals: int) -> list[str]:
+def _condition(labels: TreeLabels, node: int, decimals: int) -> list[str]:
     name = shorten(labels.feature_names[int(labels.tree.feature[node])], 30)
     condition = split_condition(labels, node, left=True, decimals=decimals, room=48, at_most="≤")
     if len(name) + len(condition) <= 26:
@@ -210,8 +234,8 @@ class _Sheet(NamedTuple):
 def tidy_positions(child: NDArray[np.intp], width: NDArray[np.float64], gap: float) -> NDArray[np.float64]:
     """Horizontal centres of the boxes of a binary tree, as close as their widths and `gap` allow.
 
-    Reingold and Tilford (1981), Tidier drawings of trees: subtrees are laid out on their own and pushed together until
-    their outlines touch; a parent stands midway over its children; the same subtree always looks the same. `child`
+    Reingold and Tilford (1981), Tidier drawings of trees: subtrees are laid out independently and pushed together until
+    their outlines touch; a parent is midway above its children; the same subtree always looks the same. `child`
     holds the position of each node's left child (the right one is next) or -1, parents first.
 
     An outline is a list of the left (right) ends by level with the deepest level first, so that a parent appends to
@@ -358,18 +382,13 @@ def _draw_edges(ax: Any, labels: TreeLabels, cards: list[_Card], sheet: _Sheet, 
             thickness = (0.08 + 0.32 * rows[cards[j].node] / max(rows[0], 1)) * size
             line = Line2D(xs, ys, color=EDGE, linewidth=thickness, solid_joinstyle="round", zorder=1)
             edges[cards[j].node] = ax.add_line(line)
-            words = [("yes" if is_left else "no")] if i == 0 else []
-            words += ["NA"] if side is is_left else []
-            _write_on_edge(ax, sheet.x[j], (turn + sheet.top[j]) / 2, words, size)
+            marks = [("yes" if is_left else "no")] if i == 0 else []
+            marks += ["NA"] if side is is_left else []
+            if marks:
+                style = {"fontsize": 0.85 * size, "color": INK, "ha": "center", "va": "center", "zorder": 2}
+                background = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+                ax.text(sheet.x[j], (turn + sheet.top[j]) / 2, ", ".join(marks), bbox=background, **style)
     return edges
-
-
-def _write_on_edge(ax: Any, x: float, y: float, words: list[str], size: float) -> None:
-    if words:
-        ground = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
-        ax.text(
-            x, y, ", ".join(words), fontsize=0.85 * size, color=INK, ha="center", va="center", bbox=ground, zorder=2
-        )
 
 
 def _draw_boxes(
@@ -408,30 +427,30 @@ def _fill_box(ax: Any, labels: TreeLabels, card: _Card, place: tuple[float, floa
 
 
 def _write(ax: Any, x: float, y: float, text: str, size: float, **kwargs: Any) -> None:
-    """Text with its capitals centred at y; a dollar sign in it starts no formula."""
+    """Text with its capitals centred at y; a dollar sign in it does not start a formula."""
     kwargs = {"ha": "center", **kwargs}
     ax.text(x, y - 0.36, text, fontsize=size, color=INK, va="baseline", zorder=5, parse_math=False, **kwargs)
 
 
 def _draw_bar(ax: Any, labels: TreeLabels, node: int, place: tuple[float, float, float], size: float) -> None:
-    """Class shares side by side, or how far the value lies between the smallest and the largest of the tree."""
+    """Class probabilities side by side, or the position of the value between the extremes of the tree."""
     from matplotlib.patches import Rectangle
 
     x, y, width = place
     value = labels.tree.value
     if labels.has_shares:
-        shares = value[node]
+        fractions = value[node]
     elif value.shape[1] == 1:
         low, high = float(value.min()), float(value.max())
-        shares = np.array([(value[node, 0] - low) / (high - low) if high > low else 1.0])
+        fractions = np.array([(value[node, 0] - low) / (high - low) if high > low else 1.0])
     else:
         return
     ax.add_patch(Rectangle((x, y), width, BAR, facecolor="white", edgecolor="none", zorder=4))
     start = x
-    for k in np.flatnonzero(shares):
-        share, color = shares[k], CLASS_COLORS[k % len(CLASS_COLORS)]
-        ax.add_patch(Rectangle((start, y), width * share, BAR, facecolor=color, edgecolor="none", zorder=4))
-        start += width * share
+    for k in np.flatnonzero(fractions):
+        length, color = width * fractions[k], CLASS_COLORS[k % len(CLASS_COLORS)]
+        ax.add_patch(Rectangle((start, y), length, BAR, facecolor=color, edgecolor="none", zorder=4))
+        start += length
     ax.add_patch(Rectangle((x, y), width, BAR, fill=False, edgecolor=INK, linewidth=0.05 * size, zorder=4))
 
 

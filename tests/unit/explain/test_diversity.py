@@ -125,22 +125,24 @@ def test_numbers_are_those_of_the_members(model: Any) -> None:
 
 def test_training_rows_are_judged_by_members_that_did_not_see_them() -> None:
     bagged = BaggingClassifier(n_estimators=20, random_state=0).fit(WINE, NAMES)
-    result = member_predictions(bagged, WINE, unseen=True)
+    result = member_predictions(bagged, WINE, out_of_sample=True)
     assert result.codes is not None
     for t, rows in enumerate(bagged.estimators_samples_):
         np.testing.assert_array_equal(np.unique(rows), np.flatnonzero(result.codes[t] < 0))
-    report = ensemble_diversity(bagged, WINE, NAMES, unseen=True)
-    assert report.is_unseen
+    report = ensemble_diversity(bagged, WINE, NAMES, out_of_sample=True)
+    assert report.is_out_of_sample
     assert report.ensemble_error == pytest.approx(bagged.oob_error_)
     forest = RandomForestClassifier(30, random_state=0).fit(WINE, NAMES)
-    report = ensemble_diversity(forest, WINE, NAMES, unseen=True)
+    report = ensemble_diversity(forest, WINE, NAMES, out_of_sample=True)
     assert report.ensemble_error == pytest.approx(forest.oob_error_)
-    codes = member_predictions(forest, WINE, unseen=True).codes
+    codes = member_predictions(forest, WINE, out_of_sample=True).codes
     assert codes is not None
     np.testing.assert_allclose(report.correlation, pairwise_diversity(codes, KINDS).correlation)
     assert report.variance is not None
     numbers = RandomForestRegressor(30, random_state=0).fit(WINE, NUMBERS)
-    assert ensemble_diversity(numbers, WINE, NUMBERS, unseen=True).ensemble_error == pytest.approx(numbers.oob_error_)
+    assert ensemble_diversity(numbers, WINE, NUMBERS, out_of_sample=True).ensemble_error == pytest.approx(
+        numbers.oob_error_
+    )
 
 
 @pytest.mark.parametrize("final", ["simplex", None])
@@ -148,11 +150,13 @@ def test_training_rows_are_judged_by_members_that_did_not_see_them() -> None:
 def test_a_stack_has_its_out_of_fold_answers(final: Any, y: Any) -> None:
     members = [*MEMBERS, ("svm", LinearSVC(dual=False)), ("gone", "drop")]
     model = StackingClassifier(members, final).fit(WINE, y)
-    report = ensemble_diversity(model, WINE, y, unseen=True)
+    report = ensemble_diversity(model, WINE, y, out_of_sample=True)
     assert report.names == ("tree", "bayes", "near", "svm")
     np.testing.assert_allclose(report.errors, model.history_.error)
     stack = StackingRegressor(REGRESSORS).fit(WINE, NUMBERS)
-    np.testing.assert_allclose(ensemble_diversity(stack, WINE, NUMBERS, unseen=True).errors, stack.history_.rmse**2)
+    np.testing.assert_allclose(
+        ensemble_diversity(stack, WINE, NUMBERS, out_of_sample=True).errors, stack.history_.rmse**2
+    )
 
 
 class Committee(ClassifierMixin, BaseEstimator):
@@ -185,7 +189,7 @@ def test_frames_and_few_rows() -> None:
     report = ensemble_diversity(model, frame, NAMES, max_rows=50)
     assert report.n_rows == 50
     forest = RandomForestClassifier(8, random_state=0).fit(frame, NAMES)
-    assert ensemble_diversity(forest, frame, NAMES, unseen=True).n_rows <= 178
+    assert ensemble_diversity(forest, frame, NAMES, out_of_sample=True).n_rows <= 178
 
 
 def test_what_is_rejected() -> None:
@@ -196,7 +200,7 @@ def test_what_is_rejected() -> None:
         member_predictions(sklearn.ensemble.GradientBoostingClassifier(n_estimators=3).fit(WINE, TWO), WINE)
     voting = VotingClassifier(MEMBERS).fit(WINE, NAMES)
     with pytest.raises(TypeError, match="keeps no rows out of its members' sight: pass new rows"):
-        ensemble_diversity(voting, WINE, NAMES, unseen=True)
+        ensemble_diversity(voting, WINE, NAMES, out_of_sample=True)
     with pytest.raises(ValueError, match=r"labels that the ensemble does not know: \['w'\]"):
         ensemble_diversity(voting, WINE, np.where(KINDS == 0, "w", NAMES))
     with pytest.raises(ValueError, match="max_rows must be at least 1"):

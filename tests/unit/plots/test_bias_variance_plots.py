@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -20,15 +19,6 @@ from committee.plots.bias_variance import BiasVarianceDisplay, TrainingSetsDispl
 matplotlib = pytest.importorskip("matplotlib")
 
 
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    matplotlib.use("Agg")
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
-
 def study(model: Any, simulation: Any = None) -> Any:
     return bias_variance(model, curve() if simulation is None else simulation, n_sets=8, n_test=60, random_state=0)
 
@@ -44,29 +34,29 @@ def assert_text_is_clear(figure: Any) -> None:
     assert all(page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1 for box in boxes)
 
 
-def test_b2_curves_are_the_answers_in_the_order_of_x():
+def test_curves_are_the_predictions_sorted_by_x():
     studies = {"line": study(LinearRegression()), "tree": study(DecisionTreeRegressor())}
     display = TrainingSetsDisplay.from_study(studies)
-    assert display.ax_.shape == (2, 3)
+    assert display.axes_.shape == (2, 3)
     for name, found in studies.items():
         order = np.argsort(found.source.X[:, 0])
         curves = display.curves_[name]
         np.testing.assert_array_equal(curves["fits"], found.predictions[:, order])
         np.testing.assert_allclose(curves["mean"], found.decomposition.main[order])
         np.testing.assert_array_equal(curves["truth"], found.source.truth[order])
-    fits = [line for line in display.ax_[0, 0].lines if len(line.get_xdata()) == 60]
+    fits = [line for line in display.axes_[0, 0].lines if len(line.get_xdata()) == 60]
     np.testing.assert_array_equal([line.get_ydata() for line in fits[:8]], display.curves_["line"]["fits"])
-    band = display.ax_[1, 2].collections[0].get_paths()[0].vertices
+    band = display.axes_[1, 2].collections[0].get_paths()[0].vertices
     tree = display.curves_["tree"]
     half = 2.0 * tree["fits"].std(axis=0, ddof=1)
     here = band[band[:, 0] == tree["x"][30], 1]
     np.testing.assert_allclose([here.min(), here.max()], tree["mean"][30] + np.array([-1, 1]) * half[30])
-    assert "variance" in display.ax_[1, 2].get_title(loc="left")
-    assert len({panel.get_ylim() for panel in display.ax_.ravel()}) == 1
+    assert "variance" in display.axes_[1, 2].get_title(loc="left")
+    assert len({panel.get_ylim() for panel in display.axes_.ravel()}) == 1
     assert_text_is_clear(display.figure_)
 
 
-def test_j4_bars_add_up_to_the_error():
+def test_bars_add_up_to_the_error():
     models = {"tree": DecisionTreeRegressor(), "mean": DummyRegressor()}
     found = compare_bias_variance(friedman1(), models=models, n_sets=8, n_test=60, random_state=0)
     display = BiasVarianceDisplay.from_study(found)
@@ -103,12 +93,12 @@ def test_a_table_says_that_noise_is_in_the_bias_and_given_axes_are_used():
     assert (display.ax_, display.figure_) == (axes[1], figure)
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert labels == ["bias² and noise", "variance", "error"]
-    assert TrainingSetsDisplay.from_study(study(LinearRegression()), ax=axes).ax_[0, 2] is axes[2]
-    with pytest.raises(ValueError, match="simulation of one variable"):
+    assert TrainingSetsDisplay.from_study(study(LinearRegression()), ax=axes).axes_[0, 2] is axes[2]
+    with pytest.raises(ValueError, match="simulated data with one feature"):
         TrainingSetsDisplay.from_study(found)
-    with pytest.raises(ValueError, match="simulation of one variable"):
+    with pytest.raises(ValueError, match="simulated data with one feature"):
         TrainingSetsDisplay.from_study(study(DummyRegressor(), friedman1()))
-    with pytest.raises(ValueError, match="1 learner needs 3 axes, got 2"):
+    with pytest.raises(ValueError, match=r"expected 3 axes.*got 2"):
         TrainingSetsDisplay.from_study(study(LinearRegression()), ax=axes[:2])
     for display_class in (TrainingSetsDisplay, BiasVarianceDisplay):
         with pytest.raises(ValueError, match="nothing to draw"):

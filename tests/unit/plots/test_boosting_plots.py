@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -39,15 +38,6 @@ from committee.theory.minmax import minmax_over_stumps
 matplotlib = pytest.importorskip("matplotlib")
 
 Floats = NDArray[np.float64]
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    matplotlib.use("Agg")
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 def sonar() -> tuple[Floats, NDArray[Any], Floats, NDArray[Any]]:
@@ -297,7 +287,7 @@ def test_few_rounds_are_not_shown_twice():
 @pytest.mark.parametrize("rounds", [[0, 3], [61], []])
 def test_rounds_that_are_not_there_are_rejected(rounds: list[int]):
     X, y, _, _ = sonar()
-    with pytest.raises(ValueError, match=r"rounds must lie in 1\.\.60"):
+    with pytest.raises(ValueError, match=r"rounds must be in 1\.\.60"):
         MarginDistributionDisplay.from_estimator(boosted(), X, y, rounds=rounds)
 
 
@@ -309,12 +299,12 @@ def test_areas_are_the_weights_of_the_round():
     start = np.random.default_rng(0).uniform(0.5, 1.5, len(X))
     model = AdaBoostClassifier(n_estimators=10).fit(X, y, sample_weight=start)
     display = DecisionRoundsDisplay.from_estimator(model, X, y, sample_weight=start)
-    assert display.ax_.size == 4
+    assert display.axes_.size == 4
     np.testing.assert_allclose(display.weights[0], start / start.sum())
     for t in (1, 2):
         before = AdaBoostClassifier(n_estimators=t).fit(X, y, sample_weight=start)
         np.testing.assert_allclose(display.weights[t], before.sample_weights_, rtol=1e-9)
-        assert f"error {model.history_.error[t]:.3f}" in display.ax_[t].get_title()
+        assert f"error {model.history_.error[t]:.3f}" in display.axes_[t].get_title()
     for k in (0, 1):
         areas = np.sort(display.points_[2][k].get_sizes())
         expected = np.sort(np.minimum(MEAN_AREA * len(X) * display.weights[2][y == k], MAX_AREA))
@@ -332,16 +322,16 @@ def regions(ax: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return at.reshape(-1, 2), is_first.ravel()
 
 
-def test_regions_are_the_answers_of_the_members_and_of_their_vote():
+def test_regions_are_the_predictions_of_the_members_and_of_their_vote():
     X, y = moons()
     model = AdaBoostClassifier(n_estimators=10).fit(X, y)
     display = DecisionRoundsDisplay.from_estimator(model, X, y)
-    for panel, judge in zip(display.ax_, [*model.estimators_[:3], None], strict=True):
+    for panel, judge in zip(display.axes_, [*model.estimators_[:3], None], strict=True):
         judge = AdaBoostClassifier(n_estimators=3).fit(X, y) if judge is None else judge
         at, is_first = regions(panel)
         np.testing.assert_array_equal(judge.predict(at) == 0, is_first)
     error = np.mean(AdaBoostClassifier(n_estimators=3).fit(X, y).predict(X) != y)
-    assert display.ax_[-1].get_title() == f"vote of 3: error {error:.3f}"
+    assert display.axes_[-1].get_title() == f"vote of 3: error {error:.3f}"
 
 
 def test_wrong_rows_have_a_dark_rim():
@@ -358,19 +348,19 @@ def test_three_classes_and_many_rounds_in_the_plane():
     X, y = load_iris(return_X_y=True)
     model = AdaBoostClassifier(n_estimators=8).fit(X[:, 2:], np.array(["setosa", "versicolor", "virginica"])[y])
     display = DecisionRoundsDisplay.from_estimator(model, X[:, 2:], model.classes_[y], n_rounds=6)
-    assert (display.ax_.size, len(display.figure_.axes)) == (7, 7)
+    assert (display.axes_.size, len(display.figure_.axes)) == (7, 7)
     assert len(display.points_[0]) == 3
     before = AdaBoostClassifier(n_estimators=3).fit(X[:, 2:], y)
     np.testing.assert_allclose(display.weights[3], before.sample_weights_, rtol=1e-9)
-    assert_inside(display, *display.figure_.legends[0].get_texts(), *(ax.title for ax in display.ax_))
-    titles = [ax.title.get_window_extent() for ax in display.ax_]
+    assert_inside(display, *display.figure_.legends[0].get_texts(), *(ax.title for ax in display.axes_))
+    titles = [ax.title.get_window_extent() for ax in display.axes_]
     assert not any(a.overlaps(b) for a, b in combinations(titles, 2))
 
 
 def test_fewer_members_than_rounds_asked_for():
     X, y = moons()
     display = DecisionRoundsDisplay.from_estimator(AdaBoostClassifier(n_estimators=2).fit(X, y), X, y)
-    assert display.ax_.size == 3
+    assert display.axes_.size == 3
 
 
 def test_weights_that_are_no_product_of_rounds_are_not_drawn():
@@ -387,7 +377,7 @@ def test_frames_name_the_axes_of_the_plane():
     X, y = moons()
     frame = pd.DataFrame(X, columns=["length", "width"])
     display = DecisionRoundsDisplay.from_estimator(AdaBoostClassifier(n_estimators=3).fit(frame, y), frame, y)
-    assert (display.ax_[0].get_xlabel(), display.ax_[0].get_ylabel()) == ("length", "width")
+    assert (display.axes_[0].get_xlabel(), display.axes_[0].get_ylabel()) == ("length", "width")
 
 
 def test_what_has_no_place_in_a_plane_is_rejected():
@@ -402,7 +392,7 @@ def test_what_has_no_place_in_a_plane_is_rejected():
         DecisionRoundsDisplay.from_estimator(model, np.where(X > 1, np.nan, X), y)
     with pytest.raises(ValueError, match="n_rounds must be at least 1"):
         DecisionRoundsDisplay.from_estimator(model, X, y, n_rounds=0)
-    with pytest.raises(ValueError, match="3 rounds and their vote need 4 axes, got 2"):
+    with pytest.raises(ValueError, match=r"expected 4 axes.*got 2"):
         DecisionRoundsDisplay.from_estimator(model, X, y, ax=plt.subplots(1, 2)[1])
 
 

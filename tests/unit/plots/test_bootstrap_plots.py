@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -18,15 +17,6 @@ from committee.plots.bootstrap import BootstrapDisplay, PredictionIntervalDispla
 matplotlib = pytest.importorskip("matplotlib")
 RNG = np.random.default_rng(0)
 TIMES = RNG.exponential(size=30)
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    matplotlib.use("Agg")
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 def assert_text_is_clear(figure: Any) -> None:
@@ -59,7 +49,7 @@ def test_one_number_of_many_and_a_constant():
     display = BootstrapDisplay.from_study(result, index=1)
     assert display.value_.get_xdata()[0] == pytest.approx(result.value[1])
     np.testing.assert_allclose(display.intervals_["basic"].get_xdata(), [end[1] for end in result.interval("basic")])
-    with pytest.raises(ValueError, match=r"index must lie in 0..1"):
+    with pytest.raises(ValueError, match=r"index must be in 0..1"):
         BootstrapDisplay.from_study(result, index=2)
     constant = BootstrapDisplay.from_study(bootstrap(lambda x: 2.0, TIMES, n_resamples=10))
     assert sum(bar.get_height() for bar in constant.ax_.patches) == 10
@@ -74,7 +64,7 @@ def test_c2_bands_beside_normal_theory():
         "bootstrap": bootstrap_interval(model, X, y, new, n_resamples=100, random_state=0),
     }
     display = PredictionIntervalDisplay.from_intervals(intervals, X, y, truth=curve().truth(new))
-    assert [panel.get_title(loc="left") for panel in display.ax_] == list(intervals)
+    assert [panel.get_title(loc="left") for panel in display.axes_] == list(intervals)
     for name, result in intervals.items():
         np.testing.assert_array_equal(display.lines_[name]["prediction"].get_ydata(), result.prediction[::-1])
         np.testing.assert_array_equal(display.lines_[name]["truth"].get_ydata(), curve().truth(new)[::-1])
@@ -82,8 +72,8 @@ def test_c2_bands_beside_normal_theory():
             corners = display.bands_[name][key].get_paths()[0].vertices
             here = corners[corners[:, 0] == new[5, 0], 1]
             assert (here.min(), here.max()) == (interval.low[5], interval.high[5])
-    assert len({panel.get_ylim() for panel in display.ax_}) == 1
-    np.testing.assert_array_equal(display.ax_[0].lines[0].get_ydata(), y)
+    assert len({panel.get_ylim() for panel in display.axes_}) == 1
+    np.testing.assert_array_equal(display.axes_[0].lines[0].get_ydata(), y)
     assert_text_is_clear(display.figure_)
 
 
@@ -94,15 +84,15 @@ def test_given_axes_are_used_and_what_cannot_be_drawn_is_rejected():
     one = normal_interval(LinearRegression(), X, y, X)
     figure, axes = plt.subplots(1, 2)
     display = PredictionIntervalDisplay.from_intervals(one, ax=axes[1])
-    assert (display.ax_[0], display.figure_) == (axes[1], figure)
+    assert (display.axes_[0], display.figure_) == (axes[1], figure)
     assert list(display.intervals) == ["normal"]
     result = bootstrap(np.mean, TIMES, n_resamples=20)
     assert BootstrapDisplay.from_study(result, ax=axes[0]).ax_ is axes[0]
     wide = normal_interval(LinearRegression(), np.c_[X, X**2], y, np.c_[X, X**2])
     for call, message in (
-        (lambda: PredictionIntervalDisplay.from_intervals(wide), "needs one variable, X has 2"),
-        (lambda: PredictionIntervalDisplay.from_intervals(one, X), "pass X and y, or neither"),
-        (lambda: PredictionIntervalDisplay.from_intervals(one, ax=axes), "1 interval needs as many axes, got 2"),
+        (lambda: PredictionIntervalDisplay.from_intervals(wide), "one feature, X has 2"),
+        (lambda: PredictionIntervalDisplay.from_intervals(one, X), "pass both X and y, or neither"),
+        (lambda: PredictionIntervalDisplay.from_intervals(one, ax=axes), "expected 1 axes.*got 2"),
         (lambda: PredictionIntervalDisplay.from_intervals({}), "nothing to draw"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,15 +23,6 @@ FEW = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    matplotlib.use("Agg")
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def model() -> Any:
     sonar = load_dataset("sonar")
@@ -49,8 +39,8 @@ def test_bars_are_weights_and_contributions(model: Any) -> None:
     np.testing.assert_allclose(display.dots_.get_xdata(), model.members_["error"][order])
     labels = [text.get_text() for text in display.axes_[0].get_yticklabels()]
     assert labels == model.members_["name"][order].tolist()
-    assert display.axes_[2].get_legend().get_texts()[0].get_text() == f"the committee: {model.error_:.4g}"
-    assert display.axes_[2].get_xlabel() == "share of wrong answers, rows left out"
+    assert display.axes_[2].get_legend().get_texts()[0].get_text() == f"committee: {model.error_:.4g}"
+    assert display.axes_[2].get_xlabel() == "error rate, held-out rows"
 
 
 def test_the_curve_is_the_history(model: Any) -> None:
@@ -58,7 +48,7 @@ def test_the_curve_is_the_history(model: Any) -> None:
     np.testing.assert_array_equal(display.curve_.get_ydata(), model.history_["loss"])
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert f"{model.history_.member[0]} ({np.sum(model.history_.member == model.history_.member[0])})" in texts
-    assert f"the committee: {model.loss_:.4g}" in texts
+    assert f"committee: {model.loss_:.4g}" in texts
 
 
 def test_axes_of_ones_own_and_a_committee_of_one() -> None:
@@ -67,16 +57,16 @@ def test_axes_of_ones_own_and_a_committee_of_one() -> None:
     ozone = load_dataset("ozone")
     alone = CommitteeRegressor(members=FEW[1:2], cv=3, random_state=0).fit(ozone.X, ozone.y)
     three, ax = plt.subplots(1, 3)[1], plt.subplots()[1]
-    assert CommitteeMembersDisplay.from_estimator(alone, axes=three).axes_[0] is three[0]
+    assert CommitteeMembersDisplay.from_estimator(alone, ax=three).axes_[0] is three[0]
     assert EnsembleSelectionDisplay.from_estimator(alone, ax=ax).ax_ is ax
-    assert three[2].get_xlabel() == "root mean squared error, rows left out"
+    assert three[2].get_xlabel() == "root mean squared error, held-out rows"
 
 
 def test_others_are_rejected() -> None:
     for display in (CommitteeMembersDisplay, EnsembleSelectionDisplay):
         with pytest.raises(NotFittedError, match="fit CommitteeRegressor first"):
             display.from_estimator(CommitteeRegressor())
-        with pytest.raises(TypeError, match="DecisionTreeClassifier is no committee"):
+        with pytest.raises(TypeError, match="DecisionTreeClassifier is not a committee"):
             display.from_estimator(DecisionTreeClassifier())
     with pytest.raises(ValueError, match="no steps"):
         EnsembleSelectionDisplay(np.empty(0), [], best_member=0.0, own_loss=0.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import matplotlib as mpl
@@ -32,12 +31,6 @@ DISPLAYS: list[Any] = [
     LikelihoodCurveDisplay.from_estimator,
     ExpertLoadDisplay.from_estimator,
 ]
-
-
-@pytest.fixture(autouse=True)
-def _close() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def test_regions_are_what_the_gate_says() -> None:
@@ -101,7 +94,7 @@ def test_repairs_are_marked() -> None:
 def test_bars_are_the_loads() -> None:
     display = ExpertLoadDisplay.from_estimator(MODEL)
     np.testing.assert_array_equal([bar.get_height() for bar in display.bars_], MODEL.load_)
-    assert f"{MODEL.effective_experts_:.2f} equal" in display.ax_.get_title()
+    assert f"{MODEL.effective_experts_:.2f}" in display.ax_.get_title()
 
 
 def test_a_density_is_drawn_too() -> None:
@@ -114,7 +107,7 @@ def test_a_density_is_drawn_too() -> None:
 def test_axes_are_used_and_other_models_rejected(draw: Any) -> None:
     _, ax = plt.subplots()
     assert draw(MODEL, ax=ax).ax_ is ax
-    with pytest.raises(TypeError, match="mixtures of experts learned by EM, not for Ridge"):
+    with pytest.raises(TypeError, match=r"mixtures of experts.*not for Ridge"):
         draw(Ridge())
     with pytest.raises(NotFittedError, match="fit MixtureOfExpertsRegressor first"):
         draw(MixtureOfExpertsRegressor())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,15 +24,6 @@ from committee.plots.partial_dependence import FAINT, LINE_COLORS
 
 matplotlib = pytest.importorskip("matplotlib")
 pd = pytest.importorskip("pandas")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    matplotlib.use("Agg")
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +64,7 @@ def test_bars_are_the_importances_largest_on_top(kind, mixed):
     n = len(order)
     assert [labels[n - 1 - place] for place in range(n)] == [result.names[f] for f in order]
     assert display.bars_.errorbar is None
-    assert ("number" if kind == "frequency" else "loss") in display.ax_.get_xlabel()
+    assert ("split count" if kind == "frequency" else "gain") in display.ax_.get_xlabel()
     assert_inside(display, [*display.texts_, *display.ax_.get_yticklabels(), display.ax_.xaxis.label])
 
 
@@ -113,7 +103,7 @@ def test_bad_importances_are_rejected(mixed):
         ImportancesDisplay.from_estimator(model, max_features=0)
     with pytest.raises(ValueError, match="pass X and y"):
         ImportancesDisplay.from_estimator(model, X)
-    with pytest.raises(TypeError, match="n_repeats are for importances by permutation"):
+    with pytest.raises(TypeError, match=r"n_repeats.*permutation importances"):
         ImportancesDisplay.from_estimator(model, n_repeats=3)
 
 
@@ -196,7 +186,7 @@ def test_the_class_shown_is_named():
     result = partial_dependence(model, glass.X, 1)
     np.testing.assert_allclose(lines_of(display.axes_[0], BLUE)[0].get_ydata(), result.average[:, 2])
     assert display.axes_[0].get_ylabel() == f"mean probability of class {model.classes_[2]}"
-    with pytest.raises(ValueError, match="6 outputs: say which one"):
+    with pytest.raises(ValueError, match=r"6 outputs.*output=0"):
         PartialDependenceDisplay.from_estimator(model, glass.X, 1)
     sonar = load_dataset("sonar")
     two = DecisionTreeClassifier(max_depth=2).fit(sonar.X, sonar.y)
@@ -212,7 +202,7 @@ def test_bad_panels_are_rejected(mixed):
     model, X, _ = mixed
     with pytest.raises(ValueError, match="at least one feature"):
         PartialDependenceDisplay.from_estimator(model, X, [])
-    with pytest.raises(ValueError, match="There are 2 panels to draw, got 1 axes"):
+    with pytest.raises(ValueError, match=r"expected 2 axes.*got 1"):
         PartialDependenceDisplay.from_estimator(model, X, ["x", "size"], ax=plt.subplots()[1])
     with pytest.raises(ValueError, match="max_curves must be at least 0"):
         PartialDependenceDisplay.from_estimator(model, X, ["x"], max_curves=-1)
@@ -255,7 +245,7 @@ def test_what_has_no_losses_is_rejected():
     data = load_dataset("sonar")
     with pytest.raises(NotFittedError):
         LossCurveDisplay.from_estimator(GradientBoostingRegressor())
-    with pytest.raises(TypeError, match=r"AdaBoostClassifier records no losses: .* Take ErrorCurveDisplay"):
+    with pytest.raises(TypeError, match=r"AdaBoostClassifier has no losses.*ErrorCurveDisplay"):
         LossCurveDisplay.from_estimator(AdaBoostClassifier(n_estimators=2).fit(data.X, data.y))
     with pytest.raises(ValueError, match="There is no curve to draw"):
         LossCurveDisplay({"test": np.ones(3)}, 1)

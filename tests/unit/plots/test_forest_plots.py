@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -19,15 +17,6 @@ from committee.plots.label_issues import LabelIssuesDisplay
 matplotlib = pytest.importorskip("matplotlib")
 
 
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    matplotlib.use("Agg")
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
-
 def test_the_out_of_bag_curve_is_that_of_the_history():
     X, y = load_dataset("sonar")[:2]
     forest = RandomForestClassifier(30, random_state=0).fit(X[::2], y[::2])
@@ -36,7 +25,7 @@ def test_the_out_of_bag_curve_is_that_of_the_history():
     test = [np.mean(predictions != y[1::2]) for predictions in forest.staged_predict(X[1::2])]
     np.testing.assert_allclose(display.lines_["test"].get_ydata(), test)
     assert display.ax_.get_xlabel() == "number of trees"
-    assert display.ax_.get_ylabel() == "share of wrong answers"
+    assert display.ax_.get_ylabel() == "error rate"
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert labels[0] == f"out-of-bag error: {forest.oob_error_:.4g} with 30 trees"
     assert labels[1].startswith("test error: ")
@@ -60,7 +49,7 @@ def test_what_has_no_out_of_bag_error_is_rejected():
     X, y = load_dataset("sonar")[:2]
     with pytest.raises(ValueError, match="bootstrap=True"):
         OutOfBagErrorDisplay.from_estimator(ExtraTreesClassifier(3).fit(X, y))
-    with pytest.raises(TypeError, match="AdaBoostClassifier records no out-of-bag error"):
+    with pytest.raises(TypeError, match="AdaBoostClassifier has no out-of-bag error"):
         OutOfBagErrorDisplay.from_estimator(AdaBoostClassifier(n_estimators=3).fit(X, y))
     with pytest.raises(NotFittedError):
         OutOfBagErrorDisplay.from_estimator(RandomForestClassifier())
@@ -109,7 +98,7 @@ def test_suspicious_rows_of_a_forest_are_drawn_by_margin_and_share():
     assert {int(name.get_text()) for name in display.names_} <= set(result.rows[:8].tolist())
     assert display.names_
     assert display.ax_.get_xlabel() == "out-of-bag margin of the label"
-    assert "share of the label's rows" in display.ax_.get_ylabel()
+    assert "fraction of the label's rows" in display.ax_.get_ylabel()
 
 
 def test_suspicious_rows_need_a_forest_with_out_of_bag_votes():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -20,15 +19,6 @@ from committee.records.tree import LEAF, Tree
 from tests.unit.trees.test_export import Leaf, Split, build, chain, fitted, houses, iris, paints
 
 matplotlib = pytest.importorskip("matplotlib")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    matplotlib.use("Agg")
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 def random_tree(seed: int, depth: int = 5) -> Any:

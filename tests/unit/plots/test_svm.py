@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,6 @@ from committee.svm.svr import SVR
 from committee.svm.tuning import tune_svc, tune_svr
 
 matplotlib = pytest.importorskip("matplotlib")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    matplotlib.use("Agg")
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 def plane() -> tuple[Any, Any]:
@@ -83,11 +73,11 @@ def test_names_of_columns_pairs_and_axes_of_ones_own() -> None:
     assert len(display.table) == np.count_nonzero(y != 1)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert f"0: {np.count_nonzero(y == 0)}" in labels
-    with pytest.raises(ValueError, match="two columns, the model was fitted on 3"):
+    with pytest.raises(ValueError, match=r"two features.*fitted on 3"):
         SVMDecisionBoundaryDisplay.from_estimator(SVC().fit(np.c_[X, X[:, 0]], y), np.c_[X, X[:, 0]], y)
 
 
-def test_a_machine_that_answers_one_class_has_no_lines() -> None:
+def test_an_svm_that_predicts_one_class_has_no_lines() -> None:
     X, y = plane()
     y = np.where(np.arange(len(y)) < 5, "rare", "common")
     display = SVMDecisionBoundaryDisplay.from_estimator(SVC(gamma=0.0).fit(X, y), X, y)
@@ -120,8 +110,5 @@ def test_maps_of_kernels_and_of_numbers() -> None:
     assert [label.get_text() for label in labels] == ["linear", "rbf 0.1", "rbf 1"]
     tuned = tune_svr(X, X[:, 0] ** 2, C=[1.0, 10.0], gamma=[0.1], epsilon=[0.1, 0.5], estimator=SVR(), cv=3)
     display = TuningDisplay.from_tuned(tuned)
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == [
-        "rbf 0.1 epsilon 0.1",
-        "rbf 0.1 epsilon 0.5",
-    ]
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["rbf 0.1 ε=0.1", "rbf 0.1 ε=0.5"]
     assert display.texts_[0].get_text() == f"{tuned.grid.error[0]:.3g}"

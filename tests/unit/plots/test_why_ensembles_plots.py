@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -19,15 +17,6 @@ from committee.voting.stacking import StackingClassifier, StackingRegressor
 
 matplotlib = pytest.importorskip("matplotlib")
 SONAR = load_dataset("sonar")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures() -> Iterator[None]:
-    matplotlib.use("Agg")
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 def test_majority_votes() -> None:
@@ -46,8 +35,8 @@ def test_majority_votes() -> None:
 
 def test_kappa_against_error() -> None:
     model = BaggingClassifier(n_estimators=12, random_state=0).fit(SONAR.X, SONAR.y)
-    display = KappaErrorDisplay.from_estimator(model, SONAR.X, SONAR.y, unseen=True)
-    pairs = ensemble_diversity(model, SONAR.X, SONAR.y, unseen=True).pairs
+    display = KappaErrorDisplay.from_estimator(model, SONAR.X, SONAR.y, out_of_sample=True)
+    pairs = ensemble_diversity(model, SONAR.X, SONAR.y, out_of_sample=True).pairs
     assert pairs is not None
     i, j = np.triu_indices(12, 1)
     np.testing.assert_allclose(
@@ -63,12 +52,12 @@ def test_kappa_against_error() -> None:
 def test_pairs_of_numbers_and_of_few_named_members() -> None:
     table, y = SONAR.X[:, :5], SONAR.X[:, 10]
     model = BaggingRegressor(n_estimators=6, random_state=0).fit(table, y)
-    display = KappaErrorDisplay.from_estimator(model, table, y, unseen=True)
+    display = KappaErrorDisplay.from_estimator(model, table, y, out_of_sample=True)
     assert display.ensemble_error == pytest.approx(model.oob_error_**0.5)
     assert display.ax_.get_xlabel() == "correlation of the two errors"
     stack = StackingClassifier([("tree", DecisionTreeClassifier()), ("bayes", GaussianNB())]).fit(SONAR.X, SONAR.y)
-    named = KappaErrorDisplay.from_estimator(stack, SONAR.X, SONAR.y, unseen=True)
+    named = KappaErrorDisplay.from_estimator(stack, SONAR.X, SONAR.y, out_of_sample=True)
     assert [text.get_text() for text in named.ax_.texts] == ["tree, bayes"]
     single = StackingRegressor([("line", Ridge())]).fit(table, y)
     with pytest.raises(ValueError, match="two members"):
-        KappaErrorDisplay.from_estimator(single, table, y, unseen=True)
+        KappaErrorDisplay.from_estimator(single, table, y, out_of_sample=True)
