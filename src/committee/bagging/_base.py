@@ -49,7 +49,8 @@ from committee.base.transaction import all_or_nothing
 from committee.ensemble.base import BaseEnsemble
 from committee.ensemble.oob import Loss
 from committee.ensemble.oob_scorers import check_score, score_predictions
-from committee.members.member import Member, TreeMember, check_learner
+from committee.members.estimators import check_learner
+from committee.members.member import Member, TreeMember
 from committee.records.ensemble import TreeSum
 from committee.records.forest import PackedForest
 from committee.records.history import History

@@ -17,12 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.base import clone, is_classifier
-from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.bagging.bagging import Learner
 from committee.base.array_types import Floats
-from committee.members.member import Member, Predictions, TreeMember, predicted_codes, rejects_weights
+from committee.members.estimators import (
+    fit_constant,
+    metadata_of_rows,
+    predicted_codes,
+    predicted_probabilities,
+    predicted_values,
+    rejects_weights,
+    repeated_rows,
+    unfitted,
+)
+from committee.members.member import Member, Predictions, TreeMember
 from committee.records.binned import BinnedMatrix
 from committee.records.growth import Constraints
 from committee.records.tree import Tree
@@ -31,7 +40,6 @@ from committee.sampling.splits import k_folds, rows_to_split
 from committee.tabular.class_weight import reweighed
 from committee.tabular.identity import distinct_rows
 from committee.tabular.schema import Columns
-from committee.tree_engine.memory_guard import reject_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree
 from committee.trees.decision_tree import BaseDecisionTree
 from committee.trees.pruning import cross_validate, prune, pruning_path
@@ -91,17 +99,8 @@ class ClassifierMember(NamedTuple):
         table = X if self.features is None else X[:, self.features]
         if not self.is_soft:
             return np.eye(len(self.classes))[predicted_codes(self.estimator, table, self.classes)]
-        known = np.searchsorted(self.classes, self.estimator.classes_)
-        shares = np.asarray(self.estimator.predict_proba(table), np.float64)
-        if shares.shape != (len(X), known.size) or not np.all(np.isfinite(shares)):
-            raise ValueError(
-                f"{type(self.estimator).__name__} must give every row {known.size} finite probabilities; its "
-                f"predict_proba gave an array of shape {shares.shape} for {len(X)} rows, of which "
-                f"{int(np.isnan(shares).sum())} numbers are NaN. Take combine='vote' to use its classes alone."
-            )
-        predictions = np.zeros((len(X), len(self.classes)))
-        predictions[:, known] = shares
-        return predictions
+        hint = " Take combine='vote' to use its classes alone."
+        return predicted_probabilities(self.estimator, table, self.classes, hint)
 
 
 class RegressorMember(NamedTuple):
@@ -111,13 +110,8 @@ class RegressorMember(NamedTuple):
     features: Indices | None
 
     def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions:
-        predicted = np.asarray(self.estimator.predict(X if self.features is None else X[:, self.features]), np.float64)
-        if predicted.size != len(X) or not np.all(np.isfinite(predicted)):
-            raise ValueError(
-                f"{type(self.estimator).__name__} must answer every row with a finite number; its predict gave "
-                f"{predicted.ravel()[:5].tolist()} and so on, of shape {predicted.shape} for {len(X)} rows."
-            )
-        return predicted.reshape(len(X), 1)
+        table = X if self.features is None else X[:, self.features]
+        return predicted_values(self.estimator, table)[:, np.newaxis]
 
 
 # --- learners ---------------------------------------------------------------------------------------------------------
@@ -234,40 +228,27 @@ class EstimatorLearner:
 
     def _learn(self, counts: Floats, features: Indices | None, seed: int) -> Member:
         rows = np.flatnonzero(counts > 0.0)
-        fresh: Any = clone(self.estimator)
-        fresh.set_params(**{name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")})
+        fresh = unfitted(self.estimator, seed)
         if self.task.classes is not None and np.ptp(self.task.target[rows]) == 0:
-            # Many classifiers refuse to learn a single class.
-            fresh = DummyClassifier(strategy="most_frequent").fit(self._table(rows, features), self.labels[rows])
+            fresh = fit_constant(self.labels[rows])
         elif self.takes_weights:
-            told = self._told(rows)
-            fresh.fit(self._table(rows, features), self.labels[rows], sample_weight=counts[rows], **told)
+            metadata = metadata_of_rows(self.metadata, rows, len(self.task.X))
+            fresh.fit(self._table(rows, features), self.labels[rows], sample_weight=counts[rows], **metadata)
         else:
-            rows = self._repeated(rows, counts)
-            fresh.fit(self._table(rows, features), self.labels[rows], **self._told(rows))
+            rows = self._repeated(counts)
+            metadata = metadata_of_rows(self.metadata, rows, len(self.task.X))
+            fresh.fit(self._table(rows, features), self.labels[rows], **metadata)
         if self.task.classes is None:
             return RegressorMember(fresh, features)
         return ClassifierMember(fresh, self.task.classes, self.task.is_soft, features)
 
-    def _told(self, rows: Indices) -> dict[str, Any]:
-        """The metadata of some rows."""
-        n = len(self.task.X)
-        return {
-            name: np.asarray(value)[rows]
-            if hasattr(value, "__len__") and not isinstance(value, str) and len(value) == n
-            else value
-            for name, value in self.metadata.items()
-        }
-
-    def _repeated(self, rows: Indices, counts: Floats) -> Indices:
+    def _repeated(self, counts: Floats) -> Indices:
         if not np.array_equal(counts, np.rint(counts)):
             raise ValueError(
-                f"{type(self.estimator).__name__} takes no sample_weight, and weights that are not whole numbers "
-                "cannot be told by repeated rows: take bootstrap=True, which draws rows by their weights."
+                f"{type(self.estimator).__name__} takes no sample_weight, and weights that are not integers cannot be "
+                "expressed by repeated rows: take bootstrap=True, which draws rows by their weights."
             )
-        n_features = self.task.columns.n_features
-        reject_too_many_copies(int(counts[rows].sum()), n_features, type(self.estimator).__name__)
-        return np.repeat(rows, counts[rows].astype(np.int64))
+        return repeated_rows(counts, self.task.columns.n_features, type(self.estimator).__name__)
 
     def _table(self, rows: Indices, features: Indices | None) -> NDArray[np.floating]:
         return self.task.X[rows] if features is None else self.task.X[np.ix_(rows, features)]

@@ -45,7 +45,8 @@ from committee.boosting.multiplicative_weights import Rule, State, Turn, boost
 from committee.ensemble.base import MIN_SHARE, BaseEnsemble
 from committee.ensemble.stopping import Stopper
 from committee.ensemble.warm_start import reject_other_rows
-from committee.members.member import Member, WeakLearner, check_learner
+from committee.members.estimators import check_learner
+from committee.members.member import Member, WeakLearner
 from committee.members.vote import pack_members, score_members, score_packed
 from committee.records.ensemble import PackedTrees
 from committee.records.history import History

@@ -31,7 +31,8 @@ from committee.boosting._weak_regressors import Task, WeakRegressor, Weighting, 
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.ensemble.base import MIN_SHARE, BaseEnsemble
 from committee.ensemble.warm_start import reject_other_rows
-from committee.members.member import Member, check_learner
+from committee.members.estimators import check_learner
+from committee.members.member import Member
 from committee.members.vote import pack_members
 from committee.records.ensemble import PackedTrees
 from committee.records.history import History

@@ -14,10 +14,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.ensemble.warm_start import table_checksum
+from committee.members.estimators import fit_constant, resampled_rows, unfitted
 from committee.members.member import EstimatorMember, Guess, Predictions, TreeMember, WeakLearner
 from committee.records.tree import Tree
 from committee.sampling.resampling import draw, number_of_draws
@@ -32,9 +32,6 @@ from committee.trees.decision_tree import DecisionTreeClassifier
 from committee.trees.training import Training
 
 PredictionKind = Literal["votes", "confidence", "log_odds"]
-
-REDRAWS = 20
-"""Attempts at a resample that holds more than one class."""
 
 
 class Task:
@@ -167,34 +164,21 @@ class EstimatorLearner:
             self.order = content_order(task.X, task.codes.astype(np.float64))
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
-        fresh: Any = clone(self.estimator)
-        seeds = {name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")}
-        fresh.set_params(**seeds)
+        fresh = unfitted(self.estimator, seed)
         codes = self.task.codes[weight > 0.0]
         if np.ptp(codes) == 0:
             return self._constant(codes[0])
         if self.takes_weights:
             fresh.fit(self.task.X, self.labels, sample_weight=weight * self.task.n_draws)
         else:
-            rows = self._draw(weight, seed)
+            reject_too_many_copies(self.task.n_draws, self.task.columns.n_features, type(self.estimator).__name__)
+            rows = resampled_rows(weight, self.task.codes, self.order, self.task.n_draws, seed)
             fresh.fit(self.task.X[rows], self.labels[rows])
         has_scores = hasattr(fresh, "predict_proba") or hasattr(fresh, "decision_function")
         member = EstimatorMember(fresh, self.task.classes, self.kind != "votes" and has_scores)
         return Guess(member, member.predictions(self.task.X))
 
     def _constant(self, code: int) -> Guess:
-        """One class has all the weight, and many classifiers refuse to learn a single one."""
-        constant = DummyClassifier(strategy="constant", constant=self.task.classes[code])
-        member = EstimatorMember(constant.fit(self.task.X, self.labels), self.task.classes)
+        """One class has all the weight."""
+        member = EstimatorMember(fit_constant(self.task.classes[[code]]), self.task.classes)
         return Guess(member, member.predictions(self.task.X))
-
-    def _draw(self, weight: NDArray[np.float64], seed: int) -> NDArray[np.int64]:
-        """A resample with at least two classes: many classifiers refuse to learn a single one."""
-        reject_too_many_copies(self.task.n_draws, self.task.columns.n_features, type(self.estimator).__name__)
-        rows = np.empty(0, np.int64)
-        for attempt in np.random.SeedSequence(seed).generate_state(REDRAWS, np.uint64):
-            counts = draw(weight, self.order, self.task.n_draws, int(attempt))
-            rows = np.repeat(np.arange(weight.size), counts.astype(np.int64))
-            if np.ptp(self.task.codes[rows]) > 0:
-                break
-        return rows

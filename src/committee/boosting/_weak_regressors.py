@@ -16,11 +16,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.array_types import Floats
 from committee.ensemble.warm_start import table_checksum
+from committee.members.estimators import predicted_values, repeated_rows, unfitted
 from committee.members.member import Guess, Predictions, TreeMember
 from committee.sampling.resampling import are_whole, draw, number_of_draws
 from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
-from committee.tree_engine.memory_guard import reject_too_many_copies
 from committee.tree_engine.predict.apply import apply_tree
 from committee.trees.decision_tree import DecisionTreeRegressor
 from committee.trees.training import Training
@@ -55,13 +55,7 @@ class RegressorMember(NamedTuple):
     estimator: Any
 
     def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions:
-        predicted = np.asarray(self.estimator.predict(X), np.float64)
-        if predicted.size != len(X) or not np.all(np.isfinite(predicted)):
-            raise ValueError(
-                f"{type(self.estimator).__name__} must answer every row with a finite number; its predict gave "
-                f"{predicted.ravel()[:5].tolist()} and so on, of shape {predicted.shape} for {len(X)} rows."
-            )
-        return predicted.reshape(len(X))
+        return predicted_values(self.estimator, X)
 
 
 def make_regressor(estimator: Any, task: Task, *, weighting: Weighting, n_jobs: int | None) -> WeakRegressor:
@@ -104,16 +98,12 @@ class EstimatorRegression:
         self.estimator, self.task, self.takes_weights = estimator, task, takes_weights
 
     def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
-        fresh: Any = clone(self.estimator)
-        seeds = {name: seed % (2**31 - 1) for name in fresh.get_params() if name.endswith("random_state")}
-        fresh.set_params(**seeds)
+        fresh = unfitted(self.estimator, seed)
         X = self.task.X
         if self.takes_weights:
             fresh.fit(X, target, sample_weight=weight * (self.task.n_draws / weight.sum()))
         else:
-            counts = np.rint(weight).astype(np.int64)
-            reject_too_many_copies(int(counts.sum()), X.shape[1], type(self.estimator).__name__)
-            rows = np.repeat(np.arange(weight.size), counts)
+            rows = repeated_rows(np.rint(weight), X.shape[1], type(self.estimator).__name__)
             fresh.fit(X[rows], target[rows])
         member = RegressorMember(fresh)
         return Guess(member, member.predictions(X))

@@ -18,7 +18,8 @@ from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
 from committee.ensemble.base import BaseEnsemble
 from committee.ensemble.prequential import RECORD_ROWS, Prequential, Record
-from committee.members.member import Member, check_learner
+from committee.members.estimators import check_learner
+from committee.members.member import Member
 from committee.members.online import OnlineMember, reject_offline
 from committee.records.history import History
 from committee.sampling.resampling import are_whole

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
 
 from committee.base.array_types import Floats
 from committee.experts.linear_experts import LOG_2PI, MIN_VARIANCE
+from committee.members.estimators import fit_constant, predicted_probabilities, predicted_values, unfitted
 
 Codes = NDArray[np.int64]
 
@@ -36,11 +35,9 @@ def _fitted(estimator: Any, seed: int, X: Floats, y: NDArray[Any], weight: Float
     rows = np.flatnonzero(weight > MIN_SHARE * weight.sum())
     rows = rows if rows.size else np.arange(len(X))
     w = weight[rows] if weight[rows].sum() > 0.0 else np.ones(rows.size)
-    fresh: Any = clone(estimator)
     if y.dtype.kind == "i" and np.all(y[rows] == y[rows[0]]):
-        fresh = DummyClassifier()
-    fresh.set_params(**{name: seed for name in fresh.get_params() if name.endswith("random_state")})
-    return fresh.fit(X[rows, :-1], y[rows], sample_weight=w * (rows.size / w.sum()))
+        return fit_constant(y[rows])
+    return unfitted(estimator, seed).fit(X[rows, :-1], y[rows], sample_weight=w * (rows.size / w.sum()))
 
 
 class EstimatorRegressors(NamedTuple):
@@ -90,13 +87,7 @@ class EstimatorRegressors(NamedTuple):
     def _predictions(self, member: Any, X: Floats) -> Floats:
         if member is None:
             return np.zeros(len(X))
-        predictions = np.asarray(member.predict(X[:, :-1]), np.float64)
-        if predictions.shape != (len(X),) or not np.all(np.isfinite(predictions)):
-            raise ValueError(
-                f"{type(self.estimator).__name__} must answer every row with a finite number; its predict gave "
-                f"{predictions.ravel()[:5].tolist()} and so on, of shape {predictions.shape} for {len(X)} rows."
-            )
-        return predictions
+        return predicted_values(member, X[:, :-1])
 
 
 class EstimatorClassifiers(NamedTuple):
@@ -143,16 +134,8 @@ class EstimatorClassifiers(NamedTuple):
         shares = np.full((len(X), self.n_classes), 1.0 / self.n_classes)
         if member is None:
             return shares
-        known = np.asarray(member.classes_, np.int64)
-        predictions = np.asarray(member.predict_proba(X[:, :-1]), np.float64)
-        if predictions.shape != (len(X), known.size) or not np.all(np.isfinite(predictions)):
-            raise ValueError(
-                f"{type(self.estimator).__name__} must give every row {known.size} finite probabilities; its "
-                f"predict_proba gave an array of shape {predictions.shape} for {len(X)} rows."
-            )
-        shares *= EPS
-        shares[:, known] += (1.0 - EPS) * predictions
-        return shares
+        p = predicted_probabilities(member, X[:, :-1], np.arange(self.n_classes))
+        return shares * EPS + (1.0 - EPS) * p
 
 
 def _no_gradient(params: FittedExperts) -> Floats:

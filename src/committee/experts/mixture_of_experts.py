@@ -34,7 +34,7 @@ from committee.experts.em import Mixture
 from committee.experts.estimator_experts import EstimatorClassifiers, EstimatorRegressors
 from committee.experts.linear_experts import LinearExperts
 from committee.experts.logistic_experts import LogisticExperts, MultinomialExperts
-from committee.members.member import check_learner
+from committee.members.estimators import check_learner
 from committee.tabular.validation import read_one_target, read_targets_classification
 
 

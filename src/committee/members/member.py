@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_regressor
 
+from committee.members.estimators import predicted_codes, predicted_probabilities
 from committee.records.tree import Tree
 from committee.tree_engine.predict.apply import apply_tree
 
@@ -29,19 +29,6 @@ class TreeMember(NamedTuple):
 
     def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions:
         return self.node_predictions[apply_tree(self.tree, X, n_jobs)]
-
-
-def predicted_codes(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Position among the sorted classes of what the estimator predicts for each row; anything else is refused."""
-    predicted, n_rows = np.asarray(estimator.predict(X)), X.shape[0]
-    codes = np.searchsorted(classes, predicted)
-    if predicted.shape != (n_rows,) or np.any(classes.take(codes, mode="clip") != predicted):
-        raise ValueError(
-            f"{type(estimator).__name__} must answer every row with a class of the labels it was fitted on, "
-            f"{classes[:5].tolist()}; its predict gave {predicted.ravel()[:5].tolist()} and so on, of shape "
-            f"{predicted.shape} for {n_rows} rows."
-        )
-    return codes.astype(np.int64, copy=False)
 
 
 class EstimatorMember(NamedTuple):
@@ -66,33 +53,7 @@ class EstimatorMember(NamedTuple):
             return np.full(len(X), 1.0 if known[0] == self.classes[1] else -1.0)
         if not hasattr(self.estimator, "predict_proba"):
             return np.clip(np.asarray(self.estimator.decision_function(X), np.float64), -1.0, 1.0)
-        shares = np.asarray(self.estimator.predict_proba(X), np.float64)
-        if shares.shape != (len(X), 2) or not np.all(np.isfinite(shares)):
-            raise ValueError(
-                f"{type(self.estimator).__name__} must give every row two finite probabilities; its predict_proba gave "
-                f"an array of shape {shares.shape} for {len(X)} rows, of which {int(np.isnan(shares).sum())} are NaN."
-            )
-        return 2.0 * shares[:, 1] - 1.0
-
-
-def check_learner(estimator: Any, kind: Literal["classifier", "regressor"]) -> None:
-    """Refuse as a base learner a class instead of an instance, and a regressor where classes are learned, or v.v."""
-    if isinstance(estimator, type):
-        name = estimator.__name__
-        raise TypeError(f"estimator is the class {name}: pass an instance of it, such as {name}().")
-    if not hasattr(estimator, "__sklearn_tags__"):
-        return
-    if (is_regressor if kind == "classifier" else is_classifier)(estimator):
-        other = "regressor" if kind == "classifier" else "classifier"
-        raise ValueError(f"estimator must be a {kind}, {type(estimator).__name__} is a {other}: pass a {kind}.")
-
-
-def rejects_weights(estimator: Any) -> bool:
-    """Did the user say `set_fit_request(sample_weight=False)`?"""
-    if "_metadata_request" not in getattr(estimator, "__dict__", {}):  # where such a wish is kept
-        return False
-    request: Any = getattr(estimator.get_metadata_routing(), "fit", None)
-    return request is not None and request.requests.get("sample_weight") is False
+        return 2.0 * predicted_probabilities(self.estimator, X, self.classes)[:, 1] - 1.0
 
 
 class Guess(NamedTuple):

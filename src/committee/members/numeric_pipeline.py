@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
 from committee.base.parameters import Estimator, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals
+from committee.members.estimators import fit_weighted
 from committee.tabular.encoder import EncoderOptions, fit_encoder, fit_scale
 from committee.tabular.validation import (
     read_table,
@@ -77,12 +78,7 @@ class BaseNumericPipeline(MetaEstimatorMixin, Estimator):
 
     def _fitted(self, table: NDArray[np.floating], y: NDArray[Any], weight: Floats | None) -> Any:
         fresh: Any = self._usual_estimator() if self.estimator is None else clone(self.estimator)
-        numbers = self._coded(fresh, table)
-        if weight is None:
-            return fresh.fit(numbers, y)
-        if not has_fit_parameter(fresh, "sample_weight"):
-            raise ValueError(f"{type(fresh).__name__} takes no weights: fit without sample_weight, or repeat the rows.")
-        return fresh.fit(numbers, y, sample_weight=weight)
+        return fit_weighted(fresh, self._coded(fresh, table), y, weight)
 
     def encode(self, X: Any) -> Floats:
         """The numbers that the estimator sees, [n, p]; `encoder_.names` says what they are."""

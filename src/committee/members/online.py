@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, pdtr, pdtrik
-from sklearn.base import clone
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 
 from committee.base.array_types import Floats
-from committee.members.member import predicted_codes
+from committee.members.estimators import check_values, predicted_codes, unfitted
 
 SMALL_RATE = 30.0
 """Up to here the probabilities of 0, 1, 2, ... are added up until they reach the uniform number."""
@@ -119,9 +118,7 @@ class OnlineMember:
     """
 
     def __init__(self, estimator: Any, seed: int, classes: NDArray[Any] | None = None) -> None:
-        self.estimator: Any = clone(estimator)
-        seeded = {name: seed % (2**31 - 1) for name in self.estimator.get_params() if name.endswith("random_state")}
-        self.estimator.set_params(**seeded)
+        self.estimator: Any = unfitted(estimator, seed)
         self.seed, self.classes = seed, classes
         self.has_learned, self.takes_weights = False, takes_weights(self.estimator)
 
@@ -178,19 +175,11 @@ class OnlineMember:
     def _values(self, X: NDArray[np.floating]) -> Floats:
         is_linear = type(self.estimator) in LINEAR
         predicted = linear_scores(self.estimator, X) if is_linear else self.estimator.predict(X)
-        values = np.asarray(predicted, np.float64)
-        if values.shape != (len(X),):
-            raise ValueError(
-                f"{type(self.estimator).__name__} must answer every row with a number; its predict gave an array of "
-                f"shape {values.shape} for {len(X)} rows."
-            )
-        if not np.all(np.isfinite(values)):
-            raise ValueError(
-                f"{type(self.estimator).__name__} must answer every row with a finite number; its predict gave NaN or "
-                "infinity. Learners by gradient run away from columns of very different scale: scale them, or take a "
-                "smaller learning rate."
-            )
-        return values
+        hint = (
+            " Learners by gradient diverge on columns of very different scale: scale them, or take a smaller learning "
+            "rate."
+        )
+        return check_values(self.estimator, predicted, len(X), hint)
 
     def distribution(self, X: NDArray[np.floating]) -> Floats:
         """Probabilities of the classes, [n, classes]; all equal where the member has none to give yet."""

@@ -11,8 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
-from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -21,44 +20,29 @@ from committee.base.available_if import available_if
 from committee.base.parameters import RANDOM_STATE, Estimator, at_least, one_of, param
 from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
-from committee.members.member import check_learner, predicted_codes
+from committee.members.estimators import (
+    MAX_SEED,
+    check_learner,
+    fit_weighted,
+    predicted_codes,
+    resampled_rows,
+    unfitted,
+)
 from committee.members.perceptron import TIE, PocketPerceptron
-from committee.tabular.rows import take_rows
-from committee.tabular.schema import open_table
+from committee.sampling.resampling import number_of_draws
+from committee.tabular.identity import content_order
+from committee.tabular.rows import open_rows, take_rows
 from committee.tabular.validation import read_targets_classification, read_weights
-
-REDRAWS = 20
-"""Attempts at a resample that holds more than one class."""
 
 
 def restart(estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, seed: int) -> Any:
     """A fit from another start: every `random_state` is the seed; without weights of its own it sees a resample."""
-    fresh: Any = clone(estimator)
-    fresh.set_params(**{name: seed for name in fresh.get_params() if name.endswith("random_state")})
-    if weight is None:
-        return fresh.fit(X, y)
-    if has_fit_parameter(fresh, "sample_weight"):
-        return fresh.fit(X, y, sample_weight=weight)
-    rows = _draw(y, weight, np.random.default_rng(seed))
+    fresh = unfitted(estimator, seed)
+    if weight is None or has_fit_parameter(fresh, "sample_weight"):
+        return fit_weighted(fresh, X, y, weight)
+    codes = np.unique(y, return_inverse=True)[1]
+    rows = resampled_rows(weight, codes, content_order(X, codes), number_of_draws(weight), seed)
     return fresh.fit(take_rows(X, rows), y[rows])
-
-
-def _draw(y: NDArray[Any], weight: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
-    """A resample with at least two classes: many classifiers refuse to learn a single one."""
-    rows = np.empty(0, np.int64)
-    for _ in range(REDRAWS):
-        rows = rng.choice(weight.size, weight.size, p=weight / weight.sum())
-        if np.any(y[rows] != y[rows[0]]):
-            break
-    return rows
-
-
-def _opened(X: Any, estimator: Any) -> Any:
-    """X as it is, lists as an array; what is no table is refused here, what is in it by the base estimator."""
-    if sparse.issparse(X):
-        return X
-    opened = open_table(X, estimator)
-    return X if hasattr(X, "shape") else opened
 
 
 def weighted_error(member: Any, X: Any, y: NDArray[Any], weight: Floats | None) -> float:
@@ -118,12 +102,12 @@ class RestartClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         self._validate_params()
         check_learner(self.base(), "classifier")
         with all_or_nothing(self):
-            table = _opened(X, self)
+            table = open_rows(X, self, takes_sparse=True)
             n_rows = table.shape[0]
             self.classes_, codes = read_targets_classification(y, n_rows)
             weight = read_weights(sample_weight, n_rows)
             labels = self.classes_[codes]
-            seeds = [int(seed % (2**31 - 1)) for seed in member_seeds(self.random_state, self.n_restarts)]
+            seeds = [int(seed % MAX_SEED) for seed in member_seeds(self.random_state, self.n_restarts)]
             members = [restart(self.base(), table, labels, weight, seed) for seed in seeds]
             self.errors_ = np.array([weighted_error(member, table, labels, weight) for member in members])
             best = int(np.argmax(self.errors_ <= self.errors_.min() + TIE))

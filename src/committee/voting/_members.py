@@ -8,11 +8,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.array_types import Floats
-from committee.members.member import predicted_codes, rejects_weights
+from committee.members.estimators import (
+    fit_constant,
+    metadata_of_rows,
+    predicted_codes,
+    predicted_probabilities,
+    predicted_values,
+    rejects_weights,
+)
 from committee.sampling.splits import Split
 from committee.tabular.rows import take_rows
 from committee.voting._rows import Indices, Task
@@ -35,11 +41,10 @@ def fit_member(member: NamedMember, task: Task, rows: Indices | None = None) -> 
         chosen = np.arange(task.n_rows) if rows is None else rows
         rows = chosen[task.weight[chosen] > 0.0]
     learned = task if rows is None else task.take(rows)
-    metadata = {name: _rows_of(value, rows, task.n_rows) for name, value in member.metadata.items()}
+    metadata = member.metadata if rows is None else metadata_of_rows(member.metadata, rows, task.n_rows)
     fresh: Any = clone(member.estimator)
     if rows is not None and _is_one_class(learned):
-        # Many classifiers refuse to learn a single class; a fold may leave no more.
-        return DummyClassifier(strategy="most_frequent").fit(np.zeros((learned.n_rows, 1)), learned.target)
+        return fit_constant(learned.target)
     try:
         if learned.weight is None or rejects_weights(fresh):
             return fresh.fit(learned.X, learned.target, **metadata)
@@ -73,13 +78,6 @@ def _reject_metadata(member: NamedMember) -> None:
         )
 
 
-def _rows_of(value: Any, rows: Indices | None, n_rows: int) -> Any:
-    has_rows = hasattr(value, "__len__") and not isinstance(value, str) and len(value) == n_rows
-    if rows is None or not has_rows:
-        return value
-    return take_rows(np.asarray(value) if isinstance(value, list | tuple) else value, rows)
-
-
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
@@ -90,32 +88,7 @@ def class_codes(member: Any, X: Any, n_classes: int) -> NDArray[np.int64]:
 
 def class_shares(member: Any, X: Any, n_classes: int) -> Floats:
     """Class distribution for every row, [n, classes]; a class that the member did not see has the share 0."""
-    n_rows, known = X.shape[0], np.asarray(member.classes_, np.int64)
-    shares = np.asarray(member.predict_proba(X), np.float64)
-    if shares.shape != (n_rows, known.size) or not np.all(np.isfinite(shares)):
-        raise ValueError(
-            f"{type(member).__name__} must give every row {known.size} finite probabilities; its predict_proba gave an "
-            f"array of shape {shares.shape} for {n_rows} rows, of which {int(np.isnan(shares).sum())} are NaN."
-        )
-    predictions = np.zeros((n_rows, n_classes))
-    predictions[:, known] = shares
-    return predictions
-
-
-def votes(member: Any, X: Any, n_classes: int) -> Floats:
-    """Shares of 0 and 1, [n, classes]: all for the class that the member answers."""
-    return np.eye(n_classes)[class_codes(member, X, n_classes)]
-
-
-def numbers(member: Any, X: Any) -> Floats:
-    """The number that the member answers for every row."""
-    predicted, n_rows = np.asarray(member.predict(X), np.float64), X.shape[0]
-    if predicted.size != n_rows or not np.all(np.isfinite(predicted)):
-        raise ValueError(
-            f"{type(member).__name__} must answer every row with a finite number; its predict gave "
-            f"{predicted.ravel()[:5].tolist()} and so on, of shape {predicted.shape} for {n_rows} rows."
-        )
-    return predicted.reshape(n_rows)
+    return predicted_probabilities(member, X, np.arange(n_classes))
 
 
 def decisions(member: Any, X: Any, n_classes: int) -> Floats:
@@ -140,7 +113,7 @@ def decisions(member: Any, X: Any, n_classes: int) -> Floats:
 def predictions_of(member: Any, X: Any, method: Method, n_classes: int) -> Floats:
     """What the method of a fitted member says of every row, [n, k]."""
     if not n_classes:
-        return numbers(member, X)[:, np.newaxis]
+        return predicted_values(member, X)[:, np.newaxis]
     if method == "predict_proba":
         return class_shares(member, X, n_classes)
     if method == "decision_function":
@@ -151,7 +124,4 @@ def predictions_of(member: Any, X: Any, method: Method, n_classes: int) -> Float
 def prediction_fold(member: NamedMember, task: Task, fold: Split, method: Method) -> Floats:
     """Answers to the rows of a fold by the member learned from the others."""
     fitted = fit_member(member, task, fold.train)
-    rows = take_rows(task.X, fold.test)
-    if isinstance(fitted, DummyClassifier) and not isinstance(member.estimator, DummyClassifier):
-        rows = np.zeros((fold.test.size, 1))  # it never saw the table
-    return predictions_of(fitted, rows, method, task.n_classes)
+    return predictions_of(fitted, take_rows(task.X, fold.test), method, task.n_classes)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.members.estimators import repeated_rows
 from committee.sampling.resampling import are_whole, without_common_factor
 from committee.sampling.splits import Split, read_splits
 from committee.tabular.rows import take_rows
-from committee.tree_engine.memory_guard import reject_too_many_copies
 
 Indices = NDArray[np.int64]
 
@@ -45,8 +45,7 @@ class Task(NamedTuple):
             return self
         counts = without_common_factor(self.weight)
         if are_whole(counts):
-            reject_too_many_copies(int(counts.sum()), int(self.X.shape[1]), name)
-            rows = np.repeat(np.arange(self.n_rows), counts.astype(np.int64))
+            rows = repeated_rows(counts, int(self.X.shape[1]), name)
         else:
             rng = np.random.default_rng(seed)
             rows = np.sort(rng.choice(self.n_rows, self.n_rows, p=self.weight / self.weight.sum()))

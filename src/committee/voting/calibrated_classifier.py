@@ -16,12 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from committee.base.array_types import Floats
 from committee.base.parameters import Estimator, at_least, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.power import Calibration, calibrate
+from committee.members.estimators import fit_weighted
 from committee.tabular.rows import open_rows, take_rows
 from committee.tabular.validation import read_targets_classification, read_weights
 from committee.voting._rows import Task
@@ -131,11 +132,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     def _fitted(self, task: Task, classes: NDArray[Any]) -> Any:
         model: Any = clone(self._unfitted())
         labels = classes[task.target.astype(np.int64)]
-        if task.weight is None:
-            return model.fit(task.X, labels)
-        if not has_fit_parameter(model, "sample_weight"):
-            raise ValueError(f"{type(model).__name__} takes no weights: fit without sample_weight, or repeat the rows.")
-        return model.fit(task.X, labels, sample_weight=task.weight)
+        return fit_weighted(model, task.X, labels, task.weight)
 
     @property
     def classes_(self) -> NDArray[Any]:

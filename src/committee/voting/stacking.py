@@ -32,11 +32,12 @@ from committee.base.available_if import available_if
 from committee.base.parameters import fitted, one_of, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.members.estimators import predicted_values
 from committee.records.history import History
 from committee.tabular.rows import take_rows
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting._base import DEFAULT_FOLDS, BaseNamedMembers, Members
-from committee.voting._members import Method, NamedMember, class_shares, fit_member, numbers, predictions_of
+from committee.voting._members import Method, NamedMember, class_shares, fit_member, predictions_of
 from committee.voting._rows import Task
 from committee.voting._scores import class_scores, number_scores
 from committee.voting.simplex_weights import SimplexCombination, simplex_weights
@@ -456,7 +457,7 @@ class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
                 warnings.simplefilter("ignore")
                 for fold in stacked.splits(DEFAULT_FOLDS):
                     made = self._made_final(final, task.take(fold.train), columns[fold.train])
-                    predictions = numbers(made, take_rows(stacked.X, fold.test))
+                    predictions = predicted_values(made, take_rows(stacked.X, fold.test))
                     errors[fold.test] = task.target[fold.test] - predictions
         except ValueError:  # a final estimator that needs more rows than some fold leaves
             return

@@ -27,10 +27,11 @@ from committee.base.parameters import fitted, one_of, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.combine.rules import class_votes, mean, mean_distribution, weighted_median
+from committee.members.estimators import predicted_values
 from committee.records.history import History
 from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from committee.voting._base import BaseNamedMembers, Members
-from committee.voting._members import Method, NamedMember, class_codes, class_shares, numbers
+from committee.voting._members import Method, NamedMember, class_codes, class_shares
 from committee.voting._rows import Task
 from committee.voting._scores import class_scores, number_scores
 
@@ -297,7 +298,7 @@ class VotingRegressor(RegressorMixin, PredictionIntervals, BaseVoting):
     def transform_predictions(self, X: Any) -> Floats:
         """The members' answers, [members, n]."""
         table = self._read_rows(X)
-        return np.array([numbers(member, table) for member in self.estimators_])
+        return np.array([predicted_values(member, table) for member in self.estimators_])
 
     def transform(self, X: Any) -> Floats:
         """The members' answers, [n, members]."""

@@ -181,14 +181,14 @@ BAD_PREDICTIONS = table(
 @pytest.mark.parametrize("predictions", BAD_PREDICTIONS)
 @each(ESTIMATORS)
 def test_bad_answers_of_a_learner_are_rejected(cls: type[Any], predictions: Callable[[int], Any]) -> None:
-    text = "Learner must answer every row with a"
+    text = "Learner must predict "
     assert_rejected(make(cls, estimator=Learner(predictions)), ValueError, text, X, target_of(cls))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @each(CLASSIFIERS)
 def test_labels_that_nobody_asked_for_are_rejected(cls: type[Any], n_classes: int) -> None:
-    text = r"must answer every row with a class of the labels .*gave \[7, 7"
+    text = r"must predict for every row a class of the labels .*returned \[7, 7"
     assert_rejected(cls(Learner(lambda n: np.full(n, 7))), ValueError, text, X, np.arange(N) % n_classes)
 
 

@@ -374,7 +374,7 @@ def test_answers_that_are_none_are_rejected() -> None:
     X, y, numbers = make_data()
     with pytest.raises(ValueError, match="3 finite probabilities"):
         BaggingClassifier(Odd(), 2).fit(X, y)
-    with pytest.raises(ValueError, match="answer every row with a class"):
+    with pytest.raises(ValueError, match="for every row a class"):
         BaggingClassifier(Odd(), 2, combine="vote").fit(X, y)
     with pytest.raises(ValueError, match="finite number"):
         BaggingRegressor(OddRegressor(), 2).fit(X, numbers)

@@ -202,14 +202,16 @@ BAD_PREDICTIONS = table(
 @pytest.mark.parametrize("predictions", BAD_PREDICTIONS)
 @each(ENSEMBLES)
 def test_bad_answers_of_a_learner_are_rejected(cls: type[Any], predictions: Callable[[int], Any]) -> None:
-    with pytest.raises(ValueError, match="Learner must answer every row with a"):
+    with pytest.raises(ValueError, match="Learner must predict "):
         make(cls, estimator=Learner(predictions)).fit(X, target_of(cls))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @each([AdaBoostClassifier, committee.AdaBoostM1Classifier, committee.RestartClassifier])
 def test_labels_that_nobody_asked_for_are_rejected(cls: type[Any], n_classes: int) -> None:
-    with pytest.raises(ValueError, match=r"must answer every row with a class of the labels .*gave \[7, 7, 7, 7, 7\]"):
+    with pytest.raises(
+        ValueError, match=r"must predict for every row a class of the labels .*returned \[7, 7, 7, 7, 7\]"
+    ):
         cls(Learner(lambda n: np.full(n, 7))).fit(X, np.arange(N) % n_classes)
 
 
