@@ -16,7 +16,7 @@ One rule for all of them. A split depends on the values of the rows and the seed
 "together" is the default: what is stopped, weighted or calibrated on test rows must not meet copies of them. In a table
 of few distinct rows it is pessimistic, since test rows then are combinations of values that no training row has, while
 new rows will repeat old ones. Where folds choose how complex a model may be, or estimate its error on new rows, that
-costs accuracy, and the rows are "apart": the rounds of gradient boosting (docs/gradient_boosting.md has the
+costs accuracy, and the rows are "apart": the rounds of gradient boosting (docs/gradient_boosting_experiments.md has the
 measurements), cost-complexity pruning, committees and `compare`.
 
 Targets do not tell rows apart: if (x, 0) is held out while (x, 1) is not, every method learns the opposite of what it
