@@ -76,7 +76,7 @@ NODE = np.dtype(
         ("score", "f8"),  # of the best split found so far, -inf where there is none
         ("gain", "f8"),  # fall of the weighted impurity by that split
         ("middle", "f8"),  # half-way between the values of its children, a bound under monotone constraints
-        ("n_found", "i8"),  # features looked at that are not constant in the node
+        ("n_searched", "i8"),  # features searched: those drawn that are not constant in the node
         ("threshold", "f8"),  # of a random split, else nan
         ("feature", "i8"),  # of the best split, -1 where there is none
         ("code", "i8"),  # largest code that goes left, in the codes the split was searched on
@@ -175,6 +175,21 @@ class Subtree(NamedTuple):
     look: NDArray[np.int64]  # [d]
     position: NDArray[np.uint32]  # [n] place of each of the ordered rows in `local` and `origin`
     origin: NDArray[np.uint32]  # [n] rows of the table
+
+
+class Search(NamedTuple):
+    """What the search for a node's split reads and overwrites (kernels/trees/find_split.py)."""
+
+    rules: NDArray[np.void]  # a RULES record
+    features: NDArray[np.int64]  # [d] the features to draw from, restored after every node
+    rows: NDArray[np.uint32]  # [n]
+    stat: NDArray[np.int64]  # [n, 2] (g, h), in the order of rows
+    table: Table
+    subtree: Subtree
+    work: Work
+    is_copied: bool  # the subtree has copies of the columns; else codes are read from the table
+    is_ranked: bool  # copied codes are dense ranks
+    is_plain: bool  # the plain criterion, no categories, no constraints: what the quick searches can do
 
 
 class HistogramWork(NamedTuple):

@@ -89,17 +89,17 @@ class LargeTree:
 
     def _search_drawn(self, i: int, order: NDArray[np.int64]) -> None:
         """Search features in this order until max_features were found that are not constant in the node."""
-        n_seen = n_found = 0
+        n_seen = n_searched = 0
         best: np.void | None = None
-        while n_seen < self.d and n_found < self.max_features:
-            chunk = order[n_seen : n_seen + self.max_features - n_found]
+        while n_seen < self.d and n_searched < self.max_features:
+            chunk = order[n_seen : n_seen + self.max_features - n_searched]
             self._search(i, chunk)
             result = self.nodes[i].copy()
             n_seen += chunk.size
-            n_found += int(result["n_found"])
+            n_searched += int(result["n_searched"])
             best = result if best is None or result["score"] > best["score"] else best
         self.nodes[i] = best
-        self.nodes["n_found"][i] = n_found
+        self.nodes["n_searched"][i] = n_searched
 
     def _search_histogram(self, i: int, histograms: NodeHistograms) -> None:
         """Numeric features from the node's histogram, categorical ones from its rows."""
@@ -127,7 +127,7 @@ class LargeTree:
         ]
         result = run(search_node, calls, threads)
         best = max(result, key=lambda node: node["score"])
-        best["n_found"] = sum(node["n_found"] for node in result)
+        best["n_searched"] = sum(node["n_searched"] for node in result)
         best["start"] = start
         self.nodes[i] = best
 

@@ -1,4 +1,4 @@
-"""Many classes whose weights share an integer with them, against every cut by plain NumPy."""
+"""Many classes whose weights share an integer with them, compared with every cut in plain NumPy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from committee.kernels.trees.criteria import CLASS_GINI
 from committee.kernels.trees.split_multiclass import MAX_CLASSES, MAX_WEIGHT, pack_classes, search_many_classes
 from committee.records.growth import CODES, NODE, RULES, WEIGHTS_OF_CLASSES
+from committee.tree_engine.subtrees import make_work
 
 
 def make_node(classes: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -48,14 +49,12 @@ def test_the_best_cut_is_found(weighted, n_classes, callable_part):
         classes = np.clip((noisy * n_classes).astype(np.int64), 0, n_classes - 1)
         weight = rng.integers(1, 5, n) if weighted else np.ones(n, np.int64)
         node, stat = make_node(classes, weight)
-        size = max(2 * n, 256)
-        packed, keys = np.empty((4, size + 8), np.int32), np.empty((2, size), np.uint32)
-        counters, gain, of_class = np.empty(2112, np.int32), np.empty(size), np.empty((2, n_classes), np.int64)
-        rules = make_rules(n_classes)[0]
-        assert pack(node[0], rules, stat, of_class[0], packed[WEIGHTS_OF_CLASSES])
+        rules = make_rules(n_classes)
+        work = make_work(n, rules, n_codes)
+        assert pack(node[0], rules[0], stat, work.of_class[0], work.packed[WEIGHTS_OF_CLASSES])
         for f, column in enumerate(columns):
-            packed[CODES, :n] = column
-            search(f, n_codes, node[0], rules, packed, keys, counters, of_class, gain)
+            work.packed[CODES, :n] = column
+            search(f, n_codes, node[0], rules[0], work)
         by_hand = [best_by_hand(column, classes, weight.astype(float), n_classes) for column in columns]
         best = max(score for score, _ in by_hand)
         result = int(node["feature"][0])

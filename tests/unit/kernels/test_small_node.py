@@ -1,4 +1,4 @@
-"""Small nodes searched many features at once, against every cut by plain NumPy."""
+"""Small nodes searched many features at once, compared with every cut in plain NumPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from committee.kernels.trees.split_small_node import FEW_ROWS, TOGETHER, search_small_node
-from committee.records.growth import NODE, RULES
+from committee.records.growth import NODE, RULES, Subtree
+from committee.tree_engine.subtrees import make_work
 from tests.naive.decreases import best_cut
 
 
@@ -30,7 +31,7 @@ def test_small_node_finds_the_best_cut(n, n_features, weighted, callable_part):
             np.testing.assert_allclose(node["score"][0], expected[2], rtol=1e-12)
 
 
-def test_small_node_leaves_missing_values_to_others(callable_part):
+def test_small_node_rejects_missing_values(callable_part):
     local = np.array([[0, 1, 2, 2]], np.uint16)  # two ranks: code 2 means missing
     stat = np.array([[1, 1], [5, 1], [3, 1], [9, 1]])
     assert not _search(callable_part(search_small_node), _node(stat), stat, local, np.array([2]), unit_weights=True)
@@ -49,6 +50,7 @@ def _search(search, node, stat, local, n_ranks, unit_weights):
     rules["g_unit"] = rules["h_unit"] = 1.0
     rules["unit_weights"] = unit_weights
     d, n = local.shape
-    block, decreases = np.empty((3, FEW_ROWS * TOGETHER), np.int64), np.empty((2, FEW_ROWS * TOGETHER))
+    nothing = Subtree(*[np.empty(0, np.int64)] * len(Subtree._fields))
     position = np.arange(n, dtype=np.uint32)
-    return search(d, np.arange(d), np.inf, node[0], rules[0], stat, position, local, n_ranks, block, decreases)
+    subtree = nothing._replace(look=np.arange(d), position=position, local=local, n_ranks=n_ranks)
+    return search(d, np.inf, node[0], rules[0], stat, subtree, make_work(n, rules, n))

@@ -1,4 +1,4 @@
-"""Two classes whose weights share an integer, against every cut by plain NumPy."""
+"""Two classes whose weights share an integer, compared with every cut in plain NumPy."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from committee.kernels.trees.split_binary import (
     search_two_classes,
 )
 from committee.records.growth import CODES, NODE, RULES
+from committee.tree_engine.subtrees import make_work
 from tests.naive.decreases import best_cut
 
 
@@ -46,24 +47,22 @@ def test_the_best_cut_is_found(weighted, callable_part):
         y = (columns[1] + rng.normal(scale=0.5 * n_codes, size=n) > 0.5 * n_codes).astype(int)
         weight = rng.integers(1, 5, n) if weighted else np.ones(n, np.int64)
         node, stat = make_node(y, weight)
-        size = max(2 * n, FEW_CODES)
-        packed, keys = np.empty((4, size + 8), np.int32), np.empty((2, size), np.uint32)
-        counters, gain = np.empty(2112, np.int32), np.empty(size)
-        assert pack(node[0], make_rules()[0], stat, packed)
+        work = make_work(n, make_rules(), n_codes)
+        assert pack(node[0], make_rules()[0], stat, work.packed)
         for f, column in enumerate(columns):
-            packed[CODES, :n] = column
-            search(f, n_codes, node[0], make_rules()[0], packed, keys, counters, gain)
+            work.packed[CODES, :n] = column
+            search(f, n_codes, node[0], make_rules()[0], work)
         target, w = 2.0 * y - 1.0, weight.astype(float)
         decrease = best_cut(columns, target, w)[2]
         np.testing.assert_allclose(node["score"][0], decrease, rtol=1e-9, atol=1e-9)
-        # What was found is worth that much, and no lower code of the feature is worth as much
+        # The cut has that decrease, and no lower code of the feature has an equal one
         result, code = int(node["feature"][0]), int(node["code"][0])
         of_feature = best_cut(columns[[result]], target, w)
         assert of_feature[1] == code or decrease < 1e-9
         np.testing.assert_allclose(of_feature[2], decrease, rtol=1e-9, atol=1e-9)
 
 
-def test_what_differ_says_of_a_column(callable_part):
+def test_differ_detects_different_codes_and_missing_values(callable_part):
     read, codes = callable_part(differ), np.array([9, 7, 5, 7], np.int32)
     assert read(codes, 4, 12) == (True, False)
     assert read(codes, 4, 9) == (True, True)

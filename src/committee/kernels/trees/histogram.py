@@ -141,11 +141,9 @@ def search_histogram(nodes, i, features, rules_1, rows, stat, table, sums, is_pa
         if feature.groups & node.groups == np.uint64(0):
             continue
         if cut_sums(sums, f, feature.n_bins, is_packed, work.cuts) > 1:
-            node.n_found += 1
+            node.n_searched += 1
             before = node.score
-            search_cuts(
-                f, feature.n_bins, node.h, rules.min_samples_leaf, feature.monotone, node, rules, work.cuts, work.gain
-            )
+            search_cuts(f, feature.n_bins, node.h, feature.monotone, node, rules, work.cuts, work.gain)
             if node.score > before:
                 node.threshold = np.nan
                 node.is_set = 0

@@ -32,7 +32,7 @@ def begin_node(node, rules, stat, target, rows):
     node.gain = 0.0
     node.feature = -1
     node.left = -1
-    node.n_found = 0
+    node.n_searched = 0
     if node.depth >= rules.max_depth or node.n < max(2 * rules.min_samples_leaf, 2):
         return False
     if (h if rules.whole_weights == 1 else node.n) < rules.min_samples_split:

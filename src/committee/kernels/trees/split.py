@@ -23,28 +23,26 @@ from committee.kernels.trees.split_mae import search_absolute
 from committee.records.growth import CODE, LEFT_G, LEFT_H, LEFT_N
 
 FEW_CATEGORIES = 10
-"""So many keep a place each, however rare: most such columns are graded, and little can be ordered by chance."""
+"""Up to this number of categories each has its own rank, however rare: such columns are mostly ordinal, and few
+categories leave little room for an order by chance."""
 
 
 @part
-def search_feature(f, n_codes, is_categorical, monotone, node, rules, stat, ranked_target, work):
+def search_feature(f, n_codes, feature, node, rules, stat, ranked_target, work):
     """Search feature f; the codes of the node's rows stand in work.column[:node.n], n_codes means missing.
 
     Categories are put in order first (Fisher) and then cut like numbers: by mean target, for which the best subset is
-    a prefix of the order; for K classes in K orders, by the share of each class in turn. Rare ones share a place.
+    a prefix of the order; for K classes in K orders, by the fraction of each class. Rare categories have equal rank.
     """
-    if not is_categorical:
-        search_column(f, n_codes, monotone, node, rules, stat, work)
+    if feature.is_categorical == 0:
+        search_column(f, n_codes, feature.monotone, node, rules, stat, work)
         return
     for i in range(node.n):
         work.spare_rows[i] = work.column[i]
     has_classes = rules.criterion >= FIRST_CLASS_CRITERION and rules.criterion != ABSOLUTE
     for k in range(rules.n_classes if has_classes else 1):
         before = node.score
-        n_common, n_seen = order_categories(
-            k, n_codes, has_classes, node, rules, stat, ranked_target, work.spare_rows, work.by_category, work.order,
-            work.gain, work.cuts[CODE], work.column,
-        )  # fmt: skip
+        n_common, n_seen = order_categories(k, n_codes, has_classes, node, rules, stat, ranked_target, work)
         search_column(f, n_common + np.int64(n_seen > n_common), 0, node, rules, stat, work)
         if node.score > before:
             write_set(node, node.code + 1 if node.code < n_common else n_seen, work.order, work.by_category)
@@ -59,16 +57,16 @@ def search_column(f, n_codes, monotone, node, rules, stat, work):
     # A histogram needs no sort, but it has no counts unless every weight is one.
     if is_dense and has_counts and rules.criterion < FIRST_CLASS_CRITERION:
         cut_histogram(n_codes, node, stat, work.column, work.histogram, work.cuts)
-        search_cuts(f, n_codes, node.h, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
+        search_cuts(f, n_codes, node.h, monotone, node, rules, work.cuts, work.gain)
     else:
         keys = work.keys[order_by_code(work.column, node.n, n_codes + 1, work.keys, work.counters)]
         if rules.criterion == ABSOLUTE:
-            search_absolute(f, n_codes, monotone, node, rules, stat, keys, work.cuts[LEFT_G], work.absolute)
+            search_absolute(f, n_codes, monotone, node, rules, stat, keys, work)
         elif rules.criterion >= FIRST_CLASS_CRITERION:
             search_classes(f, n_codes, node, rules, stat, keys, work.by_class)
         else:
             n_cuts = cut_order(n_codes, node, stat, keys, work.cuts)
-            search_cuts(f, n_cuts, node.n, rules.min_samples_leaf, monotone, node, rules, work.cuts, work.gain)
+            search_cuts(f, n_cuts, node.n, monotone, node, rules, work.cuts, work.gain)
     if node.score > before:
         node.threshold = np.nan
         node.is_set = 0
@@ -131,7 +129,7 @@ def cut_order(n_codes, node, stat, keys, cuts_out):
 
 
 @part
-def search_cuts(f, n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain):
+def search_cuts(f, n_cuts, n_all, monotone, node, rules, cuts, gain):
     """Score cuts with missing rows on the right, then, where there are any, on the left. Overwrites cuts, gain.
 
     n_all is the number of rows in the unit of LEFT_N: rows, or their weight where there are no counts.
@@ -147,7 +145,7 @@ def search_cuts(f, n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain
             for c in range(n_cuts):  # missing alone on the left would be the last cut with its sides exchanged
                 cuts[LEFT_N, c] += missing_n if cuts[LEFT_N, c] > 0 else 0
         score_cuts(rules, node, n_cuts, cuts[LEFT_G], cuts[LEFT_H], gain)
-        c = best_cut(n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain)
+        c = best_cut(n_cuts, n_all, monotone, node, rules, cuts, gain)
         if c >= 0:
             left = child_value(cuts[LEFT_G, c], cuts[LEFT_H, c], rules)
             right = child_value(node.g - cuts[LEFT_G, c], node.h - cuts[LEFT_H, c], rules)
@@ -159,10 +157,11 @@ def search_cuts(f, n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain
 
 
 @part
-def best_cut(n_cuts, n_all, min_samples, monotone, node, rules, cuts, gain):
+def best_cut(n_cuts, n_all, monotone, node, rules, cuts, gain):
     """The first best cut that is allowed and beats the node's best so far, else -1."""
     best = node.score
     result = -1
+    min_samples = rules.min_samples_leaf
     min_weight = rules.min_weight_leaf
     h_all = node.h
     for c in range(n_cuts):
@@ -232,7 +231,7 @@ def search_classes(f, n_codes, node, rules, stat, keys, by_class):
                 continue
             if criterion == CLASS_GINI:
                 h, rest = np.float64(h_left), np.float64(node.h - h_left)
-                gain = (square_left * rest + square_right * h) / (h * rest)  # as in many_classes.py
+                gain = (square_left * rest + square_right * h) / (h * rest)  # as in split_multiclass.py
             else:
                 gain = class_score(criterion, left, np.float64(h_left))
                 gain += class_score(criterion, right, np.float64(node.h - h_left))
@@ -244,15 +243,16 @@ def search_classes(f, n_codes, node, rules, stat, keys, by_class):
 
 
 @part
-def order_categories(
-    k, n_codes, has_classes, node, rules, stat, ranked_target, codes, by_category, order, value, place, column_out
-):
-    """Places of the rows' categories in the order by mean target, or by the share of class k.
+def order_categories(k, n_codes, has_classes, node, rules, stat, ranked_target, work):
+    """Write the ranks of the rows' categories, by mean target or by the fraction of class k, into work.column.
 
-    Return how many categories have a place of their own, and how many there are: of many, those of fewer rows than
-    rules.category_smoothing share the place after the others, for their means say nothing. Missing rows get the place
-    after that. Overwrites by_category (sum, weight and count by code), order, value, place.
+    The codes stand in work.spare_rows. Return how many categories have a rank of their own, and how many occur: with
+    many categories, those of fewer rows than rules.category_smoothing get the rank after the others, because their
+    means are noise. Missing rows get the rank after that. Overwrites work.by_category (sum, weight and count by code),
+    work.order, work.gain and work.cuts.
     """
+    codes, by_category, order = work.spare_rows, work.by_category, work.order
+    value, place = work.gain, work.cuts[CODE]
     for c in range(by_category.shape[0]):
         for column in range(3):
             by_category[c, column] = 0.0
@@ -289,7 +289,7 @@ def order_categories(
         place[order[j]] = min(j, n_common)
     place[n_codes] = min(n_common + 1, n_seen)
     for i in range(node.n):
-        column_out[i] = np.uint32(place[codes[i]])
+        work.column[i] = np.uint32(place[codes[i]])
     return n_common, n_seen
 
 

@@ -58,11 +58,12 @@ def differ(codes, n, missing):
 
 
 @part
-def search_two_classes(f, n_codes, node, rules, packed, keys, counters, gain):
+def search_two_classes(f, n_codes, node, rules, work):
     """Search feature f, the node's codes in packed[CODES], its weights in packed[WEIGHTS_OF_CLASSES]; none is missing.
 
-    Overwrites the rest of packed, keys [2, n], counters and gain.
+    Overwrites the rest of packed, packed_keys, counters and gain.
     """
+    packed, keys, gain = work.packed, work.packed_keys, work.gain
     n = node.n
     codes, weights, sums = packed[CODES], packed[WEIGHTS_OF_CLASSES], packed[SUMS]
     if n <= PAIR_ROWS and n_codes > n:
@@ -78,7 +79,7 @@ def search_two_classes(f, n_codes, node, rules, packed, keys, counters, gain):
         if c >= 0:
             keep(f, c, gain[c], node)
     else:
-        sort_by_code(n, n_codes, codes, packed[LOW_HALVES], keys, counters)
+        sort_by_code(n, n_codes, codes, packed[LOW_HALVES], keys, work.counters)
         sum_sorted(n, keys[0], codes, sums)
         score_sums(n, node, rules, sums, gain)
         c = first_best(n, node.score, gain)

@@ -1,6 +1,6 @@
 """Absolute error: the cost of a child is its weighted distance to its weighted median.
 
-It is no function of sums, so the rows are added one by one, in the order of the feature, to a Fenwick tree over the
+It is not a function of sums, so the rows are added one by one, in the order of the feature, to a Fenwick tree over the
 ranks of the target: the median is found by descending it, and the cost follows from the sums on both sides of it.
 """
 
@@ -10,19 +10,21 @@ import numpy as np
 
 from committee.base.jit import part
 from committee.kernels.trees.ordering import CODE_BITS, POSITION, order_by_code
-from committee.records.growth import LEFT_COST, LEFT_MEDIAN, LEFT_WEIGHT, TARGETS, WEIGHTS, Y_VALUE
+from committee.records.growth import LEFT_COST, LEFT_G, LEFT_MEDIAN, LEFT_WEIGHT, TARGETS, WEIGHTS, Y_VALUE
 
 
 @part
-def rank_targets(node, rules, stat, ranked_target, column, keys, counters, y_rank_out, sums_out):
-    """Rank the node's targets: ranks into y_rank_out, values into sums_out, how many distinct into node.shift.
+def rank_targets(node, rules, stat, ranked_target, work):
+    """Rank the node's targets: ranks into work.cuts[LEFT_G], values into work.absolute, their number into node.shift.
 
-    Also writes the cost of the node itself, its distance to its median, as node.own. Overwrites column, keys, counters.
+    Also writes the cost of the node itself, its distance to its median, as node.own. Overwrites column, keys and
+    counters.
     """
+    column, keys, y_rank_out, sums_out = work.column, work.keys, work.cuts[LEFT_G], work.absolute
     n = node.n
     for i in range(n):
         column[i] = np.uint32(stat[node.start + i, 0])
-    ordered = keys[order_by_code(column, n, ranked_target.size, keys, counters)]
+    ordered = keys[order_by_code(column, n, ranked_target.size, keys, work.counters)]
     rank = -1
     below = 0
     median = np.nan
@@ -89,8 +91,9 @@ def median_and_distance(size, weight_all, target_all, sums):
 
 
 @part
-def search_absolute(f, n_codes, monotone, node, rules, stat, keys, y_rank, sums):
-    """Cuts along `keys` (sorted, code n_codes means missing) that cost least. Changes node if one beats its best."""
+def search_absolute(f, n_codes, monotone, node, rules, stat, keys, work):
+    """Search the cuts along `keys` (sorted, code n_codes means missing); write the best one if it beats node.score."""
+    y_rank, sums = work.cuts[LEFT_G], work.absolute
     n = node.n
     size = node.shift
     h_unit = rules.h_unit

@@ -45,12 +45,13 @@ def pack_classes(node, rules, stat, sums_of_classes, packed_out):
 
 
 @part
-def search_many_classes(f, n_codes, node, rules, packed, keys, counters, of_class, gain):
+def search_many_classes(f, n_codes, node, rules, work):
     """Search feature f, codes in packed[CODES], weights and classes in packed[WEIGHTS_OF_CLASSES]; none is missing.
 
-    of_class [2, K]: weights of the classes in the node, and (overwritten) those left of a cut. Overwrites the rest of
-    packed, keys [2, n], counters and gain.
+    work.of_class [2, K] holds the weights of the classes in the node, and (overwritten) those left of a cut.
+    Overwrites the rest of packed, packed_keys, counters and gain.
     """
+    packed, keys, counters, of_class, gain = work.packed, work.packed_keys, work.counters, work.of_class, work.gain
     n = node.n
     codes, weights = packed[CODES], packed[WEIGHTS_OF_CLASSES]
     if n_codes * rules.n_classes <= min(2 * n, packed.shape[1]):

@@ -16,19 +16,20 @@ from committee.kernels.trees.split_binary import keep, score_sums
 from committee.kernels.trees.split_multiclass import CLASS, CLASS_BITS, begin_cuts, score_classes
 from committee.records.growth import CODES, LEFT_G, LEFT_H, LEFT_N, MARK_EVERY, SUMS, WEIGHTS_OF_CLASSES
 
-NOT_PACKED, TWO_CLASSES, MANY_CLASSES = 0, 1, 2
-"""How the classes and weights of a node's rows stand in Work.packed."""
+GENERAL, SMALL_NODE, PLAIN_SUMS, TWO_CLASSES, MANY_CLASSES = range(5)
+"""How a node is searched (`find_split.py: choose_path`)."""
 
 FEW_ROWS = 32
 """Rows up to which their values are compared with the threshold one by one; else it is looked for among the codes."""
 
 
 @part
-def draw_threshold(f, low, high, key, feature, is_binned, code_of, lower, upper, marks):
-    """A threshold between the values of the codes low < high, nan in bins, and the last code at or below it."""
-    threshold = draw_between(f, low, high, key, feature, code_of, lower, upper)
+def draw_threshold(f, low, high, node, code_of, table):
+    """Draw a threshold between the values of the codes low < high, nan in bins; also the last code at or below it."""
+    feature, upper = table.features[f], table.upper
+    threshold = draw_between(f, low, high, node, code_of, table)
     if code_of.size == 0:
-        code = last_below(threshold, feature.offset + low, feature.offset + high, upper, marks) - feature.offset
+        code = last_below(threshold, feature.offset + low, feature.offset + high, upper, table.marks) - feature.offset
     else:
         code = low
         above = high
@@ -38,8 +39,13 @@ def draw_threshold(f, low, high, key, feature, is_binned, code_of, lower, upper,
                 code = middle
             else:
                 above = middle
-    # A threshold inside a bin would cut rows that the bin keeps together.
-    return np.nan if is_binned else threshold, code
+    # A threshold inside a bin would separate rows that the bin holds together.
+    return np.nan if is_binned(table) else threshold, code
+
+
+@part
+def is_binned(table):
+    return table.bytes.shape[0] > 0
 
 
 @part
@@ -68,52 +74,49 @@ def last_below(threshold, first, last, upper, marks):
 
 
 @part
-def draw_between(f, low, high, key, feature, code_of, lower, upper):
-    """A number between the values of two codes."""
-    is_local = code_of.size > 0
-    first = upper[feature.offset + (np.int64(code_of[low]) if is_local else low)]
-    last = lower[feature.offset + (np.int64(code_of[high]) if is_local else high)]
-    share = draw_unit(key, 6 * f + 1)
-    threshold = (1.0 - share) * first + share * last
+def draw_between(f, low, high, node, code_of, table):
+    """Draw a number between the values of two codes."""
+    offset, is_local = table.features[f].offset, code_of.size > 0
+    first = table.upper[offset + (np.int64(code_of[low]) if is_local else low)]
+    last = table.lower[offset + (np.int64(code_of[high]) if is_local else high)]
+    fraction = draw_unit(node.key, 6 * f + 1)
+    threshold = (1.0 - fraction) * first + fraction * last
     if not first <= threshold < last:  # neighbouring floats
         threshold = first
     return threshold
 
 
 @part
-def draw_among_rows(f, low, high, node, feature, is_binned, code_of, lower, upper, codes):
-    """`draw_threshold` for few rows: their values are nearer than a search among all codes."""
-    threshold = draw_between(f, low, high, node.key, feature, code_of, lower, upper)
-    is_local = code_of.size > 0
+def draw_among_rows(f, low, high, node, code_of, table, codes):
+    """Do the same for few rows: to look at their values is quicker than a search among all codes."""
+    offset, is_local = table.features[f].offset, code_of.size > 0
+    threshold = draw_between(f, low, high, node, code_of, table)
     code = low
     for i in range(np.uintp(node.n)):
         c = np.int64(codes[i])
-        value = upper[feature.offset + (np.int64(code_of[c]) if is_local else c)]
+        value = table.upper[offset + (np.int64(code_of[c]) if is_local else c)]
         code = max(code, c if value <= threshold else low)
-    return np.nan if is_binned else threshold, code
+    return np.nan if is_binned(table) else threshold, code
 
 
 @inlined
-def search_drawn_cut(f, kind, node, rules, feature, is_binned, code_of, stat, table, work):
+def search_drawn_cut(f, path, node, code_of, search):
     """Draw a cut of feature f, the node's codes in work.packed[CODES], none missing; keep it if it is the best yet."""
+    rules, table, work = search.rules, search.table, search.work
     codes = work.packed[CODES]
     low, high = range_of(node.n, codes)
     if node.n <= FEW_ROWS:
-        threshold, code = draw_among_rows(
-            f, low, high, node, feature, is_binned, code_of, table.lower, table.upper, codes
-        )
+        threshold, code = draw_among_rows(f, low, high, node, code_of, table, codes)
     else:
-        threshold, code = draw_threshold(
-            f, low, high, node.key, feature, is_binned, code_of, table.lower, table.upper, table.marks
-        )
-    if kind == TWO_CLASSES:
+        threshold, code = draw_threshold(f, low, high, node, code_of, table)
+    if path == TWO_CLASSES:
         work.packed[SUMS, 0] = sum_left(node.n, np.int32(code), codes, work.packed[WEIGHTS_OF_CLASSES])
         score_sums(1, node, rules, work.packed[SUMS], work.gain)
         score = work.gain[0]
-    elif kind == MANY_CLASSES:
+    elif path == MANY_CLASSES:
         score = score_left(node.n, node.h, np.int32(code), codes, work.packed[WEIGHTS_OF_CLASSES], work.of_class)
     else:
-        g, h = sum_left_stat(node, np.int32(code), codes, stat)
+        g, h = sum_left_stat(node, np.int32(code), codes, search.stat)
         h_all = node.h * rules.h_unit
         mean = (node.g - node.shift * node.h) * rules.g_unit / h_all
         score = variance_decrease((g - node.shift * h) * rules.g_unit, h * rules.h_unit, mean, h_all)
@@ -172,7 +175,7 @@ def sum_left_stat(node, code, codes, stat):
 
 
 @part
-def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, marks, column):
+def draw_cut(f, n_codes, node, code_of, table, column):
     """Draw a cut of feature f (extra-trees): column becomes 0 for rows that would go left and 1 for the others.
 
     code_of translates the codes in column to the table's; empty, they are the table's. Return the drawn threshold, the
@@ -191,15 +194,15 @@ def draw_cut(f, n_codes, node, feature, is_binned, code_of, lower, upper, marks,
     missing_left = n_missing > 0 and low < high and draw(node.key, 6 * f) & np.uint64(1) == np.uint64(1)
     threshold = np.nan
     code = low
-    if feature.is_categorical == 1:
-        for i in range(node.n):  # by the toss of a coin, but two categories part for certain
+    if table.features[f].is_categorical == 1:
+        for i in range(node.n):  # each category at random, but the lowest goes left and the highest right
             c = np.int64(column[i])
             toss = (draw(node.key, 6 * f + 2 + (c >> 6)) >> np.uint64(c & 63)) & np.uint64(1) == np.uint64(0)
             right = (toss or c == high) and c != low
             column[i] = np.uint32(not missing_left if c == n_codes else right)
         return threshold, code, high, missing_left
     if low < high:
-        threshold, code = draw_threshold(f, low, high, node.key, feature, is_binned, code_of, lower, upper, marks)
+        threshold, code = draw_threshold(f, low, high, node, code_of, table)
     last_left = np.uint32(code)
     kept_left = missing if missing_left else np.uint32(0xFFFFFFFF)  # the one larger code that goes left
     for i in range(node.n):
@@ -225,7 +228,7 @@ def sum_drawn_cut(node, stat, column, cuts_out):
 
 @part
 def keep_drawn_cut(f, node, is_categorical, threshold, code, high, missing_left):
-    """The cut just searched was a drawn one: put down what was drawn."""
+    """Write what was drawn into the node's record, after the drawn cut has become its best split."""
     node.threshold = threshold
     node.code = code
     node.missing_left = np.int64(missing_left)

@@ -17,14 +17,16 @@ TOGETHER = 32
 
 
 @part
-def search_small_node(n_look, look, best_possible, node, rules, stat, position, local, n_ranks, block, decreases):
-    """Search the features look[:n_look], whose columns of `local` are filled.
+def search_small_node(n_look, best_possible, node, rules, stat, subtree, work):
+    """Search the features subtree.look[:n_look], whose columns of subtree.local are filled.
 
-    Return False where a value is missing: the node must be searched feature by feature. Overwrites block and falls.
+    Return False where a value is missing: the node must be searched feature by feature. Overwrites work.block and
+    work.decreases.
     """
     n = node.n
-    codes, cut_g, cut_h = block[0], block[1], block[2]
-    gain, inverse = decreases[0], decreases[1]
+    look, position = subtree.look, subtree.position
+    codes, cut_g, cut_h = work.block[0], work.block[1], work.block[2]
+    gain, inverse = work.decreases[0], work.decreases[1]
     for k in range(1, n):
         inverse[k] = np.float64(n) / (np.float64(k) * (np.float64(n) - np.float64(k)))
     inverse[n] = -np.inf  # every row left is no split
@@ -35,8 +37,8 @@ def search_small_node(n_look, look, best_possible, node, rules, stat, position, 
         width = min(TOGETHER, n_look - first)
         for a in range(width):
             f = look[first + a]
-            column = local[f]
-            missing = n_ranks[f]
+            column = subtree.local[f]
+            missing = subtree.n_ranks[f]
             n_missing = 0
             difference = np.int64(0)
             for i in range(n):
@@ -46,7 +48,7 @@ def search_small_node(n_look, look, best_possible, node, rules, stat, position, 
                 difference |= c ^ codes[a]
             if n_missing > 0:
                 return False
-            node.n_found += difference != 0
+            node.n_searched += difference != 0
         for i in range(n):
             sum_cut(i, n, width, node.start, stat, codes, cut_g, cut_h)
         if rules.unit_weights:

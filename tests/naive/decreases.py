@@ -1,4 +1,4 @@
-"""The best cut of a node by trying every one: the fall of the weighted sum of squares, the first of equals."""
+"""The best cut of a node by trying every one: the decrease of the weighted sum of squares, the first of equals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def best_cut(codes: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[int, int, float]:
-    """Feature, last code on the left and fall; codes [features, rows]. (-1, -1, -inf) where nothing splits."""
+    """Feature, last code on the left and decrease; codes [features, rows]. (-1, -1, -inf) where nothing splits."""
     result = (-1, -1, -np.inf)
     for f, column in enumerate(codes):
         for code in np.unique(column)[:-1]:
