@@ -1,4 +1,4 @@
-"""The four importances of a forest (D-3 to D-6) and its proximities from their definitions, row by row.
+"""The four importances of a forest and its proximities from their definitions, row by row.
 
 What is random is given: `donors[t][i][f]` is the row that row i takes the value of feature f from in tree t.
 """
@@ -18,44 +18,44 @@ from tests.naive.traverse import goes_left, naive_apply
 Floats = NDArray[np.float64]
 
 
-def answer(tree: Tree, leaf: int, n_classes: int) -> Any:
-    """The class of largest share, or the value."""
+def predict_leaf(tree: Tree, leaf: int, n_classes: int) -> Any:
+    """The most probable class, or the value."""
     return int(np.argmax(tree.value[leaf, :n_classes])) if n_classes else float(tree.value[leaf, 0])
 
 
-def ask(tree: Tree, x: Floats, n_classes: int) -> Any:
-    return answer(tree, int(naive_apply(tree, x[np.newaxis])[0]), n_classes)
+def predict(tree: Tree, x: Floats, n_classes: int) -> Any:
+    return predict_leaf(tree, int(naive_apply(tree, x[np.newaxis])[0]), n_classes)
 
 
-def exchanged(X: Floats, i: int, f: int, donor: int) -> Floats:
+def with_value_of(X: Floats, i: int, f: int, donor: int) -> Floats:
     x = X[i].copy()
     x[f] = X[donor, f]
     return x
 
 
 def margin(votes: list[int], y: int, n_classes: int) -> float:
-    shares = [votes.count(k) / len(votes) for k in range(n_classes)]
-    return shares[y] - max((share for k, share in enumerate(shares) if k != y), default=0.0)
+    fractions = [votes.count(k) / len(votes) for k in range(n_classes)]
+    return fractions[y] - max((fraction for k, fraction in enumerate(fractions) if k != y), default=0.0)
 
 
-def judge(predictions: list[Any], y: Any, n_classes: int) -> float:
-    """What falls when answers get worse: the margin, or minus the squared error of the mean."""
+def score(predictions: list[Any], y: Any, n_classes: int) -> float:
+    """The margin of the votes, or minus the squared error of the mean."""
     return margin(predictions, y, n_classes) if n_classes else -((np.mean(predictions) - y) ** 2)
 
 
 def local_decreases(
-    trees: Sequence[Tree], unseen: Sequence[Any], X: Floats, y: Any, donors: Any, n_classes: int
+    trees: Sequence[Tree], oob: Sequence[Any], X: Floats, y: Any, donors: Any, n_classes: int
 ) -> Floats:
-    """Importance 1 of every row and feature."""
+    """Permutation importance of every row and feature."""
     out = np.full(X.shape, np.nan)
     for i in range(len(X)):
-        judges = [t for t in range(len(trees)) if i in unseen[t]]
-        if not judges:
+        oob_trees = [t for t in range(len(trees)) if i in oob[t]]
+        if not oob_trees:
             continue
-        before = judge([ask(trees[t], X[i], n_classes) for t in judges], y[i], n_classes)
+        before = score([predict(trees[t], X[i], n_classes) for t in oob_trees], y[i], n_classes)
         for f in range(X.shape[1]):
-            other = [ask(trees[t], exchanged(X, i, f, donors[t][i][f]), n_classes) for t in judges]
-            out[i, f] = before - judge(other, y[i], n_classes)
+            other = [predict(trees[t], with_value_of(X, i, f, donors[t][i][f]), n_classes) for t in oob_trees]
+            out[i, f] = before - score(other, y[i], n_classes)
     return out
 
 
@@ -64,12 +64,12 @@ def loss(given: Any, y: Any, n_classes: int) -> float:
 
 
 def tree_decreases(tree: Tree, rows: Any, X: Floats, y: Any, weight: Floats, donors: Any, n_classes: int) -> Floats:
-    """Breiman's form of importance 1 of one tree."""
+    """Permutation importance of one tree, as in Breiman's program."""
     out = np.zeros(X.shape[1])
     for f in range(X.shape[1]):
         for i in rows:
-            before = loss(ask(tree, X[i], n_classes), y[i], n_classes)
-            after = loss(ask(tree, exchanged(X, i, f, donors[i][f]), n_classes), y[i], n_classes)
+            before = loss(predict(tree, X[i], n_classes), y[i], n_classes)
+            after = loss(predict(tree, with_value_of(X, i, f, donors[i][f]), n_classes), y[i], n_classes)
             out[f] += weight[i] * (after - before)
     return out / sum(weight[i] for i in rows)
 
@@ -97,7 +97,7 @@ def node_decreases(
     tree: Tree, rows: Any, X: Floats, y: Any, weight: Floats, donor: Callable[[int, list[int]], dict[int, int]],
     n_classes: int,
 ) -> Floats:  # fmt: skip
-    """Importance 4 of one tree; donor(node, rows that reach it) says which row each of them takes the value from."""
+    """Node permutation importance of one tree; donor(node, its rows) maps each row to its donor."""
     out = np.zeros(X.shape[1])
     for node in np.flatnonzero(tree.feature != LEAF):
         f = tree.feature[node]
@@ -107,13 +107,13 @@ def node_decreases(
             child = int(tree.left[node]) + (0 if goes_left(tree, int(node), X[taken[i], f]) else 1)
             while tree.feature[child] != LEAF:
                 child = int(tree.left[child]) + (0 if goes_left(tree, child, X[i, tree.feature[child]]) else 1)
-            before = loss(ask(tree, X[i], n_classes), y[i], n_classes)
-            out[f] += weight[i] * (loss(answer(tree, child, n_classes), y[i], n_classes) - before)
+            before = loss(predict(tree, X[i], n_classes), y[i], n_classes)
+            out[f] += weight[i] * (loss(predict_leaf(tree, child, n_classes), y[i], n_classes) - before)
     return out / sum(weight[i] for i in rows)
 
 
 def proximity(trees: Sequence[Tree], A: Floats, B: Floats, pairs: Callable[[int, int, int], bool]) -> Floats:
-    """Share of the trees in which two rows share a leaf, of those trees where pairs(t, i, j) holds."""
+    """Fraction of the trees in which two rows have the same leaf, of those trees where pairs(t, i, j) holds."""
     out = np.zeros((len(A), len(B)))
     leaves = [(naive_apply(tree, A), naive_apply(tree, B)) for tree in trees]
     for i in range(len(A)):

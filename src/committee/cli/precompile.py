@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from committee.base.dtypes import ROW
 from committee.base.kernel_cache import NOTICE_GIVEN, remove_stale_caches
 from committee.explain._node_permutation import node_permutation
-from committee.explain._oob_forest import JudgedForest
+from committee.explain._oob_forest import OobForest
 from committee.explain._oob_permutation import oob_permutation
 from committee.gradient_boosting._trees import (
     GrownTree,
@@ -74,7 +74,7 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     rows = np.arange(n)
     say("importances")
     for table in (X, X.astype(np.float32)):
-        judged = JudgedForest(trees[:1], pack_forest(trees[:1]), [rows[: n // 3]], table, y, weight, 0)
+        judged = OobForest(trees[:1], pack_forest(trees[:1]), [rows[: n // 3]], table, y, weight, 0)
         oob_permutation(judged, [[0]])
         node_permutation(judged, [[0]], None)
     say("pruning trees")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.base.prediction_only_error import PredictionOnlyError, kept_from_fit
-from committee.explain._oob_rows import ForestRows, check_forest, training_rows
+from committee.explain._oob_forest import TrainingRows, check_forest, training_rows
 from committee.forests._base import BaseForest
 from committee.records.tree import Tree
 from committee.theory.forests import (
@@ -109,7 +109,7 @@ def forest_diagnostics(forest: BaseForest, X: Any, y: Any, *, max_rows: int = 20
     return ForestDiagnostics(len(fitted.trees_), error, strength, average, uncertainty(predictions), looked_at)
 
 
-def _unseen_predictions(forest: BaseForest, rows: ForestRows, looked_at: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _unseen_predictions(forest: BaseForest, rows: TrainingRows, looked_at: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Predictions [trees, rows, k] of trees for rows they did not see, nan elsewhere, and variances in regression."""
     k = forest.trees_[0].value.shape[1]
     predictions = np.full((len(forest.trees_), looked_at.size, k), np.nan)
@@ -124,7 +124,7 @@ def _unseen_predictions(forest: BaseForest, rows: ForestRows, looked_at: NDArray
     return predictions, spread
 
 
-def _leaf_variances(forest: BaseForest, t: int, tree: Tree, rows: ForestRows) -> Floats:
+def _leaf_variances(forest: BaseForest, t: int, tree: Tree, rows: TrainingRows) -> Floats:
     """Variance of the target in every leaf: the tree's impurity, or measured again if the tree keeps none."""
     try:
         return np.maximum(tree.impurity, 0.0)

@@ -1,14 +1,14 @@
-"""The importances of a forest, all from one fit: by exchanged values, by impurity, by splits, by node (D-3 to D-7).
+"""Feature importances of a forest from its own training rows: by permutation, by impurity, by splits, by node.
 
-    permutation        fall of the vote's margin out of bag when a feature's values are exchanged (D-3)
-    tree_permutation   the same of every tree's own accuracy: "mean decrease accuracy" of randomForest
-    impurity           sum of the impurity falls of the feature's splits (D-4)
-    impurity_oob       the same measured out of bag: what only helped to learn rows by heart gets about 0
-    frequency          share of all splits (D-5)
-    node_permutation   values exchanged at one node at a time, summed over nodes (D-6)
+    permutation        decrease of the margin of the out-of-bag vote when a feature is permuted (Breiman 2001)
+    tree_permutation   decrease of every tree's own accuracy: "mean decrease accuracy" of randomForest
+    impurity           sum of the impurity decreases of the feature's splits ("mean decrease impurity", MDI)
+    impurity_oob       the same measured out-of-bag: about 0 for a feature that only overfits
+    frequency          fraction of all splits
+    node_permutation   permuted at one node at a time, summed over nodes
 
-For numbers the first two and the last are rises of the squared error. The equations stand in parts/oob_permutation,
-split_importances and node_permutation.
+For regression the first two and the last are increases of the squared error. The equations are in
+`_oob_permutation.py`, `_split_importances.py` and `_node_permutation.py`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,15 @@ from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stats import standard_error
 from committee.explain._node_permutation import node_permutation
-from committee.explain._oob_forest import JudgedForest, mean_of
+from committee.explain._oob_forest import (
+    OobForest,
+    check_forest,
+    mean_of,
+    oob_forest,
+    training_rows,
+)
 from committee.explain._oob_permutation import oob_permutation
-from committee.explain._oob_rows import check_forest, judged_forest, training_rows
-from committee.explain._split_importances import impurity_decreases, split_counts, split_frequency, unseen_decreases
+from committee.explain._split_importances import impurity_decreases, oob_decreases, split_counts, split_frequency
 from committee.explain.importances import scaled_to_100
 from committee.forests._base import BaseForest
 from committee.records.result_table import ResultTable, to_pandas, to_polars
@@ -35,45 +40,96 @@ Kind = Literal["permutation", "tree_permutation", "impurity", "impurity_oob", "f
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 WITHOUT_ROWS: tuple[Kind, ...] = ("impurity", "frequency")
-"""Kinds that the trees know by themselves."""
+"""Kinds that need no out-of-bag rows."""
 
-EXCHANGED: tuple[Kind, ...] = ("permutation", "tree_permutation")
+PERMUTED: tuple[Kind, ...] = ("permutation", "tree_permutation")
+"""Kinds computed by `oob_permutation`."""
 
 
 class ForestImportance(NamedTuple):
-    """One kind of importance, in the order of the columns."""
+    """One kind of importance, in the order of the columns.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the features.
+    kind : str
+        The kind of importance.
+    raw : array of shape (n_features,)
+        Importances in their own unit.
+    standard_error : array of shape (n_features,)
+        Standard errors over trees; nan with a single tree.
+    per_class : array of shape (n_features, n_classes)
+        Importances over the rows of one class; empty except for the first two kinds of a classifier.
+    per_class_error : array of shape (n_features, n_classes)
+        Their standard errors.
+
+    Examples
+    --------
+    >>> from committee import RandomForestClassifier
+    >>> from committee.datasets import load_dataset
+    >>> iris = load_dataset("iris")
+    >>> forest = RandomForestClassifier(random_state=0).fit(iris.X, iris.y)
+    >>> forest_importances(forest, iris.X, iris.y, kinds=["frequency"]).of("frequency").values.max()
+    np.float64(100.0)
+    """
 
     names: tuple[str, ...]
     kind: Kind
-    raw: Floats  # [d]
-    standard_error: Floats  # [d], over trees; nan where there is a single one
-    per_class: Floats  # [d, K], over the rows of one class; empty but for the first two kinds of a classifier
-    per_class_error: Floats  # [d, K]
+    raw: Floats
+    standard_error: Floats
+    per_class: Floats
+    per_class_error: Floats
 
     @property
     def values(self) -> Floats:
-        """Scaled so that the largest is 100 (D-7); below zero where exchanged values did better."""
+        """Importances scaled so that the largest is 100; negative where permuting improved the predictions."""
         return scaled_to_100(self.raw)
 
 
 class ForestImportances(NamedTuple):
-    """Several kinds of importance of one forest."""
+    """Several kinds of importance of one forest.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the features.
+    kinds : tuple of ForestImportance
+        The kinds that were asked for.
+    classes : array of shape (n_classes,)
+        Classes of the columns of `per_class`; empty for regression.
+    local : array of shape (n_samples, n_features)
+        With `local=True`, the "permutation" importance for every row: the decrease of its own margin, or the increase
+        of its squared error; nan for a row that is in the bag of every tree.
+
+    Examples
+    --------
+    >>> from committee import RandomForestClassifier
+    >>> from committee.datasets import load_dataset
+    >>> iris = load_dataset("iris")
+    >>> forest = RandomForestClassifier(random_state=0).fit(iris.X, iris.y)
+    >>> [one.kind for one in forest_importances(forest, iris.X, iris.y, kinds=["impurity", "frequency"]).kinds]
+    ['impurity', 'frequency']
+    """
 
     names: tuple[str, ...]
     kinds: tuple[ForestImportance, ...]
-    classes: NDArray[Any]  # [K], those of the columns per class; empty for numbers
-    local: Floats  # [n, d], of "permutation" for every row: its own fall of the margin, or rise of the squared error
+    classes: NDArray[Any]
+    local: Floats
 
     def of(self, kind: Kind) -> ForestImportance:
-        """One kind of importance."""
+        """Return one kind of importance."""
         for result in self.kinds:
             if result.kind == kind:
                 return result
-        raise ValueError(f"{kind!r} was not asked for; there are: {', '.join(result.kind for result in self.kinds)}.")
+        computed = ", ".join(result.kind for result in self.kinds)
+        raise ValueError(f"{kind!r} was not computed, only {computed}: add it to kinds of forest_importances.")
 
     def to_table(self) -> ResultTable:
-        """One line per feature, the most important of the first kind on top: of every kind the importance scaled to
-        100, as it is, and its standard error."""
+        """Return a row per feature, the most important one of the first kind on top.
+
+        Every kind has three columns: the importance scaled to 100, as it is, and its standard error.
+        """
         columns: dict[str, Sequence[Any]] = {"feature": self.names}
         for result in self.kinds:
             columns[result.kind], columns[f"{result.kind}_raw"] = result.values.tolist(), result.raw.tolist()
@@ -96,19 +152,31 @@ def forest_importances(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> ForestImportances:
-    """Importances of the features of a fitted forest, from its own training rows.
+    """Compute feature importances of a fitted forest from its own training rows.
 
     Parameters
     ----------
-    forest : a fitted forest of the library
-    X, y : the rows it was fitted on, in the same order
-    sample_weight : weights of the rows in the means; those of fit by default
-    kinds : which importances; all by default. Only "impurity" and "frequency" can be had of a forest without rows out
-        of bag.
-    local : also keep the importance of every feature to every row (n, d), of the kind "permutation"
-    n_repeats : how often values are exchanged
-    random_state : seed of the exchanges; the result does not depend on `n_jobs`
-    n_jobs : number of threads
+    forest : fitted random forest or extra-trees
+        The forest, fitted on a single target.
+    X, y : table and array-like
+        The rows it was fitted on, in the same order.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows in the means; by default those passed to fit.
+    kinds : sequence of str
+        Which importances; all by default. All except "impurity" and "frequency" need out-of-bag rows.
+    local : bool
+        Also return the "permutation" importance of every feature for every row.
+    n_repeats : int
+        Number of random permutations whose importances are averaged.
+    random_state : int, Generator or None
+        Seed of the permutations. The result does not depend on `n_jobs`.
+    n_jobs : int or None
+        Number of threads.
+
+    Returns
+    -------
+    ForestImportances
+        One `ForestImportance` for each of `kinds`.
 
     Examples
     --------
@@ -116,8 +184,8 @@ def forest_importances(
     >>> from committee.datasets import load_dataset
     >>> glass = load_dataset("glass", as_frame=True)
     >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
-    >>> found = forest_importances(forest, glass.X, glass.y, kinds=["permutation", "frequency"], random_state=0)
-    >>> {name: round(float(v)) for name, v in zip(found.names, found.of("permutation").values)}
+    >>> result = forest_importances(forest, glass.X, glass.y, kinds=["permutation", "frequency"], random_state=0)
+    >>> {name: round(float(v)) for name, v in zip(result.names, result.of("permutation").values)}
     {'RI': 100, 'Na': 37, 'Mg': 99, 'Al': 90, 'Si': 29, 'K': 42, 'Ca': 54, 'Ba': 57, 'Fe': 4}
     """
     fitted = check_forest(forest)
@@ -125,19 +193,19 @@ def forest_importances(
     if isinstance(n_repeats, bool) or n_repeats < 1:
         raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")
     if local and "permutation" not in wanted:
-        raise ValueError("local=True is for the kind 'permutation': add it to kinds.")
+        raise ValueError("local=True needs the kind 'permutation': add it to kinds.")
     columns = fitted.columns_
     names = tuple(columns.name(f) for f in range(columns.n_features))
     rows = training_rows(fitted, X, y, sample_weight)
-    judged = None if set(wanted) <= set(WITHOUT_ROWS) else judged_forest(fitted, rows)
+    with_oob = None if set(wanted) <= set(WITHOUT_ROWS) else oob_forest(fitted, rows)
     n_trees = len(fitted.trees_)
     seeds = [[int(s) for s in line] for line in member_seeds(random_state, n_repeats * n_trees).reshape(-1, n_trees)]
-    of_rows, of_row = [], np.empty((0, len(names)))
-    if judged is not None:
-        of_rows, of_row = _by_exchange(wanted, names, judged, seeds, local, n_jobs)
-    of_trees = [_by_trees(kind, names, fitted, judged, seeds, n_jobs) for kind in wanted if kind not in EXCHANGED]
-    result = sorted([*of_rows, *of_trees], key=lambda importance: wanted.index(importance.kind))
-    return ForestImportances(names, tuple(result), np.asarray(getattr(fitted, "classes_", np.empty(0))), of_row)
+    permuted, of_rows = [], np.empty((0, len(names)))
+    if with_oob is not None:
+        permuted, of_rows = _by_permutation(wanted, names, with_oob, seeds, local, n_jobs)
+    of_trees = [_by_trees(kind, names, fitted, with_oob, seeds, n_jobs) for kind in wanted if kind not in PERMUTED]
+    result = sorted([*permuted, *of_trees], key=lambda importance: wanted.index(importance.kind))
+    return ForestImportances(names, tuple(result), np.asarray(getattr(fitted, "classes_", np.empty(0))), of_rows)
 
 
 def _read_kinds(kinds: Sequence[Kind]) -> tuple[Kind, ...]:
@@ -148,49 +216,50 @@ def _read_kinds(kinds: Sequence[Kind]) -> tuple[Kind, ...]:
     return cast("tuple[Kind, ...]", wanted)
 
 
-def _by_exchange(
+def _by_permutation(
     wanted: tuple[Kind, ...],
     names: tuple[str, ...],
-    judged: JudgedForest,
+    forest: OobForest,
     seeds: list[list[int]],
     local: bool,
     n_jobs: int | None,
 ) -> tuple[list[ForestImportance], Floats]:
-    """The kinds of parts/oob_permutation: of classes from one run, of numbers from one each."""
+    """The kinds of `oob_permutation`: both from one run for a classifier, from one run each for a regressor."""
     result: list[ForestImportance] = []
-    of_row = np.empty((0, len(names)))
+    of_rows = np.empty((0, len(names)))
     run = None
-    for kind in EXCHANGED:
+    for kind in PERMUTED:
         if kind not in wanted:
             continue
         is_forest = kind == "permutation"
-        if run is None or not judged.n_classes:
-            shares_ring = is_forest and not judged.n_classes
-            keeps = local and is_forest
-            run = oob_permutation(judged, seeds, shares_ring=shares_ring, keeps_local=keeps, n_jobs=n_jobs)
+        if run is None or not forest.n_classes:
+            one_permutation = is_forest and not forest.n_classes
+            run = oob_permutation(
+                forest, seeds, one_permutation=one_permutation, local=local and is_forest, n_jobs=n_jobs
+            )
         value, error = (run.forest, run.forest_error) if is_forest else (run.tree, run.tree_error)
         result.append(ForestImportance(names, kind, value[:, 0], error[:, 0], value[:, 1:], error[:, 1:]))
-        of_row = run.local if is_forest else of_row
-    return result, of_row
+        of_rows = run.local if is_forest else of_rows
+    return result, of_rows
 
 
 def _by_trees(
     kind: Kind,
     names: tuple[str, ...],
     forest: BaseForest,
-    judged: JudgedForest | None,
+    with_oob: OobForest | None,
     seeds: list[list[int]],
     n_jobs: int | None,
 ) -> ForestImportance:
-    """A mean over trees of what each tree says."""
+    """A mean over trees of the importance by each tree."""
     d = len(names)
     nothing = np.empty((d, 0))
     if kind == "frequency":
         return ForestImportance(names, kind, *split_frequency(split_counts(forest.trees_, d)), nothing, nothing)
-    if kind == "impurity" or judged is None:
+    if kind == "impurity" or with_oob is None:
         of_trees = impurity_decreases(forest.trees_, d)
     elif kind == "impurity_oob":
-        of_trees = unseen_decreases(judged, n_jobs)
+        of_trees = oob_decreases(with_oob, n_jobs)
     else:
-        of_trees = node_permutation(judged, seeds, n_jobs)
+        of_trees = node_permutation(with_oob, seeds, n_jobs)
     return ForestImportance(names, kind, mean_of(of_trees), standard_error(of_trees), nothing, nothing)

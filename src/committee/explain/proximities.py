@@ -25,7 +25,7 @@ from scipy import sparse
 
 from committee.base.array_types import Floats
 from committee.base.prediction_only_error import kept_from_fit
-from committee.explain._oob_rows import check_forest, training_rows
+from committee.explain._oob_forest import check_forest, training_rows
 from committee.forests._base import BaseForest
 from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.tabular.validation import read_table

@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 
 from committee.base.array_types import Floats
 from committee.evaluation.comparison import Comparison, MethodResult
-from committee.explain._oob_rows import training_rows
+from committee.explain._oob_forest import training_rows
 from committee.explain._tables import column_names, native
 from committee.explain.importances import PermutationImportances, log_likelihood, permutation_importances
 from committee.forests._base import BaseForest

@@ -154,7 +154,7 @@ def test_bad_arguments_are_rejected(small):
     full = ExtraTreesRegressor(3).fit(np.arange(9.0)[:, np.newaxis], np.arange(9.0))
     with pytest.raises(ValueError, match="bootstrap=True"):
         proximities(full, np.arange(9.0)[:, np.newaxis], out_of_bag=True)
-    with pytest.raises(TypeError, match="not for dict"):
+    with pytest.raises(TypeError, match="not dict"):
         proximities({}, X)  # type: ignore[arg-type]
 
 
