@@ -53,6 +53,25 @@ COMMON = {
     "class_weight": 'Weights of the classes, as a mapping or "balanced": inversely proportional to their frequencies.',
     "categorical_features": 'Categorical columns, by name, position or mask; "from_dtype" takes columns of a '
     "categorical or string type.",
+    "splitter": '"best" tries the cuts between all distinct values, "binned" those between at most `max_bins` quantile '
+    'bins, "random" one random threshold per feature; "auto" is "best" up to 100,000 rows and "binned" beyond.',
+    "max_depth": "Maximum depth of a tree; None grows without a limit.",
+    "min_samples_split": "Minimum number of rows of a node that is split; a float is a fraction of all rows.",
+    "min_samples_leaf": "Minimum number of rows in a leaf; a float is a fraction of all rows.",
+    "min_weight_fraction_leaf": "Minimum fraction of the total weight in a leaf.",
+    "max_features": 'Features to search at every node, drawn at random: a number, a fraction, "sqrt", "log2", or None '
+    "for all. A feature that is constant in the node does not count.",
+    "max_leaf_nodes": "Maximum number of leaves; the tree then grows best-first, by the largest impurity decrease.",
+    "min_impurity_decrease": "Minimum decrease of the weighted impurity by a split.",
+    "ccp_alpha": "Penalty per leaf of minimal cost-complexity pruning; 0 does not prune.",
+    "monotonic_cst": "Direction of the prediction in each feature: 1 increasing, -1 decreasing, 0 free; an array in "
+    "the order of the columns, or a mapping by name. For classifiers of two classes: of the probability of the second.",
+    "interaction_cst": "Groups of features, by position or name, that may meet on a path from the root to a leaf; "
+    '"pairwise" and "no_interactions" are all pairs and all single features.',
+    "max_bins": "Maximum number of bins per feature of binned trees.",
+    "columns_": "Names, types and categories of the columns of X in `fit`.",
+    "max_features_": "Number of features searched at every node.",
+    "n_outputs_": "Number of targets.",
     "classes_": "The class labels, in ascending order.",
     "n_classes_": "Number of classes.",
     "n_features_in_": "Number of columns of X in `fit`.",

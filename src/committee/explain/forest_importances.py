@@ -68,9 +68,9 @@ class ForestImportance(NamedTuple):
     --------
     >>> from committee import RandomForestClassifier
     >>> from committee.datasets import load_dataset
-    >>> iris = load_dataset("iris")
-    >>> forest = RandomForestClassifier(random_state=0).fit(iris.X, iris.y)
-    >>> forest_importances(forest, iris.X, iris.y, kinds=["frequency"]).of("frequency").values.max()
+    >>> glass = load_dataset("glass")
+    >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
+    >>> forest_importances(forest, glass.X, glass.y, kinds=["frequency"]).of("frequency").values.max()
     np.float64(100.0)
     """
 
@@ -106,9 +106,9 @@ class ForestImportances(NamedTuple):
     --------
     >>> from committee import RandomForestClassifier
     >>> from committee.datasets import load_dataset
-    >>> iris = load_dataset("iris")
-    >>> forest = RandomForestClassifier(random_state=0).fit(iris.X, iris.y)
-    >>> [one.kind for one in forest_importances(forest, iris.X, iris.y, kinds=["impurity", "frequency"]).kinds]
+    >>> glass = load_dataset("glass")
+    >>> forest = RandomForestClassifier(random_state=0).fit(glass.X, glass.y)
+    >>> [one.kind for one in forest_importances(forest, glass.X, glass.y, kinds=["impurity", "frequency"]).kinds]
     ['impurity', 'frequency']
     """
 

@@ -438,7 +438,7 @@ def _draw_bar(ax: Any, labels: TreeLabels, node: int, place: tuple[float, float,
 
     x, y, width = place
     value = labels.tree.value
-    if labels.has_shares:
+    if labels.has_probabilities:
         fractions = value[node]
     elif value.shape[1] == 1:
         low, high = float(value.min()), float(value.max())

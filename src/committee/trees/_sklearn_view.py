@@ -13,9 +13,9 @@ from committee.tree_engine.predict.apply import apply_tree, decision_path, pack
 
 
 class TreeView:
-    """What scikit-learn's ``tree_`` offers, read off our `Tree`; ``arrays`` is the tree itself.
+    """The attributes of scikit-learn's ``tree_``, derived from a `Tree`; ``arrays`` is the tree itself.
 
-    The numbering of the nodes differs: here the two children of a node stand side by side.
+    The nodes are numbered differently: the two children of a node have consecutive numbers.
     """
 
     def __init__(self, tree: Tree, n_features: int, is_classifier: bool) -> None:
@@ -80,12 +80,12 @@ class TreeView:
 
     @cached_property
     def packed(self) -> NDArray[np.void] | None:
-        """The form for prediction; None where categorical splits need the arrays themselves."""
+        """The prediction form; None for a tree with categorical splits, which is walked on its arrays."""
         return None if len(self.arrays.categories) else pack(self.arrays)
 
     @cached_property
     def predictions(self) -> NDArray[np.intp]:
-        """The class each node answers with."""
+        """The code of the class that each node predicts."""
         return self.arrays.value.argmax(axis=1)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class TreeView:
         return decision_path(self.arrays, X)
 
     def compute_feature_importances(self, normalize: bool = True) -> NDArray[np.float64]:
-        """Sum of the impurity falls at each feature's splits (D-4), as shares of one if normalised."""
+        """Return the impurity decreases at the splits of each feature, by default normalised to a sum of 1."""
         importances = np.zeros(self.n_features)
         inner = ~self.arrays.is_leaf
         np.add.at(importances, self.arrays.feature[inner], self.arrays.gain[inner])

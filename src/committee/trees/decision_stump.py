@@ -1,4 +1,4 @@
-"""The decision stump sgn(x_j - tau): the weak learner of boosting (A-1)."""
+"""The decision stump sgn(x_j - tau), the weak learner of boosting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from committee.base.parameters import fixed, one_of, param
+from committee.base.parameters import fitted, fixed, one_of, param
 from committee.base.rng import RandomState
 from committee.records.tree import Tree
 from committee.tabular.schema import Columns
@@ -19,17 +19,10 @@ from committee.trees.decision_tree import (
 
 
 class DecisionStump(DecisionTreeClassifier):
-    """One split that errs least under the sample weights, with either polarity.
+    """Decision tree of one split, the one of smallest weighted error, with either polarity.
 
-    For two classes the stump is ``polarity_ * sgn(x[feature_] - threshold_)`` with weighted error ``error_`` and edge
-    ``edge_`` = 1 - 2 * error (S0, S4); a polarity of 0 says that a constant answer errs least. For K classes each side
-    answers with its heaviest class. `predict_proba` gives the shares of the classes on the row's side.
-
-    Parameters
-    ----------
-    splitter : {"auto", "best", "binned"}, as in `DecisionTreeClassifier`
-    min_samples_leaf, min_weight_fraction_leaf, class_weight, categorical_features, max_bins, n_jobs :
-        as in `DecisionTreeClassifier`
+    For two classes the stump is ``polarity_ * sgn(x[feature_] - threshold_)``. For K classes each side predicts its
+    class of largest weight. `predict_proba` returns the class probabilities on the row's side.
 
     Examples
     --------
@@ -39,7 +32,12 @@ class DecisionStump(DecisionTreeClassifier):
     (2.5, -1, 0.167)
     """
 
-    splitter: Any = param(one_of("auto", "best", "binned"), default="auto")
+    splitter: Any = param(
+        one_of("auto", "best", "binned"),
+        default="auto",
+        doc='"best" tries the cuts between all distinct values, "binned" those between at most `max_bins` quantile '
+        'bins; "auto" is "best" up to 100,000 rows and "binned" beyond.',
+    )
     criterion: Any = fixed("edge")
     max_depth: int | None = fixed(1)
     min_samples_split: int | float = fixed(2)
@@ -51,6 +49,12 @@ class DecisionStump(DecisionTreeClassifier):
     monotonic_cst: MonotonicConstraints = fixed(None)
     interaction_cst: InteractionConstraints = fixed(None)
     cv: Any = fixed(10)
+
+    edge_: float = fitted(doc="1 - 2 * error_.")
+    error_: float = fitted(doc="Weighted training error.")
+    feature_: int | None = fitted(doc="The split feature; None if a constant prediction has the smallest error.")
+    polarity_: int = fitted(doc="Sign of the prediction to the right of the threshold; 0 for a constant prediction.")
+    threshold_: float | None = fitted(doc="The threshold; None for a constant prediction or a categorical split.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -58,7 +58,7 @@ MaxFeatures = int | float | Literal["sqrt", "log2"] | None
 
 
 class BaseDecisionTree(Estimator):
-    """What classification and regression trees share."""
+    """Base class of classification and regression trees."""
 
     _loss: ClassVar[str]  # by which cross-validation evaluates pruned trees
 
@@ -72,15 +72,32 @@ class BaseDecisionTree(Estimator):
     random_state: RandomState = param(*RANDOM_STATE, default=None)
     max_leaf_nodes: int | None = param(at_least(2), None, default=None)
     min_impurity_decrease: float = param(non_negative, default=0.0)
-    ccp_alpha: float | Literal["cv"] = param(non_negative, one_of("cv"), default=0.0)
+    ccp_alpha: float | Literal["cv"] = param(
+        non_negative,
+        one_of("cv"),
+        default=0.0,
+        doc='Penalty per leaf of minimal cost-complexity pruning; 0 does not prune. "cv" chooses it by '
+        "cross-validation with the one-standard-error rule.",
+    )
     monotonic_cst: MonotonicConstraints = param("array-like", dict, None, default=None)
     interaction_cst: InteractionConstraints = param(
         list, tuple, one_of("pairwise", "no_interactions"), None, default=None
     )
     categorical_features: CategoricalFeatures = param(*CATEGORICAL_FEATURES, default="from_dtype")
     max_bins: int = param(Interval(Integral, 2, 255, closed="both"), default=255)
-    cv: Any = param("cv_object", default=10)
+    cv: Any = param(
+        "cv_object", default=10, doc='Folds for ccp_alpha="cv": their number, a splitter or pairs of index arrays.'
+    )
     n_jobs: int | None = param(*N_JOBS, default=None)
+
+    columns_: Columns = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
+    has_missing_: NDArray[np.bool_] = fitted(doc="Whether each column of X had missing values in `fit`.")
+    max_features_: int = fitted()
+    n_features_in_: int = fitted()
+    n_outputs_: int = fitted()
+    pruning_: PruningCurve = fitted(doc='Errors of the pruned trees by cross-validation; set with ccp_alpha="cv".')
+    tree_: TreeView = fitted(doc="The tree, with the attributes of scikit-learn's `tree_`.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -90,7 +107,7 @@ class BaseDecisionTree(Estimator):
     # --- fitting ------------------------------------------------------------------------------------------------------
 
     def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
-        """Fitted attributes that describe the target, and the target as numbers."""
+        """Return fitted attributes that describe the target, and the encoded target."""
         raise NotImplementedError
 
     def make_response(
@@ -99,17 +116,17 @@ class BaseDecisionTree(Estimator):
         raise NotImplementedError
 
     def tree_params(self) -> dict[str, Any]:
-        """Every parameter of growth, those a subclass fixes included."""
+        """Return every parameter of growth, including those that a subclass fixes."""
         return self.get_params(deep=False)
 
     def _class_weight(
         self, described: dict[str, Any], target: NDArray[Any], weight: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
-        """A factor for the weight of every row, None without any."""
+        """Return a factor for the weight of every row, None without class weights."""
         return None
 
     def _prediction(self, tree: Tree) -> NDArray[np.float64]:
-        """The single number by which each node predicts."""
+        """Return the prediction of each node: a class code or a value."""
         raise NotImplementedError
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Training, dict[str, Any]]:
@@ -129,10 +146,16 @@ class BaseDecisionTree(Estimator):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, pandas, polars or Arrow table. Missing values are taken as they are.
-        y : targets of shape (n_samples,)
-        sample_weight : weights of shape (n_samples,), optional
-            A whole weight counts as so many equal rows; rows of weight zero count for nothing.
+            NumPy array, pandas, polars or Arrow table. Missing values need no imputation.
+        y : array-like of shape (n_samples,)
+            Class labels, or a continuous target.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. An integer weight w is equivalent to repeating the row w times; a row of weight zero
+            is ignored.
+
+        Returns
+        -------
+        self : the fitted estimator
         """
         self._validate_params()
         with all_or_nothing(self):
@@ -178,7 +201,7 @@ class BaseDecisionTree(Estimator):
             del self.pruning_
 
     def adopt(self, tree: Tree, columns: Columns, described: dict[str, Any]) -> Self:
-        """Become the estimator of a tree that was grown elsewhere; `described` holds the attributes of its target."""
+        """Set the fitted attributes for a tree grown elsewhere; `described` holds those of its target."""
         for name, value in described.items():
             setattr(self, name, value)
         self.columns_ = columns
@@ -187,39 +210,59 @@ class BaseDecisionTree(Estimator):
         self.tree_ = TreeView(tree, columns.n_features, hasattr(self, "classes_"))
         return self
 
-    # --- what a fitted tree answers -----------------------------------------------------------------------------------
+    # --- prediction and inspection -----------------------------------------------------------------------------------
 
     def _leaves(self, X: Any) -> NDArray[np.int64]:
         check_is_fitted(self, "tree_")
         return self.tree_.apply(read_table(self, X), self.n_jobs)
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """Number of the leaf each row ends in."""
+        """Return the number of the leaf that each row reaches."""
         return self._leaves(X)
 
     def decision_path(self, X: Any) -> sparse.csr_matrix:
-        """Indicator matrix (n_samples, n_nodes) of the nodes each row passes through."""
+        """Return the indicator matrix (n_samples, n_nodes) of the nodes that each row passes through."""
         check_is_fitted(self, "tree_")
         return decision_path(self.tree_.arrays, read_table(self, X), self.n_jobs)
 
     def get_depth(self) -> int:
-        """Depth of the tree; a single leaf has depth 0."""
+        """Return the depth of the tree; a single leaf has depth 0."""
         check_is_fitted(self, "tree_")
         return self.tree_.max_depth
 
     def get_n_leaves(self) -> int:
-        """Number of leaves."""
+        """Return the number of leaves."""
         check_is_fitted(self, "tree_")
         return self.tree_.n_leaves
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Impurity falls at each feature's splits, as shares of one."""
+        """Impurity decreases at the splits of each feature, normalised to a sum of 1."""
         check_is_fitted(self, "tree_")
         return self.tree_.compute_feature_importances()
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Bunch:
-        """Alphas at which minimal cost-complexity pruning removes a split, and the impurity of the tree then."""
+        """Return the alphas at which minimal cost-complexity pruning removes splits, and the impurities of the trees.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        path : Bunch
+            With the arrays `ccp_alphas` and `impurities`.
+
+        Examples
+        --------
+        >>> from committee import DecisionTreeClassifier
+        >>> from committee.datasets import load_dataset
+        >>> glass = load_dataset("glass")
+        >>> path = DecisionTreeClassifier(max_leaf_nodes=4).cost_complexity_pruning_path(glass.X, glass.y)
+        >>> path.ccp_alphas.round(3)
+        array([0.   , 0.053, 0.075, 0.122])
+        """
         self._validate_params()
         training, _ = copy(self)._read(X, y, sample_weight)  # a fitted tree stays as it is
         path = pruning_path(training.grow(training.weight))
@@ -230,21 +273,14 @@ TREE_CONSTRAINTS = BaseDecisionTree._parameter_constraints  # pyright: ignore[re
 
 
 class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
-    """Classification tree: CART with missing values, categories, constraints, pruning by cross-validation (A-3, A-4).
+    """Classification tree (CART) with missing values, categories, constraints and pruning by cross-validation.
 
-    Parameters have scikit-learn's names and meanings; these are new:
+    Parameters have the names and meanings of scikit-learn's `DecisionTreeClassifier`; splits by sets of categories,
+    `splitter="binned"`, `criterion="z"`, `ccp_alpha="cv"` and `interaction_cst` are additions.
 
-    splitter : {"auto", "best", "random", "binned"}
-        "best" tries every distinct value, "binned" the edges of at most `max_bins` quantile bins, "auto" chooses
-        "best" up to 100,000 rows; "random" draws one threshold per feature.
-    criterion : {"gini", "entropy", "log_loss", "z"}
-        "z" is the normaliser sqrt(W+ W-) of confidence-rated boosting (two classes).
-    ccp_alpha : float or "cv"
-        "cv" chooses the cost-complexity by `cv`-fold cross-validation with the one-standard-error rule and keeps the
-        curve in ``pruning_``.
-    monotonic_cst : -1, 0 or 1 per feature, or a dict by name; two classes only, on the probability of the second.
-    interaction_cst : groups of features that may meet on a path, "pairwise" or "no_interactions".
-    categorical_features : "from_dtype", a list of names or indices, a mask, or None.
+    References
+    ----------
+    Breiman, Friedman, Olshen and Stone, Classification and regression trees, 1984.
 
     Examples
     --------
@@ -257,11 +293,15 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
     """
 
     criterion: Literal["gini", "entropy", "log_loss", "z"] = param(
-        one_of("gini", "entropy", "log_loss", "z"), default="gini"
+        one_of("gini", "entropy", "log_loss", "z"),
+        default="gini",
+        doc='Impurity that the splits decrease; "log_loss" is "entropy", and "z" the normaliser sqrt(W+ W-) of '
+        "confidence-rated boosting (two classes).",
     )
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = param(*CLASS_WEIGHT, default=None)
 
     classes_: NDArray[Any] = fitted()
+    n_classes_: int = fitted()
 
     _loss: ClassVar[str] = "zero_one"
 
@@ -292,27 +332,30 @@ class DecisionTreeClassifier(ClassifierMixin, BaseDecisionTree):
         return tree.value.argmax(axis=1).astype(np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most frequent class of the leaf each row ends in."""
+        """Predict the most frequent class of the leaf that each row reaches."""
         leaves = self._leaves(X)
         return self.classes_[self.tree_.predictions[leaves]]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Shares of the classes, in the order of ``classes_``, in the leaf each row ends in."""
+        """Return the class probabilities, in the order of ``classes_``: fractions of the leaf that each row reaches."""
         leaves = self._leaves(X)
         return self.tree_.arrays.value[leaves]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithms of `predict_proba`; minus infinity for a class the leaf does not have."""
+        """Return logarithms of `predict_proba`; minus infinity for a class that the leaf does not have."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
 
 class DecisionTreeRegressor(RegressorMixin, PredictionIntervals, BaseDecisionTree):
-    """Regression tree: CART with missing values, categories, constraints and pruning by cross-validation (A-3, A-4).
+    """Regression tree (CART) with missing values, categories, constraints and pruning by cross-validation.
 
-    Parameters have scikit-learn's names and meanings; `DecisionTreeClassifier` describes the new ones. criterion is
-    "squared_error", "absolute_error" (leaves are medians) or "poisson"; "friedman_mse" orders splits exactly as
-    "squared_error" does and is accepted as another name for it.
+    Parameters have the names and meanings of scikit-learn's `DecisionTreeRegressor`; splits by sets of categories,
+    `splitter="binned"`, `ccp_alpha="cv"` and `interaction_cst` are additions.
+
+    References
+    ----------
+    Breiman, Friedman, Olshen and Stone, Classification and regression trees, 1984.
 
     Examples
     --------
@@ -325,7 +368,10 @@ class DecisionTreeRegressor(RegressorMixin, PredictionIntervals, BaseDecisionTre
     """
 
     criterion: Literal["squared_error", "friedman_mse", "absolute_error", "poisson"] = param(
-        one_of("squared_error", "friedman_mse", "absolute_error", "poisson"), default="squared_error"
+        one_of("squared_error", "friedman_mse", "absolute_error", "poisson"),
+        default="squared_error",
+        doc='Error that the splits decrease. Leaves predict means, medians with "absolute_error"; "friedman_mse" '
+        'orders splits exactly as "squared_error" does and is another name for it.',
     )
 
     def __sklearn_tags__(self) -> Any:
@@ -352,6 +398,6 @@ class DecisionTreeRegressor(RegressorMixin, PredictionIntervals, BaseDecisionTre
         return tree.value[:, 0].copy()
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Mean target (median for the absolute error) of the leaf each row ends in."""
+        """Predict the mean target (median for the absolute error) of the leaf that each row reaches."""
         leaves = self._leaves(X)
         return self.tree_.arrays.value[leaves, 0]

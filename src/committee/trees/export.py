@@ -1,6 +1,6 @@
-"""A fitted tree as text and as Graphviz source, with names, counts, categories and the way of missing values.
+"""A fitted tree as text and as Graphviz source: names, counts, categories and the direction of missing values.
 
-The functions that put one node into words (`label_tree`, `split_condition`, `prediction_text`, `node_colors`) also
+The functions that describe one node (`label_tree`, `split_condition`, `prediction_text`, `node_colors`) also
 serve the plots.
 """
 
@@ -19,13 +19,13 @@ from committee.base.text import format_decimals, format_whole_percent, pluralize
 from committee.records.tree import LEAF, Tree
 
 CLASS_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-"""Okabe and Ito's palette: told apart with every common kind of colour vision; reused in turn from class 8 on."""
+"""Okabe and Ito's palette, distinguishable with every common kind of colour vision; repeated from class 8 on."""
 
 MAX_CLASSES_IN_FULL = 6
 """With more classes only the most frequent of a node are shown."""
 
 MAX_NAME = 40
-"""Longer names are cut in the middle: long names tend to share their beginnings."""
+"""Longer names are cut in the middle: long names often have the same beginning."""
 
 
 class TreeArrays(Protocol):
@@ -34,7 +34,7 @@ class TreeArrays(Protocol):
 
 
 class ColumnNames(Protocol):
-    """What the pictures need to know of the columns a tree was fitted on."""
+    """The names and categories of the columns that a tree was fitted on."""
 
     @property
     def is_categorical(self) -> NDArray[np.bool_]: ...
@@ -62,12 +62,12 @@ class TreeLabels(NamedTuple):
     class_names: list[str] | None  # None for regression
     category_sides: dict[int, tuple[list[str], list[str]]]  # categorical node -> categories going left, right
     has_missing: NDArray[np.bool_]  # [d], the feature had missing values when the tree was fitted
-    has_weights: bool  # the weights say more than the number of rows
+    has_weights: bool  # the weights differ from the numbers of rows
     criterion: str
 
     @property
-    def has_shares(self) -> bool:
-        """The values are class shares, not scores or means."""
+    def has_probabilities(self) -> bool:
+        """The values are class probabilities, not scores or means."""
         return self.class_names is not None and self.tree.value.shape[1] == len(self.class_names)
 
 
@@ -81,10 +81,12 @@ def export_text(
     decimals: int = 2,
     show_weights: bool = False,
 ) -> str:
-    """A fitted tree as an outline, one line a node, with its figures in columns.
+    """Return a fitted tree as an outline: a line for each node, its figures in columns.
 
     Parameters
     ----------
+    estimator : fitted tree estimator
+        A `DecisionTreeClassifier`, `DecisionTreeRegressor` or `DecisionStump`, or a member of an ensemble of trees.
     feature_names, class_names : sequence of str, optional
         Names to show instead of the estimator's own, in the order of its features and `classes_`.
     max_depth : int
@@ -94,10 +96,25 @@ def export_text(
     decimals : int
         Decimals of thresholds and figures. Small thresholds keep as many significant digits.
     show_weights : bool
-        Show weights even when they equal the rows, and class weights in place of class shares.
+        Show weights even when they equal the rows, and class weights instead of class probabilities.
 
-    A class stands in the lines of leaves (and of folded nodes). "or missing" marks the branch that missing values
-    take, for features that had some when the tree was fitted.
+    Returns
+    -------
+    text : str
+        Leaves (and folded nodes) show their class. "or missing" is the branch that missing values take, for features
+        that had some in `fit`.
+
+    Examples
+    --------
+    >>> from committee import DecisionTreeClassifier, export_text
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass", as_frame=True)
+    >>> tree = DecisionTreeClassifier(max_depth=1).fit(glass.X, glass.y)
+    >>> print(export_text(tree, show_weights=True))
+                     rows  weight  class   1   2   3   5  6   7
+    all               214     214         70  76  17  13  9  29
+    ├── Ba <= 0.335   185     185  2      69  75  17  12  9   3
+    └── Ba > 0.335     29      29  7       1   1   0   1  0  26
     """
     _check_at_least("max_depth", max_depth, 0)
     _check_at_least("spacing", spacing, 1)
@@ -120,10 +137,12 @@ def export_graphviz(
     precision: int = 3,
     node_ids: bool = False,
 ) -> str:
-    """A fitted tree in the DOT language of Graphviz: ``dot -Tsvg tree.dot -o tree.svg`` draws it.
+    """Return a fitted tree in the DOT language of Graphviz: ``dot -Tsvg tree.dot -o tree.svg`` draws it.
 
     Parameters
     ----------
+    estimator : fitted tree estimator
+        A `DecisionTreeClassifier`, `DecisionTreeRegressor` or `DecisionStump`, or a member of an ensemble of trees.
     feature_names, class_names : sequence of str, optional
         Names to show instead of the estimator's own, in the order of its features and `classes_`.
     max_depth : int, optional
@@ -133,9 +152,21 @@ def export_graphviz(
     impurity, node_ids : bool
         Show the impurity, the number of the node.
     proportion : bool
-        Show rows as a percentage and class shares in place of class weights.
+        Show rows as a percentage, and class probabilities instead of class weights.
     precision : int
         Decimals of thresholds and figures. Small thresholds keep as many significant digits.
+
+    Returns
+    -------
+    dot : str
+        Source of a directed graph.
+
+    Examples
+    --------
+    >>> from committee import DecisionStump, export_graphviz
+    >>> stump = DecisionStump().fit([[1.0], [2.0], [3.0]], ["no", "no", "yes"])
+    >>> print(export_graphviz(stump, feature_names=["size"]).splitlines()[4])
+    0 [label="size <= 2.5\\nedge = 0.333\\nrows = 3\\nvalue = [2, 1]\\nclass = no", fillcolor="#BDDAEB"] ;
     """
     if max_depth is not None:
         _check_at_least("max_depth", max_depth, 0)
@@ -161,7 +192,7 @@ def export_graphviz(
     return "\n".join([*lines, "}"])
 
 
-# ---- One node in words -----------------------------------------------------------------------------------------------
+# ---- One node --------------------------------------------------------------------------------------------------------
 
 
 def label_tree(
@@ -195,7 +226,7 @@ def label_tree(
 def split_condition(
     labels: TreeLabels, node: int, *, left: bool, decimals: int, room: int = 60, at_most: str = "<="
 ) -> str:
-    """What the split of `node` asks of its feature on the way to one side, without the feature's name.
+    """Return the condition of the split of `node` on the way to one side, without the feature's name.
 
     Sets of categories take about `room` characters.
     """
@@ -213,11 +244,11 @@ def split_condition(
 
 
 def missing_side(labels: TreeLabels, node: int) -> bool | None:
-    """True where missing values go left at the split of `node`, False right, None where it says nothing."""
+    """True where missing values go left at the split of `node`, False right, None where it has no side of its own."""
     if not labels.has_missing[labels.tree.feature[node]]:
         return None
     if node in labels.category_sides and not all(labels.category_sides[node]):
-        return None  # the condition itself speaks of missing values
+        return None  # the condition itself names missing values
     return bool(labels.tree.missing_left[node])
 
 
@@ -226,28 +257,28 @@ def predicted_class(labels: TreeLabels, node: int) -> str:
     names, value = labels.class_names, labels.tree.value[node]
     if names is None:
         raise ValueError("a regression tree predicts no class")
-    return names[int(np.argmax(value)) if labels.has_shares else int(value[0] > 0)]
+    return names[int(np.argmax(value)) if labels.has_probabilities else int(value[0] > 0)]
 
 
 def prediction_text(labels: TreeLabels, node: int, decimals: int) -> str:
-    """Class and share, or value, of a node."""
+    """Return the class and its probability, or the value, of a node."""
     value = labels.tree.value[node]
     if labels.class_names is None:
         return ", ".join(format_decimals(v, decimals) for v in value[:3]) + (", ..." if value.size > 3 else "")
     name = shorten(predicted_class(labels, node), 24)
-    if labels.has_shares:
+    if labels.has_probabilities:
         return f"{name} {format_whole_percent(value.max())}"
     return f"{name} ({format_decimals(value[0], decimals)})"
 
 
 def node_colors(labels: TreeLabels) -> list[str]:
-    """A fill for each node: the hue is the class and the strength its purity, or one hue by value.
+    """Return a fill colour for each node: the hue is the class and the strength its purity, or one hue by value.
 
     All are light enough for black text: contrast at least 7.
     """
     tree, value = labels.tree, labels.tree.value
     hue = np.zeros(tree.n_nodes, np.intp)
-    if labels.has_shares:
+    if labels.has_probabilities:
         k = value.shape[1]
         hue = np.argmax(value, axis=1)
         strength = (value.max(axis=1) - 1 / k) / (1 - 1 / k) if k > 1 else np.ones(tree.n_nodes)
@@ -259,8 +290,8 @@ def node_colors(labels: TreeLabels) -> list[str]:
     else:
         return ["#F2F2F2"] * tree.n_nodes
     palette = np.array([_rgb(color) for color in CLASS_COLORS])[hue % len(CLASS_COLORS)]
-    share = 0.06 + 0.6 * np.clip(strength, 0, 1)[:, None]
-    return ["#" + bytes(row).hex().upper() for row in np.rint(255 - share * (255 - palette)).astype(np.uint8)]
+    fraction = 0.06 + 0.6 * np.clip(strength, 0, 1)[:, None]
+    return ["#" + bytes(row).hex().upper() for row in np.rint(255 - fraction * (255 - palette)).astype(np.uint8)]
 
 
 def count_leaves(tree: Tree) -> NDArray[np.int64]:
@@ -298,13 +329,13 @@ def _reject_no_tree(estimator: Any) -> NoReturn:
     name = type(estimator).__name__
     members: Any = getattr(estimator, "estimators_", ())
     if len(members) and hasattr(members[0], "tree_"):
-        raise TypeError(f"single trees are shown, {name} has many: take estimators_[0] or another of its estimators_")
+        raise TypeError(f"{name} has many trees and this needs a single one: pass one of its estimators_")
     if hasattr(estimator, "trees_"):
         raise TypeError(
-            f"single trees are shown; those of {name} are steps of one sum, which tree_importances, shap_values and "
-            "partial_dependence of committee.explain describe as a whole"
+            f"{name} is a sum of trees and this needs a single one: tree_importances, shap_values and "
+            "partial_dependence of committee.explain describe the sum"
         )
-    raise TypeError(f"single trees are shown (DecisionTreeClassifier and the like), {name} has none")
+    raise TypeError(f"a fitted decision tree is needed, such as DecisionTreeClassifier; {name} has no tree")
 
 
 def _names(argument: str, given: Any, own: Sequence[object]) -> list[str]:
@@ -327,7 +358,7 @@ def _clean(name: str) -> str:
 def _category_sides(tree: Tree, categories: dict[int, list[str]]) -> dict[int, tuple[list[str], list[str]]]:
     """For each categorical split the categories that go left and right, of those that can still arrive there."""
     sides: dict[int, tuple[list[str], list[str]]] = {}
-    arriving: dict[int, dict[int, int]] = {}  # node -> feature -> bitset, only where a split above has shut some out
+    arriving: dict[int, dict[int, int]] = {}  # node -> feature -> bitset, only where a split above excludes some
     for node in np.flatnonzero(~tree.is_leaf).tolist():  # parents come first
         here = arriving.pop(node, {})
         f, child, row = int(tree.feature[node]), int(tree.left[node]), int(tree.category_set[node])
@@ -385,7 +416,7 @@ def _rgb(color: str) -> tuple[int, ...]:
 
 def _check_at_least(name: str, value: object, low: int) -> None:
     if not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number of at least {low}, got {value!r}")
+        raise TypeError(f"{name} must be an integer of at least {low}, got {value!r}")
     if int(value) < low:
         raise ValueError(f"{name} must be at least {low}, got {value}")
 
@@ -436,7 +467,7 @@ def _branch_rule(labels: TreeLabels, node: int, *, left: bool, decimals: int) ->
 
 
 def _figures(labels: TreeLabels, lines: list[_Line], decimals: int, show_weights: bool) -> list[_Column]:
-    """The columns beside the outline."""
+    """The columns next to the outline."""
     tree, nodes = labels.tree, [line.node for line in lines]
     columns = [_Column("rows", ["" if node == _NO_NODE else f"{tree.n_samples[node]:,}" for node in nodes])]
     if show_weights or labels.has_weights:
@@ -450,7 +481,7 @@ def _figures(labels: TreeLabels, lines: list[_Line], decimals: int, show_weights
 def _value_columns(labels: TreeLabels, nodes: list[int], decimals: int, show_weights: bool) -> list[_Column]:
     value, names = labels.tree.value, labels.class_names
     n_columns = value.shape[1]
-    if not labels.has_shares or names is None:
+    if not labels.has_probabilities or names is None:
         header = "value" if names is None else "score"
         headers = [header] if n_columns == 1 else [f"{header} {i}" for i in range(n_columns)]
         return [_number_column(h, value[:, i], nodes, decimals) for i, h in enumerate(headers)]
@@ -468,7 +499,7 @@ def _most_frequent(value: NDArray[np.float64], names: list[str], decimals: int, 
 
 
 def _number_column(header: str, x: NDArray[np.float64], nodes: list[int], decimals: int) -> _Column:
-    """Figures with the same number of decimals: none for whole numbers, significant digits for tiny or huge ones."""
+    """Figures with the same number of decimals: none for integers, significant digits for tiny or huge ones."""
     shown = x[[node for node in nodes if node != _NO_NODE]]
     largest = float(np.abs(shown).max(initial=0.0))
     spec = f".{decimals}f"
@@ -534,14 +565,14 @@ def _split_lines(labels: TreeLabels, node: int, precision: int) -> list[str]:
 def _figure_lines(labels: TreeLabels, node: int, precision: int, *, impurity: bool, proportion: bool) -> list[str]:
     tree = labels.tree
     lines = [_impurity_line(labels, node, precision)] if impurity else []
-    share = 100 * tree.n_samples[node] / max(int(tree.n_samples[0]), 1)
-    lines.append(f"rows = {share:.1f}%" if proportion else f"rows = {tree.n_samples[node]}")
+    percent = 100 * tree.n_samples[node] / max(int(tree.n_samples[0]), 1)
+    lines.append(f"rows = {percent:.1f}%" if proportion else f"rows = {tree.n_samples[node]}")
     if labels.has_weights:
         lines.append(f"weight = {format_decimals(tree.weight[node], precision)}")
     value = tree.value[node]
-    if labels.has_shares and not proportion:
+    if labels.has_probabilities and not proportion:
         value = value * tree.weight[node]
-    if labels.has_shares and labels.class_names is not None and value.size > MAX_CLASSES_IN_FULL:
+    if labels.has_probabilities and labels.class_names is not None and value.size > MAX_CLASSES_IN_FULL:
         lines.append(f"value = {_most_frequent(value, labels.class_names, precision)}, ...")
     else:
         figures = [format_decimals(v, precision) for v in value]
@@ -550,8 +581,8 @@ def _figure_lines(labels: TreeLabels, node: int, precision: int, *, impurity: bo
 
 
 def _impurity_line(labels: TreeLabels, node: int, precision: int) -> str:
-    impurity, whole = float(labels.tree.impurity[node]), float(labels.tree.impurity[0])
-    is_rounding = abs(impurity) < 1e-12 * abs(whole)  # of a pure node
+    impurity, at_root = float(labels.tree.impurity[node]), float(labels.tree.impurity[0])
+    is_rounding = abs(impurity) < 1e-12 * abs(at_root)  # of a pure node
     return f"{labels.criterion} = {'0' if is_rounding else format_decimals(impurity, precision)}"
 
 

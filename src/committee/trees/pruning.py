@@ -1,4 +1,7 @@
-"""Cost-complexity pruning: the sequence of subtrees, one of them, or the one cross-validation likes best."""
+"""Minimal cost-complexity pruning: the sequence of subtrees, one of them, or the one that cross-validation chooses.
+
+Breiman, Friedman, Olshen and Stone, Classification and regression trees, 1984, chapter 3.
+"""
 
 from __future__ import annotations
 
@@ -27,23 +30,22 @@ class PruningPath(NamedTuple):
     impurity: NDArray[np.float64]  # [s]
     n_leaves: NDArray[np.int64]  # [s]
     order: NDArray[np.int64]  # [s - 1]
-    pruned_at: NDArray[np.int64]  # [nodes] step that made the node a leaf, 0 for leaves, -1 for nodes that vanish
+    pruned_at: NDArray[np.int64]  # [nodes] step that made the node a leaf, 0 for leaves, -1 for nodes that are removed
 
 
 class PruningCurve(NamedTuple):
-    """Cross-validated error of the pruned trees. `best` has the smallest error; `chosen` is the smallest tree whose
-    error is within one standard error of it."""
+    """Cross-validated errors of the pruned trees."""
 
-    alpha: NDArray[np.float64]
+    alpha: NDArray[np.float64]  # penalty per leaf
     n_leaves: NDArray[np.int64]
     mean_error: NDArray[np.float64]
-    std_error: NDArray[np.float64]
-    best: int
-    chosen: int
+    std_error: NDArray[np.float64]  # standard error of mean_error
+    best: int  # position of the smallest error
+    chosen: int  # of the smallest tree whose error is within one standard error of it
 
 
 def pruning_path(tree: Tree) -> PruningPath:
-    """The whole sequence of subtrees, weakest link first."""
+    """Return the sequence of subtrees, weakest link first."""
     m = tree.n_nodes
     cost = tree.impurity * tree.weight / tree.weight[0]
     n_inner = int(np.count_nonzero(~tree.is_leaf))
@@ -63,7 +65,7 @@ def pruning_path(tree: Tree) -> PruningPath:
 
 
 def prune(tree: Tree, ccp_alpha: float) -> Tree:
-    """The smallest subtree whose cost with `ccp_alpha` per leaf is minimal; 0 leaves the tree as it is."""
+    """Return the smallest subtree of minimal impurity + ccp_alpha * n_leaves; with 0 it is the tree itself."""
     if ccp_alpha <= 0.0 or tree.n_nodes == 1:
         return tree
     path = pruning_path(tree)
@@ -72,7 +74,7 @@ def prune(tree: Tree, ccp_alpha: float) -> Tree:
 
 
 def collapse(tree: Tree, nodes: NDArray[np.int64]) -> Tree:
-    """Make leaves of `nodes` and drop what lies below them; the remaining nodes keep their order."""
+    """Return the tree with `nodes` made leaves and what is below them removed; the other nodes keep their order."""
     left = tree.left.copy()
     left[nodes] = LEAF
     keep = np.zeros(tree.n_nodes, bool)
@@ -108,13 +110,13 @@ def cross_validate(
     predict: Callable[[Tree], NDArray[np.float64]],
     loss: str,
 ) -> PruningCurve:
-    """Error of the pruned trees of `path` by cross-validation.
+    """Estimate the error of the pruned trees of `path` by cross-validation.
 
-    Every tree of the path stands for an interval of alphas; on each fold a tree is grown on the other folds, pruned at
-    the geometric mean of the interval and judged on the fold (Breiman et al. 1984, section 3.4). The standard error
-    is that of the mean loss over rows.
+    A tree of the path is optimal for an interval of alphas. For each fold a tree is grown on the other folds, pruned at
+    the geometric mean of every interval and evaluated on the fold (Breiman et al. 1984, section 3.4). The standard
+    error is that of the mean loss over rows.
     """
-    alpha = np.maximum.accumulate(path.alpha)  # rounding may let a zero link fall below zero
+    alpha = np.maximum.accumulate(path.alpha)  # rounding may make a zero link negative
     distinct = np.append(alpha[1:] > alpha[:-1] * (1 + 1e-12) + 1e-300, True)
     alpha, n_leaves = alpha[distinct], path.n_leaves[distinct]
     between = np.append(np.sqrt(alpha[:-1] * alpha[1:]), np.inf)

@@ -137,12 +137,12 @@ def test_a_model_that_is_not_fitted_is_told_so(display: str) -> None:
 def test_single_trees_of_ensembles_are_named(show: Any) -> None:
     for kind in ("forest", "bagging", "AdaBoost"):
         model = fitted(kind)[0]
-        with pytest.raises(TypeError, match=rf"{type(model).__name__} has many: take estimators_\[0\]"):
+        with pytest.raises(TypeError, match=rf"{type(model).__name__} has many trees"):
             show(model)
         assert show(model.estimators_[0])
-    with pytest.raises(TypeError, match=r"GradientBoostingClassifier are steps of one sum.*shap_values"):
+    with pytest.raises(TypeError, match=r"GradientBoostingClassifier is a sum of trees.*shap_values"):
         show(fitted("gradient boosting")[0])
-    with pytest.raises(TypeError, match=r"single trees are shown .*, SVC has none"):
+    with pytest.raises(TypeError, match=r"SVC has no tree"):
         show(fitted("machine")[0])
     with pytest.raises(NotFittedError, match="RandomForestClassifier is not fitted yet"):
         show(committee.RandomForestClassifier())

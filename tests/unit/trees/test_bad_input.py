@@ -458,10 +458,10 @@ BAD_EXPORTS = table(
     ("unknown", {"depth": 1}, TypeError, "unexpected keyword argument 'depth'"),
 )
 BAD_TEXT = table(
-    ("no depth", {"max_depth": None}, "max_depth must be a whole number of at least 0, got None"),
-    ("half a depth", {"max_depth": 1.5}, "max_depth must be a whole number of at least 0, got 1.5"),
-    ("decimals", {"decimals": "2"}, "decimals must be a whole number of at least 0, got '2'"),
-    ("spacing", {"spacing": 2.5}, "spacing must be a whole number of at least 1, got 2.5"),
+    ("no depth", {"max_depth": None}, "max_depth must be an integer of at least 0, got None"),
+    ("half a depth", {"max_depth": 1.5}, "max_depth must be an integer of at least 0, got 1.5"),
+    ("decimals", {"decimals": "2"}, "decimals must be an integer of at least 0, got '2'"),
+    ("spacing", {"spacing": 2.5}, "spacing must be an integer of at least 1, got 2.5"),
 )
 
 
