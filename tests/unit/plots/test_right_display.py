@@ -79,7 +79,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 OTHER_WORDS = (
     "CommitteeClassifier", "bagging, forests, boosted classifiers", "permutation_importances",
-    "SHAP values are for trees", "combine='mean'", "SVC, NuSVC, LinearSVC", "single trees",
+    "SHAP values are for trees", "combine='mean'", "SVC, NuSVC, LinearSVC", "a single one",
+    "decision tree is needed",
 )  # fmt: skip
 """Of displays that say what they are for instead."""
 
