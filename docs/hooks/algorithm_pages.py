@@ -173,16 +173,26 @@ def _module_text(module: str) -> str:
 
 
 def _class_text(entry: Entry) -> str:
-    """The docstring of a class: parameters as a list, examples as code; they are run as doctests."""
     doc = inspect.getdoc(getattr(importlib.import_module(entry.module), entry.name)) or ""
-    head, *sections = re.split(r"^(\w+)\n-+\n", doc, flags=re.MULTILINE)
-    parts = [f"## {entry.name}", _text(head)]
+    return f"## {entry.name}\n\n" + docstring_text(doc)
+
+
+def docstring_text(doc: str) -> str:
+    """A docstring in Markdown: parameters as a list, examples as code; they are run as doctests."""
+    head, *sections = re.split(r"^([A-Z][A-Za-z ]*)\n-+(?:\n|$)", doc, flags=re.MULTILINE)
+    parts = _with_examples(head)
     for name, text in zip(sections[::2], sections[1::2], strict=True):
         if name == "Examples":
             parts.append(f"**Example** (run by the tests)\n\n```pycon\n{text.strip()}\n```")
         else:
-            parts.append(f"**{name}**\n\n" + _text(text))
+            parts += [f"**{name}**", *_with_examples(text)]
     return "\n\n".join(parts)
+
+
+def _with_examples(text: str) -> list[str]:
+    """Paragraphs, those that begin with a prompt as code."""
+    paragraphs = text.strip("\n").split("\n\n")
+    return [f"```pycon\n{one}\n```" if one.startswith(">>> ") else _text(one) for one in paragraphs if one]
 
 
 def _text(text: str) -> str:

@@ -13,6 +13,8 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE))
 
 from algorithm_pages import FAMILIES, Algorithm, algorithms, heading_of, index, page  # noqa: E402
+from reference_pages import pages as reference_pages  # noqa: E402
+from reference_pages import reference  # noqa: E402
 
 FIRST_TABLE = "RESULTS"
 """Of those that `benchmarks/` writes."""
@@ -33,12 +35,14 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Pages of the algorithms, and the tables of the benchmarks."""
+    """Pages of the algorithms and of the packages, and the tables of the benchmarks."""
     pages = algorithms()
     figures = Path(config.docs_dir) / "figures"
     files.append(File.generated(config, "algorithms/index.md", content=index(pages)))
     for one in pages:
         files.append(File.generated(config, one.path, content=page(one, figures)))
+    for one in reference_pages():
+        files.append(File.generated(config, one.path, content=reference(one)))
     for name in _tables():
         text = (ROOT / "benchmarks" / f"{name}.md").read_text(encoding="utf-8")
         files.append(File.generated(config, f"benchmarks/{name}.md", content=text))

@@ -14,6 +14,13 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.theory.margins import ROUNDING, Numbers
 
+__all__ = [
+    "GeneralisationBound", "GuaranteedMargin", "TrainingErrorBounds", "boosted_vc_dimension",
+    "majority_of_three_bound", "margin_bound", "margin_edge_bound", "margin_error_bound", "rounds_to_zero_error",
+    "smallest_guaranteed_margin", "star_rounds", "stump_vc_dimension", "training_error_bounds", "tree_vc_dimension",
+    "vc_bound",
+]  # fmt: skip
+
 
 class TrainingErrorBounds(NamedTuple):
     """Bounds of the training error after every round, the closer one first."""

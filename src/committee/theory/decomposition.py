@@ -34,6 +34,8 @@ from scipy.linalg import hadamard
 from committee.base.array_types import Floats
 from committee.theory.margins import Numbers
 
+__all__ = ["Decomposition", "Part", "decompose_squared_error", "decompose_zero_one"]
+
 Codes = NDArray[np.integer]
 PARTS = ("error", "bias", "variance", "noise")
 """Of both losses: the first is the sum of the others."""

@@ -33,6 +33,11 @@ from committee.base.array_types import Floats
 from committee.base.text import format_percent
 from committee.theory.margins import Numbers
 
+__all__ = [
+    "AccurateAndDiverse", "Ambiguity", "PairwiseDiversity", "accurate_and_diverse", "accurate_and_diverse_numbers",
+    "ambiguity", "error_correlation", "pairwise_diversity",
+]  # fmt: skip
+
 Codes = NDArray[np.integer]
 
 INDEPENDENT_ENOUGH = 0.5

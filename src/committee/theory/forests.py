@@ -18,6 +18,11 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.theory.margins import Numbers
 
+__all__ = [
+    "AverageVariance", "Strength", "Uncertainty", "strength_and_correlation", "uncertainty", "value_uncertainty",
+    "variance_of_average", "variance_over_training_sets",
+]  # fmt: skip
+
 Codes = NDArray[np.integer]
 Mask = NDArray[np.bool_]
 

@@ -25,6 +25,11 @@ from scipy.special import ndtr, ndtri
 from committee.base.array_types import Floats
 from committee.theory.margins import Numbers
 
+__all__ = [
+    "Interval", "acceleration", "basic_interval", "bca_interval", "normal_interval", "percentile_interval",
+    "studentised_interval",
+]  # fmt: skip
+
 
 class Interval(NamedTuple):
     """From low to high, numbers or arrays as the statistic is."""

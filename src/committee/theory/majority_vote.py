@@ -31,6 +31,11 @@ from scipy.stats import betabinom
 
 from committee.base.array_types import Floats
 
+__all__ = [
+    "VoteTable", "VoterModel", "condorcet_limit", "fit_voter_model", "majority_vote_error", "majority_vote_table",
+    "voters_needed",
+]  # fmt: skip
+
 Ties = Literal["half", "wrong", "right"]
 
 TIE_SHARE = {"half": 0.5, "wrong": 1.0, "right": 0.0}

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.tabular.validation import read_weights
 
+__all__ = [
+    "MarginDistribution", "class_margins", "edges", "margin_distribution", "margins", "minimum_margin", "share_below",
+]  # fmt: skip
+
 Numbers = NDArray[np.floating | np.integer]
 
 ROUNDING = 1e-9

@@ -19,6 +19,8 @@ from committee.base.array_types import Floats
 from committee.base.stacklevel import level_of_caller
 from committee.theory.margins import Numbers, minimum_margin, read_agreement
 
+__all__ = ["MinMax", "Stumps", "all_stumps", "distance_to_optimum", "largest_minimum_margin", "minmax_over_stumps"]
+
 CONSTANT = -1
 """In the place of a feature: the hypothesis that looks at none."""
 

@@ -100,6 +100,22 @@ def test_every_estimator_is_on_a_page_with_steps_reference_and_example() -> None
     assert all(max(map(len, text.splitlines())) <= 120 for text in steps.values())
 
 
+def test_every_public_function_is_in_the_reference_and_in_the_menu() -> None:
+    from reference_pages import pages, reference
+
+    import committee
+
+    result = pages()
+    assert {item.name for page in result for item in page.items} >= set(committee.__all__) - {
+        entry.name for entry in CATALOG
+    }
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for page in result:
+        text = reference(page)
+        assert page.path in menu
+        assert all(f"### {item.name}\n\n```python\nfrom {item.module} import" in text for item in page.items)
+
+
 def test_site_builds_without_a_warning_and_without_the_network(tmp_path: Path) -> None:
     mkdocs = pytest.importorskip("mkdocs.config")
     from mkdocs.commands.build import build
