@@ -225,6 +225,7 @@ def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better
         n_rows = pluralize(found.held_out_rows.size, "held-out row")
         words += f" On {n_rows} ({what}) its {metric} is {format_loss(metric, error, stderr=se)}"
         words += _against_nothing(found, no_model, standing) + _also(found) + _few_rows(found)
+        words += f" {found.learning_curve_note}" if found.learning_curve_note else ""
     if np.isfinite(found.nested_loss) and is_choice(found):
         words += (
             f" Choosing again without each fold gives "

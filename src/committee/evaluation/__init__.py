@@ -11,7 +11,7 @@ from committee.evaluation.bootstrap_interval import (
     polynomial_regression,
 )
 from committee.evaluation.compare_bias_variance import BiasVarianceComparison, compare_bias_variance
-from committee.evaluation.comparison import Comparison, ComparisonStep, MethodResult, compare
+from committee.evaluation.comparison import Comparison, ComparisonStep, LearningCurve, MethodResult, compare
 from committee.evaluation.coverage import Coverage, measure_coverage
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Comparison",
     "ComparisonStep",
     "Coverage",
+    "LearningCurve",
     "MethodResult",
     "PredictionInterval",
     "bias_variance",

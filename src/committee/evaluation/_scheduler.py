@@ -379,10 +379,10 @@ class Scheduler:
         return max(self.clock.left + GRACE * self.clock.budget, SHORT_FIT)
 
     def _refits(self, name: str, setting: Setting) -> float:
-        n_rows = self.problem.truth.size
+        """Forecast of the last fits: on all rows, on the rows compared, and on half of these for the learning curve."""
         n_compared = self.problem.split.rows.size if self.problem.split.held_out.size else 0
-        one = self.forecast(name, setting, 0, n_rows)
-        return SAFETY * (one + (self.forecast(name, setting, 0, n_compared) if n_compared else 0.0))
+        sizes = [self.problem.truth.size, *([n_compared, n_compared // 2] if n_compared else [])]
+        return SAFETY * sum(self.forecast(name, setting, 0, n) for n in sizes)
 
     def reserve(self) -> float:
         """Seconds to keep for the last fits of the best method so far, and for the figures of all methods."""

@@ -11,7 +11,8 @@ are given:
 
 (Varma and Simon, Bias in error estimation when using cross-validation for model selection, 2006.) At the end the winner
 is fitted on all rows, held-out ones included; where its probabilities were calibrated, the model is a
-`CalibratedClassifier`.
+`CalibratedClassifier`. The held-out loss is that of a model fitted on fewer rows: `evaluation/_final_fits.py` estimates
+by how much it is too large for that.
 
 With `groups` the folds keep groups together, with `time` every method learns from the past and is evaluated on what
 came after (`evaluation/_row_splits.py`); the nested choice for a stretch of time then looks at earlier stretches only.
@@ -31,22 +32,21 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.stacklevel import level_of_caller
 from committee.base.stats import standard_error_of_folds
-from committee.calibration.power import Calibration
 from committee.evaluation._choice import choose
-from committee.evaluation._fold_evaluation import MethodResult, Problem, as_result, fitted, some_rows
+from committee.evaluation._final_fits import FinalFits, LearningCurve
+from committee.evaluation._fold_evaluation import MethodResult, Problem, as_result
 from committee.evaluation._scheduler import Callback, ComparisonStep, Scheduler, estimates
-from committee.evaluation._time_budget import Clock, OutOfTime
+from committee.evaluation._time_budget import Clock
 from committee.evaluation.methods import Variants, family_variants
-from committee.evaluation.metrics import Predictions, find_metric, loss_of, metric_names, predictions_of, standard_error
-from committee.evaluation.row_order import dependent_rows, explain_order, fold_rows
-from committee.tabular.rows import take_rows
+from committee.evaluation.metrics import find_metric, format_loss, metric_names
+from committee.evaluation.row_order import explain_order, fold_rows
 from committee.tabular.schema import open_table
 from committee.tabular.validation import read_targets_classification, read_targets_regression, read_weights
-from committee.voting.calibrated_classifier import CalibratedClassifier
 
 __all__ = [
     "Comparison",
     "ComparisonStep",
+    "LearningCurve",
     "MethodResult",
     "compare",
     "find_name",
@@ -59,9 +59,6 @@ Task = Literal["classification", "regression"]
 
 MANY_VALUES = 20
 """Integers of more distinct values than this are taken for a regression."""
-
-FEWER_ROWS = (1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0)
-"""Fractions of the rows, where the winner cannot be fitted on all of them in time; the last is fitted in any case."""
 
 
 class Comparison(NamedTuple):
@@ -103,6 +100,9 @@ class Comparison(NamedTuple):
         Why the model was not fitted on all rows, if it was not.
     held_out_predictions : ndarray of shape (n_held_out,) or None
         Predictions of the winner for the held-out rows; None for classification.
+    learning_curve : LearningCurve or None
+        Held-out losses of the winner after fits on half of the rows and on all rows compared, and the further decrease
+        to expect of the model that is fitted on all rows.
     """
 
     task: Task
@@ -123,11 +123,26 @@ class Comparison(NamedTuple):
     compile_seconds: float = 0.0
     model_note: str = ""
     held_out_predictions: Floats | None = None
+    learning_curve: LearningCurve | None = None
 
     @property
     def is_forward(self) -> bool:
         """Whether the folds are consecutive periods, each evaluated after a fit on the earlier ones."""
         return self.settings.get("folds") == "forward in time"
+
+    @property
+    def learning_curve_note(self) -> str:
+        """Sentences about the model of all rows, if its loss is expected to be notably below the held-out one."""
+        curve = self.learning_curve
+        if curve is None or not curve.is_notable(self.held_out_loss_se):
+            return ""
+        half, evaluated, final = (f"{n:,}" for n in curve.n_rows)
+        gain = format_loss(self.metric, curve.gain, stderr=curve.gain_se)
+        return (
+            f"This is the {self.metric} of a model fitted on {evaluated} rows. The final model is fitted on all "
+            f"{final}, which is expected to lower it by about {gain} (extrapolated from fits on {half} and "
+            f"{evaluated} rows)."
+        )
 
     @property
     def n_folds(self) -> int:
@@ -227,12 +242,25 @@ def compare(
     ('random forest', 'log loss', 0.143, 60)
     """
     clock = Clock(time_budget) if clock is None else clock
-    problem, chosen_task = _read(X, y, task, metric, cv, test_size, sample_weight, groups, time, random_state, n_jobs)
+    _check(task, cv, test_size)
+    n_rows = open_table(X).shape[0]
+    chosen_task: Task = guess_task(y) if task == "auto" else task
+    classes, truth, labels = _read_target(y, n_rows, chosen_task)
+    loss = find_metric(metric, chosen_task)
+    losses = tuple(dict.fromkeys((loss, *metric_names(chosen_task))))
+    folding = fold_rows(
+        X, truth, is_classes=classes is not None, cv=cv, held_out=test_size, groups=groups, times=time,
+        seed=random_state,
+    )  # fmt: skip
+    if folding.order is not None and folding.order is not time and (message := explain_order(folding.order)):
+        warnings.warn(message, UserWarning, stacklevel=level_of_caller())
+    weight = read_weights(sample_weight, n_rows, "sample_weight")
+    problem = Problem(X, labels, truth, classes, weight, folding, loss, losses, random_state, n_jobs)
     variants = _choose_methods(methods, chosen_task, problem)
     schedule = Scheduler(variants, problem, clock, callback)
     schedule.run()
     results, winner = _results(schedule)
-    return _concluded(chosen_task, schedule, results, winner, _settings(problem, variants, cv, test_size, time_budget))
+    return _conclude(chosen_task, schedule, results, winner, _settings(problem, variants, cv, test_size, time_budget))
 
 
 def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
@@ -252,20 +280,21 @@ def _results(schedule: Scheduler) -> tuple[tuple[MethodResult, ...], str]:
     return results, choose(results, affordable or estimate, evaluations, schedule.problem)
 
 
-def _concluded(
+def _conclude(
     task: Task, schedule: Scheduler, results: tuple[MethodResult, ...], winner: str, settings: dict[str, Any]
 ) -> tuple[Comparison, Any]:
     """The unbiased losses of the winner, and the winner fitted on all rows."""
     problem, clock = schedule.problem, schedule.clock
     chosen = next(result for result in results if result.name == winner)
-    last = _LastFits(schedule, winner, chosen.calibration)
-    scores, score_stderr = last.held_out_losses()
-    model = last.on_all_rows()
+    final = FinalFits(schedule, winner, chosen.calibration)
+    held_out_losses, held_out_se = final.held_out_losses()
+    model = final.on_all_rows()
+    curve = final.learning_curve()
     if problem.split.forward:  # the next stretch of time differs from the held-out one as those before it did
-        score_stderr = float(np.hypot(score_stderr, _deviation(chosen.losses)))
+        held_out_se = float(np.hypot(held_out_se, _deviation(chosen.losses)))
     nested = _nested_losses(results, winner, problem.split.forward)
     known = nested[np.isfinite(nested)]
-    found = Comparison(
+    comparison = Comparison(
         task=task,
         metric=problem.metric,
         classes=() if problem.classes is None else tuple(problem.classes.tolist()),
@@ -274,46 +303,31 @@ def _concluded(
         held_out_rows=problem.split.held_out,
         results=results,
         winner=winner,
-        held_out_losses=scores,
-        held_out_loss_se=score_stderr,
+        held_out_losses=held_out_losses,
+        held_out_loss_se=held_out_se,
         nested_loss=float(known.mean()) if known.size > 1 else np.nan,
         nested_loss_se=float(standard_error_of_folds(known[np.newaxis])) if known.size > 1 else np.nan,
         random_state=problem.seed,
         seconds=clock.seconds,
-        settings={**settings, "model_rows": last.n_rows},
+        settings={**settings, "model_rows": final.n_rows},
         compile_seconds=max(clock.seconds - clock.worked, 0.0),
-        model_note=last.note,
-        held_out_predictions=last.held_out_predictions,
+        model_note=final.note,
+        held_out_predictions=final.held_out_predictions,
+        learning_curve=curve,
     )
-    return found, model
+    return comparison, model
 
 
-# --- reading what is asked --------------------------------------------------------------------------------------------
+# --- reading the arguments -------------------------------------------------------------------------------------------
 
 
-def _read(
-    X: Any, y: Any, task: str, metric: str, cv: int, test_size: float, sample_weight: Any, groups: Any, time: Any,
-    random_state: int, n_jobs: int | None,
-) -> tuple[Problem, Task]:  # fmt: skip
+def _check(task: str, cv: int, test_size: float) -> None:
     if cv < 2:
         raise ValueError(f"cv must be at least 2; got {cv}.")
     if not 0.0 <= test_size < 1.0:
         raise ValueError(f"test_size must be a fraction of the rows, 0 <= test_size < 1; got {test_size}.")
-    n = open_table(X).shape[0]
     if task not in ("auto", "classification", "regression"):
         raise ValueError(f"task must be 'auto', 'classification' or 'regression'; got {task!r}.")
-    chosen: Task = guess_task(y) if task == "auto" else task
-    classes, truth, labels = _read_target(y, n, chosen)
-    first = find_metric(metric, chosen)
-    names = tuple(dict.fromkeys((first, *metric_names(chosen))))
-    folding = fold_rows(
-        X, truth, is_classes=classes is not None, cv=cv, held_out=test_size, groups=groups, times=time,
-        seed=random_state,
-    )  # fmt: skip
-    if folding.order is not None and folding.order is not time and (words := explain_order(folding.order)):
-        warnings.warn(words, UserWarning, stacklevel=level_of_caller())
-    weight = read_weights(sample_weight, n, "sample_weight")
-    return Problem(X, labels, truth, classes, weight, folding, first, names, random_state, n_jobs), chosen
 
 
 def guess_task(y: Any) -> Task:
@@ -384,107 +398,7 @@ def _plain(name: str) -> str:
     return name.strip().lower().replace("-", " ").replace("_", " ")
 
 
-# --- the winner -------------------------------------------------------------------------------------------------------
-
-
-class _LastFits:
-    """The winner on the rows compared, for its held-out loss, and on all rows: the model. Both within the budget."""
-
-    def __init__(self, schedule: Scheduler, winner: str, calibration: Calibration | None) -> None:
-        self.schedule, self.winner, self.calibration = schedule, winner, calibration
-        self.setting = schedule.candidates[winner].trial.setting
-        self.problem, self.clock = schedule.problem, schedule.clock
-        self.on_compared, self.on_all = schedule.final_seconds(winner)
-        self.compared: Any = None  # the model of the rows compared
-        self.held_out_predictions: Floats | None = None
-        self.note, self.n_rows = "", self.problem.truth.size
-        better = [name for name in schedule.ranking() if name != winner][:1] if schedule.ranking()[0] != winner else []
-        if better and not schedule.can_be_refitted(better[0]):
-            self.note = f"{better[0]} had a smaller loss, but there was no time left to fit it once more."
-
-    def held_out_losses(self) -> tuple[dict[str, float], float]:
-        """Every metric of the winner on the rows held out, and the standard error of the chosen one."""
-        problem, apart = self.problem, self.problem.split.held_out
-        if apart.size == 0:
-            return {}, np.nan
-        where = "without the held-out rows, to evaluate it on them"
-        self.compared = self._fitted(problem.split.rows, where, self.on_compared)
-        X = take_rows(problem.X, apart)
-        said = predictions_of(self.compared, X, problem.classes, self.compared.predict(X))
-        self.held_out_predictions = said.values if problem.classes is None and said.values.ndim == 1 else None
-        if self.calibration is not None:
-            said = Predictions(said.labels, self.calibration.apply(said.values), sure=True)
-        truth, weight = problem.truth[apart], problem.weight_of(apart)
-        scores = {metric: loss_of(metric, truth, said, weight) for metric in problem.metrics}
-        codes = dependent_rows(problem.folding, apart)
-        error = standard_error(problem.metric, truth, said, weight, codes, problem.seed)
-        if problem.metric == "error" and error == 0.0:  # none is wrong, or all: few rows do not prove it (Laplace)
-            share = 1.0 / (codes.max() + 3.0)
-            error = float(np.sqrt(share * (1.0 - share) / (codes.max() + 1.0)))
-        return scores, error
-
-    def on_all_rows(self) -> Any:
-        """The model; that of the rows compared, where there is no time for another fit."""
-        model = None
-        if self.compared is None or self.on_all <= self.schedule.left_for_last_fits:
-            rows = np.arange(self.problem.truth.size)
-            model = self._fitted(rows, "on all rows", self.on_all, may_give_up=self.compared is not None)
-        if model is None:
-            model = self.compared
-            if self.n_rows == self.problem.split.rows.size:  # of fewer rows it is said already
-                self.note = (
-                    "There was no time to fit it once more on all rows: the model is the one that was evaluated on the "
-                    "held-out rows."
-                )
-        return model if self.calibration is None else CalibratedClassifier.from_fitted(model, self.calibration)
-
-    def _fitted(self, rows: Rows, where: str, seconds: float, may_give_up: bool = False) -> Any:
-        """The winner on these rows; stopped at the end of the budget, on a part of them, or not at all."""
-        self._tell(where, seconds)
-        some = some_rows(self.problem, rows, self.setting.row_fraction)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are in the notes of the folds
-            try:
-                with self.clock.limit(max(self.schedule.left_for_last_fits, 0.01)):
-                    model = self._fit(some, where)
-                self.n_rows = some.size
-                return model
-            except OutOfTime:
-                return None if may_give_up else self._fitted_on_fewer(some, where)
-
-    def _fitted_on_fewer(self, rows: Rows, where: str) -> Any:
-        """The winner on the largest fraction of the rows that fits in a short time; the last fraction always does."""
-        for fraction in FEWER_ROWS:
-            fewer = some_rows(self.problem, rows, fraction)
-            self.n_rows = fewer.size
-            self.note = f"There was no time to fit it on all rows: it was fitted on {fewer.size} of them."
-            try:
-                with self.clock.limit(
-                    np.inf if fraction == FEWER_ROWS[-1] else max(self.schedule.left_for_last_fits, 0.01)
-                ):
-                    return self._fit(fewer, where)
-            except OutOfTime:
-                continue
-
-    def _fit(self, rows: Rows, where: str) -> Any:
-        start, told = self.clock.now(), [self.clock.now()]
-
-        def watch(record: Any) -> None:
-            if self.clock.now() - told[0] >= 1.0:
-                told[0] = self.clock.now()
-                self._tell(f"{where}, round {record.round}", self.clock.now() - start)
-
-        return fitted(self.setting.estimator, self.problem, rows, self.problem.seed, watch)
-
-    def _tell(self, note: str, seconds: float) -> None:
-        tell = self.schedule.callback
-        if tell is not None:
-            n, n_folds = len(self.schedule.candidates), self.problem.split.n_folds
-            tell(
-                ComparisonStep(
-                    self.winner, n, n, n_folds, n_folds, "refitting", np.nan, self.clock.seconds, note, seconds
-                )
-            )
+# --- figures of the winner -----------------------------------------------------------------------------------------
 
 
 def _deviation(losses: Floats) -> float:

@@ -256,7 +256,9 @@ def _doubts(found: Evidence, comparison: Comparison) -> list[str]:
             "error, and look at the figure over the folds beside it."
         )
     if comparison.held_out_rows.size:
-        if not comparison.model_note:
+        if comparison.learning_curve_note:
+            notes.append(comparison.learning_curve_note)
+        elif not comparison.model_note:
             notes.append(f"The model beside this page was fitted once more, on all {pluralize(found.n_rows, 'row')}.")
     else:
         notes.append("No rows were held out: the figure over the folds is the only one that did not choose the winner.")

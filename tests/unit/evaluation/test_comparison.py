@@ -112,6 +112,7 @@ def test_progress_tells_every_fold():
         "done",
         "refitting",
         "refitting",
+        "refitting",
     ]
     assert [step.fold for step in steps[:4]] == [0, 1, 2, 3]
 

@@ -60,7 +60,7 @@ def wrapped(kind: str, cv: Any = 5) -> Any:
 def test_groups_stay_together_in_inner_splits(kind: str):
     X, y = table()
     _, model = compare(X, y, methods={"recorder": wrapped(kind)}, groups=GROUPS, cv=3)
-    assert len(SEEN) == 5  # three folds, and two last fits
+    assert len(SEEN) == 6  # three folds, two last fits and one on half of the groups
     for rows, splits in SEEN:
         tested = np.concatenate([test for _, test in splits])
         assert np.array_equal(np.sort(tested), np.arange(rows.size))

@@ -148,7 +148,7 @@ def test_with_enough_time_all_methods_have_all_folds_and_full_settings():
 def test_without_a_budget_nothing_is_quick_and_every_fit_is_of_a_fold():
     found, _ = run(METHODS, None)
     assert not any("quick" in name for name, _ in TIME.fits)
-    assert len(TIME.fits) == 5 * len(METHODS) + 2
+    assert len(TIME.fits) == 5 * len(METHODS) + 3
     assert [result.status for result in found.results] == ["done"] * len(METHODS)
 
 
@@ -208,7 +208,11 @@ def test_last_fits_are_told_with_a_forecast():
     steps: list[ComparisonStep] = []
     run({"fast": METHODS["fast"]}, None, callback=steps.append)
     told = [(step.note, step.forecast_seconds) for step in steps if step.state == "refitting"]
-    assert [note for note, _ in told] == ["without the held-out rows, to evaluate it on them", "on all rows"]
+    assert [note for note, _ in told] == [
+        "without the held-out rows, to evaluate it on them",
+        "on all rows",
+        "on half of the rows, to estimate what more rows gain",
+    ]
     assert told[1][1] == pytest.approx(0.1 * N / 1000.0)
 
 

@@ -1,0 +1,237 @@
+"""The winner fitted on the rows compared, for its held-out loss, and on all rows: the model. Both within the budget.
+
+The held-out loss is that of a model fitted on n of N rows (80 % by default); the model delivered has all N. Where more
+rows still help, the figure is too large. So the winner is fitted once more, on half of the n rows (half of the groups),
+and evaluated on the same held-out rows. If the loss falls as a + b m^-c in the number m of rows,
+
+    loss(n) - loss(N)  =  r (loss(n / 2) - loss(n)),   r = (1 - (n / N)^c) / (2^c - 1)
+
+which hardly depends on the exponent: at n / N = 0.8 r is 0.32, 0.26 and 0.20 for c near 0, c = 1/2 and c = 1. r for
+c = 1/2 is taken; its range, as that of a uniform distribution, adds to the standard error of the paired difference.
+Forward in time nothing is estimated: the rows added are the latest ones, not more of the same.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from committee.base.array_types import Floats
+from committee.base.stats import grouped_mean
+from committee.calibration.power import Calibration
+from committee.evaluation._fold_evaluation import Rows, fitted, some_rows
+from committee.evaluation._scheduler import ComparisonStep, Scheduler
+from committee.evaluation._time_budget import OutOfTime
+from committee.evaluation.metrics import ROW_LOSSES, Predictions, loss_of, predictions_of, standard_error
+from committee.evaluation.row_order import dependent_rows
+from committee.tabular.rows import take_rows
+from committee.voting.calibrated_classifier import CalibratedClassifier
+
+FEWER_ROWS = (1.0 / 4.0, 1.0 / 16.0, 1.0 / 64.0)
+"""Fractions of the rows, where the winner cannot be fitted on all of them in time; the last is fitted in any case."""
+
+EXPONENTS = (1e-6, 0.5, 1.0)
+"""Of a learning curve: lower end, value taken, upper end."""
+
+MIN_HALF = 20
+"""Rows of the smaller fit, at least."""
+
+CLEAR, NOTABLE = 2.0, 0.5
+"""A gain is mentioned if it exceeds this many of its own standard errors, and of those of the held-out loss."""
+
+
+class LearningCurve(NamedTuple):
+    """Held-out losses of one method fitted on fewer and more rows, and what all rows are expected to gain.
+
+    Attributes
+    ----------
+    n_rows : tuple of int
+        Training rows of the smaller fit, of the fit behind the held-out loss, and of the final model.
+    losses : tuple of float
+        Held-out losses of the first two.
+    gain : float
+        Expected loss of the second less that of the third: by how much the held-out loss is too large for the model.
+    gain_se : float
+        Standard error of the gain.
+    """
+
+    n_rows: tuple[int, int, int]
+    losses: tuple[float, float]
+    gain: float
+    gain_se: float
+
+    def is_notable(self, held_out_se: float) -> bool:
+        """Whether the gain is certain enough, and large enough beside the standard error of the held-out loss."""
+        return self.gain > CLEAR * self.gain_se and self.gain > NOTABLE * held_out_se
+
+
+def extrapolation(n: int, n_all: int, exponent: float) -> float:
+    """Decrease of the loss from n to `n_all` rows, in units of that from n / 2 to n.
+
+    >>> [round(extrapolation(800, 1000, exponent), 2) for exponent in EXPONENTS]
+    [0.32, 0.26, 0.2]
+    """
+    return float((1.0 - (n / n_all) ** exponent) / (2.0**exponent - 1.0))
+
+
+class FinalFits:
+    """The last fits of the winner: `held_out_losses`, then `on_all_rows`, then `learning_curve`."""
+
+    def __init__(self, schedule: Scheduler, winner: str, calibration: Calibration | None) -> None:
+        self.schedule, self.winner, self.calibration = schedule, winner, calibration
+        self.setting = schedule.candidates[winner].trial.setting
+        self.problem, self.clock = schedule.problem, schedule.clock
+        self.on_compared, self.on_all = schedule.final_seconds(winner)
+        self.compared: Any = None  # the model of the rows compared
+        self.held_out: Predictions | None = None
+        self.note = ""
+        self.n_rows = self.n_evaluated = self.problem.truth.size  # rows of the last model, and of that evaluated
+        better = [name for name in schedule.ranking() if name != winner][:1] if schedule.ranking()[0] != winner else []
+        if better and not schedule.can_be_refitted(better[0]):
+            self.note = f"{better[0]} had a smaller loss, but there was no time left to fit it once more."
+
+    # --- held-out rows ------------------------------------------------------------------------------------------------
+
+    def held_out_losses(self) -> tuple[dict[str, float], float]:
+        """Every metric of the winner on the rows held out, and the standard error of the chosen one."""
+        problem, rows = self.problem, self.problem.split.held_out
+        if rows.size == 0:
+            return {}, np.nan
+        where = "without the held-out rows, to evaluate it on them"
+        self.compared = self._fit_within_budget(problem.split.rows, where, self.on_compared)
+        self.n_evaluated = self.n_rows
+        self.held_out = predictions = self._predict_held_out(self.compared)
+        truth, weight = problem.truth[rows], problem.weight_of(rows)
+        losses = {metric: loss_of(metric, truth, predictions, weight) for metric in problem.metrics}
+        codes = dependent_rows(problem.folding, rows)
+        error = standard_error(problem.metric, truth, predictions, weight, codes, problem.seed)
+        if problem.metric == "error" and error == 0.0:  # none is wrong, or all: few rows do not prove it (Laplace)
+            fraction = 1.0 / (codes.max() + 3.0)
+            error = float(np.sqrt(fraction * (1.0 - fraction) / (codes.max() + 1.0)))
+        return losses, error
+
+    @property
+    def held_out_predictions(self) -> Floats | None:
+        """Predictions of a regression for the held-out rows."""
+        is_regression = self.held_out is not None and self.problem.classes is None and self.held_out.values.ndim == 1
+        return self.held_out.values if is_regression and self.held_out is not None else None
+
+    def _predict_held_out(self, model: Any) -> Predictions:
+        X = take_rows(self.problem.X, self.problem.split.held_out)
+        predictions = predictions_of(model, X, self.problem.classes, model.predict(X))
+        if self.calibration is None:
+            return predictions
+        return Predictions(predictions.labels, self.calibration.apply(predictions.values), True)
+
+    def learning_curve(self) -> LearningCurve | None:
+        """Fit half of the rows compared, if there is time for it, and estimate what all rows gain."""
+        problem = self.problem
+        if self.held_out is None or problem.metric not in ROW_LOSSES or problem.split.forward:
+            return None
+        half = self._half(problem.split.rows)
+        if not half.size < self.n_evaluated < self.n_rows:
+            return None
+        if half.size < MIN_HALF or self.schedule.forecast(self.winner, self.setting, 0, half.size) > self._left:
+            return None
+        where = "on half of the rows, to estimate what more rows gain"
+        try:
+            with warnings.catch_warnings(), self.clock.limit(self._left):
+                warnings.simplefilter("ignore")
+                self._report(where, self.schedule.forecast(self.winner, self.setting, 0, half.size))
+                predictions = self._predict_held_out(self._fit(half, where))
+        except (OutOfTime, Exception):  # a class may be missing among half of the rows; the figure can be spared
+            return None
+        return self._extrapolated(predictions, (half.size, self.n_evaluated, self.n_rows))
+
+    def _half(self, rows: Rows) -> Rows:
+        """Half of the rows at random, or the rows of half of the groups; with the fraction of rows of the setting."""
+        groups = self.problem.folding.groups
+        if groups is None:
+            return some_rows(self.problem, rows, 0.5 * self.setting.row_fraction)
+        codes = np.unique(np.asarray(groups)[rows], return_inverse=True)[1].ravel()
+        order = np.random.default_rng(self.problem.seed).permutation(int(codes.max()) + 1)
+        half = rows[np.isin(codes, order[: order.size // 2])]
+        return some_rows(self.problem, half, self.setting.row_fraction)
+
+    def _extrapolated(self, smaller: Predictions, n_rows: tuple[int, int, int]) -> LearningCurve:
+        assert self.held_out is not None
+        problem, rows = self.problem, self.problem.split.held_out
+        loss, truth = ROW_LOSSES[problem.metric], problem.truth[rows]
+        weight = problem.weight_of(rows)
+        decrease = loss(truth, smaller) - loss(truth, self.held_out)
+        mean, error = grouped_mean(decrease, weight, dependent_rows(problem.folding, rows))
+        losses = [loss_of(problem.metric, truth, each, weight) for each in (smaller, self.held_out)]
+        if problem.metric == "rmse":  # a difference of squares, by the sum of the roots
+            mean, error = mean / max(sum(losses), 1e-300), error / max(sum(losses), 1e-300)
+        low, factor, high = (extrapolation(n_rows[1], n_rows[2], exponent) for exponent in EXPONENTS)
+        gain_se = float(np.hypot(factor * error, (low - high) / np.sqrt(12.0) * mean))
+        return LearningCurve(n_rows, (losses[0], losses[1]), factor * mean, gain_se)
+
+    # --- the model ----------------------------------------------------------------------------------------------------
+
+    def on_all_rows(self) -> Any:
+        """The model; that of the rows compared, where there is no time for another fit."""
+        model = None
+        if self.compared is None or self.on_all <= self.schedule.left_for_last_fits:
+            rows = np.arange(self.problem.truth.size)
+            model = self._fit_within_budget(rows, "on all rows", self.on_all, may_give_up=self.compared is not None)
+        if model is None:
+            model = self.compared
+            if self.n_rows == self.problem.split.rows.size:  # of fewer rows it is said already
+                self.note = (
+                    "There was no time to fit it once more on all rows: the model is the one that was evaluated on the "
+                    "held-out rows."
+                )
+        return model if self.calibration is None else CalibratedClassifier.from_fitted(model, self.calibration)
+
+    def _fit_within_budget(self, rows: Rows, where: str, seconds: float, may_give_up: bool = False) -> Any:
+        """The winner on these rows; stopped at the end of the budget, on a part of them, or not at all."""
+        self._report(where, seconds)
+        some = some_rows(self.problem, rows, self.setting.row_fraction)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are in the notes of the folds
+            try:
+                with self.clock.limit(self._left):
+                    model = self._fit(some, where)
+                self.n_rows = some.size
+                return model
+            except OutOfTime:
+                return None if may_give_up else self._fit_on_fewer(some, where)
+
+    def _fit_on_fewer(self, rows: Rows, where: str) -> Any:
+        """The winner on the largest fraction of the rows that fits in a short time; the last fraction always does."""
+        for fraction in FEWER_ROWS:
+            fewer = some_rows(self.problem, rows, fraction)
+            self.n_rows = fewer.size
+            self.note = f"There was no time to fit it on all rows: it was fitted on {fewer.size} of them."
+            try:
+                with self.clock.limit(np.inf if fraction == FEWER_ROWS[-1] else self._left):
+                    return self._fit(fewer, where)
+            except OutOfTime:
+                continue
+
+    @property
+    def _left(self) -> float:
+        return max(self.schedule.left_for_last_fits, 0.01)
+
+    def _fit(self, rows: Rows, where: str) -> Any:
+        start, reported = self.clock.now(), [self.clock.now()]
+
+        def watch(record: Any) -> None:
+            if self.clock.now() - reported[0] >= 1.0:
+                reported[0] = self.clock.now()
+                self._report(f"{where}, round {record.round}", self.clock.now() - start)
+
+        return fitted(self.setting.estimator, self.problem, rows, self.problem.seed, watch)
+
+    def _report(self, note: str, seconds: float) -> None:
+        callback = self.schedule.callback
+        if callback is not None:
+            n, n_folds = len(self.schedule.candidates), self.problem.split.n_folds
+            callback(
+                ComparisonStep(
+                    self.winner, n, n, n_folds, n_folds, "refitting", np.nan, self.clock.seconds, note, seconds
+                )
+            )
