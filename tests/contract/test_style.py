@@ -28,7 +28,6 @@ LONG_SIGNATURES: dict[str, str] = {
     "evaluation/bootstrap_interval:bootstrap_interval": "public: keyword parameters with defaults",
     "evaluation/compare_bias_variance:compare_bias_variance": "public: keyword parameters with defaults",
     "evaluation/comparison:compare": "public: keyword parameters with defaults",
-    "evaluation/comparison:_read": "not shortened yet",
     "explain/forest_importances:forest_importances": "public: keyword parameters with defaults",
     "explain/importances:permutation_importances": "public: keyword parameters with defaults",
     "explain/partial_dependence:partial_dependence": "public: keyword parameters with defaults",
