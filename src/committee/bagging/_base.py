@@ -1,4 +1,4 @@
-"""What bagged classifiers and regressors share: reading the data, growing and judging members, answering."""
+"""What bagged classifiers and regressors share: sampling, growing and evaluating members, predictions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,40 +15,28 @@ from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from committee.bagging._base_learners import SubspaceTree, Task, make_learner
-from committee.bagging._oob import (
-    Record,
-    Rule,
-    Settling,
-    Tally,
-    inverse_error,
-    make_tally,
-    members_missing,
-    own_error,
-)
+from committee.bagging._base_learners import SubspaceTree, make_learner
+from committee.bagging._oob import Record, Rule, Tally, inverse_error, make_tally, members_missing, own_error
 from committee.bagging._prediction import all_predictions, pack_members, sum_of_predictions
 from committee.bagging.bagging import Sampling, Turn, bagging, replay
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
-from committee.base.parameters import (
-    RANDOM_STATE,
-    at_least,
-    between,
-    count_fraction,
-    fitted,
-    one_of,
-    param,
-)
+from committee.base.parameters import at_least, between, count_fraction, fitted, one_of, param
 from committee.base.prediction_only_error import kept_from_fit
-from committee.base.progress import progress
-from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.threads import n_threads
-from committee.base.transaction import all_or_nothing
-from committee.ensemble.base import BaseEnsemble
+from committee.ensemble.incremental import (
+    BaseIncrementalEnsemble,
+    GivenRows,
+    Run,
+    TrainingData,
+    ValidationSet,
+    seeds_of_rounds,
+)
 from committee.ensemble.oob import Loss
 from committee.ensemble.oob_scorers import check_score, score_predictions
-from committee.members.estimators import check_learner
+from committee.ensemble.stopping import Plateau, Stopping
+from committee.ensemble.warm_start import check_n_estimators, check_same_data, data_fingerprint
 from committee.members.member import Member, TreeMember
 from committee.records.ensemble import TreeSum
 from committee.records.forest import PackedForest
@@ -58,13 +45,12 @@ from committee.sampling.resampling import number_of_draws, without_common_factor
 from committee.sampling.row_samples import Indices, Places, Sampler
 from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
-from committee.tabular.validation import read_training_table, read_weights
 from committee.tree_engine.memory_guard import reject_too_many_trees
 from committee.trees._sklearn_view import TreeView
 from committee.trees.decision_tree import BaseDecisionTree
 
 MAX_MEMBERS = 1000
-"""n_estimators="auto" grows no more than these."""
+"""n_estimators="auto" fits no more than these."""
 
 TreeSize = Literal["full", "max_leaf_nodes", "pruned"] | None
 
@@ -73,42 +59,78 @@ def _is_sum_of_trees(self: Any) -> bool:
     return isinstance(self._weak(), BaseDecisionTree) and getattr(self, "_combined", self.combine) != "median"
 
 
-class Judges(NamedTuple):
-    """The tallies of a run: over the rows outside the samples, and over validation rows [n, d] if there are any."""
+class Evaluation(NamedTuple):
+    """The accumulated predictions of a run: for out-of-bag rows, and for validation rows [n, d] if there are any."""
 
     oob: Tally
     validation: Tally | None
     X_val: NDArray[np.floating]
+    spread: float  # variance of the target, by which members are weighted; 0 if they are not
 
 
-class BaseBagging(BaseEnsemble):
-    """A bagged model; a subclass reads the target and combines the answers.
+class BaseBagging(BaseIncrementalEnsemble):
+    """A bagged model; a subclass reads the target and combines the predictions."""
 
-    Fitted attributes: ``estimators_``, ``estimators_samples_`` (rows of each sample, repeated ones repeated),
-    ``estimators_features_``, ``coefficients_`` (of the members in the combination), ``history_`` (one row per member:
-    the out-of-bag error so far, the member's own, the validation error, the leaves of a tree), ``oob_error_``,
-    ``stop_reason_``, ``feature_importances_``; with `oob_score` also ``oob_score_``.
-    """
-
-    n_estimators: int | Literal["auto"] = param(at_least(1), one_of("auto"), default=10, kw_only=False)
-    max_samples: int | float | None = param(at_least(1), count_fraction, None, default=None)
-    max_features: int | float = param(at_least(1), count_fraction, default=1.0)
-    bootstrap: bool = param("boolean", default=True)
-    bootstrap_features: bool = param("boolean", default=False)
-    tree_size: TreeSize = param(one_of("full", "max_leaf_nodes", "pruned"), None, default=None)
-    max_leaf_nodes: int | None = param(at_least(2), None, default=None)
-    oob_score: bool | str | Callable[..., float] = param("boolean", callable, str, default=False)
-    n_iter_no_change: int = param(at_least(1), default=25)
-    tol: float = param(between(0.0, 1.0, "left"), default=0.01)
-    warm_start: bool = param("boolean", default=False)
-    random_state: RandomState = param(*RANDOM_STATE, default=None)
-    verbose: int = param("verbose", default=0)
+    n_estimators: int | Literal["auto"] = param(
+        at_least(1),
+        one_of("auto"),
+        default=10,
+        kw_only=False,
+        doc='Number of members; "auto" adds members until the error converges, 1000 at most.',
+    )
+    max_samples: int | float | None = param(
+        at_least(1),
+        count_fraction,
+        None,
+        default=None,
+        doc="Rows in a sample, as a number or a fraction; None draws as many as there are.",
+    )
+    max_features: int | float = param(
+        at_least(1), count_fraction, default=1.0, doc="Features in a sample, as a number or a fraction."
+    )
+    bootstrap: bool = param("boolean", default=True, doc="Whether rows are drawn with replacement.")
+    bootstrap_features: bool = param("boolean", default=False, doc="Whether features are drawn with replacement.")
+    tree_size: TreeSize = param(
+        one_of("full", "max_leaf_nodes", "pruned"),
+        None,
+        default=None,
+        doc="Size of the default trees: full, at most `max_leaf_nodes` leaves, or pruned by 10-fold cross-validation "
+        "inside their own sample.",
+    )
+    max_leaf_nodes: int | None = param(
+        at_least(2), None, default=None, doc='Leaves of a tree with tree_size="max_leaf_nodes".'
+    )
+    oob_score: bool | str | Callable[..., float] = param(
+        "boolean",
+        callable,
+        str,
+        default=False,
+        doc="Whether to score the out-of-bag predictions, or by what: a scorer, its name, or a function of (y_true, "
+        "y_pred). True is the accuracy, or R^2. The out-of-bag error is in ``history_`` anyhow.",
+    )
+    n_iter_no_change: int = param(at_least(1), default=25, doc='Members that n_estimators="auto" compares at a time.')
+    tol: float = param(
+        between(0.0, 1.0, "left"),
+        default=0.01,
+        doc='n_estimators="auto" stops once the best error of the last `n_iter_no_change` members is not below the '
+        "best one before them by more than this fraction of it.",
+    )
     combine: Any = fitted()
-    oob_error_: float = fitted()
+    coefficients_: Floats = fitted(doc="Coefficients of the members in the combination.")
+    history_: History = fitted(
+        doc="One row per member: the out-of-bag error so far, the member's own, the validation error if there are "
+        "validation rows, the leaves of a tree, and the coefficient if members are weighted."
+    )
+    stop_reason_: str = fitted()
+    oob_error_: float = fitted(doc="Error of the out-of-bag predictions, if samples leave rows out.")
+    oob_score_: float = fitted(doc="Score of the out-of-bag predictions, with `oob_score`.")
     _combined: Rule = fitted()
-    _kind: ClassVar[Literal["classifier", "regressor"]]
+    _packed: PackedForest | None = fitted()
+    _sample: Sampling = fitted()
+    _member_seeds: list[int] = fitted()
     _loss: ClassVar[Loss]
-    _oob_prediction: ClassVar[str]  # the attribute that holds the out-of-bag answers
+    _oob_prediction: ClassVar[str]  # the attribute that holds the out-of-bag predictions
+    _optional_state: ClassVar[tuple[str, ...]] = ("_residuals",)
 
     # --- what a subclass chooses --------------------------------------------------------------------------------------
 
@@ -119,16 +141,6 @@ class BaseBagging(BaseEnsemble):
         """How the members are combined."""
         raise NotImplementedError
 
-    def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-        """The classes, None for numbers, and the target as codes or numbers."""
-        raise NotImplementedError
-
-    def _read_judged_target(self, y_val: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
-        raise NotImplementedError
-
-    def _describe(self, classes: NDArray[Any] | None) -> None:
-        """Set the fitted attributes that say what the target is."""
-
     # --- the base learner ---------------------------------------------------------------------------------------------
 
     def _default_estimator(self) -> Any:
@@ -136,7 +148,7 @@ class BaseBagging(BaseEnsemble):
             return self._default_tree(max_leaf_nodes=self.max_leaf_nodes)
         return self._default_tree(ccp_alpha="cv") if self.tree_size == "pruned" else self._default_tree()
 
-    def _check_strategy(self) -> None:
+    def _check_parameters(self) -> None:
         if self.estimator is not None and (self.tree_size is not None or self.max_leaf_nodes is not None):
             raise ValueError(
                 "tree and max_leaf_nodes are for the default learner, and estimator is given too: leave "
@@ -147,6 +159,7 @@ class BaseBagging(BaseEnsemble):
                 f"tree_size='max_leaf_nodes' and a number max_leaf_nodes go together; got tree_size={self.tree_size!r} "
                 f"and max_leaf_nodes={self.max_leaf_nodes!r}."
             )
+        super()._check_parameters()
 
     # --- fitting ------------------------------------------------------------------------------------------------------
 
@@ -161,29 +174,28 @@ class BaseBagging(BaseEnsemble):
         sample_weight_val: ArrayLike | None = None,
         **fit_params: Any,
     ) -> Self:
-        """Bag.
+        """Fit the members.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-        y : labels or numbers of shape (n_samples,)
-        sample_weight : weights of the rows, optional; a whole weight counts as so many equal rows
-        X_val, y_val, sample_weight_val : rows to judge every member on instead of out-of-bag rows, optional
-        fit_params : what else the base learner asks for (its `set_fit_request`), with metadata routing enabled; what
-            has a value for each row is handed on for the rows of the sample
+            NumPy array, pandas, polars or Arrow table.
+        y : array-like of shape (n_samples,)
+            Class labels, or values in regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. An integer weight w is equivalent to repeating the row w times.
+        X_val, y_val, sample_weight_val : optional
+            Rows to evaluate the members on instead of the out-of-bag rows.
+        **fit_params : dict
+            Metadata that the base learner requests (its `set_fit_request`), with metadata routing enabled; what has a
+            value for each row is passed for the rows of the sample.
+
+        Returns
+        -------
+        self
         """
-        self._validate_params()
-        self._check_strategy()
-        check_learner(self._weak(), self._kind)
         metadata = self._route(fit_params)
-        with all_or_nothing(self):
-            task = self._read(X, y, sample_weight)
-            sampling = self._sampling(task)
-            judges = self._judges(task, X_val, y_val, sample_weight_val)
-            self._check_judge(sampling, judges)
-            self._run(task, sampling, judges, metadata)
-            self._keep_oob(judges.oob, sampling)
-        return self
+        return self._fit(X, y, sample_weight, GivenRows(X_val, y_val, sample_weight_val), metadata)
 
     def get_metadata_routing(self) -> Any:
         """Weights are the ensemble's own, by which it draws; anything else goes to the learner if it asks for it."""
@@ -194,35 +206,26 @@ class BaseBagging(BaseEnsemble):
         return router
 
     def _route(self, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """What of the metadata the base learner is to be told."""
+        """The metadata for the base learner."""
         if not fit_params:
             return {}
         if not get_config()["enable_metadata_routing"]:
             raise TypeError(
-                f"fit takes no {sorted(fit_params)}: what members are to be told besides sample_weight needs "
+                f"fit takes no {sorted(fit_params)}: passing metadata other than sample_weight to the members needs "
                 "sklearn.set_config(enable_metadata_routing=True) and the estimator's set_fit_request."
             )
         routed: Any = process_routing(self, "fit", **fit_params)
         return dict(routed["estimator"].fit) if "estimator" in routed else {}
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Task:
-        self.estimator_ = clone(self._weak())
-        categorical = getattr(self.estimator_, "categorical_features", "from_dtype")
-        columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
+    def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
         _reject_outputs(y, type(self).__name__, self._kind)
-        classes, target = self._read_target(y, len(table))
-        self._reject_missing(table, columns)
-        weight = read_weights(sample_weight, len(table))
-        self._set_columns(columns)
-        self._describe(classes)
-        is_soft = self._kind == "classifier" and self._rule() == "mean"
-        return Task(columns, table, target, np.ones(len(table)) if weight is None else weight, classes, is_soft)
+        return super()._read_target(y, n_rows)
 
-    def _sampling(self, task: Task) -> Sampling:
-        order = content_order(task.X, np.asarray(task.target, np.float64))
-        places = Places.lay_out(order, without_common_factor(task.weight))
+    def _sampling(self, data: TrainingData) -> Sampling:
+        order = content_order(data.X, np.asarray(data.target, np.float64))
+        places = Places.lay_out(order, without_common_factor(data.weight))
         total = number_of_draws(places.weight)
-        d = task.columns.n_features
+        d = data.columns.n_features
         n_features = self.max_features if isinstance(self.max_features, Integral) else int(self.max_features * d)
         if n_features > d and not self.bootstrap_features:
             raise ValueError(f"max_features={n_features} must be at most the number of features, {d}.")
@@ -235,30 +238,29 @@ class BaseBagging(BaseEnsemble):
             )
         kind = "weighted" if self.bootstrap else "all" if n_draws == total else "pasting"
         if kind == "all":
-            places = Places.lay_out(order, task.weight)
-        rows = Sampler(task.weight, places, n_draws, kind)
+            places = Places.lay_out(order, data.weight)
+        rows = Sampler(data.weight, places, n_draws, kind)
         return Sampling(rows, d, max(1, int(n_features)), self.bootstrap_features)
 
-    def _judges(self, task: Task, X_val: Any, y_val: Any, sample_weight_val: Any) -> Judges:
-        rule, k = self._rule(), task.n_columns
-        oob = make_tally(rule, task.target, task.weight, k, self._loss)
-        if all(given is None for given in (X_val, y_val, sample_weight_val)):
-            return Judges(oob, None, task.X[:0])
-        table = self._read_judged(X_val, y_val)
-        target = self._read_judged_target(y_val, len(table), task.classes)
-        weight = read_weights(sample_weight_val, len(table), "sample_weight_val")
-        weight = np.ones(len(table)) if weight is None else weight
-        return Judges(oob, make_tally(rule, target, weight, k, self._loss), table)
+    def _evaluation(self, data: TrainingData, validation: ValidationSet | None) -> Evaluation:
+        rule, k = self._rule(), data.n_outputs
+        spread = _variance(data.target, data.weight) if rule == "weighted" else 0.0
+        oob = make_tally(rule, data.target, data.weight, k, self._loss)
+        if validation is None:
+            return Evaluation(oob, None, data.X[:0], spread)
+        return Evaluation(
+            oob, make_tally(rule, validation.target, validation.weight, k, self._loss), validation.X, spread
+        )
 
-    def _check_judge(self, sampling: Sampling, judges: Judges) -> None:
-        """Refuse a score that is not known, and what needs rows outside the samples where there are none."""
+    def _check_oob(self, sampling: Sampling, has_validation: bool) -> None:
+        """Raise for an unknown score, and for parameters that need out-of-bag rows if there are none."""
         check_score(self.oob_score)
         if not sampling.draws_all:
             return
         uses = [name for name, used in (
             ("oob_score", bool(self.oob_score)),
             ("combine='weighted'", self._rule() == "weighted"),
-            ("n_estimators='auto' without X_val, y_val", self.n_estimators == "auto" and judges.validation is None),
+            ("n_estimators='auto' without X_val, y_val", self.n_estimators == "auto" and not has_validation),
         ) if used]  # fmt: skip
         if uses:
             raise ValueError(
@@ -266,132 +268,134 @@ class BaseBagging(BaseEnsemble):
                 "bootstrap=True, or max_samples below 1.0."
             )
 
-    def _run(self, task: Task, sampling: Sampling, judges: Judges, metadata: dict[str, Any]) -> None:
-        fingerprint = self._fingerprint(task, sampling)
-        members = self._start(fingerprint)
+    def _fit_rounds(self, data: TrainingData, validation: ValidationSet | None) -> dict[str, Any]:
+        sampling = self._sampling(data)
+        self._check_oob(sampling, validation is not None)
+        evaluation = self._evaluation(data, validation)
+        is_soft = self._kind == "classifier" and self._rule() == "mean"
+        fingerprint = self._fingerprint(data, sampling, is_soft)
+        members = self._resume_or_start(fingerprint)
+        is_auto = self.n_estimators == "auto"
         n_wanted = MAX_MEMBERS if self.n_estimators == "auto" else int(self.n_estimators)
-        if n_wanted < len(members):
-            raise ValueError(
-                f"n_estimators={n_wanted} must be larger or equal to the {len(members)} members that are there already "
-                "when warm_start=True."
-            )
-        seeds = np.random.SeedSequence(self._seed).generate_state(n_wanted + 1, np.uint64)[1:].tolist()
-        learn = make_learner(self._weak(), task, self.n_jobs, metadata)
-        is_tree = isinstance(self._weak(), BaseDecisionTree)
-        threads = n_threads(self.n_jobs, task.X.size * n_wanted if is_tree else 2**62)
-        turns = chain(
-            replay(members, sampling, task.X, seeds[: len(members)]),
-            bagging(learn, sampling, task.X, seeds[len(members) :], threads),
+        check_n_estimators(n_wanted, len(members))
+        seeds = seeds_of_rounds(data.seed, 0, n_wanted)
+        plateau = Plateau(self.n_iter_no_change, self.tol, "oob_error" if validation is None else "validation_error")
+        run = Run()
+        reason = self._extend(
+            run,
+            self._rounds(data, sampling, is_soft, members, seeds),
+            lambda turn: self._evaluate(turn, evaluation, len(run.members) + 1, n_wanted),
+            Stopping(plateau) if is_auto else Stopping(),
+            n_rounds=n_wanted,
+            status=lambda record: f"{plateau.what} {getattr(record, plateau.measure):.4g}",
         )
-        self._collect(turns, judges, n_wanted)
-        self._sample, self._member_seeds, self._data_fingerprint = sampling, seeds[: len(self.members_)], fingerprint
+        if not reason and is_auto:
+            reason = f"the {plateau.what} had not converged after {MAX_MEMBERS} members, the largest number"
+        return {
+            **self._attributes(run, validation is not None),
+            **self._oob_attributes(evaluation.oob, sampling, data, len(run.members)),
+            "stop_reason_": reason or "all members were fitted",
+            "_sample": sampling,
+            "_member_seeds": seeds[: len(run.members)],
+            "_data_fingerprint": fingerprint,
+        }
 
-    def _fingerprint(self, task: Task, sampling: Sampling) -> tuple[Any, ...]:
-        """What a warm start must find again: the rows, their weights, how samples are drawn, how members answer."""
+    def _rounds(
+        self, data: TrainingData, sampling: Sampling, is_soft: bool, members: list[Member], seeds: list[int]
+    ) -> Iterator[Turn]:
+        """Those of the members of an earlier fit, then new ones."""
+        learn = make_learner(self._weak(), data, is_soft, self.n_jobs)
+        is_tree = isinstance(self._weak(), BaseDecisionTree)
+        threads = n_threads(self.n_jobs, data.X.size * len(seeds) if is_tree else 2**62)
+        n_there = len(members)
+        return chain(
+            replay(members, sampling, data.X, seeds[:n_there]),
+            bagging(learn, sampling, data.X, seeds[n_there:], threads),
+        )
+
+    def _fingerprint(self, data: TrainingData, sampling: Sampling, is_soft: bool) -> tuple[Any, ...]:
+        """What a warm start must find again: the rows, how samples are drawn, what members predict."""
         drawn = sampling.rows
-        arrays = (task.target, task.weight, drawn.places.row)
-        prints = [crc32(np.ascontiguousarray(array).tobytes()) for array in arrays]
-        return (task.X.shape, *prints, drawn.n_draws, drawn.kind, *sampling[1:], task.is_soft)
+        settings = (drawn.n_draws, drawn.kind, *sampling[1:], is_soft)
+        return data_fingerprint(data.X, data.target, data.weight, drawn.places.row, settings=settings)
 
-    def _start(self, fingerprint: tuple[Any, ...]) -> list[Member]:
-        """No members, or those of an earlier fit."""
-        if not (self.warm_start and hasattr(self, "members_")):
-            self._seed = int(member_seeds(self.random_state, 1)[0])
+    def _resume_or_start(self, fingerprint: tuple[Any, ...]) -> list[Member]:
+        """The members of an earlier fit, or none."""
+        if not self._is_continued():
             return []
-        if fingerprint != kept_from_fit(self, "_data_fingerprint"):
-            raise ValueError(
-                "warm_start=True goes on with the same rows: X, y, the weights, or how samples are drawn and members "
-                "combined are others than in the earlier fit. Fit a new model, or set warm_start=False."
-            )
+        check_same_data(kept_from_fit(self, "_data_fingerprint"), fingerprint, "or how samples are drawn and combined")
         return list(self.members_)
 
-    def _collect(self, turns: Iterator[Turn], judges: Judges, n_wanted: int) -> None:
-        """Take members until their number or the settled error ends the run, and keep what they brought."""
-        by_oob = judges.validation is None
-        settling = Settling(self.n_iter_no_change, self.tol, "out-of-bag" if by_oob else "validation")
-        spread = _variance(judges.oob.target, judges.oob.weight) if self._rule() == "weighted" else 0.0
-        members: list[Member] = []
-        records: list[Record] = []
-        reason = ""
-        with progress(type(self).__name__, n_wanted, self.verbose) as tick:
-            for turn in turns:
-                members.append(turn.member)
-                if len(members) == 1 and isinstance(turn.member, TreeMember | SubspaceTree):
-                    reject_too_many_trees(turn.member.tree, n_wanted if self.n_estimators != "auto" else 1)
-                records.append(self._judge(turn, spread, judges, len(members)))
-                error = records[-1].oob_error if by_oob else records[-1].validation_error
-                tick(f"{settling.judge} error {error:.4g}")
-                reason = settling.look(error) if self.n_estimators == "auto" else ""
-                if reason:
-                    break
-        if not reason and self.n_estimators == "auto":
-            reason = f"the {settling.judge} error had not settled after {MAX_MEMBERS} members, the most there may be"
-        self._keep(members, records, judges)
-        self.stop_reason_ = reason or "all members were fitted"
-
-    def _judge(self, turn: Turn, spread: float, judges: Judges, number: int) -> Record:
-        own = own_error(turn.outside, turn.predictions, judges.oob)
-        coefficient = inverse_error(own, spread)
-        oob = judges.oob.take(turn.outside, turn.predictions, coefficient)
-        validated = np.nan
-        if judges.validation is not None:
-            predictions = np.asarray(turn.member.predictions(judges.X_val, self.n_jobs), np.float64)
-            validated = judges.validation.take(np.arange(len(predictions)), predictions, coefficient)
+    def _evaluate(self, turn: Turn, evaluation: Evaluation, number: int, n_wanted: int) -> Record:
+        """The record of a member."""
+        if number == 1 and isinstance(turn.member, TreeMember | SubspaceTree):
+            reject_too_many_trees(turn.member.tree, n_wanted if self.n_estimators != "auto" else 1)
+        own = own_error(turn.outside, turn.predictions, evaluation.oob)
+        coefficient = inverse_error(own, evaluation.spread)
+        oob_error = evaluation.oob.take(turn.outside, turn.predictions, coefficient)
+        validation_error = np.nan
+        if evaluation.validation is not None:
+            predictions = np.asarray(turn.member.predictions(evaluation.X_val, self.n_jobs), np.float64)
+            validation_error = evaluation.validation.take(np.arange(len(predictions)), predictions, coefficient)
         tree = getattr(turn.member, "tree", None)
-        return Record(number, oob, own, validated, -1 if tree is None else tree.n_leaves, coefficient)
+        return Record(number, oob_error, own, validation_error, -1 if tree is None else tree.n_leaves, coefficient)
 
-    def _keep(self, members: list[Member], records: list[Record], judges: Judges) -> None:
-        columns = {name: [getattr(record, name) for record in records] for name in Record._fields}
-        self.members_, self.coefficients_ = members, np.array(columns["coefficient"])
-        self._combined = self._rule()  # a parameter set later changes no fitted model
-        is_sum = self._combined != "median"
-        self._packed: PackedForest | None = pack_members(members, self.coefficients_) if is_sum else None
-        has_leaves = isinstance(members[0], TreeMember | SubspaceTree)
+    def _attributes(self, run: Run, has_validation: bool) -> dict[str, Any]:
+        """The members and the history."""
+        coefficients, rule = np.array(run.coefficients), self._rule()
         measured = {
-            "validation_error": judges.validation is not None,
-            "n_leaves": has_leaves,
-            "coefficient": self._rule() == "weighted",
+            "validation_error": has_validation,
+            "n_leaves": isinstance(run.members[0], TreeMember | SubspaceTree),
+            "coefficient": rule == "weighted",
         }
-        self.history_ = History({name: column for name, column in columns.items() if measured.get(name, True)})
+        columns = [name for name in Record._fields if measured.get(name, True)]
+        return {
+            "members_": run.members,
+            "coefficients_": coefficients,
+            "history_": History({name: [getattr(record, name) for record in run.records] for name in columns}),
+            "_combined": rule,  # a parameter set later changes no fitted model
+            "_packed": pack_members(run.members, coefficients) if rule != "median" else None,
+        }
 
-    def _keep_oob(self, oob: Tally, sampling: Sampling) -> None:
-        for name in ("oob_error_", "oob_score_", self._oob_prediction):
-            vars(self).pop(name, None)
+    def _oob_attributes(self, oob: Tally, sampling: Sampling, data: TrainingData, n_members: int) -> dict[str, Any]:
+        """The out-of-bag error and predictions, and their score if it is wanted."""
         if sampling.draws_all:
-            return
-        self.oob_error_ = oob.error
+            return {}
         predictions = oob.mean
-        setattr(self, self._oob_prediction, predictions if self._loss == "zero_one" else predictions[:, 0])
+        result: dict[str, Any] = {
+            "oob_error_": oob.error,
+            self._oob_prediction: predictions if self._loss == "zero_one" else predictions[:, 0],
+        }
         if not self.oob_score:
-            return
-        self._warn_unjudged(oob.n_judges[oob.weight > 0.0])
-        judged = np.flatnonzero(oob.is_judged & (oob.weight > 0.0))
-        self.oob_score_ = np.nan
-        if judged.size:
-            classes = self._member_attributes().get("classes_")
-            target = oob.target[judged] if classes is None else classes[oob.target[judged]]
-            self.oob_score_ = score_predictions(
-                self.oob_score, predictions[judged], classes, target, oob.weight[judged]
+            return result
+        self._warn_of_rows_in_every_sample(oob.n_judges[oob.weight > 0.0], n_members)
+        rows = np.flatnonzero(oob.is_judged & (oob.weight > 0.0))
+        result["oob_score_"] = np.nan
+        if rows.size:
+            labels = data.labels[rows]
+            result["oob_score_"] = score_predictions(
+                self.oob_score, predictions[rows], data.classes, labels, oob.weight[rows]
             )
+        return result
 
-    def _warn_unjudged(self, n_judges: Indices) -> None:
-        n_unjudged = int(np.count_nonzero(n_judges == 0))
-        if not n_unjudged:
+    def _warn_of_rows_in_every_sample(self, n_predictions: Indices, n_members: int) -> None:
+        n_without = int(np.count_nonzero(n_predictions == 0))
+        if not n_without:
             return
-        more = members_missing(n_judges.size, len(self.members_), float(n_judges.mean()) / len(self.members_))
+        more = members_missing(n_predictions.size, n_members, float(n_predictions.mean()) / n_members)
         count = "1 more member" if more == 1 else f"{more} more members"
-        advice = f"about {count} would judge all" if more else "samples of fewer rows (max_samples) leave some out"
+        advice = f"about {count} would leave none" if more else "samples of fewer rows (max_samples) leave some out"
         warnings.warn(
-            f"{n_unjudged} of {n_judges.size} rows were in the sample of every member: none judges them, their "
-            f"out-of-bag answers are nan; {advice}.",
+            f"{n_without} of {n_predictions.size} rows were in the sample of every member: their out-of-bag "
+            f"predictions are nan; {advice}.",
             UserWarning,
             stacklevel=level_of_caller(),
         )
 
-    # --- what a fitted model answers ----------------------------------------------------------------------------------
+    # --- predictions ------------------------------------------------------------------------------------------------
 
     def _total(self, table: NDArray[np.floating]) -> Floats:
-        """The mean answer of the members by their coefficients, [n, k]."""
+        """The mean prediction of the members by their coefficients, [n, k]."""
         total = sum_of_predictions(self.members_, self.coefficients_, self._packed, table, self.n_jobs)
         return total / self.coefficients_.sum()
 
@@ -406,7 +410,7 @@ class BaseBagging(BaseEnsemble):
 
     @property
     def estimators_samples_(self) -> list[Indices]:
-        """The rows that each member learned from, one drawn twice stands there twice; drawn again from the seeds."""
+        """The rows of each member's sample, repeated ones repeated; drawn again from the seeds."""
         check_is_fitted(self, "members_")
         row = self._sample.rows.places.row
         if self._sample.draws_all:
@@ -415,7 +419,7 @@ class BaseBagging(BaseEnsemble):
 
     @property
     def estimators_features_(self) -> list[Indices]:
-        """The features that each member knows."""
+        """The features of each member."""
         check_is_fitted(self, "members_")
         drawn = (self._sample.features(seed) for seed in self._member_seeds)
         return [np.arange(self._sample.n_features) if features is None else features for features in drawn]
@@ -438,7 +442,7 @@ class BaseBagging(BaseEnsemble):
 
     @property
     def feature_importances_(self) -> Floats:
-        """The members' importances, averaged by their coefficients, as shares of one; a feature not drawn adds 0."""
+        """The members' importances, averaged by their coefficients, with sum 1; a feature not drawn adds 0."""
         check_is_fitted(self, "members_")
         total = np.zeros(self.columns_.n_features)
         for member, coefficient, features in zip(

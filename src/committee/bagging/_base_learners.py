@@ -2,8 +2,8 @@
 
 Trees of the engine are grown on a table that is coded once. Any other estimator is fitted on the rows of the sample,
 their counts as sample weights where it takes weights and `set_fit_request` does not forbid it, else the rows repeated
-(A-7). Members answer with an array
-[n, k]: class shares (votes are shares 0 and 1), or one number.
+. Members predict an
+array [n, k]: class probabilities (votes are 0 and 1), or one value.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.bagging.bagging import Learner
 from committee.base.array_types import Floats
+from committee.ensemble.incremental import TrainingData
 from committee.members.estimators import (
     fit_constant,
     metadata_of_rows,
@@ -44,28 +45,6 @@ from committee.tree_engine.predict.apply import apply_tree
 from committee.trees.decision_tree import BaseDecisionTree
 from committee.trees.pruning import cross_validate, prune, pruning_path
 from committee.trees.training import Training
-
-
-class Task(NamedTuple):
-    """The rows of a bagged model: a coded table, class codes or numbers, and weights."""
-
-    columns: Columns
-    X: NDArray[np.floating]
-    target: NDArray[np.int64] | Floats
-    weight: Floats
-    classes: NDArray[Any] | None  # None for numbers
-    is_soft: bool  # members answer with class shares, not with votes
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        """The target as the user gave it."""
-        return self.target if self.classes is None else self.classes[self.target.astype(np.int64, copy=False)]
-
-    @property
-    def n_columns(self) -> int:
-        """Of a member's answers."""
-        return 1 if self.classes is None else len(self.classes)
-
 
 # --- members ----------------------------------------------------------------------------------------------------------
 
@@ -117,31 +96,33 @@ class RegressorMember(NamedTuple):
 # --- learners ---------------------------------------------------------------------------------------------------------
 
 
-def make_learner(estimator: Any, task: Task, n_jobs: int | None, metadata: Mapping[str, Any] | None = None) -> Learner:
-    """The learner for this estimator on these rows; `metadata` is what else its fit is told, by row where it is so."""
-    return (
-        TreeLearner(estimator, task, n_jobs)
-        if isinstance(estimator, BaseDecisionTree)
-        else EstimatorLearner(estimator, task, metadata or {})
-    )
+def make_learner(estimator: Any, data: TrainingData, is_soft: bool, n_jobs: int | None) -> Learner:
+    """The learner for this estimator on these rows.
+
+    With `is_soft` its members predict class probabilities, else votes. `data.extra` is the metadata for its `fit`; what
+    has a value for each row is passed for the rows of the sample.
+    """
+    if isinstance(estimator, BaseDecisionTree):
+        return TreeLearner(estimator, data, is_soft, n_jobs)
+    return EstimatorLearner(estimator, data, is_soft)
 
 
 class TreeLearner:
-    """A tree of the engine, pruned if its `ccp_alpha` says so; "cv" cross-validates inside the sample (A-4, C-4)."""
+    """A tree of the engine, pruned if its `ccp_alpha` says so; "cv" cross-validates inside the sample."""
 
-    def __init__(self, estimator: BaseDecisionTree, task: Task, n_jobs: int | None) -> None:
+    def __init__(self, estimator: BaseDecisionTree, data: TrainingData, is_soft: bool, n_jobs: int | None) -> None:
         prototype: Any = clone(estimator)
         prototype._validate_params()
-        described, target = prototype._read_target(task.labels, len(task.X))
-        own = prototype._class_weight(described, target, task.weight)
+        described, target = prototype._read_target(data.labels, len(data.X))
+        own = prototype._class_weight(described, target, data.weight)
         self.extra: Floats | None = own
-        weight = task.weight if own is None else task.weight * own
+        weight = data.weight if own is None else data.weight * own
         prototype.n_jobs = n_jobs
-        self.training = Training(prototype, task.columns, task.X, target, weight)
+        self.training = Training(prototype, data.columns, data.X, target, weight)
         self.training.params["n_jobs"] = 1  # members run side by side, not the nodes of one
         self.training.expect_many()
         self.training.series = None  # its memory is not for several threads
-        self.task, self.prototype = task, prototype
+        self.data, self.is_soft, self.prototype = data, is_soft, prototype
         if prototype.ccp_alpha == "cv":
             self._prepare_folds()
 
@@ -152,9 +133,9 @@ class TreeLearner:
                 "A tree with ccp_alpha='cv' draws its folds anew in every sample: give its cv as a number of folds."
             )
         target = np.asarray(self.training.target, np.float64)
-        self.distinct = distinct_rows(self.task.X, target)
+        self.distinct = distinct_rows(self.data.X, target)
         first = self.distinct.first
-        self.to_split = rows_to_split(self.task.X[first], target[first], is_class=is_classifier(self.prototype))
+        self.to_split = rows_to_split(self.data.X[first], target[first], is_class=is_classifier(self.prototype))
 
     def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member:
         sample = self.training if features is None else subspace(self.training, features)
@@ -168,9 +149,9 @@ class TreeLearner:
         return SubspaceTree(tree._replace(feature=feature), self._node_predictions(tree), features)
 
     def _node_predictions(self, tree: Tree) -> Floats:
-        if self.task.classes is None or self.task.is_soft:
+        if self.data.classes is None or self.is_soft:
             return tree.value
-        return np.eye(len(self.task.classes))[tree.value.argmax(axis=1)]
+        return np.eye(len(self.data.classes))[tree.value.argmax(axis=1)]
 
     def _pruned(self, tree: Tree, sample: Training, weight: Floats, seed: int) -> Tree:
         if self.prototype.ccp_alpha != "cv":
@@ -217,8 +198,9 @@ def _columns_of(matrix: BinnedMatrix, features: Indices) -> BinnedMatrix:
 class EstimatorLearner:
     """Any scikit-learn estimator, by weights or on repeated rows."""
 
-    def __init__(self, estimator: Any, task: Task, metadata: Mapping[str, Any]) -> None:
-        self.estimator, self.task, self.labels, self.metadata = estimator, task, task.labels, metadata
+    def __init__(self, estimator: Any, data: TrainingData, is_soft: bool) -> None:
+        self.estimator, self.data, self.labels, self.is_soft = estimator, data, data.labels, is_soft
+        self.metadata: Mapping[str, Any] = data.extra or {}
         self.takes_weights = has_fit_parameter(estimator, "sample_weight") and not rejects_weights(estimator)
         self.settings = get_config()  # those of this thread: others would not know of them
 
@@ -229,18 +211,18 @@ class EstimatorLearner:
     def _learn(self, counts: Floats, features: Indices | None, seed: int) -> Member:
         rows = np.flatnonzero(counts > 0.0)
         fresh = unfitted(self.estimator, seed)
-        if self.task.classes is not None and np.ptp(self.task.target[rows]) == 0:
+        if self.data.classes is not None and np.ptp(self.data.target[rows]) == 0:
             fresh = fit_constant(self.labels[rows])
         elif self.takes_weights:
-            metadata = metadata_of_rows(self.metadata, rows, len(self.task.X))
+            metadata = metadata_of_rows(self.metadata, rows, len(self.data.X))
             fresh.fit(self._table(rows, features), self.labels[rows], sample_weight=counts[rows], **metadata)
         else:
             rows = self._repeated(counts)
-            metadata = metadata_of_rows(self.metadata, rows, len(self.task.X))
+            metadata = metadata_of_rows(self.metadata, rows, len(self.data.X))
             fresh.fit(self._table(rows, features), self.labels[rows], **metadata)
-        if self.task.classes is None:
+        if self.data.classes is None:
             return RegressorMember(fresh, features)
-        return ClassifierMember(fresh, self.task.classes, self.task.is_soft, features)
+        return ClassifierMember(fresh, self.data.classes, self.is_soft, features)
 
     def _repeated(self, counts: Floats) -> Indices:
         if not np.array_equal(counts, np.rint(counts)):
@@ -248,7 +230,7 @@ class EstimatorLearner:
                 f"{type(self.estimator).__name__} takes no sample_weight, and weights that are not integers cannot be "
                 "expressed by repeated rows: take bootstrap=True, which draws rows by their weights."
             )
-        return repeated_rows(counts, self.task.columns.n_features, type(self.estimator).__name__)
+        return repeated_rows(counts, self.data.columns.n_features, type(self.estimator).__name__)
 
     def _table(self, rows: Indices, features: Indices | None) -> NDArray[np.floating]:
-        return self.task.X[rows] if features is None else self.task.X[np.ix_(rows, features)]
+        return self.data.X[rows] if features is None else self.data.X[np.ix_(rows, features)]

@@ -1,8 +1,8 @@
-"""How good a bagged model is while it grows: the tally of its rule over judged rows, and when its error has settled.
+"""The error of a bagged model while it grows.
 
-Out-of-bag tallies judge every row by the members that did not see it (C-5); the same tallies over validation rows take
-the answers of all members. The usual out-of-bag error is that of the combined answer; the mean of the members' own
-errors, ``history_["member_oob_error"]``, is the other estimate (S1).
+Out of bag, every row is predicted by the members that were not fitted on it; validation rows are predicted by all
+members. The usual out-of-bag error is that of the combined prediction; the mean of the members' own errors,
+``history_["member_oob_error"]``, is the other estimate.
 """
 
 from __future__ import annotations
@@ -21,10 +21,6 @@ Rule = Literal["vote", "mean", "weighted", "median"]
 
 MIN_ERROR = 1e-12
 """Share of the variance of the target below which a member's error counts as this share: its weight stays finite."""
-
-
-MIN_LOOKS = 25
-"""Twice as many members without any row to judge: none will come, as in a table of one row."""
 
 
 class Tally(OutOfBag):
@@ -108,28 +104,6 @@ class Record(NamedTuple):
     validation_error: float
     n_leaves: int  # -1 where the members are not trees of the library
     coefficient: float  # of the member in the combination
-
-
-class Settling:
-    """Grow until the error settles: the best of the last `n_iter_no_change` errors against the best before them."""
-
-    def __init__(self, n_iter_no_change: int, tol: float, judge: str) -> None:
-        self.n_iter_no_change, self.tol, self.judge = n_iter_no_change, tol, judge
-        self.errors: list[float] = []
-
-    def look(self, error: float) -> str:
-        """Why to stop after this member; empty to go on."""
-        self.errors.append(math.inf if math.isnan(error) else error)
-        if len(self.errors) >= 2 * max(self.n_iter_no_change, MIN_LOOKS) and math.isinf(min(self.errors)):
-            return f"no row was ever outside a sample: {len(self.errors)} members have measured no {self.judge} error"
-        before, last = self.errors[: -self.n_iter_no_change], self.errors[-self.n_iter_no_change :]
-        if not before or math.isinf(min(before)) or min(last) < (1.0 - self.tol) * min(before):
-            return ""
-        word = "rose" if min(last) > min(before) else "settled"
-        return (
-            f"the {self.judge} error {word}: {min(last):.4g} at best over the last {self.n_iter_no_change} members, "
-            f"{min(before):.4g} before them (tol={self.tol:g})"
-        )
 
 
 def members_missing(n_rows: int, n_members: int, outside: float) -> int | None:

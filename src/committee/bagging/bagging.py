@@ -44,6 +44,7 @@ class Turn(NamedTuple):
     member: Member
     outside: Indices
     predictions: Floats
+    stop: str = ""
 
 
 class Sampling(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging._base import BaseBagging
@@ -18,10 +19,10 @@ from committee.bagging.bagging import Sampling
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
 from committee.base.parameters import fitted, one_of, param
-from committee.calibration.prediction_intervals import PredictionIntervals
+from committee.calibration.prediction_intervals import PredictionIntervals, gather_residuals
 from committee.combine.rules import weighted_median
+from committee.ensemble.incremental import TrainingData
 from committee.ensemble.oob import Loss
-from committee.tabular.validation import read_one_target, read_targets_classification
 from committee.trees.decision_tree import (
     BaseDecisionTree,
     DecisionTreeClassifier,
@@ -34,31 +35,7 @@ def _has_scores(self: Any) -> bool:
 
 
 class BaggingClassifier(ClassifierMixin, BaseBagging):
-    """Bagged classifiers, by default full trees of the library (C-3, C-4, C-5, C-6, B-6).
-
-    Parameters
-    ----------
-    estimator : the base learner, default a tree of the library
-        Any classifier with `fit` and `predict`; without sample weights of its own it sees the rows repeated.
-    n_estimators : number of members, or "auto": as many as it takes until the error settles, 1000 at most
-    max_samples : rows in a sample, as a number or a share; None for as many as there are
-    max_features : features in a sample, as a number or a share
-    bootstrap, bootstrap_features : draw rows, features with replacement
-    tree_size : {"full", "max_leaf_nodes", "pruned"}, optional; only for the default learner
-        Full trees, trees of at most `max_leaf_nodes` leaves, or full trees pruned by 10-fold cross-validation inside
-        their own sample.
-    max_leaf_nodes : leaves of a tree under tree_size="max_leaf_nodes"
-    combine : {"auto", "mean", "vote"}
-        The mean of the members' class distributions or their vote; "auto" takes the mean where the learner has
-        `predict_proba`.
-    oob_score : bool, a scorer or its name, or function of (y_true, y_pred)
-        Keep the score of the out-of-bag answers in ``oob_score_``; True is the accuracy. ``oob_error_``,
-        ``oob_decision_function_`` and the curve in ``history_`` are there anyhow.
-    n_iter_no_change, tol : of "auto": stop once the best error of the last `n_iter_no_change` members is not lower
-        than the best before them by more than the fraction `tol` of it
-    warm_start : go on where the last fit stopped
-    n_jobs : members that are fitted side by side; it changes nothing else
-    random_state, verbose : as in scikit-learn
+    """Bagged classifiers, by default full trees of the library.
 
     Examples
     --------
@@ -70,13 +47,28 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     0.192
     """
 
-    combine: Literal["auto", "mean", "vote"] = param(one_of("auto", "mean", "vote"), default="auto")
+    estimator: Any = param(
+        HasMethods(["fit", "predict"]),
+        None,
+        default=None,
+        kw_only=False,
+        doc="The base learner: any classifier with `fit` and `predict`; one without sample weights is fitted on "
+        "repeated rows. None is a tree of the library.",
+    )
+    combine: Literal["auto", "mean", "vote"] = param(
+        one_of("auto", "mean", "vote"),
+        default="auto",
+        doc='The mean of the members\' class distributions or their vote; "auto" takes the mean if the learner has '
+        "`predict_proba`.",
+    )
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     _loss: ClassVar[Loss] = "zero_one"
     _oob_prediction: ClassVar[str] = "oob_decision_function_"
     classes_: NDArray[Any] = fitted()
     n_classes_: int = fitted()
-    oob_decision_function_: Floats = fitted()
+    oob_decision_function_: Floats = fitted(
+        doc="Class probabilities of every row by the members not fitted on it; nan if there is none."
+    )
 
     def _default_tree(self, **params: Any) -> BaseDecisionTree:
         return DecisionTreeClassifier(**params)
@@ -92,29 +84,10 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
             return "mean" if has_shares else "vote"
         return self.combine
 
-    def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-        return read_targets_classification(y, n_rows)
-
-    def _read_judged_target(self, y_val: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
-        labels, codes = read_targets_classification(y_val, n_rows)
-        unknown = np.setdiff1d(labels, self.classes_)
-        if unknown.size:
-            raise ValueError(f"y_val has labels that y has not: {unknown[:5].tolist()}. Judge on the classes of y.")
-        return np.searchsorted(self.classes_, labels)[codes]
-
-    def _describe(self, classes: NDArray[Any] | None) -> None:
-        assert classes is not None
-        if self.warm_start and hasattr(self, "members_") and not np.array_equal(classes, self.classes_):
-            raise ValueError(
-                f"warm_start=True goes on with the same classes: the earlier fit had {self.classes_[:5].tolist()}, y "
-                f"has {classes[:5].tolist()}."
-            )
-        self.classes_, self.n_classes_ = classes, len(classes)
-
     def _member_attributes(self) -> dict[str, Any]:
         return {"classes_": self.classes_, "n_classes_": self.n_classes_}
 
-    # --- what a fitted model answers ----------------------------------------------------------------------------------
+    # --- predictions ------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the largest mean share, or of most votes; the first one of a tie."""
@@ -158,13 +131,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
 
 class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
-    """Bagged regressors, by default full trees of the library (C-3, C-4, C-5, C-6, B-6).
-
-    Parameters are those of `BaggingClassifier`; these differ:
-
-    combine : {"mean", "median", "weighted"}
-        "weighted" is the mean by the inverse of each member's own out-of-bag mean squared error.
-    oob_score : True is R^2; ``oob_error_`` is the mean squared error, ``oob_prediction_`` the answers
+    """Bagged regressors, by default full trees of the library.
 
     Examples
     --------
@@ -176,12 +143,26 @@ class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
     19.3
     """
 
-    combine: Literal["mean", "median", "weighted"] = param(one_of("mean", "median", "weighted"), default="mean")
+    estimator: Any = param(
+        HasMethods(["fit", "predict"]),
+        None,
+        default=None,
+        kw_only=False,
+        doc="The base learner: any regressor with `fit` and `predict`; one without sample weights is fitted on "
+        "repeated rows. None is a tree of the library.",
+    )
+    combine: Literal["mean", "median", "weighted"] = param(
+        one_of("mean", "median", "weighted"),
+        default="mean",
+        doc='"weighted" is the mean by the inverse of each member\'s own out-of-bag mean squared error.',
+    )
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     _loss: ClassVar[Loss] = "squared_error"
     _oob_prediction: ClassVar[str] = "oob_prediction_"
     _interval_hint: ClassVar[str] = "bootstrap=True, or max_samples below 1.0"
-    oob_prediction_: Floats = fitted()
+    oob_prediction_: Floats = fitted(
+        doc="Prediction of every row by the members not fitted on it; nan if there is none."
+    )
 
     def _default_tree(self, **params: Any) -> BaseDecisionTree:
         return DecisionTreeRegressor(**params)
@@ -189,20 +170,14 @@ class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
     def _rule(self) -> Rule:
         return self.combine
 
-    def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-        return None, self._read_judged_target(y, n_rows, None)
-
-    def _read_judged_target(self, y_val: Any, n_rows: int, classes: NDArray[Any] | None) -> NDArray[Any]:
-        return read_one_target(y_val, n_rows, type(self).__name__)
-
-    def _keep_oob(self, oob: Tally, sampling: Sampling) -> None:
-        vars(self).pop("_residuals", None)
-        super()._keep_oob(oob, sampling)
+    def _oob_attributes(self, oob: Tally, sampling: Sampling, data: TrainingData, n_members: int) -> dict[str, Any]:
+        result = super()._oob_attributes(oob, sampling, data, n_members)
         if not sampling.draws_all:
-            judged = np.flatnonzero(oob.is_judged & (oob.weight > 0.0))
-            self._keep_residuals(oob.target[judged] - oob.mean[judged, 0], oob.weight[judged])
+            rows = np.flatnonzero(oob.is_judged & (oob.weight > 0.0))
+            result["_residuals"] = gather_residuals(oob.target[rows] - oob.mean[rows, 0], oob.weight[rows])
+        return result
 
-    # --- what a fitted model answers ----------------------------------------------------------------------------------
+    # --- predictions ------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Floats:
         """The mean, the weighted mean or the median of the members' answers."""

@@ -51,9 +51,9 @@ def fitted(*, init: Literal[False] = False, doc: str = "") -> Any:
     return dataclasses.field(init=init, metadata={DOC: doc})
 
 
-def fixed(default: T, *, init: Literal[False] = False) -> T:
+def fixed(default: T, *, init: Literal[False] = False, doc: str = "") -> T:
     """A parameter of a base class which this class fixes, or an attribute that every object has before `fit`."""
-    return dataclasses.field(default=default, init=init)
+    return dataclasses.field(default=default, init=init, metadata={DOC: doc})
 
 
 def _metadata(constraints: tuple[Any, ...], doc: str) -> dict[str, Any]:

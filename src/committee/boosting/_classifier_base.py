@@ -1,37 +1,26 @@
-"""What every boosted classifier shares: reading the data, running the loop, answering for new rows."""
+"""What every boosted classifier shares: the rows, the loop, early stopping and warm starts, predictions."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import HasMethods
 
-from committee.base.parameters import (
-    RANDOM_STATE,
-    at_least,
-    between,
-    fitted,
-    fixed,
-    inner_fraction,
-    non_negative,
-    one_of,
-    param,
-)
+from committee.base.array_types import Floats
+from committee.base.parameters import at_least, between, fitted, fixed, inner_fraction, non_negative, one_of, param
 from committee.base.prediction_only_error import kept_from_fit
-from committee.base.progress import progress
-from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
-from committee.base.transaction import all_or_nothing
 from committee.boosting._vote_calibration import (
-    LITTLE,
     MIN_ROUNDS,
+    NEGLIGIBLE,
     USUAL,
-    Judged,
+    HeldOutScores,
     Trial,
     fit_shrinkage,
     fit_slope,
@@ -40,80 +29,105 @@ from committee.boosting._vote_calibration import (
     vote_size,
 )
 from committee.boosting._votes import ManyClasses, TwoClasses, make_votes, vote_probabilities
-from committee.boosting._weak_learners import PredictionKind, Task, make_learner
+from committee.boosting._weak_learners import PredictionKind, TrainingRows, make_learner
 from committee.boosting.multiplicative_weights import Rule, State, Turn, boost
-from committee.ensemble.base import MIN_SHARE, BaseEnsemble
-from committee.ensemble.stopping import Stopper
-from committee.ensemble.warm_start import reject_other_rows
-from committee.members.estimators import check_learner
+from committee.ensemble.incremental import (
+    ALL_ROUNDS,
+    MIN_WEIGHT,
+    BaseIncrementalEnsemble,
+    Run,
+    TrainingData,
+    ValidationSet,
+    hold_out_rows,
+    seeds_of_rounds,
+)
+from committee.ensemble.stopping import MarginGap, Patience, RiskBound, Stopping, TargetError
+from committee.ensemble.warm_start import check_n_estimators, check_same_data
 from committee.members.member import Member, WeakLearner
 from committee.members.vote import pack_members, score_members, score_packed
 from committee.records.ensemble import PackedTrees
 from committee.records.history import History
-from committee.sampling.splits import Split, hold_out, rows_to_split
-from committee.tabular.validation import read_targets_classification, read_training_table, read_weights
+from committee.tabular.validation import read_known_classes, read_weights
 from committee.trees.decision_stump import DecisionStump
 
 Weighting = Literal["reweight", "resample"]
-Early = Literal["validation", "bound", "margin"] | None
+Settings = Mapping[str, Any]
+"""Fitted attributes that are known before the first round."""
 
 
-class Judge:
-    """Rows that the booster does not learn from, and the vote on them."""
+class ValidationVotes:
+    """The running vote on rows that the booster is not fitted on."""
 
-    def __init__(self, X: NDArray[np.floating], codes: NDArray[np.int64], n_classes: int,
-                 weight: NDArray[np.float64]) -> None:  # fmt: skip
+    def __init__(self, X: NDArray[np.floating], codes: NDArray[np.int64], n_classes: int, weight: Floats) -> None:
         self.X, self.codes, self.n_classes = X, codes, n_classes
         self.weight, self.votes = weight / weight.sum(), make_votes(codes, n_classes)
 
-    def fresh(self) -> Judge:
+    def fresh(self) -> ValidationVotes:
         """The same rows with no votes yet."""
-        return Judge(self.X, self.codes, self.n_classes, self.weight)
+        return ValidationVotes(self.X, self.codes, self.n_classes, self.weight)
 
-    def error(self, member: Member | None, coefficient: float, n_jobs: int | None) -> float:
-        if member is not None:
+    def add(self, members: Sequence[Member], coefficients: Sequence[float], n_jobs: int | None) -> None:
+        """Add the votes of members."""
+        for member, coefficient in zip(members, coefficients, strict=True):
             self.votes.add(coefficient, member.predictions(self.X, n_jobs))
+
+    def error(self) -> float:
+        """The weighted error of the vote."""
         return float((self.weight * self.votes.wrong()).sum())
 
 
-class Run:
-    """What the rounds have brought so far, those of an earlier fit included."""
+class Vote(NamedTuple):
+    """Members and their coefficients; `packed` holds them in one piece where they are trees."""
 
-    def __init__(self, state: State) -> None:
-        self.members, self.coefficients = list(state.members), list(state.coefficients)
-        self.records, self.stop, self.n_perfect = list(state.records), state.stop, 0
+    members: list[Member]
+    coefficients: Floats
+    n_classes: int
+    packed: PackedTrees | None
 
-    def take(self, turn: Turn, record: Any) -> None:
-        self.stop = turn.stop
-        self.n_perfect += turn.is_perfect
-        if turn.member is not None:
-            self.members.append(turn.member)
-            self.coefficients.append(record.coefficient)
-            self.records.append(record)
+    @classmethod
+    def of(cls, members: list[Member], coefficients: Sequence[float] | Floats, n_classes: int) -> Vote:
+        listed = [float(coefficient) for coefficient in coefficients]
+        return cls(members, np.array(listed), n_classes, pack_members(members, listed, n_classes))
+
+    def scores(self, table: NDArray[np.floating], n_jobs: int | None) -> Floats:
+        """sum a h(x): [n, 1] for two classes, votes [n, K] for more."""
+        if self.packed is not None:
+            return score_packed(self.packed, table, n_jobs)
+        return score_members(self.members, self.coefficients.tolist(), table, self.n_classes, n_jobs)
+
+    def attributes(self) -> dict[str, Any]:
+        """The fitted attributes that hold it."""
+        return {"members_": self.members, "coefficients_": self.coefficients, "_packed": self.packed}
 
 
-class BaseBooster(ClassifierMixin, BaseEnsemble):
-    """A vote of weak hypotheses; a subclass learns them.
+class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
+    """A vote of weak hypotheses; a subclass fits them."""
 
-    Fitted attributes: ``estimators_`` (the members), ``estimator_weights_``, ``estimator_errors_``, ``history_``,
-    ``sample_weights_`` (of the training rows at the end), ``stop_reason_``, ``classes_``, ``feature_importances_``,
-    ``probability_slope_`` (the factor on the votes that makes their probabilities fit rows not learned from, see
-    `predict_proba`).
-    """
-
-    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    estimator: Any = param(
+        HasMethods(["fit", "predict"]),
+        None,
+        default=None,
+        kw_only=False,
+        doc="The weak learner: a tree of this library or any classifier with `fit` and `predict`. None is "
+        "`DecisionStump()`, which maximizes the edge.",
+    )
     early_stopping: Any = fixed(None)
     classes_: NDArray[Any] = fitted()
     n_classes_: int = fitted()
-    coefficients_: NDArray[np.float64] = fitted()
-    estimator_weights_: NDArray[np.float64] = fitted()
-    estimator_errors_: NDArray[np.float64] = fitted()
-    history_: History = fitted()
+    coefficients_: Floats = fitted(doc="Coefficients of the members in the vote.")
+    estimator_weights_: Floats = fitted(doc="Coefficients of the members on scikit-learn's scale, twice the papers'.")
+    estimator_errors_: Floats = fitted(doc="Weighted error of each member in its round.")
     stop_reason_: str = fitted()
-    sample_weights_: NDArray[np.float64] = fitted()
+    history_: History = fitted()
+    sample_weights_: Floats = fitted(doc="Weights of the training rows after the last round.")
+    probability_slope_: float = fitted(
+        doc="Factor on the scores that makes their probabilities fit held-out rows, see `predict_proba`."
+    )
     _packed: PackedTrees | None = fitted()
+    _rows_seen: int = fitted()
+    _rows_kept: NDArray[np.int64] = fitted()
     _two_classes_only: ClassVar[bool] = False
-    probability_slope_ = 1.0  # where a subclass has no use for it
+    _kind = "classifier"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -129,129 +143,55 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
     def _member_attributes(self) -> dict[str, Any]:
         return {"classes_": self.classes_, "n_classes_": self.n_classes_}
 
-    def _member_shares(self) -> NDArray[np.float64]:
+    def _member_shares(self) -> Floats:
         return np.abs(self.coefficients_)
 
     def _holds_out(self) -> bool:
-        """Are rows held out for validation, where the user gave none?"""
-        return False
-
-    def _is_continued(self) -> bool:
-        """Does the fit go on where an earlier one stopped?"""
+        """Whether rows are held out for validation if the user gives none."""
         return False
 
     def _check_classes(self, classes: NDArray[Any]) -> None:
-        """Refuse more classes than the algorithm takes."""
         if self._two_classes_only and len(classes) > 2:
             raise ValueError(
                 f"Only binary classification is supported by {type(self).__name__}; y has {len(classes)} classes. Use "
                 "AdaBoostClassifier, which takes any number of classes."
             )
 
-    def _run(self, task: Task, judge: Judge | None) -> None:
-        """Learn the members and set the fitted attributes."""
+    def _boost(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
+        """Fit the members; return the fitted attributes."""
         raise NotImplementedError
 
     # --- fitting ------------------------------------------------------------------------------------------------------
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: ArrayLike | None = None,
-    ) -> Self:
-        """Boost.
+    def _fit_rounds(self, data: TrainingData, validation: ValidationSet | None) -> dict[str, Any]:
+        assert data.classes is not None
+        places = np.arange(len(data.X))
+        if validation is None and self._holds_out():
+            places, test = hold_out_rows(data, self.validation_fraction)  # type: ignore[attr-defined]
+            validation = ValidationSet.of(data.take(test))
+        weight = data.weight[places]
+        places = places[weight / weight.sum() >= MIN_WEIGHT]
+        part = data.take(places) if places.size < len(data.X) else data
+        rows = TrainingRows(data.columns, part.X, part.target, data.classes, part.weight, data.seed)
+        votes = validation and ValidationVotes(validation.X, validation.target, rows.n_classes, validation.weight)
+        return {"_rows_seen": len(data.X), "_rows_kept": places, **self._boost(rows, votes)}
 
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-        y : class labels of shape (n_samples,)
-        sample_weight : initial weights of the rows, optional
-        X_val, y_val, sample_weight_val : rows to judge every round on, optional
-        """
-        self._validate_params()
-        check_learner(self._weak(), "classifier")
-        with all_or_nothing(self):
-            task, judge = self._read(X, y, sample_weight, X_val, y_val, sample_weight_val)
-            self._run(task, judge)
-        return self
+    # --- predictions -----------------------------------------------------------------------------------------------
 
-    def _read(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> tuple[Task, Judge | None]:
-        self.estimator_ = clone(self._weak())
-        categorical = getattr(self.estimator_, "categorical_features", "from_dtype")
-        columns, table = read_training_table(self, X, categorical_features=categorical, sample_weight=sample_weight)
-        classes, codes = read_targets_classification(y, len(table))
-        self._check_classes(classes)
-        self._reject_missing(table, columns)
-        weight = read_weights(sample_weight, len(table))
-        weight = np.ones(len(table)) if weight is None else weight
-        seed = self._choose_seed()
-        judge = None
-        self._set_columns(columns)
-        if any(given is not None for given in (X_val, y_val, sample_weight_val)):
-            judge = self._given_judge(classes, X_val, y_val, sample_weight_val)
-        rows = np.arange(len(table))
-        if judge is None and self._holds_out():
-            rows, test = self._hold_out(table, codes, weight, seed)
-            judge = Judge(table[test], codes[test], len(classes), weight[test])
-        rows = rows[weight[rows] / weight[rows].sum() >= MIN_SHARE]
-        self._rows_seen, self._rows_kept = len(table), rows
-        if rows.size < len(table):
-            table, codes, weight = table[rows], codes[rows], weight[rows]
-        if self._is_continued() and not np.array_equal(classes, self.classes_):
-            raise ValueError(
-                f"warm_start=True goes on with the same classes: the earlier fit had {self.classes_[:5].tolist()}, y "
-                f"has {classes[:5].tolist()}."
-            )
-        self.classes_, self.n_classes_, self._seed = classes, len(classes), seed
-        return Task(columns, table, codes, classes, weight), judge
-
-    def _choose_seed(self) -> int:
-        if self._is_continued() and hasattr(self, "_seed"):
-            return self._seed
-        return int(member_seeds(self.random_state, 1)[0])
-
-    def _given_judge(self, classes: NDArray[Any], X_val: Any, y_val: Any, sample_weight_val: Any) -> Judge:
-        table = self._read_judged(X_val, y_val)
-        labels, codes = read_targets_classification(y_val, len(table))
-        unknown = np.setdiff1d(labels, classes)
-        if unknown.size:
-            raise ValueError(f"y_val has labels that y has not: {unknown[:5].tolist()}. Judge on the classes of y.")
-        weight = read_weights(sample_weight_val, len(table), "sample_weight_val")
-        weight = np.ones(len(table)) if weight is None else weight
-        return Judge(table, np.searchsorted(classes, labels)[codes], len(classes), weight)
-
-    def _hold_out(
-        self, table: NDArray[np.floating], codes: NDArray[np.int64], weight: NDArray[np.float64], seed: int
-    ) -> Split:
-        """Rows to learn from and rows to validate on."""
-        raise NotImplementedError
-
-    # --- what a fitted ensemble answers -------------------------------------------------------------------------------
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> Floats:
         """sum a h(x): [n, 1] for two classes, votes [n, K] for more."""
-        return self._score_table(self._read_rows(X))
+        table = self._read_rows(X)
+        vote = Vote(self.members_, self.coefficients_, self.n_classes_, self._packed)
+        return vote.scores(table, self.n_jobs)
 
-    def _score_table(self, table: NDArray[np.floating]) -> NDArray[np.float64]:
-        if self._packed is not None:
-            return score_packed(self._packed, table, self.n_jobs)
-        return score_members(self.members_, list(self.coefficients_), table, self.n_classes_, self.n_jobs)
-
-    def _staged_scores(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def _staged_scores(self, X: Any) -> Iterator[Floats]:
         table = self._read_rows(X)
         score = np.zeros((len(table), 1 if self.n_classes_ <= 2 else self.n_classes_))
         for member, coefficient in zip(self.members_, self.coefficients_, strict=True):
             score += score_members([member], [coefficient], table, self.n_classes_, self.n_jobs)
             yield score
 
-    def _labels(self, score: NDArray[np.float64]) -> NDArray[Any]:
+    def _labels(self, score: Floats) -> NDArray[Any]:
         codes = (score[:, 0] > 0.0).astype(int) if self.n_classes_ <= 2 else score.argmax(axis=1)
         return self.classes_[codes]
 
@@ -271,23 +211,23 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         for labels in self.staged_predict(X):
             yield float(accuracy_score(y, labels, sample_weight=sample_weight))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """f(x) / sum |a| in [-1, 1] for two classes; for K classes the votes, coded 1 for and -1/(K-1) against."""
         return self._decision(self._scores(X), float(np.sum(np.abs(self.coefficients_))))
 
-    def staged_decision_function(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """`decision_function` after every member."""
         totals = np.cumsum(np.abs(self.coefficients_))
         for total, score in zip(totals, self._staged_scores(X), strict=True):
             yield self._decision(score, float(total))
 
-    def _decision(self, score: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    def _decision(self, score: Floats, total: float) -> Floats:
         if self.n_classes_ <= 2:
             return score[:, 0] / total
         against = (score.sum(axis=1, keepdims=True) - score) / (self.n_classes_ - 1)
         return (score - against) / total
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Probabilities by the link of the exponential loss: P(y = +1 | x) = 1 / (1 + exp(-2 s f(x))).
 
         The minimiser of the expected exponential loss is half the log-odds (Friedman, Hastie and Tibshirani 2000); for
@@ -297,54 +237,54 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
         a h of all leaves without their signs; c is measured by trial runs of a quarter of the rounds on either half of
         the rows, judged on the other half, or is 12 where the slope is close to 1 anyhow.
         """
-        return self._probabilities(self.probability_slope_ * self._scores(X))
+        score = self._scores(X)
+        return self._probabilities(self.probability_slope_ * score)
 
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
         """`predict_proba` after every member."""
         for score in self._staged_scores(X):
             yield self._probabilities(self.probability_slope_ * score)
 
-    def _probabilities(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        return vote_probabilities(score, self.n_classes_)
+    def _probabilities(self, score: Floats) -> Floats:
+        return self._link(score, vars(self))
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def _link(self, score: Floats, settings: Settings) -> Floats:
+        """Probabilities of the classes; `settings` are fitted attributes, which a fit has before they are set."""
+        return vote_probabilities(score, settings["n_classes_"])
+
+    def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     # --- evidence -----------------------------------------------------------------------------------------------------
 
-    def _known_codes(self, y: Any, n_rows: int) -> NDArray[np.int64]:
-        labels, codes = read_targets_classification(y, n_rows)
-        unknown = np.setdiff1d(labels, self.classes_)
-        if unknown.size:
-            raise ValueError(f"y has labels that were not there in fit: {unknown[:5].tolist()}.")
-        return np.searchsorted(self.classes_, labels)[codes]
-
-    def margins(self, X: Any, y: Any) -> NDArray[np.float64]:
+    def margins(self, X: Any, y: Any) -> Floats:
         """Normalised margins (E-9): y f(x) / sum |a|, or the lead of the true class over the best other one."""
         score = self._scores(X)
-        return self._margins(score, self._known_codes(y, len(score)), float(np.sum(np.abs(self.coefficients_))))
+        return self._margins(
+            score, read_known_classes(y, len(score), self.classes_), float(np.sum(np.abs(self.coefficients_)))
+        )
 
-    def staged_margins(self, X: Any, y: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_margins(self, X: Any, y: Any) -> Iterator[Floats]:
         """`margins` after every member."""
         totals = np.cumsum(np.abs(self.coefficients_))
         codes: NDArray[np.int64] | None = None
         for total, score in zip(totals, self._staged_scores(X), strict=True):
-            codes = self._known_codes(y, len(score)) if codes is None else codes
+            codes = read_known_classes(y, len(score), self.classes_) if codes is None else codes
             yield self._margins(score, codes, float(total))
 
-    def _margins(self, score: NDArray[np.float64], codes: NDArray[np.int64], total: float) -> NDArray[np.float64]:
+    def _margins(self, score: Floats, codes: NDArray[np.int64], total: float) -> Floats:
         return make_votes(codes, self.n_classes_, score[:, 0] if self.n_classes_ <= 2 else score).margins(total)
 
-    def agreements(self, X: Any, y: Any) -> NDArray[np.float64]:
+    def agreements(self, X: Any, y: Any) -> Floats:
         """u = y h_t(x) of every row and member, [n, T]: what the linear programs of `committee.theory` work on."""
         table = self._read_rows(X)
-        votes = make_votes(self._known_codes(y, len(table)), self.n_classes_)
+        votes = make_votes(read_known_classes(y, len(table), self.classes_), self.n_classes_)
         columns = [votes.agreement(member.predictions(table, self.n_jobs)) for member in self.members_]
         return np.column_stack(columns).astype(np.float64)
 
-    def edges(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> NDArray[np.float64]:
+    def edges(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Floats:
         """Edge of every member under `sample_weight`; None takes the weights after the last round (training rows)."""
         agreement = self.agreements(X, y)
         if sample_weight is None and len(agreement) == self._rows_seen:
@@ -359,25 +299,27 @@ class BaseBooster(ClassifierMixin, BaseEnsemble):
 
 
 class BaseRoundBooster(BaseBooster):
-    """A vote that grows round by round, with early stopping and warm starts.
+    """A vote that grows round by round, with early stopping and warm starts."""
 
-    Under early_stopping="validation" ``estimators_`` are the members up to the best round; ``history_`` has a row for
-    every round.
-    """
-
-    n_estimators: Any = param(at_least(1), default=50)
-    early_stopping: Any = param(one_of("validation", "bound", "margin"), None, default=None)
-    validation_fraction: float = param(inner_fraction, default=0.1)
-    n_iter_no_change: int = param(at_least(1), default=10)
-    tol: float = param(non_negative, default=1e-4)
-    warm_start: bool = param("boolean", default=False)
-    verbose: int = param("verbose", default=0)
+    n_estimators: Any = param(at_least(1), default=50, doc="Number of rounds.")
+    early_stopping: Any = param(
+        one_of("validation", "bound", "margin"),
+        None,
+        default=None,
+        doc='"validation" evaluates every round on X_val, y_val or on held-out rows and keeps the members up to the '
+        'best round; "bound" stops once no training row can be misclassified any more; "margin" once the smallest '
+        "margin can grow by no more than `tol` (two classes).",
+    )
+    validation_fraction: float = param(
+        inner_fraction, default=0.1, doc='Fraction of the rows held out by early_stopping="validation".'
+    )
+    n_iter_no_change: int = param(
+        at_least(1), default=10, doc="Rounds without a better validation error after which the fit stops."
+    )
+    tol: float = param(non_negative, default=1e-4, doc="Smallest improvement that counts.")
 
     def _holds_out(self) -> bool:
         return self.early_stopping == "validation"
-
-    def _is_continued(self) -> bool:
-        return self.warm_start and hasattr(self, "members_")
 
     def _check_classes(self, classes: NDArray[Any]) -> None:
         super()._check_classes(classes)
@@ -387,25 +329,28 @@ class BaseRoundBooster(BaseBooster):
                 "'validation' or 'bound'."
             )
 
-    def _hold_out(
-        self, table: NDArray[np.floating], codes: NDArray[np.int64], weight: NDArray[np.float64], seed: int
-    ) -> Split:
-        result = hold_out(rows_to_split(table, codes, weight, is_class=True), self.validation_fraction, seed)
-        if result is None:
-            raise ValueError(
-                f"{len(codes)} rows leave none to validate on: pass X_val and y_val, or early_stopping=None."
-            )
-        return result
+
+class BoostingRun(Run):
+    """A run that counts the hypotheses without an error on the training rows."""
+
+    n_perfect = 0
+
+    def add(self, round_: Turn, record: Any) -> None:
+        super().add(round_, record)
+        self.n_perfect += round_.is_perfect
 
 
 class BaseMultiplicativeBooster(BaseRoundBooster):
-    """A booster by multiplicative weights; a subclass gives the rule for the coefficient.
+    """A booster by multiplicative weights; a subclass gives the rule for the coefficient."""
 
-    ``estimator_weights_`` are the coefficients on scikit-learn's scale, twice the papers'.
-    """
-
-    weighting: Weighting = param(one_of("reweight", "resample"), default="reweight")
-    target_error: float | None = param(between(0.0, 1.0, "left"), None, default=None)
+    weighting: Weighting = param(
+        one_of("reweight", "resample"),
+        default="reweight",
+        doc="Whether the weak learner is fitted under the weights of the rows or on a sample drawn by them.",
+    )
+    target_error: float | None = param(
+        between(0.0, 1.0, "left"), None, default=None, doc="Training error at which the fit stops."
+    )
 
     # --- what an algorithm chooses ------------------------------------------------------------------------------------
 
@@ -414,146 +359,143 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
         raise NotImplementedError
 
     def _predictions(self) -> PredictionKind:
-        """How the members answer: with a class, a confidence in [-1, 1], or log-odds."""
+        """What the members predict: a class, a confidence in [-1, 1], or log-odds."""
         return "votes"
 
     def _learning_rate(self) -> float:
         return 1.0
 
-    def _rounds_wanted(self, task: Task) -> int:
+    def _settings(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
+        """Fitted attributes that are known before the first round."""
+        return {}
+
+    def _n_rounds(self, settings: Settings) -> int:
         return int(self.n_estimators)
 
-    # --- fitting ------------------------------------------------------------------------------------------------------
-
-    def _run(self, task: Task, judge: Judge | None) -> None:
-        state = self._start(task)
-        run = Run(state)
-        members = run.members
-        n_wanted = self._rounds_wanted(task)
-        n_rounds = n_wanted - len(members)
-        if n_rounds < 0:
-            raise ValueError(
-                f"n_estimators={n_wanted} must be larger or equal to the {len(members)} members that are "
-                "there already when warm_start=True."
-            )
-        seeds = np.random.SeedSequence(self._seed).generate_state(n_wanted + 1, np.uint64)[len(members) + 1 :]
-        learn = make_learner(self._weak(), task, weighting=self.weighting, kind=self._predictions(), n_jobs=self.n_jobs)
-        votes = make_votes(task.codes, task.n_classes, state.score if members else None)
-        rounds = self._rounds(learn, votes, state, [int(seed) for seed in seeds])
-        if judge is not None:
-            for member, coefficient in zip(members, state.coefficients, strict=True):
-                judge.votes.add(coefficient, member.predictions(judge.X, self.n_jobs))
-        self._collect(rounds, judge, state, votes, run, n_rounds)
-        if judge is None:
-            self.probability_slope_ = self._unjudged_slope(task)
-
     def _rounds(
-        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int]
+        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int], settings: Settings
     ) -> Iterator[Turn]:
         """The rounds of the algorithm: the multiplicative loop, unless a subclass has its own."""
         return boost(
-            learn, votes, state, self._rule(), seeds, n_classes=self.n_classes_, learning_rate=self._learning_rate()
-        )
+            learn, votes, state, self._rule(), seeds,
+            n_classes=settings["n_classes_"], learning_rate=self._learning_rate(),
+        )  # fmt: skip
 
-    def _start(self, task: Task) -> State:
-        """From the first round, or on from the last one of an earlier fit."""
-        fingerprint = task.fingerprint()
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def _boost(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
+        settings = {"n_classes_": rows.n_classes, **self._settings(rows, validation)}
+        state = self._resume_or_start(rows)
+        run, stopping, patience = BoostingRun(*state[-4:]), *self._stopping(state)
+        n_wanted, n_there = self._n_rounds(settings), len(run.members)
+        check_n_estimators(n_wanted, n_there)
+        learn = make_learner(self._weak(), rows, weighting=self.weighting, kind=self._predictions(), n_jobs=self.n_jobs)
+        votes = make_votes(rows.codes, rows.n_classes, state.score if n_there else None)
+        if validation is not None:
+            validation.add(run.members, run.coefficients, self.n_jobs)
+        rounds = self._rounds(learn, votes, state, seeds_of_rounds(rows.seed, n_there, n_wanted), settings)
+        reason = self._extend(
+            run, rounds, lambda turn: self._validated(turn, validation), stopping, n_rounds=n_wanted - n_there,
+            status=lambda record: f"training error {record.train_error:.4f}",
+        )  # fmt: skip
+        vote = self._best_vote(run, patience, rows.n_classes)
+        self._warn(run, len(vote.members))
+        return {
+            **settings,
+            **vote.attributes(),
+            "estimator_weights_": 2.0 * vote.coefficients,
+            "estimator_errors_": np.array([record.error for record in run.records[: len(vote.members)]]),
+            "history_": History.from_records(run.records),
+            "sample_weights_": state.weight,
+            "stop_reason_": reason or ALL_ROUNDS,
+            "probability_slope_": self._probability_slope(vote, rows, validation, settings),
+            "_state": state._replace(
+                score=votes.score, members=tuple(run.members), coefficients=tuple(run.coefficients),
+                records=tuple(run.records), stop=run.stop,
+            ),
+        }  # fmt: skip
+
+    def _resume_or_start(self, rows: TrainingRows) -> State:
+        """The state after the last round of an earlier fit, or that before the first one."""
+        fingerprint = rows.fingerprint()
         if self._is_continued():
             state: State = kept_from_fit(self, "_state")
-            reject_other_rows(state.weight.size, task.weight.size, state.fingerprint == fingerprint)
+            check_same_data(state.fingerprint, fingerprint)
             return state._replace(weight=state.weight.copy())
-        return State(task.weight.copy(), np.empty(0), task.weight, fingerprint, (), (), (), "")
+        return State(rows.weight.copy(), np.empty(0), rows.weight, fingerprint, (), (), (), "")
 
-    def _collect(
-        self,
-        rounds: Iterator[Turn],
-        judge: Judge | None,
-        state: State,
-        votes: TwoClasses | ManyClasses,
-        run: Run,
-        n_rounds: int,
-    ) -> None:
-        """Take rounds until the rule, the stopper or their number ends the run, and keep what they brought."""
-        target = -1.0 if self.target_error is None else self.target_error
-        smallest = float(state.start.min())
-        stopper = Stopper(self.early_stopping or "", self.n_iter_no_change, self.tol, target, smallest)
-        reason = run.stop
-        for record in run.records:
-            reason = stopper.look(record) or run.stop
-        with progress(type(self).__name__, n_rounds, self.verbose) as tick:
-            for turn in rounds if not reason else ():
-                record = turn.record
-                if judge is not None:
-                    error = judge.error(turn.member, record.coefficient, self.n_jobs)
-                    record = record._replace(validation_error=error)
-                tick(f"training error {record.train_error:.4f}")
-                run.take(turn, record)
-                reason = turn.stop or (stopper.look(record) if turn.member is not None else "")
-                if reason:
-                    break
-        self._keep(state, votes, run, reason or "all rounds were run", stopper)
-        if judge is not None:
-            judged = Judged(self._score_table(judge.X), judge.codes, judge.weight)
-            self.probability_slope_ = fit_slope(judged, self._probabilities)
+    def _stopping(self, state: State) -> tuple[Stopping, Patience]:
+        patience = Patience(self.n_iter_no_change, self.tol)
+        rules: dict[str | None, Any] = {
+            "validation": patience, "bound": RiskBound(float(state.start.min())), "margin": MarginGap(self.tol),
+        }  # fmt: skip
+        chosen = [rules[self.early_stopping]] if self.early_stopping else []
+        return Stopping(TargetError(-1.0 if self.target_error is None else self.target_error), *chosen), patience
 
-    def _keep(self, state: State, votes: TwoClasses | ManyClasses, run: Run, reason: str, stopper: Stopper) -> None:
-        members, coefficients, records = run.members, run.coefficients, run.records
-        self._state = state._replace(
-            score=votes.score, members=tuple(members), coefficients=tuple(coefficients), records=tuple(records),
-            stop=run.stop,
-        )  # fmt: skip
-        self.history_ = History.from_records(records)
-        if self.early_stopping == "validation" and stopper.best_round:
-            n_best = sum(record.round <= stopper.best_round for record in records)
-            members, coefficients = members[:n_best], coefficients[:n_best]
-        self.members_ = members
-        self.coefficients_ = np.array(coefficients)
-        self.estimator_weights_ = 2.0 * self.coefficients_
-        self.estimator_errors_ = np.array([record.error for record in records[: len(members)]])
-        self.sample_weights_ = state.weight
-        self.stop_reason_ = reason
-        self._packed = pack_members(members, coefficients, self.n_classes_)
-        self._warn(run)
+    def _validated(self, turn: Turn, validation: ValidationVotes | None) -> Any:
+        """The record of a round, with the validation error."""
+        if validation is None:
+            return turn.record
+        if turn.member is not None:
+            validation.add([turn.member], [turn.record.coefficient], self.n_jobs)
+        return turn.record._replace(validation_error=validation.error())
 
-    def _warn(self, run: Run) -> None:
-        n = len(self.members_)
-        count = "1 member" if n == 1 else f"{n} members"
-        if run.stop and (n == 1 or run.n_perfect):
+    def _best_vote(self, run: Run, patience: Patience, n_classes: int) -> Vote:
+        """The members up to the best round, or all of them."""
+        n_kept = len(run.members)
+        if self.early_stopping == "validation" and patience.best_round:
+            n_kept = sum(record.round <= patience.best_round for record in run.records)
+        return Vote.of(run.members[:n_kept], run.coefficients[:n_kept], n_classes)
+
+    def _warn(self, run: BoostingRun, n_members: int) -> None:
+        count = "1 member" if n_members == 1 else f"{n_members} members"
+        if run.stop and (n_members == 1 or run.n_perfect):
             warnings.warn(
                 f"Boosting ended after {count}: {run.stop}.", ConvergenceWarning, stacklevel=level_of_caller()
             )
         elif run.n_perfect:
-            word = f"{run.n_perfect} of {count} make no training error: their coefficients were cut to finite ones."
-            warnings.warn(word, ConvergenceWarning, stacklevel=level_of_caller())
+            message = f"{run.n_perfect} of {count} make no training error: their coefficients were cut to finite ones."
+            warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
-    def _unjudged_slope(self, task: Task) -> float:
-        """The slope where no rows were held out, by the shrinkage law of `calibration.py`."""
-        size = vote_size(self.members_, self.coefficients_, task.X.shape[1])
-        matters = size > LITTLE * task.n_effective and task.n_classes > 1
-        return shrinkage(self._shrinkage(task) if matters else USUAL, task.n_effective, size)
+    # --- the slope of the probabilities -------------------------------------------------------------------------------
 
-    def _shrinkage(self, task: Task) -> float:
+    def _probability_slope(
+        self, vote: Vote, rows: TrainingRows, validation: ValidationVotes | None, settings: Settings
+    ) -> float:
+        """Fitted on the validation rows, or else by the shrinkage law of `_vote_calibration`."""
+        if validation is not None:
+            scores = vote.scores(validation.X, self.n_jobs)
+            held_out = HeldOutScores(scores, validation.codes, validation.weight)
+            return fit_slope(held_out, lambda score: self._link(score, settings))
+        size = vote_size(vote.members, vote.coefficients, rows.X.shape[1])
+        if size <= NEGLIGIBLE * rows.n_effective or rows.n_classes == 1:
+            return shrinkage(USUAL, rows.n_effective, size)
+        return shrinkage(self._shrinkage(rows, len(vote.members), settings), rows.n_effective, size)
+
+    def _shrinkage(self, rows: TrainingRows, n_members: int, settings: Settings) -> float:
         """The constant of the law, from a trial on either half of the rows."""
-        parts = halves(task.X, task.codes)
+        parts = halves(rows.X, rows.codes)
         if parts is None:
             return USUAL
+        n_rounds = min(n_members, max(MIN_ROUNDS, n_members // 4))
         try:
-            trials = [self._trial(task, *parts), self._trial(task, *parts[::-1])]
-        except ValueError:  # from a learner that wants more rows, or more of each class, than half the table has
+            trials = [self._trial(rows, train, test, n_rounds, settings) for train, test in (parts, parts[::-1])]
+        except ValueError:  # from a learner that needs more rows, or more of each class, than half the table has
             return USUAL
-        return fit_shrinkage(trials, self._probabilities)
+        return fit_shrinkage(trials, lambda score: self._link(score, settings))
 
-    def _trial(self, task: Task, learned: NDArray[np.int64], judged: NDArray[np.int64]) -> Trial:
-        """A short run on some rows, judged on others."""
-        counts = task.counts
-        half = Task(task.columns, task.X[learned], task.codes[learned], task.classes, counts[learned])
+    def _trial(
+        self, rows: TrainingRows, train: NDArray[np.int64], test: NDArray[np.int64], n_rounds: int, settings: Settings
+    ) -> Trial:
+        """A short run on some rows, evaluated on others."""
+        counts = rows.counts
+        half = TrainingRows(rows.columns, rows.X[train], rows.codes[train], rows.classes, counts[train])
         state = State(half.weight.copy(), np.empty(0), half.weight, (), (), (), (), "")
-        n_rounds = min(len(self.members_), max(MIN_ROUNDS, len(self.members_) // 4))
-        seeds = np.random.SeedSequence(self._seed).generate_state(n_rounds, np.uint64)
+        seeds = np.random.SeedSequence(rows.seed).generate_state(n_rounds, np.uint64).tolist()
         learn = make_learner(self._weak(), half, weighting=self.weighting, kind=self._predictions(), n_jobs=self.n_jobs)
-        run = Run(state)
-        for turn in self._rounds(learn, make_votes(half.codes, half.n_classes), state, [int(seed) for seed in seeds]):
-            run.take(turn, turn.record)
-        score = score_members(run.members, run.coefficients, task.X[judged], task.n_classes, self.n_jobs)
-        size = vote_size(run.members, run.coefficients, task.X.shape[1])
-        return Trial(Judged(score, task.codes[judged], counts[judged]), half.n_effective, size)
+        run = Run()
+        for turn in self._rounds(learn, make_votes(half.codes, half.n_classes), state, seeds, settings):
+            run.add(turn, turn.record)
+        score = score_members(run.members, run.coefficients, rows.X[test], rows.n_classes, self.n_jobs)
+        size = vote_size(run.members, run.coefficients, rows.X.shape[1])
+        return Trial(HeldOutScores(score, rows.codes[test], counts[test]), half.n_effective, size)

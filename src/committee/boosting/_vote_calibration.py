@@ -31,7 +31,7 @@ Probabilities = Callable[[Floats], Floats]
 USUAL = 12.0
 """c where there are too few rows to measure it, or so many that it hardly matters."""
 
-LITTLE = 1.0 / 200.0
+NEGLIGIBLE = 1.0 / 200.0
 """S / n up to which the usual c will do: the slope is 0.94 or more, and with a c four times as large still 0.8."""
 
 MAX_ROWS = 2000
@@ -44,7 +44,7 @@ MIN_ROUNDS = 10
 """A trial has a quarter of the rounds of the run it is for, but no fewer than this where that run has so many."""
 
 
-class Judged(NamedTuple):
+class HeldOutScores(NamedTuple):
     """Scores of rows that were not learned from."""
 
     score: Floats
@@ -55,7 +55,7 @@ class Judged(NamedTuple):
 class Trial(NamedTuple):
     """What a vote learned from one half of the rows says of the other half."""
 
-    judged: Judged
+    held_out: HeldOutScores
     n_rows: float  # of the half that was learned from, whole weights counted as rows
     size: float  # S
 
@@ -90,26 +90,28 @@ def halves(X: NDArray[np.floating], codes: Rows) -> tuple[Rows, Rows] | None:
     return some.row[~is_odd], some.row[is_odd]
 
 
-def log_loss(judged: Judged, slope: float, probabilities: Probabilities) -> float:
+def log_loss(held_out: HeldOutScores, slope: float, probabilities: Probabilities) -> float:
     """Sum of w ln(1 / P(y | x))."""
-    return float(np.sum(judged.weight * log_losses(probabilities(slope * judged.score), judged.codes, floor=1e-300)))
+    return float(
+        np.sum(held_out.weight * log_losses(probabilities(slope * held_out.score), held_out.codes, floor=1e-300))
+    )
 
 
-def fit_slope(judged: Judged, probabilities: Probabilities) -> float:
-    """The slope that makes the judged rows likeliest; 1 if the search ends with a larger loss."""
+def fit_slope(held_out: HeldOutScores, probabilities: Probabilities) -> float:
+    """The slope that makes the held_out rows likeliest; 1 if the search ends with a larger loss."""
 
     def loss(log_slope: float) -> float:
-        return log_loss(judged, float(np.exp(log_slope)), probabilities)
+        return log_loss(held_out, float(np.exp(log_slope)), probabilities)
 
     return float(np.exp(minimize_log_loss(loss, (-7.0, 3.0), 0.0, "slope of the probabilities")))
 
 
 def fit_shrinkage(trials: Sequence[Trial], probabilities: Probabilities) -> float:
-    """The c that makes the judged rows likeliest, to three digits: rounding of the scores must not show in it."""
+    """The c that makes the held_out rows likeliest, to three digits: rounding of the scores must not show in it."""
 
     def loss(log_c: float) -> float:
         slopes = [shrinkage(np.exp(log_c), trial.n_rows, trial.size) for trial in trials]
-        return sum(log_loss(trial.judged, slope, probabilities) for trial, slope in zip(trials, slopes, strict=True))
+        return sum(log_loss(trial.held_out, slope, probabilities) for trial, slope in zip(trials, slopes, strict=True))
 
     log_c = minimize_log_loss(loss, (-4.0, 7.0), float(np.log(USUAL)), "shrinkage of the probabilities")
     return float(f"{np.exp(log_c):.3g}")

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import Any, Literal
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from committee.ensemble.warm_start import table_checksum
+from committee.ensemble.warm_start import data_fingerprint
 from committee.members.estimators import fit_constant, resampled_rows, unfitted
 from committee.members.member import EstimatorMember, Guess, Predictions, TreeMember, WeakLearner
 from committee.records.tree import Tree
@@ -34,12 +33,12 @@ from committee.trees.training import Training
 PredictionKind = Literal["votes", "confidence", "log_odds"]
 
 
-class Task:
+class TrainingRows:
     """The rows a booster learns from: a coded table, codes of the classes, weights that sum to one."""
 
     def __init__(self, columns: Columns, X: NDArray[np.floating], codes: NDArray[np.int64], classes: NDArray[Any],
-                 weight: NDArray[np.float64]) -> None:  # fmt: skip
-        self.columns, self.X, self.codes, self.classes = columns, X, codes, classes
+                 weight: NDArray[np.float64], seed: int = 0) -> None:  # fmt: skip
+        self.columns, self.X, self.codes, self.classes, self.seed = columns, X, codes, classes, seed
         self.weight = weight / weight.sum()
         self.n_effective = max(float(weight.sum()), float(weight.size))  # rows, where whole weights repeat them
         self.n_draws = number_of_draws(weight)
@@ -47,8 +46,7 @@ class Task:
 
     def fingerprint(self) -> tuple[Any, ...]:
         """What a warm start must find again."""
-        checksums = crc32(self.codes.tobytes()), crc32(self.weight.tobytes()), table_checksum(self.X)
-        return (self.X.shape, tuple(self.classes.tolist()), *checksums)
+        return data_fingerprint(self.X, self.codes, self.weight, settings=tuple(self.classes.tolist()))
 
     @property
     def counts(self) -> NDArray[np.float64]:
@@ -64,31 +62,31 @@ class Task:
 
 
 def make_learner(
-    estimator: Any, task: Task, *, weighting: str, kind: PredictionKind, n_jobs: int | None
+    estimator: Any, rows: TrainingRows, *, weighting: str, kind: PredictionKind, n_jobs: int | None
 ) -> WeakLearner:
     """The weak learner for this estimator on these rows."""
     if isinstance(estimator, DecisionTreeClassifier) and estimator.ccp_alpha == 0.0:
-        learner = _tree_learner(estimator, task, kind, n_jobs)
-        return Resampling(learner, task) if weighting == "resample" else learner
+        learner = _tree_learner(estimator, rows, kind, n_jobs)
+        return Resampling(learner, rows) if weighting == "resample" else learner
     takes_weights = weighting == "reweight" and has_fit_parameter(estimator, "sample_weight")
-    return EstimatorLearner(estimator, task, kind, takes_weights)
+    return EstimatorLearner(estimator, rows, kind, takes_weights)
 
 
-def _tree_learner(estimator: Any, task: Task, kind: PredictionKind, n_jobs: int | None) -> WeakLearner:
+def _tree_learner(estimator: Any, rows: TrainingRows, kind: PredictionKind, n_jobs: int | None) -> WeakLearner:
     unfitted: Any = clone(estimator)
     prototype = unfitted.set_params(n_jobs=estimator.n_jobs if n_jobs is None else n_jobs)
-    training = Training(prototype, task.columns, task.X, task.codes, _with_class_weight(prototype, task))
+    training = Training(prototype, rows.columns, rows.X, rows.codes, _with_class_weight(prototype, rows))
     is_free = prototype.min_samples_leaf == 1 and prototype.min_weight_fraction_leaf == 0.0
-    is_plain = is_free and prototype.class_weight is None and not task.columns.is_categorical.any()
-    if isinstance(estimator, DecisionStump) and task.n_classes <= 2 and is_plain and kind == "votes":
-        return StumpLearner(StumpSearch(training.matrix, prototype.n_jobs), task.y)
-    return TreeLearner(training, task, kind)
+    is_plain = is_free and prototype.class_weight is None and not rows.columns.is_categorical.any()
+    if isinstance(estimator, DecisionStump) and rows.n_classes <= 2 and is_plain and kind == "votes":
+        return StumpLearner(StumpSearch(training.matrix, prototype.n_jobs), rows.y)
+    return TreeLearner(training, rows, kind)
 
 
-def _with_class_weight(estimator: Any, task: Task) -> NDArray[np.float64]:
+def _with_class_weight(estimator: Any, rows: TrainingRows) -> NDArray[np.float64]:
     if estimator.class_weight is None:
-        return task.weight
-    return task.weight * class_weights(estimator.class_weight, task.codes, task.classes, task.weight)[task.codes]
+        return rows.weight
+    return rows.weight * class_weights(estimator.class_weight, rows.codes, rows.classes, rows.weight)[rows.codes]
 
 
 class StumpLearner:
@@ -108,18 +106,18 @@ class StumpLearner:
 class TreeLearner:
     """A tree of the engine (A-2). It answers with the class of the leaf, a confidence, or log-odds (E-5)."""
 
-    def __init__(self, training: Training, task: Task, kind: PredictionKind) -> None:
+    def __init__(self, training: Training, rows: TrainingRows, kind: PredictionKind) -> None:
         training.expect_many()
-        self.training, self.task, self.kind = training, task, kind
-        self.extra = training.weight / task.weight  # class weights of the tree itself
-        self.smoothing = 0.5 / task.n_effective
+        self.training, self.rows, self.kind = training, rows, kind
+        self.extra = training.weight / rows.weight  # class weights of the tree itself
+        self.smoothing = 0.5 / rows.n_effective
         self.resamples = False
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
         tree, leaf = self.training.grow_placed(weight * self.extra, seed)
         if np.any(leaf < 0):  # rows without weight: not in the sample, or as good as zero
             rows = np.flatnonzero(leaf < 0)
-            leaf[rows] = apply_tree(tree, self.task.X[rows])
+            leaf[rows] = apply_tree(tree, self.rows.X[rows])
         predictions = self._node_predictions(tree)
         scale = float(np.abs(predictions).max()) if self.kind == "log_odds" else 1.0
         if scale not in (0.0, 1.0):
@@ -128,16 +126,16 @@ class TreeLearner:
 
     def _node_predictions(self, tree: Tree) -> Predictions:
         if self.kind == "confidence":
-            return 2.0 * tree.value[:, -1] - 1.0 if self.task.n_classes == 2 else -np.ones(tree.n_nodes)
+            return 2.0 * tree.value[:, -1] - 1.0 if self.rows.n_classes == 2 else -np.ones(tree.n_nodes)
         if self.kind == "log_odds":
             return self._log_odds(tree)
         codes = tree.value.argmax(axis=1)
-        return np.where(codes == 1, np.int8(1), np.int8(-1)) if self.task.n_classes <= 2 else codes.astype(np.int64)
+        return np.where(codes == 1, np.int8(1), np.int8(-1)) if self.rows.n_classes <= 2 else codes.astype(np.int64)
 
     def _log_odds(self, tree: Tree) -> NDArray[np.float64]:
         """1/2 ln((W+ + s) / (W- + s)), smoothed by half the mean weight of a row."""
         share = tree.weight / tree.weight[0]
-        positive = tree.value[:, 1] * share if self.task.n_classes == 2 else np.zeros(tree.n_nodes)
+        positive = tree.value[:, 1] * share if self.rows.n_classes == 2 else np.zeros(tree.n_nodes)
         negative = tree.value[:, 0] * share
         return 0.5 * np.log((positive + self.smoothing) / (negative + self.smoothing))
 
@@ -145,9 +143,9 @@ class TreeLearner:
 class Resampling:
     """Another learner on a sample of rows drawn by weight, as whole counts (S2: re-sampling against re-weighting)."""
 
-    def __init__(self, learner: WeakLearner, task: Task) -> None:
-        self.learner, self.n_draws, self.resamples = learner, task.n_draws, True
-        self.order = content_order(task.X, task.codes.astype(np.float64))
+    def __init__(self, learner: WeakLearner, rows: TrainingRows) -> None:
+        self.learner, self.n_draws, self.resamples = learner, rows.n_draws, True
+        self.order = content_order(rows.X, rows.codes.astype(np.float64))
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
         counts = draw(weight, self.order, self.n_draws, seed)
@@ -157,28 +155,28 @@ class Resampling:
 class EstimatorLearner:
     """Any scikit-learn classifier, by weights or on a resample (A-7)."""
 
-    def __init__(self, estimator: Any, task: Task, kind: PredictionKind, takes_weights: bool) -> None:
-        self.estimator, self.task, self.kind, self.takes_weights = estimator, task, kind, takes_weights
-        self.labels, self.resamples = task.classes[task.codes], not takes_weights
+    def __init__(self, estimator: Any, rows: TrainingRows, kind: PredictionKind, takes_weights: bool) -> None:
+        self.estimator, self.rows, self.kind, self.takes_weights = estimator, rows, kind, takes_weights
+        self.labels, self.resamples = rows.classes[rows.codes], not takes_weights
         if self.resamples:
-            self.order = content_order(task.X, task.codes.astype(np.float64))
+            self.order = content_order(rows.X, rows.codes.astype(np.float64))
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
         fresh = unfitted(self.estimator, seed)
-        codes = self.task.codes[weight > 0.0]
+        codes = self.rows.codes[weight > 0.0]
         if np.ptp(codes) == 0:
             return self._constant(codes[0])
         if self.takes_weights:
-            fresh.fit(self.task.X, self.labels, sample_weight=weight * self.task.n_draws)
+            fresh.fit(self.rows.X, self.labels, sample_weight=weight * self.rows.n_draws)
         else:
-            reject_too_many_copies(self.task.n_draws, self.task.columns.n_features, type(self.estimator).__name__)
-            rows = resampled_rows(weight, self.task.codes, self.order, self.task.n_draws, seed)
-            fresh.fit(self.task.X[rows], self.labels[rows])
+            reject_too_many_copies(self.rows.n_draws, self.rows.columns.n_features, type(self.estimator).__name__)
+            rows = resampled_rows(weight, self.rows.codes, self.order, self.rows.n_draws, seed)
+            fresh.fit(self.rows.X[rows], self.labels[rows])
         has_scores = hasattr(fresh, "predict_proba") or hasattr(fresh, "decision_function")
-        member = EstimatorMember(fresh, self.task.classes, self.kind != "votes" and has_scores)
-        return Guess(member, member.predictions(self.task.X))
+        member = EstimatorMember(fresh, self.rows.classes, self.kind != "votes" and has_scores)
+        return Guess(member, member.predictions(self.rows.X))
 
     def _constant(self, code: int) -> Guess:
         """One class has all the weight."""
-        member = EstimatorMember(fit_constant(self.task.classes[[code]]), self.task.classes)
-        return Guess(member, member.predictions(self.task.X))
+        member = EstimatorMember(fit_constant(self.rows.classes[[code]]), self.rows.classes)
+        return Guess(member, member.predictions(self.rows.X))

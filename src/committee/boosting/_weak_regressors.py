@@ -7,7 +7,6 @@ takes them and on a weighted resample where it does not (A-7). A resample is a c
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, Protocol
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from committee.base.array_types import Floats
-from committee.ensemble.warm_start import table_checksum
+from committee.ensemble.warm_start import data_fingerprint
 from committee.members.estimators import predicted_values, repeated_rows, unfitted
 from committee.members.member import Guess, Predictions, TreeMember
 from committee.sampling.resampling import are_whole, draw, number_of_draws
@@ -29,7 +28,7 @@ Weighting = Literal["resample", "reweight", "fixed"]
 """Learn from a sample drawn by the weights, under the weights, or under weights that never change."""
 
 
-class Task:
+class TrainingRows:
     """The rows a booster learns from; `counts` are the user's weights, `weight` the same with sum one."""
 
     def __init__(self, columns: Columns, X: NDArray[np.floating], y: Floats, counts: Floats) -> None:
@@ -40,7 +39,7 @@ class Task:
 
     def fingerprint(self) -> tuple[Any, ...]:
         """What a warm start must find again."""
-        return (self.X.shape, crc32(self.y.tobytes()), crc32(self.counts.tobytes()), table_checksum(self.X))
+        return data_fingerprint(self.X, self.y, self.counts)
 
 
 class WeakRegressor(Protocol):
@@ -58,26 +57,26 @@ class RegressorMember(NamedTuple):
         return predicted_values(self.estimator, X)
 
 
-def make_regressor(estimator: Any, task: Task, *, weighting: Weighting, n_jobs: int | None) -> WeakRegressor:
+def make_regressor(estimator: Any, rows: TrainingRows, *, weighting: Weighting, n_jobs: int | None) -> WeakRegressor:
     """The weak regressor for this estimator on these rows."""
     on_engine = isinstance(estimator, DecisionTreeRegressor) and estimator.ccp_alpha == 0.0
     if on_engine and estimator.criterion != "poisson":  # negative targets are for the tree itself to refuse
-        learner = TreeRegression(estimator, task, n_jobs)
-        return Resampling(learner, task) if weighting == "resample" else learner
+        learner = TreeRegression(estimator, rows, n_jobs)
+        return Resampling(learner, rows) if weighting == "resample" else learner
     if weighting != "resample" and has_fit_parameter(estimator, "sample_weight"):
-        return EstimatorRegression(estimator, task, takes_weights=True)
-    learner = EstimatorRegression(estimator, task, takes_weights=False)
-    can_repeat = weighting == "fixed" and task.is_whole
-    return learner if can_repeat else Resampling(learner, task)
+        return EstimatorRegression(estimator, rows, takes_weights=True)
+    learner = EstimatorRegression(estimator, rows, takes_weights=False)
+    can_repeat = weighting == "fixed" and rows.is_whole
+    return learner if can_repeat else Resampling(learner, rows)
 
 
 class TreeRegression:
     """A regression tree of the engine."""
 
-    def __init__(self, estimator: DecisionTreeRegressor, task: Task, n_jobs: int | None) -> None:
+    def __init__(self, estimator: DecisionTreeRegressor, rows: TrainingRows, n_jobs: int | None) -> None:
         prototype: Any = clone(estimator)
         prototype.set_params(n_jobs=estimator.n_jobs if n_jobs is None else n_jobs)
-        self.training = Training(prototype, task.columns, task.X, task.y, task.counts)
+        self.training = Training(prototype, rows.columns, rows.X, rows.y, rows.counts)
         self.training.expect_many()
         self.n_jobs = prototype.n_jobs
 
@@ -94,14 +93,14 @@ class TreeRegression:
 class EstimatorRegression:
     """Any scikit-learn regressor; without weights of its own it sees every row as often as its whole weight says."""
 
-    def __init__(self, estimator: Any, task: Task, takes_weights: bool) -> None:
-        self.estimator, self.task, self.takes_weights = estimator, task, takes_weights
+    def __init__(self, estimator: Any, rows: TrainingRows, takes_weights: bool) -> None:
+        self.estimator, self.rows, self.takes_weights = estimator, rows, takes_weights
 
     def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
         fresh = unfitted(self.estimator, seed)
-        X = self.task.X
+        X = self.rows.X
         if self.takes_weights:
-            fresh.fit(X, target, sample_weight=weight * (self.task.n_draws / weight.sum()))
+            fresh.fit(X, target, sample_weight=weight * (self.rows.n_draws / weight.sum()))
         else:
             rows = repeated_rows(np.rint(weight), X.shape[1], type(self.estimator).__name__)
             fresh.fit(X[rows], target[rows])
@@ -112,9 +111,9 @@ class EstimatorRegression:
 class Resampling:
     """Another learner on a sample of rows drawn by weight, as whole counts."""
 
-    def __init__(self, learner: WeakRegressor, task: Task) -> None:
-        self.learner, self.n_draws = learner, task.n_draws
-        self.order = content_order(task.X, task.y)
+    def __init__(self, learner: WeakRegressor, rows: TrainingRows) -> None:
+        self.learner, self.n_draws = learner, rows.n_draws
+        self.order = content_order(rows.X, rows.y)
 
     def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
         return self.learner(target, draw(weight, self.order, self.n_draws, seed), seed)

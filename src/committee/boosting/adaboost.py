@@ -43,26 +43,7 @@ def perfect(this: Round, sign: float = 1.0) -> Step:
 
 
 class AdaBoostClassifier(BaseMultiplicativeBooster):
-    """AdaBoost for two classes, SAMME for more (E-2, E-3, E-4, G-1).
-
-    Parameters
-    ----------
-    estimator : the weak learner, default `DecisionStump()`, which maximises the edge
-        A tree of this library or any classifier with `fit` and `predict`.
-    n_estimators : number of rounds
-    learning_rate : factor on every coefficient; 1 is AdaBoost
-    weighting : {"reweight", "resample"}
-        Learn under the weights, or from a sample of rows drawn by them.
-    on_worse_than_chance : {"stop", "negate"}
-        What to do with a hypothesis worse than chance: stop, or keep it with a negative coefficient (two classes).
-    target_error : stop once the training error is this small, optional
-    early_stopping : {"validation", "bound", "margin"}, optional
-        "validation" judges every round on X_val, y_val or on `validation_fraction` of the rows and keeps the best
-        number of members; "bound" stops when no training row can be wrong any more; "margin" when the margin can grow
-        by no more than `tol`.
-    n_iter_no_change, tol : patience of "validation", and the improvement that counts
-    warm_start : go on where the last fit stopped
-    random_state, n_jobs, verbose : as in scikit-learn
+    """AdaBoost for two classes, SAMME for more.
 
     Examples
     --------
@@ -75,8 +56,13 @@ class AdaBoostClassifier(BaseMultiplicativeBooster):
     [0.115, 0.437, -0.232]
     """
 
-    learning_rate: float = param(positive, default=1.0)
-    on_worse_than_chance: Literal["stop", "negate"] = param(one_of("stop", "negate"), default="stop")
+    learning_rate: float = param(positive, default=1.0, doc="Factor on every coefficient; 1 is AdaBoost.")
+    on_worse_than_chance: Literal["stop", "negate"] = param(
+        one_of("stop", "negate"),
+        default="stop",
+        doc="What to do with a hypothesis worse than chance: stop, or keep it with a negative coefficient (two "
+        "classes).",
+    )
 
     def _rule(self) -> Rule:
         negate = self.on_worse_than_chance == "negate"

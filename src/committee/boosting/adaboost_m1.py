@@ -19,12 +19,9 @@ def adaboost_m1(this: Round) -> Step:
 
 
 class AdaBoostM1Classifier(BaseMultiplicativeBooster):
-    """AdaBoost.M1 for any number of classes (G-1), beside SAMME to show the difference.
+    """AdaBoost.M1 for any number of classes.
 
-    Parameters
-    ----------
-    estimator, n_estimators, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
-    warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
+    It is here for comparison with SAMME (`AdaBoostClassifier`).
 
     Examples
     --------

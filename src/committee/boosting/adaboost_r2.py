@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.base.parameters import at_least, one_of, param
+from committee.base.parameters import at_least, one_of, param, positive
 from committee.base.threads import n_threads, run
 from committee.boosting._combinations import (
     Combination,
@@ -30,8 +30,8 @@ from committee.boosting._combinations import (
     mean_absolute,
     root_mean_square,
 )
-from committee.boosting._regressor_base import BaseRegressionBooster, Past, Turn
-from committee.boosting._weak_regressors import Task, WeakRegressor
+from committee.boosting._regressor_base import BaseRegressionBooster, State, Turn
+from committee.boosting._weak_regressors import TrainingRows, WeakRegressor
 from committee.boosting.multiplicative_weights import ONLY_MEMBER
 from committee.combine.rules import weighted_median
 from committee.members.member import Guess
@@ -95,7 +95,7 @@ def adaboost_r2(
     learn: WeakRegressor,
     y: Floats,
     start: Floats,
-    past: Past,
+    state: State,
     combined: Combination,
     seeds: Sequence[int],
     *,
@@ -103,9 +103,9 @@ def adaboost_r2(
     restart: bool = False,
     learning_rate: float = 1.0,
 ) -> Iterator[Turn]:
-    """Boost round by round from the weights `start`. past.weight and combined are changed in place."""
-    w, has_member = past.weight, len(past.members) > 0
-    for t, seed in enumerate(seeds, start=len(past.records) + 1):
+    """Boost round by round from the weights `start`. state.weight and combined are changed in place."""
+    w, has_member = state.weight, len(state.members) > 0
+    for t, seed in enumerate(seeds, start=len(state.records) + 1):
         # Step 1: a regressor that does well under the weights
         guess = learn(y, w, seed)
         # Step 2: the loss of every row, relative to the largest error, and its mean
@@ -160,25 +160,7 @@ class OnGrid:
 
 
 class AdaBoostRegressor(BaseRegressionBooster):
-    """AdaBoost.R2, Drucker's boosting for regression (G-2).
-
-    Parameters
-    ----------
-    estimator : the base regressor, default `DecisionTreeRegressor(max_depth=3)`
-        A tree of this library or any regressor with `fit` and `predict`.
-    n_estimators : number of rounds
-    learning_rate : factor on every coefficient, exponent of the change of weights; 1 is AdaBoost.R2
-    loss : {"linear", "square", "exponential"}
-    combine : {"median", "mean"}, of the members, weighted with the coefficients
-    on_worse_than_chance : {"stop", "restart"}
-        When the mean loss reaches 1/2: stop, or leave the member out and go on from the first weights.
-    weighting : {"resample", "reweight"}
-        Learn from rows drawn by the weights, as Drucker does, or under the weights.
-    early_stopping : "validation", optional
-        Judge every round on X_val, y_val or on `validation_fraction` of the rows, stop after `n_iter_no_change` rounds
-        in which the error did not fall by the share `tol`, and keep the best number of members.
-    warm_start : go on where the last fit stopped
-    random_state, n_jobs, verbose : as in scikit-learn
+    """AdaBoost.R2, Drucker's boosting for regression.
 
     ``history_`` has the mean loss, the largest error, beta and the coefficient of every round, and the root mean
     square and mean absolute error of the combination so far (nan for the median of very many rows and rounds).
@@ -193,11 +175,30 @@ class AdaBoostRegressor(BaseRegressionBooster):
     array([4.48, 3.35])
     """
 
-    n_estimators: int = param(at_least(1), default=50)
-    loss: Loss = param(one_of("linear", "square", "exponential"), default="linear")
-    combine: Literal["median", "mean"] = param(one_of("median", "mean"), default="median")
-    on_worse_than_chance: Literal["stop", "restart"] = param(one_of("stop", "restart"), default="stop")
-    weighting: Literal["resample", "reweight"] = param(one_of("resample", "reweight"), default="resample")
+    n_estimators: int = param(at_least(1), default=50, doc="Number of rounds.")
+    learning_rate: float = param(
+        positive,
+        default=1.0,
+        doc="Factor on every coefficient and exponent of the change of the weights; 1 is AdaBoost.R2.",
+    )
+    loss: Loss = param(
+        one_of("linear", "square", "exponential"), default="linear", doc="How the loss of a row grows with its error."
+    )
+    combine: Literal["median", "mean"] = param(
+        one_of("median", "mean"),
+        default="median",
+        doc="How the members are combined, weighted with their coefficients.",
+    )
+    on_worse_than_chance: Literal["stop", "restart"] = param(
+        one_of("stop", "restart"),
+        default="stop",
+        doc="When the mean loss reaches 1/2: stop, or leave the member out and continue from the first weights.",
+    )
+    weighting: Literal["resample", "reweight"] = param(
+        one_of("resample", "reweight"),
+        default="resample",
+        doc="Whether members are fitted on rows drawn by the weights, as in Drucker's paper, or under the weights.",
+    )
 
     def _weighting(self) -> Literal["resample", "reweight"]:
         return self.weighting
@@ -205,19 +206,19 @@ class AdaBoostRegressor(BaseRegressionBooster):
     def _record_fields(self) -> tuple[str, ...]:
         return Record._fields
 
-    def _combination(self, n_rows: int) -> Combination:
+    def _combination(self, n_rows: int, start: float) -> Combination:
         return RunningMean(n_rows) if self.combine == "mean" else RunningMedian(n_rows)
 
-    def _rounds(self, learn: WeakRegressor, task: Task, past: Past, seeds: Sequence[int]) -> Iterator[Turn]:
-        is_traced = self.combine == "mean" or task.y.size * self.n_estimators <= MAX_TRACED
-        combined: Combination = Untraced(task.y.size)
-        if is_traced:
-            combined = self._replayed(past, task.X, self._combination(task.y.size))
-        if self.weighting == "reweight" and task.is_whole:
-            learn = OnGrid(learn, task.counts)
+    def _rounds(
+        self, learn: WeakRegressor, rows: TrainingRows, state: State, seeds: Sequence[int], start: float
+    ) -> Iterator[Turn]:
+        is_traced = self.combine == "mean" or rows.y.size * self.n_estimators <= MAX_TRACED
+        combined: Combination = self._combine(state, rows.X, start) if is_traced else Untraced(rows.y.size)
+        if self.weighting == "reweight" and rows.is_whole:
+            learn = OnGrid(learn, rows.counts)
         restart = self.on_worse_than_chance == "restart"
         return adaboost_r2(
-            learn, task.y, task.weight, past, combined, seeds,
+            learn, rows.y, rows.weight, state, combined, seeds,
             loss=self.loss, restart=restart, learning_rate=self.learning_rate,
         )  # fmt: skip
 

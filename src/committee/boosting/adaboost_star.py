@@ -9,11 +9,11 @@ margin exceeds rho* - nu after ceil(2 ln(1 / min w0) / nu^2) + 1 rounds (ln n fo
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from committee.base.parameters import at_least, between, one_of, param
-from committee.boosting._classifier_base import BaseMultiplicativeBooster
-from committee.boosting._weak_learners import Task
+from committee.base.parameters import at_least, between, fitted, one_of, param
+from committee.boosting._classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
+from committee.boosting._weak_learners import TrainingRows
 from committee.boosting.adaboost_theta import target_margin
 from committee.boosting.multiplicative_weights import Round, Rule, Step
 from committee.theory.bounds import star_rounds
@@ -25,15 +25,7 @@ def adaboost_star(this: Round, nu: float) -> Step:
 
 
 class AdaBoostStarClassifier(BaseMultiplicativeBooster):
-    """AdaBoost*_nu, two classes (F-4): the largest margin up to nu.
-
-    Parameters
-    ----------
-    nu : the accuracy of the margin
-    n_estimators : number of rounds, or "guaranteed" for as many as the theorem asks for
-        ``guaranteed_rounds_`` tells how many that are.
-    estimator, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol, warm_start,
-    random_state, n_jobs, verbose : as in `AdaBoostClassifier`
+    """AdaBoost*_nu, which reaches the largest margin up to nu (two classes).
 
     Examples
     --------
@@ -45,14 +37,22 @@ class AdaBoostStarClassifier(BaseMultiplicativeBooster):
     1069
     """
 
-    nu: float = param(between(1e-8, 1.0, "left"), default=0.1)  # its square divides
-    n_estimators: int | Literal["guaranteed"] = param(at_least(1), one_of("guaranteed"), default=50)
+    nu: float = param(between(1e-8, 1.0, "left"), default=0.1, doc="Accuracy of the margin.")  # its square divides
+    n_estimators: int | Literal["guaranteed"] = param(
+        at_least(1),
+        one_of("guaranteed"),
+        default=50,
+        doc='Number of rounds; "guaranteed" runs as many as the theorem asks for.',
+    )
+    guaranteed_rounds_: int = fitted(doc="Rounds after which the theorem guarantees the accuracy `nu`.")
     _two_classes_only = True
 
     def _rule(self) -> Rule:
         nu = self.nu
         return lambda this: adaboost_star(this, nu)
 
-    def _rounds_wanted(self, task: Task) -> int:
-        self.guaranteed_rounds_ = star_rounds(self.nu, float(task.weight.min()))
-        return self.guaranteed_rounds_ if self.n_estimators == "guaranteed" else int(self.n_estimators)
+    def _settings(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
+        return {"guaranteed_rounds_": star_rounds(self.nu, float(rows.weight.min()))}
+
+    def _n_rounds(self, settings: Settings) -> int:
+        return settings["guaranteed_rounds_"] if self.n_estimators == "guaranteed" else int(self.n_estimators)

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from committee.base.parameters import between, one_of, param
-from committee.boosting._classifier_base import BaseMultiplicativeBooster, Judge
-from committee.boosting._weak_learners import Task
+from committee.base.array_types import Floats
+from committee.base.parameters import between, fitted, one_of, param
+from committee.boosting._classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
+from committee.boosting._votes import ManyClasses, TwoClasses
+from committee.boosting._weak_learners import TrainingRows
 from committee.boosting.adaboost import CHANCE, perfect
-from committee.boosting.multiplicative_weights import Round, Rule, Step
+from committee.boosting.multiplicative_weights import Round, State, Step, Turn, boost
+from committee.members.member import WeakLearner
 
 
 def target_margin(this: Round, theta: float) -> Step:
@@ -36,17 +38,7 @@ def target_margin(this: Round, theta: float) -> Step:
 
 
 class AdaBoostThetaClassifier(BaseMultiplicativeBooster):
-    """AdaBoost with the margin target theta, two classes (F-1); theta="validation" chooses it (F-2).
-
-    Parameters
-    ----------
-    theta : the margin target in (-1, 1), or "validation"
-        "validation" tries `thetas` on X_val, y_val or on `validation_fraction` of the rows and keeps the one with the
-        smallest error, the larger one of equals; ``theta_`` is the one used, ``theta_errors_`` what each reached. A
-        warm start keeps both.
-    thetas : the candidates of "validation"
-    estimator, n_estimators, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
-    warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
+    """AdaBoost with the margin target theta (two classes).
 
     Examples
     --------
@@ -58,41 +50,48 @@ class AdaBoostThetaClassifier(BaseMultiplicativeBooster):
     0.11
     """
 
-    theta: float | Literal["validation"] = param(between(-1.0, 1.0, "neither"), one_of("validation"), default=0.0)
-    thetas: Sequence[float] = param("array-like", default=(0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3))
+    theta: float | Literal["validation"] = param(
+        between(-1.0, 1.0, "neither"),
+        one_of("validation"),
+        default=0.0,
+        doc='The margin target. "validation" tries `thetas` on X_val, y_val or on `validation_fraction` of the rows '
+        "and keeps the one with the smallest error, the larger one of a tie.",
+    )
+    thetas: Sequence[float] = param(
+        "array-like", default=(0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3), doc='The candidates of theta="validation".'
+    )
+    theta_: float = fitted(doc="The margin target used; a warm start keeps it.")
+    theta_errors_: Floats = fitted(doc='Validation error of each candidate, with theta="validation".')
     _two_classes_only = True
-
-    def _rule(self) -> Rule:
-        theta = float(self.theta_)
-        return lambda this: target_margin(this, theta)
 
     def _holds_out(self) -> bool:
         return self.theta == "validation" or super()._holds_out()
 
-    def _run(self, task: Task, judge: Judge | None) -> None:
+    def _settings(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
         if self.theta != "validation":
-            self.theta_ = float(self.theta)
-            vars(self).pop("theta_errors_", None)
-        elif not (self._is_continued() and hasattr(self, "theta_errors_")):
-            self.theta_, self.theta_errors_ = self._choose(task, judge)
-        super()._run(task, judge)
+            return {"theta_": float(self.theta)}
+        if self._is_continued() and hasattr(self, "theta_errors_"):
+            return {"theta_": self.theta_, "theta_errors_": self.theta_errors_}
+        assert validation is not None  # rows were held out if the user gave none
+        return self._choose(rows, validation)
 
-    def _choose(self, task: Task, judge: Judge | None) -> tuple[float, NDArray[np.float64]]:
-        """The candidate with the smallest validation error after n_estimators rounds; the larger one of equals."""
-        assert judge is not None  # _holds_out held rows out where the user gave none
+    def _rounds(
+        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int], settings: Settings
+    ) -> Iterator[Turn]:
+        return boost(learn, votes, state, lambda this: target_margin(this, settings["theta_"]), seeds)
+
+    def _choose(self, rows: TrainingRows, validation: ValidationVotes) -> dict[str, Any]:
+        """The candidate with the smallest validation error after n_estimators rounds; the larger one of a tie."""
         thetas = np.sort(np.asarray(self.thetas, np.float64))
-        if thetas.size == 0 or not np.all(np.abs(thetas) < 1.0):  # nan is refused too
+        if thetas.size == 0 or not np.all(np.abs(thetas) < 1.0):  # nan is rejected too
             raise ValueError(f"thetas must hold margin targets in (-1, 1); got {self.thetas!r}.")
-        errors = np.array([self._judge_theta(float(theta), task, judge) for theta in thetas])
-        return float(thetas[np.flatnonzero(errors == errors.min())[-1]]), errors
+        errors = np.array([self._validation_error(float(theta), rows, validation) for theta in thetas])
+        return {"theta_": float(thetas[np.flatnonzero(errors == errors.min())[-1]]), "theta_errors_": errors}
 
-    def _judge_theta(self, theta: float, task: Task, judge: Judge) -> float:
+    def _validation_error(self, theta: float, rows: TrainingRows, validation: ValidationVotes) -> float:
         unfitted: Any = clone(self)
         trial = unfitted.set_params(theta=theta, warm_start=False, verbose=0)
-        trial.columns_, trial.classes_, trial.n_classes_ = self.columns_, self.classes_, self.n_classes_
-        trial._seed = self._seed
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            trial._run(task, judge.fresh())
-        best = trial.history_.validation_error[: len(trial.members_)]
-        return float(best[-1])
+            result = trial._boost(rows, validation.fresh())
+        return float(result["history_"].validation_error[len(result["members_"]) - 1])

@@ -25,10 +25,12 @@ from numpy.typing import NDArray
 from scipy.optimize import root_scalar
 from sklearn.exceptions import ConvergenceWarning
 
+from committee.base.array_types import Floats
 from committee.base.parameters import one_of, param, positive
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseMultiplicativeBooster
+from committee.boosting._classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
 from committee.boosting._votes import ManyClasses, TwoClasses
+from committee.boosting._weak_learners import TrainingRows
 from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import ONLY_MEMBER, Round, State, Step, Turn, weighted_error
 from committee.losses.classification import EXPONENTIAL, MARGIN_LOSSES
@@ -191,22 +193,9 @@ def mean_loss(loss: Loss, m: NDArray[np.float64], w0: NDArray[np.float64]) -> fl
 
 
 class AnyBoostClassifier(BaseMultiplicativeBooster):
-    """Boosting for any differentiable loss of the margin, two classes (G-3).
+    """Boosting for any differentiable loss of the margin (two classes).
 
     ``history_`` has the column ``loss``, the weighted mean loss after every round.
-
-    Parameters
-    ----------
-    loss : {"exponential", "logistic", "squared_hinge", "savage", "tangent"} or function
-        "exponential" is AdaBoost; "savage" and "tangent" are not convex and let go of rows with wrong labels. Your own
-        loss is a plain Python function of one margin, float to float, such as ``def loss(m): return math.exp(-m)``; it
-        is compiled, and must be finite and fall around margin zero.
-    loss_derivative : function, optional
-        Derivative of your own loss; None takes central differences, exact to about 1e-10.
-    step : fixed coefficient, optional; None searches the minimum of the loss along each hypothesis
-    learning_rate : factor on every coefficient
-    estimator, n_estimators, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
-    warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
 
     Examples
     --------
@@ -218,26 +207,45 @@ class AnyBoostClassifier(BaseMultiplicativeBooster):
     (0.552, 0.122)
     """
 
-    loss: str | MarginFunction = param(one_of(*MARGIN_LOSSES), callable, default="exponential")
-    loss_derivative: MarginFunction | None = param(callable, None, default=None)
-    step: float | None = param(positive, None, default=None)
-    learning_rate: float = param(positive, default=1.0)
+    loss: str | MarginFunction = param(
+        one_of(*MARGIN_LOSSES),
+        callable,
+        default="exponential",
+        doc='"exponential" is AdaBoost; "savage" and "tangent" are not convex and give rows with wrong labels up. Your '
+        "own loss is a plain Python function of one margin, float to float, such as ``def loss(m): return "
+        "math.exp(-m)``; it is compiled, and must be finite and decrease around margin zero.",
+    )
+    loss_derivative: MarginFunction | None = param(
+        callable,
+        None,
+        default=None,
+        doc="Derivative of your own loss; None takes central differences, exact to about 1e-10.",
+    )
+    step: float | None = param(
+        positive,
+        None,
+        default=None,
+        doc="Fixed coefficient; None searches the minimum of the loss along each hypothesis.",
+    )
+    learning_rate: float = param(positive, default=1.0, doc="Factor on every coefficient.")
     _two_classes_only = True
 
+    def _settings(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
+        return {"_loss_used": (self.loss, self.loss_derivative)}
+
     def _rounds(
-        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int]
+        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int], settings: Settings
     ) -> Iterator[Turn]:
         assert isinstance(votes, TwoClasses)
-        self._loss_used = (self.loss, self.loss_derivative)
-        loss = margin_loss(*self._loss_used)
+        loss = margin_loss(*settings["_loss_used"])
         line = LineSearch(loss, state.start, stop_at_perfect=self.weighting == "reweight")
         move = line if self.step is None else FixedStep(self.step)
         return anyboost(learn, votes, state, loss, move, seeds, learning_rate=self.learning_rate)
 
-    def _probabilities(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.n_classes_ == 1:
+    def _link(self, score: Floats, settings: Settings) -> Floats:
+        if settings["n_classes_"] == 1:
             return np.ones((len(score), 1))
-        p = margin_loss(*self._loss_used).probability(score[:, 0])
+        p = margin_loss(*settings["_loss_used"]).probability(score[:, 0])
         return np.column_stack([1.0 - p, p])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -20,12 +20,7 @@ def arc_gv(this: Round) -> Step:
 
 
 class ArcGVClassifier(BaseMultiplicativeBooster):
-    """arc-gv, two classes (F-3): boosting that drives up the smallest margin.
-
-    Parameters
-    ----------
-    estimator, n_estimators, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol,
-    warm_start, random_state, n_jobs, verbose : as in `AdaBoostClassifier`
+    """arc-gv, boosting that maximizes the smallest margin (two classes).
 
     Examples
     --------

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import root_scalar
+from sklearn.utils._param_validation import HasMethods
 
 from committee.base.parameters import one_of, param
 from committee.boosting._classifier_base import BaseMultiplicativeBooster
@@ -59,19 +60,7 @@ def log_odds(this: Round) -> Step:
 
 
 class ConfidenceRatedAdaBoostClassifier(BaseMultiplicativeBooster):
-    """AdaBoost with confidence-rated hypotheses, two classes (E-5).
-
-    Parameters
-    ----------
-    estimator : the weak learner, default a tree of one split grown by the criterion Z
-        A tree of this library; any other classifier answers with 2 p - 1, p its probability of the second class, else
-        with its decision function cut to [-1, 1], else with -1 and +1.
-    step : {"auto", "log_odds", "closed_form", "numeric"}
-        "log_odds" (trees of this library only) gives leaves their log-odds; "closed_form" and "numeric" choose a
-        for answers in [-1, 1] by the closed form or by minimising Z. "auto" is "log_odds" for trees of this library
-        and "numeric" otherwise.
-    n_estimators, weighting, target_error, early_stopping, validation_fraction, n_iter_no_change, tol, warm_start,
-    random_state, n_jobs, verbose : as in `AdaBoostClassifier`
+    """AdaBoost with confidence-rated hypotheses (two classes).
 
     Examples
     --------
@@ -83,8 +72,21 @@ class ConfidenceRatedAdaBoostClassifier(BaseMultiplicativeBooster):
     0.187
     """
 
+    estimator: Any = param(
+        HasMethods(["fit", "predict"]),
+        None,
+        default=None,
+        kw_only=False,
+        doc="The weak learner; None is a tree of one split grown by the criterion Z. A classifier that is not a tree "
+        "of this library predicts 2 p - 1, p its probability of the second class, else its decision function cut to "
+        "[-1, 1], else -1 and +1.",
+    )
     step: Literal["auto", "log_odds", "closed_form", "numeric"] = param(
-        one_of("auto", "log_odds", "closed_form", "numeric"), default="auto"
+        one_of("auto", "log_odds", "closed_form", "numeric"),
+        default="auto",
+        doc='"log_odds" (trees of this library only) gives leaves their log-odds; "closed_form" and "numeric" choose a '
+        'coefficient for predictions in [-1, 1] by the closed form or by minimizing Z. "auto" is "log_odds" for trees '
+        'of this library and "numeric" otherwise.',
     )
     _two_classes_only = True
 

@@ -19,12 +19,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.array_types import Floats
-from committee.base.parameters import one_of, param, positive
+from committee.base.parameters import fitted, one_of, param, positive
 from committee.base.stacklevel import level_of_caller
 from committee.base.stats import weighted_quantile
 from committee.boosting._combinations import Combination, RunningSum, mean_absolute, root_mean_square
-from committee.boosting._regressor_base import BaseRegressionBooster, Past, Patience, Turn
-from committee.boosting._weak_regressors import Task, WeakRegressor
+from committee.boosting._regressor_base import BaseRegressionBooster, State, Turn
+from committee.boosting._weak_regressors import TrainingRows, WeakRegressor
+from committee.ensemble.stopping import Patience
 from committee.members.member import Predictions
 from committee.members.vote import score_packed
 from committee.tabular.validation import MAX_TARGET
@@ -82,7 +83,7 @@ def mean_loss(residual: Floats, w: Floats, loss: Loss) -> float:
 
 def stagewise(
     learn: WeakRegressor,
-    task: Task,
+    rows: TrainingRows,
     combined: Combination,
     seeds: Sequence[int],
     *,
@@ -91,12 +92,12 @@ def stagewise(
     learning_rate: float = 1.0,
 ) -> Iterator[Turn]:
     """Add member after member to F = combined.value, which is changed."""
-    y, w = task.y, task.weight
+    y, w = rows.y, rows.weight
     rounding = EXACT * root_mean_square(y, w)
     for t, seed in enumerate(seeds, start=n_done + 1):
         # Step 1: a member that points from F towards y
         residual = y - combined.value
-        guess = learn(residual if loss == "squared_error" else np.sign(residual), task.counts, seed)
+        guess = learn(residual if loss == "squared_error" else np.sign(residual), rows.counts, seed)
         # Step 2: how far to go along it
         rho = line_search(residual, guess.predictions, w, loss)
         # Step 3: a part of the way
@@ -120,21 +121,10 @@ def stagewise(
 
 
 class StagewiseRegressor(BaseRegressionBooster):
-    """Forward stagewise additive model of any base regressor, with shrinkage and exact line search (G-6).
+    """Forward stagewise additive model of any base regressor, with shrinkage and exact line search.
 
-    Parameters
-    ----------
-    estimator : the base regressor, default `DecisionTreeRegressor(max_depth=3)`
-        A tree of this library or any regressor with `fit` and `predict`.
-    n_estimators : number of rounds
-    learning_rate : the shrinkage eta on every step
-    loss : {"squared_error", "absolute_error"}
-    early_stopping, validation_fraction, n_iter_no_change, tol : as in `AdaBoostRegressor`
-    warm_start : go on where the last fit stopped
-    random_state, n_jobs, verbose : as in scikit-learn
-
-    ``init_`` is the constant F_0; ``history_`` has the loss before and after every round, the step rho, the root mean
-    square and mean absolute error on the training rows, and the validation error where there are rows to judge on.
+    ``history_`` has the loss before and after every round, the step rho, the root mean square and mean absolute error
+    on the training rows, and the validation error if there are validation rows.
 
     Examples
     --------
@@ -146,38 +136,43 @@ class StagewiseRegressor(BaseRegressionBooster):
     array([7.34, 2.48])
     """
 
-    learning_rate: float = param(positive, default=0.1)
-    loss: Loss = param(one_of("squared_error", "absolute_error"), default="squared_error")
+    learning_rate: float = param(positive, default=0.1, doc="The shrinkage eta on every step.")
+    loss: Loss = param(
+        one_of("squared_error", "absolute_error"), default="squared_error", doc="The loss that every step decreases."
+    )
+    init_: float = fitted(doc="The constant F_0.")
 
-    def _keep(self, past: Past, reason: str, patience: Patience) -> None:
-        super()._keep(past, reason, patience)
-        n_kept = len(self.members_)
-        if n_kept and self.history_.loss[n_kept - 1] > self.history_.loss_before[0]:
+    def _attributes(self, state: State, reason: str, patience: Patience) -> dict[str, Any]:
+        result = super()._attributes(state, reason, patience)
+        history, n_kept = result["history_"], len(result["members_"])
+        if n_kept and history.loss[n_kept - 1] > history.loss_before[0]:
             warnings.warn(
-                f"The training loss rose from {self.history_.loss_before[0]:.4g} to "
-                f"{self.history_.loss[n_kept - 1]:.4g} in {n_kept} rounds: the model is worse than a constant. Use a "
-                f"smaller learning_rate than {self.learning_rate:g}; up to 1 the loss never rises.",
+                f"The training loss increased from {history.loss_before[0]:.4g} to {history.loss[n_kept - 1]:.4g} in "
+                f"{n_kept} rounds: the model is worse than a constant. Use a smaller learning_rate than "
+                f"{self.learning_rate:g}; up to 1 the loss never increases.",
                 ConvergenceWarning,
                 stacklevel=level_of_caller(),
             )
+        return result
 
     def _weighting(self) -> Literal["fixed"]:
         return "fixed"
 
-    def _begin(self, task: Task) -> None:
-        self.init_ = constant(task.y, task.counts, self.loss)
+    def _settings(self, rows: TrainingRows) -> dict[str, Any]:
+        return {"init_": self.init_ if self._is_continued() else constant(rows.y, rows.counts, self.loss)}
 
     def _record_fields(self) -> tuple[str, ...]:
         return Record._fields
 
-    def _combination(self, n_rows: int) -> Combination:
-        return RunningSum(n_rows, self.init_)
+    def _combination(self, n_rows: int, start: float) -> Combination:
+        return RunningSum(n_rows, start)
 
-    def _rounds(self, learn: WeakRegressor, task: Task, past: Past, seeds: Sequence[int]) -> Iterator[Turn]:
-        combined = self._replayed(past, task.X, self._combination(task.y.size))
+    def _rounds(
+        self, learn: WeakRegressor, rows: TrainingRows, state: State, seeds: Sequence[int], start: float
+    ) -> Iterator[Turn]:
         return stagewise(
-            learn, task, combined, seeds,
-            n_done=len(past.records), loss=self.loss, learning_rate=self.learning_rate,
+            learn, rows, self._combine(state, rows.X, start), seeds,
+            n_done=len(state.records), loss=self.loss, learning_rate=self.learning_rate,
         )  # fmt: skip
 
     def _validation_error(self, residual: Floats, weight: Floats) -> float:
@@ -193,7 +188,7 @@ class StagewiseRegressor(BaseRegressionBooster):
         table = self._read_rows(X)
         if self._packed is not None:
             return self.init_ + score_packed(self._packed, table, self.n_jobs)[:, 0]
-        combined = self._combination(len(table))
+        combined = self._combination(len(table), self.init_)
         for member, coefficient in zip(self.members_, self.coefficients_, strict=True):
             combined.add(member.predictions(table, self.n_jobs), float(coefficient))
         return combined.value

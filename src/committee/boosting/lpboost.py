@@ -33,24 +33,25 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.array_types import Floats
-from committee.base.parameters import at_least, fraction, non_negative, one_of, param
+from committee.base.parameters import at_least, fitted, fixed, fraction, non_negative, one_of, param
 from committee.base.prediction_only_error import kept_from_fit
-from committee.base.progress import progress
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseRoundBooster, Judge
+from committee.boosting._classifier_base import BaseRoundBooster, Settings, ValidationVotes, Vote
 from committee.boosting._votes import TwoClasses, vote_shares
-from committee.boosting._weak_learners import Task, make_learner
+from committee.boosting._weak_learners import TrainingRows, make_learner
 from committee.boosting.adaboost import adaboost
 from committee.boosting.multiplicative_weights import State, boost
-from committee.ensemble.warm_start import reject_other_rows
+from committee.ensemble.incremental import Run, seeds_of_rounds
+from committee.ensemble.stopping import Patience, Stopping
+from committee.ensemble.warm_start import check_n_estimators, check_same_data
 from committee.members.member import Member, Predictions, WeakLearner
-from committee.members.vote import pack_members
 from committee.records.history import History
 from committee.sampling.splits import NOT_TESTED, Split, fold_numbers, k_folds, rows_to_split
 from committee.tabular.identity import distinct_rows
+from committee.tabular.validation import read_known_classes
 from committee.theory.minmax import duality_gap, warn_of_gap
 
-LearnOn = Callable[[Task], WeakLearner]
+LearnOn = Callable[[TrainingRows], WeakLearner]
 
 SMALLEST = 1e-10
 """Coefficients below it are rounding of the solver."""
@@ -60,10 +61,10 @@ ALL = "all hypotheses were generated"
 HIGHS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "presolve": False}
 """The smallest tolerances it takes, for both sides of the duality are answers; its presolve costs a quarter more."""
 
-SHARES = (0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
+FRACTIONS = (0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0)
 """Candidates of nu="auto" in units of 2 e."""
 
-SURE_SHARE = 1.1
+SURE_FRACTION = 1.1
 """In the same units. Any share above 1 leaves a margin for sure, but the first hypothesis then answers nearly alone."""
 
 MIN_NU = 0.01
@@ -117,14 +118,29 @@ class Candidate(NamedTuple):
     standard_error: float  # of its difference from the smallest error
 
 
-class Found(NamedTuple):
-    """All that a run has found; a warm start goes on from here."""
+class Generated(NamedTuple):
+    """All hypotheses of a run; a warm start continues from here."""
 
     members: list[Member]  # every hypothesis generated
     stages: list[Floats]  # the coefficients after every round
     records: list[LPRecord]
     weight: Floats  # the dual weights, of distinct rows
     reason: str
+
+
+class LPRun(Run):
+    """A run that keeps the coefficients of every round, and the last weights."""
+
+    def __init__(self, earlier: Generated, is_done: bool) -> None:
+        super().__init__(earlier.members, (), earlier.records, earlier.reason if is_done else "")
+        self.stages, self.weight = list(earlier.stages), earlier.weight
+
+    def add(self, round_: LPTurn, record: LPRecord) -> None:
+        if round_.member is not None:
+            self.members.append(round_.member)
+        self.records.append(record)
+        self.stages.append(round_.master.coefficients)
+        self.weight = round_.master.weight
 
 
 def solve_master(agreement: Floats, cap: Floats | None) -> Master:
@@ -212,24 +228,25 @@ def _optimal(edge: float, value: float, tol: float, is_known: bool) -> str:
     return "the weak learner came back with a hypothesis it had found before" if is_known else ""
 
 
-def merge_equal_rows(task: Task) -> tuple[Task, NDArray[np.int64]]:
+def merge_equal_rows(rows: TrainingRows) -> tuple[TrainingRows, NDArray[np.int64]]:
     """Rows alike in table and class as one with the sum of their weights, in sorted order; the place of every row.
 
     A linear programme has many optima: this way repeated, weighted and shuffled rows lead to the same one.
     """
-    distinct = distinct_rows(task.X, task.codes)
-    order = np.lexsort((task.codes[distinct.first], *task.X[distinct.first].T[::-1]))
+    distinct = distinct_rows(rows.X, rows.codes)
+    order = np.lexsort((rows.codes[distinct.first], *rows.X[distinct.first].T[::-1]))
     first = distinct.first[order]
-    merged = Task(task.columns, task.X[first], task.codes[first], task.classes, distinct.total(task.counts)[order])
+    weight = distinct.total(rows.counts)[order]
+    merged = TrainingRows(rows.columns, rows.X[first], rows.codes[first], rows.classes, weight, rows.seed)
     return merged, np.argsort(order)[distinct.of_row]
 
 
-def shares_of(error: float, shares: Sequence[float] = SHARES) -> Floats:
+def fractions_of(error: float, fractions: Sequence[float] = FRACTIONS) -> Floats:
     """Values of nu, rising: these shares of 2 e, e the error of the first hypothesis."""
-    return np.unique(np.clip(np.round(2.0 * error * np.array(shares), 4), MIN_NU, 1.0))
+    return np.unique(np.clip(np.round(2.0 * error * np.array(fractions), 4), MIN_NU, 1.0))
 
 
-def try_values(grid: Floats, rows: Task, learn_on: LearnOn, seeds: list[int], tol: float) -> list[Candidate]:
+def try_values(grid: Floats, rows: TrainingRows, learn_on: LearnOn, seeds: list[int], tol: float) -> list[Candidate]:
     """Judge the candidates by cross-validation; none where there is no choice, or a class has no row for every fold."""
     folds = _folds(rows, seeds[0])
     if not folds or grid.size < 2:
@@ -254,7 +271,7 @@ def pick_nu(seen: Sequence[Candidate], tol: float, otherwise: float) -> float:
     return max((each.nu for each in usable if each.error <= least + each.standard_error + SMALLEST), default=otherwise)
 
 
-def _folds(rows: Task, seed: int) -> list[Split]:
+def _folds(rows: TrainingRows, seed: int) -> list[Split]:
     """Folds of at most MOST_ROWS of the rows."""
     to_split = rows_to_split(rows.X, rows.codes, is_class=True)
     some = np.random.default_rng(seed).permutation(rows.codes.size)[:MAX_ROWS]
@@ -263,14 +280,14 @@ def _folds(rows: Task, seed: int) -> list[Split]:
 
 def _probe(
     grid: Floats,
-    rows: Task,
+    rows: TrainingRows,
     inside: NDArray[np.int64],
     outside: NDArray[np.int64],
     learn_on: LearnOn,
     seeds: list[int],
 ) -> tuple[NDArray[np.bool_], Floats]:
     """AdaBoost's hypotheses of the rows inside: for every nu the errors [rows, nu] of their vote outside, its value."""
-    part = Task(rows.columns, rows.X[inside], rows.codes[inside], rows.classes, rows.weight[inside])
+    part = TrainingRows(rows.columns, rows.X[inside], rows.codes[inside], rows.classes, rows.weight[inside])
     state = State(part.weight.copy(), np.empty(0), part.weight, (), (), (), (), "")
     turns = boost(learn_on(part), TwoClasses(part.y), state, adaboost, seeds)
     members = [turn.member for turn in turns if turn.member is not None]
@@ -282,26 +299,10 @@ def _probe(
 
 
 class LPBoostClassifier(BaseRoundBooster):
-    """LPBoost, two classes (F-5, E-10): the vote with the largest margin, hard or soft.
+    """LPBoost: the vote with the largest margin, hard or soft (two classes).
 
-    Parameters
-    ----------
-    estimator : the weak learner, default `DecisionStump()`, which maximises the edge
-        With a learner that does not, the run ends when it finds no better hypothesis, which need not be the optimum.
-    nu : "auto", a share of the rows in (0, 1] that may have a margin below rho, or None for the hard margin
-        Noise needs a large nu: unless nu exceeds the hinge loss of every vote, the best vote is a tie. "auto" tries
-        shares of 2 e, e the error of the first hypothesis, in 3-fold cross-validation over at most 2,000 distinct rows
-        with up to 50 hypotheses of AdaBoost, and takes the largest nu within one standard error of the smallest error;
-        1.1 times 2 e where none leaves a margin or the rows are too few. ``nu_`` is the value used, ``nu_search_`` has
-        a row per candidate (None where nu was given); a warm start keeps both. The hard margin needs classes that the
-        hypotheses separate.
-    n_estimators : the largest number of hypotheses to generate; those whose coefficient ends at zero are dropped
-    tol : the run ends when edge and value, which enclose the best value, are this close
-    early_stopping : "validation", optional
-        Judge every round on X_val, y_val or on `validation_fraction` of the rows, stop after `n_iter_no_change` rounds
-        without a smaller error, and keep the vote of the best round.
-    warm_start : go on where the last fit stopped
-    random_state, n_jobs, verbose : as in scikit-learn
+    With a weak learner that does not maximize the edge, the run ends when it finds no better hypothesis, which need
+    not be the optimum.
 
     `predict_proba` is the share of the vote of each class: a margin, not a calibrated probability. `staged_*` give the
     vote of every round of `history_`, with the coefficients of that round. `estimator_weights_` are the coefficients,
@@ -319,103 +320,121 @@ class LPBoostClassifier(BaseRoundBooster):
     (0.2895, 0.2895)
     """
 
-    nu: float | Literal["auto"] | None = param(one_of("auto"), fraction, None, default="auto")
-    n_estimators: int = param(at_least(1), default=200)
-    tol: float = param(non_negative, default=1e-6)
-    early_stopping: Literal["validation"] | None = param(one_of("validation"), None, default=None)
+    nu: float | Literal["auto"] | None = param(
+        one_of("auto"),
+        fraction,
+        None,
+        default="auto",
+        doc="Fraction of the rows that may have a margin below rho; None is the hard margin, for classes that the "
+        'hypotheses separate. Noise needs a large nu. "auto" tries fractions of 2 e, e the error of the first '
+        "hypothesis, in 3-fold cross-validation over at most 2,000 distinct rows with up to 50 hypotheses of AdaBoost, "
+        "and takes the largest nu within one standard error of the smallest error; 1.1 times 2 e if none leaves a "
+        "margin or the rows are too few.",
+    )
+    n_estimators: int = param(
+        at_least(1),
+        default=200,
+        doc="Largest number of hypotheses to generate; those whose coefficient ends at zero are dropped.",
+    )
+    tol: float = param(
+        non_negative,
+        default=1e-6,
+        doc="The fit ends when edge and value, which enclose the best value, are this close.",
+    )
+    early_stopping: Literal["validation"] | None = param(
+        one_of("validation"),
+        None,
+        default=None,
+        doc='"validation" evaluates every round on X_val, y_val or on `validation_fraction` of the rows, stops after '
+        "`n_iter_no_change` rounds without a smaller error, and keeps the vote of the best round.",
+    )
+    estimator_weights_: Floats = fitted(doc="The coefficients, >= 0 with sum 1.")
+    sample_weights_: Floats = fitted(doc="The dual weights of the training rows.")
+    probability_slope_: float = fixed(1.0, doc="1: the probabilities are fractions of the vote.")
+    nu_: float | None = fitted(doc="The nu used; a warm start keeps it.")
+    nu_search_: History | None = fitted(doc='A row for each candidate of nu="auto"; None if nu was given.')
+    duality_gap_: float = fitted(
+        doc="The smallest edge less the value: the value is below the best possible one by at most this."
+    )
+    converged_: bool = fitted(doc="Whether the last gap is within `tol`.")
+    _found: Generated = fitted()
+    _n_stages: int = fitted()
     _two_classes_only = True
 
-    def _run(self, task: Task, judge: Judge | None) -> None:
-        rows, place = merge_equal_rows(task)
-        earlier = self._earlier(task, rows)
-        n_there = len(earlier.members)
-        if self.n_estimators < n_there:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} must be larger or equal to the {n_there} hypotheses that are there "
-                "already when warm_start=True."
-            )
-        self.nu_, surest = self._choose(rows, n_there)
-        result = self._boost(rows, judge, earlier)
-        if self.nu_ != surest and self.early_stopping is None and result.records[-1].value <= self.tol:
-            self.nu_ = surest
-            result = self._boost(rows, judge, self._earlier(task, rows))
-        self._data_fingerprint = task.fingerprint()
-        self._settle(result, rows, result.weight[place] * task.weight / rows.weight[place])
+    def _boost(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
+        distinct, place = merge_equal_rows(rows)
+        earlier = self._resume_or_start(rows, distinct)
+        check_n_estimators(self.n_estimators, len(earlier.members))
+        nu, fallback, search = self._choose(distinct, len(earlier.members))
+        result = self._generate(distinct, validation, earlier, nu)
+        if nu != fallback and self.early_stopping is None and result.records[-1].value <= self.tol:
+            nu = fallback
+            result = self._generate(distinct, validation, self._resume_or_start(rows, distinct), nu)
+        return {
+            **self._attributes(result, distinct),
+            "nu_": nu,
+            "nu_search_": search,
+            "sample_weights_": result.weight[place] * rows.weight / distinct.weight[place],
+            "_data_fingerprint": rows.fingerprint(),
+        }
 
-    def _boost(self, rows: Task, judge: Judge | None, result: Found) -> Found:
-        seeds = [] if self._is_done(result) else self._seeds()[len(result.members) :]
-        columns = [member.predictions(rows.X, self.n_jobs) * rows.y for member in result.members]
+    def _generate(
+        self, rows: TrainingRows, validation: ValidationVotes | None, earlier: Generated, nu: float | None
+    ) -> Generated:
+        """Generate hypotheses, on from those of an earlier fit."""
+        run = LPRun(earlier, self._is_done(earlier))
+        columns = [member.predictions(rows.X, self.n_jobs) * rows.y for member in run.members]
+        seeds = self._seeds(rows)[len(run.members) :]
         rounds = lpboost(
-            self._learn_on(rows), rows.y, rows.weight, columns, seeds, nu=self.nu_, tol=self.tol,
-            n_before=len(result.records),
+            self._learn_on(rows), rows.y, rows.weight, columns, seeds, nu=nu, tol=self.tol, n_before=len(run.records)
+        )
+        held_out = [] if validation is None else [m.predictions(validation.X, self.n_jobs) for m in run.members]
+        patience = Patience(self.n_iter_no_change, 0.0, is_active=self.early_stopping is not None)
+        reason = self._extend(
+            run, rounds, lambda turn: self._validated(turn, validation, held_out), Stopping(patience),
+            n_rounds=len(seeds), status=lambda record: f"value {record.value:.4f}, gap {record.gap:.2g}",
         )  # fmt: skip
-        return self._gather(rounds, judge, result)
+        return Generated(run.members, run.stages, run.records, run.weight, reason or ALL)
 
-    def _learn_on(self, rows: Task) -> WeakLearner:
+    def _validated(self, turn: LPTurn, validation: ValidationVotes | None, held_out: list[Predictions]) -> LPRecord:
+        """The record of a round, with the validation error of its vote. held_out grows in place."""
+        if validation is None:
+            return turn.record
+        if turn.member is not None:
+            held_out.append(turn.member.predictions(validation.X, self.n_jobs))
+        validation.votes.score[:] = np.column_stack(held_out) @ turn.master.coefficients
+        return turn.record._replace(validation_error=validation.error())
+
+    def _learn_on(self, rows: TrainingRows) -> WeakLearner:
         return make_learner(self._weak(), rows, weighting="reweight", kind="votes", n_jobs=self.n_jobs)
 
-    def _seeds(self) -> list[int]:
-        seeds = np.random.SeedSequence(self._seed).generate_state(self.n_estimators + 1, np.uint64)
-        return [int(seed) for seed in seeds[1:]]
+    def _seeds(self, rows: TrainingRows) -> list[int]:
+        return seeds_of_rounds(rows.seed, 0, self.n_estimators)
 
-    def _choose(self, rows: Task, n_there: int) -> tuple[float | None, float | None]:
-        """The nu to use, and the one to take where it leaves no margin in n_estimators rounds."""
+    def _choose(self, rows: TrainingRows, n_there: int) -> tuple[float | None, float | None, History | None]:
+        """The nu to use, the one to take if it leaves no margin in n_estimators rounds, and the candidates."""
         if self.nu != "auto":
-            self.nu_search_ = None
-            return self.nu, self.nu
+            return self.nu, self.nu, None
         if n_there:
-            return self.nu_, self.nu_
-        seeds = self._seeds()
+            return self.nu_, self.nu_, self.nu_search_
+        seeds = self._seeds(rows)
         first = self._learn_on(rows)(rows.weight, seeds[0])
         error = float(rows.weight[first.predictions * rows.y < 0].sum())
-        surest = float(shares_of(error, [SURE_SHARE])[0])
-        seen = try_values(shares_of(error), rows, self._learn_on, seeds[:MAX_PROBES], self.tol)
-        self.nu_search_ = History.from_records(seen)
-        return pick_nu(seen, self.tol, surest), surest
+        fallback = float(fractions_of(error, [SURE_FRACTION])[0])
+        tried = try_values(fractions_of(error), rows, self._learn_on, seeds[:MAX_PROBES], self.tol)
+        return pick_nu(tried, self.tol, fallback), fallback, History.from_records(tried)
 
-    def _earlier(self, task: Task, rows: Task) -> Found:
-        """Nothing yet, or what an earlier fit has found."""
+    def _resume_or_start(self, rows: TrainingRows, distinct: TrainingRows) -> Generated:
+        """The hypotheses of an earlier fit, or none yet."""
         if not self._is_continued():
-            return Found([], [], [], rows.weight, ALL)
-        old: Found = kept_from_fit(self, "_found")
-        is_same = getattr(self, "_data_fingerprint", None) == task.fingerprint()  # files of older versions have none
-        reject_other_rows(self.sample_weights_.size, task.weight.size, is_same)
+            return Generated([], [], [], distinct.weight, ALL)
+        old: Generated = kept_from_fit(self, "_found")
+        check_same_data(kept_from_fit(self, "_data_fingerprint"), rows.fingerprint())
         n = len(old.records if self._is_done(old) else old.members)  # a last round without a new member is run again
         return old._replace(members=[*old.members], stages=old.stages[:n], records=old.records[:n])
 
-    def _is_done(self, result: Found) -> bool:
+    def _is_done(self, result: Generated) -> bool:
         return bool(result.records) and result.records[-1].gap <= self.tol
-
-    def _gather(self, rounds: Iterator[LPTurn], judge: Judge | None, result: Found) -> Found:
-        """Take rounds until the optimum, patience or their number ends the run. The lists of found grow in place."""
-        judged = [] if judge is None else [member.predictions(judge.X, self.n_jobs) for member in result.members]
-        weight, reason = result.weight, result.reason
-        with progress(type(self).__name__, self.n_estimators - len(result.members), self.verbose) as tick:
-            for turn in rounds:
-                record, weight = turn.record, turn.master.weight
-                if judge is not None:
-                    record = record._replace(validation_error=self._judge(judge, judged, turn))
-                if turn.member is not None:
-                    result.members.append(turn.member)
-                result.records.append(record)
-                result.stages.append(turn.master.coefficients)
-                tick(f"value {record.value:.4f}, gap {record.gap:.2g}")
-                reason = turn.stop or self._impatience(result.records)
-                if reason:
-                    break
-        return result._replace(weight=weight, reason=reason or ALL)
-
-    def _judge(self, judge: Judge, judged: list[Predictions], turn: LPTurn) -> float:
-        """The validation error of the vote of this round. judged grows in place."""
-        if turn.member is not None:
-            judged.append(turn.member.predictions(judge.X, self.n_jobs))
-        judge.votes.score[:] = np.column_stack(judged) @ turn.master.coefficients
-        return judge.error(None, 0.0, self.n_jobs)
-
-    def _impatience(self, records: list[LPRecord]) -> str:
-        if self.early_stopping is None or len(records) - self._best_round(records) < self.n_iter_no_change:
-            return ""
-        return f"the validation error has not improved for {self.n_iter_no_change} rounds"
 
     def _best_round(self, records: list[LPRecord]) -> int:
         """The first round of the smallest validation error; without validation the last one."""
@@ -423,30 +442,31 @@ class LPBoostClassifier(BaseRoundBooster):
             return len(records)
         return int(np.argmin([record.validation_error for record in records])) + 1
 
-    def _settle(self, result: Found, rows: Task, weight: Floats) -> None:
-        """Keep the vote of the best round, without the hypotheses that have no part in it."""
+    def _attributes(self, result: Generated, rows: TrainingRows) -> dict[str, Any]:
+        """The vote of the best round, without the hypotheses that have no part in it."""
         best = self._best_round(result.records)
         coefficients = result.stages[best - 1]
         kept = np.flatnonzero(coefficients)
-        self._found, self._n_stages = result, best
-        self.members_ = [result.members[t] for t in kept]
-        self.coefficients_ = coefficients[kept]
-        self.estimator_weights_ = self.coefficients_
-        self.estimator_errors_ = np.array([result.records[t].error for t in kept])
-        self.history_ = History.from_records(result.records)
-        self.sample_weights_, self.stop_reason_ = weight, result.reason
-        self._packed = pack_members(self.members_, list(self.coefficients_), self.n_classes_)
         value = result.records[best - 1].value
-        self.duality_gap_ = max(0.0, min(record.edge for record in result.records) - result.records[-1].value)
-        self.converged_ = self._is_done(result)
         if value <= self.tol and self.early_stopping is None:  # else the vote was chosen for its error
             warnings.warn(
                 f"The best value over {len(result.members)} hypotheses is {value:.3g}: they leave no margin between "
                 f"the classes, and the vote is close to a tie. {self._advice(result, rows)}", ConvergenceWarning,
                 stacklevel=level_of_caller(),
             )  # fmt: skip
+        return {
+            **Vote.of([result.members[t] for t in kept], coefficients[kept], rows.n_classes).attributes(),
+            "estimator_weights_": coefficients[kept],
+            "estimator_errors_": np.array([result.records[t].error for t in kept]),
+            "history_": History.from_records(result.records),
+            "stop_reason_": result.reason,
+            "duality_gap_": max(0.0, min(record.edge for record in result.records) - result.records[-1].value),
+            "converged_": self._is_done(result),
+            "_found": result,
+            "_n_stages": best,
+        }
 
-    def _advice(self, result: Found, rows: Task) -> str:
+    def _advice(self, result: Generated, rows: TrainingRows) -> str:
         u = np.column_stack([member.predictions(rows.X, self.n_jobs) * rows.y for member in result.members])
         limit = smallest_nu(np.asarray(u, np.float64), rows.weight)
         if limit >= 1.0 - self.tol:
@@ -456,10 +476,10 @@ class LPBoostClassifier(BaseRoundBooster):
             "larger trees."
         )
 
-    # --- what a fitted vote answers -----------------------------------------------------------------------------------
+    # --- predictions -----------------------------------------------------------------------------------------------
 
-    def _probabilities(self, score: Floats) -> Floats:
-        return vote_shares(score, self.n_classes_)
+    def _link(self, score: Floats, settings: Settings) -> Floats:
+        return vote_shares(score, settings["n_classes_"])
 
     def predict_proba(self, X: Any) -> Floats:
         """(1 + f(x)) / 2, the share of the vote: the linear programme has no link to probabilities."""
@@ -481,5 +501,5 @@ class LPBoostClassifier(BaseRoundBooster):
         """`margins` after every round."""
         codes: NDArray[np.int64] | None = None
         for score in self._staged_scores(X):
-            codes = self._known_codes(y, len(score)) if codes is None else codes
+            codes = read_known_classes(y, len(score), self.classes_) if codes is None else codes
             yield self._margins(score, codes, 1.0)

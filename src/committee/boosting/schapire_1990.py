@@ -12,7 +12,7 @@ under w. H is itself a hypothesis, so three of them make a better one: 3^depth h
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from committee.base.parameters import at_least, param
+from committee.base.array_types import Floats
+from committee.base.parameters import at_least, fitted, fixed, param
 from committee.base.stacklevel import level_of_caller
-from committee.boosting._classifier_base import BaseBooster, Judge
+from committee.boosting._classifier_base import BaseBooster, Settings, ValidationVotes, Vote
 from committee.boosting._votes import TwoClasses, vote_shares
-from committee.boosting._weak_learners import Task, make_learner
+from committee.boosting._weak_learners import TrainingRows, make_learner
 from committee.members.member import Guess, Member, WeakLearner
-from committee.members.vote import pack_members
 from committee.records.history import History
 from committee.theory.bounds import majority_of_three_bound
 
@@ -54,7 +54,7 @@ class Majority(NamedTuple):
     members: tuple[Member, ...]
     coefficients: tuple[float, ...]
     bound: MajorityBound
-    weights: tuple[NDArray[np.float64], ...]  # the distributions [n]
+    weights: tuple[Floats, ...]  # the distributions [n]
     note: str
 
     def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int8]:
@@ -70,7 +70,7 @@ class Hypothesis(NamedTuple):
     predictions: NDArray[Any]  # in {-1, +1}
     sign: int
     error: float
-    weight: NDArray[np.float64]
+    weight: Floats
 
 
 class Outcome(NamedTuple):
@@ -80,9 +80,7 @@ class Outcome(NamedTuple):
     predictions: NDArray[np.int8]
 
 
-def schapire_boost(
-    learn: WeakLearner, y: NDArray[np.int8], w: NDArray[np.float64], seed: int, level: int = 1
-) -> Outcome:
+def schapire_boost(learn: WeakLearner, y: NDArray[np.int8], w: Floats, seed: int, level: int = 1) -> Outcome:
     """Three hypotheses under three distributions, and their majority. w sums to one."""
     seeds = [int(s) for s in np.random.SeedSequence(seed).generate_state(3, np.uint64)]
     # Step 1: h1 under the weights as they are
@@ -101,12 +99,12 @@ def schapire_boost(
     return _vote([first, second, third], y, w, level, "three hypotheses vote")
 
 
-def half_right(w: NDArray[np.float64], is_right: NDArray[np.bool_], error: float) -> NDArray[np.float64]:
+def half_right(w: Floats, is_right: NDArray[np.bool_], error: float) -> Floats:
     """D2: half of the weight on the rows that h1 has right, half on the others."""
     return np.where(is_right, w / (2.0 * (1.0 - error)), w / (2.0 * error))
 
 
-def _learn_turned(learn: WeakLearner, y: NDArray[np.int8], w: NDArray[np.float64], seed: int) -> Hypothesis:
+def _learn_turned(learn: WeakLearner, y: NDArray[np.int8], w: Floats, seed: int) -> Hypothesis:
     guess = learn(w, seed)
     error = float(w[guess.predictions != y].sum())
     if error > 0.5 + ROUNDING:
@@ -114,7 +112,7 @@ def _learn_turned(learn: WeakLearner, y: NDArray[np.int8], w: NDArray[np.float64
     return Hypothesis(guess.member, guess.predictions, 1, error, w)
 
 
-def _vote(learned: list[Hypothesis], y: NDArray[np.int8], w: NDArray[np.float64], level: int, note: str) -> Outcome:
+def _vote(learned: list[Hypothesis], y: NDArray[np.int8], w: Floats, level: int, note: str) -> Outcome:
     """The majority of three; of fewer, h1 alone, bound by the errors of all."""
     shares = [1.0 / 3.0] * 3 if len(learned) == 3 else [1.0, 0.0][: len(learned)]
     score = np.sum([a * h.predictions for a, h in zip(shares, learned, strict=True)], axis=0)
@@ -134,33 +132,16 @@ class MajorityLearner:
     def __init__(self, learn: WeakLearner, y: NDArray[np.int8], level: int) -> None:
         self.learn, self.y, self.level, self.resamples = learn, y, level, learn.resamples
 
-    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+    def __call__(self, weight: Floats, seed: int) -> Guess:
         outcome = schapire_boost(self.learn, self.y, weight, seed, self.level)
         return Guess(outcome.majority._replace(weights=()), outcome.predictions)
 
 
 class SchapireBoostClassifier(BaseBooster):
-    """Schapire's booster of 1990: the majority of three hypotheses, two classes (E-1).
+    """Schapire's booster of 1990: the majority of three hypotheses (two classes).
 
-    Parameters
-    ----------
-    estimator : the weak learner, default `DecisionStump()`
-        A tree of this library or any classifier with `fit` and `predict`.
-    depth : levels of majorities; 1 is three hypotheses, 2 a majority of three such majorities, in all 3^depth
-    random_state, n_jobs : as in scikit-learn
-
-    `predict_proba` is the share of the top three votes, `decision_function` their mean in [-1, 1].
-
-    Attributes
-    ----------
-    bound_ : ``errors`` of the three, each under its own distribution, ``p`` the largest, the bound ``value`` of
-        3 p^2 - 2 p^3, the ``train_error`` it bounds, and whether it ``holds``
-    bounds_ : the same of every majority down the levels, in order of learning
-    recursive_bound_ : 3 p^2 - 2 p^3 applied `depth` times to the largest error of a base hypothesis
-    history_ : one row per hypothesis of the top three: ``error`` under its own distribution, ``train_error`` of the
-        votes so far (two votes that differ leave class 0)
-    estimators_, estimator_weights_ : the base hypotheses, at most 3^depth, and the share of each in the vote
-    stop_reason_ : whether three vote, or why h1 votes alone
+    ``history_`` has a row for each hypothesis of the top three: its error under its own distribution, and the training
+    error of the votes so far (two votes that differ leave class 0).
 
     Examples
     --------
@@ -172,50 +153,72 @@ class SchapireBoostClassifier(BaseBooster):
     (9, 0.106, 0.087)
     """
 
-    depth: int = param(at_least(1), default=1)
+    depth: int = param(
+        at_least(1),
+        default=1,
+        doc="Levels of majorities; 1 is three hypotheses, 2 a majority of three such majorities, 3^depth in all.",
+    )
+    warm_start: bool = fixed(False)
+    verbose: int = fixed(0)
+    bound_: MajorityBound = fitted(
+        doc="Errors of the three, each under its own distribution, the largest of them p, the bound 3 p^2 - 2 p^3, the "
+        "training error it bounds, and whether it holds."
+    )
+    bounds_: tuple[MajorityBound, ...] = fitted(doc="The same of every majority down the levels, in order of fitting.")
+    recursive_bound_: float = fitted(
+        doc="3 p^2 - 2 p^3 applied `depth` times to the largest error of a base hypothesis."
+    )
+    majority_: Majority = fitted(doc="The majority of the top three hypotheses.")
+    estimator_weights_: Floats = fitted(doc="Fraction of the vote of each base hypothesis.")
+    probability_slope_: float = fixed(1.0, doc="1: the probabilities are fractions of the vote.")
     _two_classes_only = True
 
-    def _run(self, task: Task, judge: Judge | None) -> None:
-        learn = make_learner(self._weak(), task, weighting="reweight", kind="votes", n_jobs=self.n_jobs)
+    def _boost(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
+        learn = make_learner(self._weak(), rows, weighting="reweight", kind="votes", n_jobs=self.n_jobs)
         for level in range(1, self.depth):
-            learn = MajorityLearner(learn, task.y, level)
-        top, _ = schapire_boost(learn, task.y, task.weight, self._seed, self.depth)
+            learn = MajorityLearner(learn, rows.y, level)
+        top, _ = schapire_boost(learn, rows.y, rows.weight, rows.seed, self.depth)
         voters = [(member, a) for member, a in zip(top.members, top.coefficients, strict=True) if a != 0.0]
-        self.members_ = [member for member, _ in voters]
-        self.coefficients_ = np.array([a for _, a in voters])
-        self.majority_ = top._replace(weights=())
-        self.bound_, self.stop_reason_ = top.bound, top.note
-        self.bounds_ = tuple(majority.bound for majority in _majorities(self.majority_))
-        self.recursive_bound_ = self._recursive_bound()
-        self.estimator_weights_ = np.array([a for _, a in _leaves(self.majority_)])
-        self.estimator_errors_ = np.array(top.bound.errors[: len(voters)])
-        self.sample_weights_ = top.weights[-1]
-        self.history_ = self._record(top, task, judge)
-        self._packed = pack_members(self.members_, list(self.coefficients_), self.n_classes_)
+        vote = Vote.of([member for member, _ in voters], [a for _, a in voters], rows.n_classes)
+        majority = top._replace(weights=())
+        bounds = tuple(each.bound for each in _majorities(majority))
         if len(top.members) == 2:
             warnings.warn(f"No boosting took place: {top.note}.", ConvergenceWarning, stacklevel=level_of_caller())
+        return {
+            **vote.attributes(),
+            "majority_": majority,
+            "bound_": top.bound,
+            "bounds_": bounds,
+            "recursive_bound_": self._recursive_bound(bounds),
+            "stop_reason_": top.note,
+            "estimator_weights_": np.array([a for _, a in _leaves(majority)]),
+            "estimator_errors_": np.array(top.bound.errors[: len(voters)]),
+            "sample_weights_": top.weights[-1],
+            "history_": self._record(top, rows, validation),
+        }
 
-    def _recursive_bound(self) -> float:
-        bound = max(each.p for each in self.bounds_ if each.level == 1)
+    def _recursive_bound(self, bounds: Sequence[MajorityBound]) -> float:
+        bound = max(each.p for each in bounds if each.level == 1)
         for _ in range(self.depth):
             bound = majority_of_three_bound(bound)
         return bound
 
-    def _record(self, top: Majority, task: Task, judge: Judge | None) -> History:
-        votes, errors = TwoClasses(task.y), np.array(top.bound.errors)
-        train, validation = np.full(errors.size, np.nan), np.full(errors.size, np.nan)
+    def _record(self, top: Majority, rows: TrainingRows, validation: ValidationVotes | None) -> History:
+        votes, errors = TwoClasses(rows.y), np.array(top.bound.errors)
+        train, held_out = np.full(errors.size, np.nan), np.full(errors.size, np.nan)
         for t, (member, a) in enumerate(zip(top.members, top.coefficients, strict=True)):
-            votes.add(a, member.predictions(task.X, self.n_jobs))
-            train[t] = float(task.weight[votes.wrong()].sum())
-            if judge is not None:
-                validation[t] = judge.error(member, a, self.n_jobs)
+            votes.add(a, member.predictions(rows.X, self.n_jobs))
+            train[t] = float(rows.weight[votes.wrong()].sum())
+            if validation is not None:
+                validation.add([member], [a], self.n_jobs)
+                held_out[t] = validation.error()
         return History({
             "round": np.arange(1, errors.size + 1),
             "error": errors,
             "edge": 1.0 - 2.0 * errors,
             "n_rows": [int(np.count_nonzero(w)) for w in top.weights],
             "train_error": train,
-            "validation_error": validation,
+            "validation_error": held_out,
         })  # fmt: skip
 
     @property
@@ -225,7 +228,7 @@ class SchapireBoostClassifier(BaseBooster):
         return [self._as_estimator(member) for member, _ in _leaves(self.majority_)]
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """Impurity falls of the splits of the base hypotheses, averaged, as shares of one."""
         members = self.estimators_
         if not all(hasattr(member, "feature_importances_") for member in members):
@@ -234,10 +237,10 @@ class SchapireBoostClassifier(BaseBooster):
         mean = np.average(by_member, axis=0, weights=np.abs(self.estimator_weights_))
         return mean / mean.sum() if mean.sum() > 0 else mean
 
-    def _probabilities(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        return vote_shares(score, self.n_classes_)
+    def _link(self, score: Floats, settings: Settings) -> Floats:
+        return vote_shares(score, settings["n_classes_"])
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """The share of the top three votes that each class has: 0, 1/3, 2/3 or 1."""
         return super().predict_proba(X)
 

@@ -17,9 +17,6 @@ from committee.tabular.schema import Columns
 from committee.tabular.validation import read_table, reject_missing_cells
 from committee.trees.decision_tree import BaseDecisionTree
 
-MIN_SHARE = float(np.finfo(np.float64).tiny)
-"""Of all the weight: a row with less counts for nothing, as one without weight; its share cannot be divided by."""
-
 
 def takes_missing(estimator: Any) -> bool:
     """Trees do, another estimator says so in its tags."""
@@ -64,32 +61,17 @@ class BaseEnsemble(Estimator):
     def _takes_missing(self) -> bool:
         return takes_missing(self._weak())
 
-    def _reject_missing(self, table: NDArray[np.floating], columns: Columns) -> None:
-        if not takes_missing(self.estimator_):
-            reject_missing_cells(table, columns, f"the base learner {type(self.estimator_).__name__}")
-
-    def _set_columns(self, columns: Columns) -> None:
-        """Keep what the columns are; members that a warm start goes on with must have seen the same ones."""
-        if getattr(self, "warm_start", False) and hasattr(self, "members_") and columns != self.columns_:
-            raise ValueError(
-                f"warm_start=True goes on with the same table: the {self.columns_.n_features} columns of the earlier "
-                f"fit and the {columns.n_features} of X differ."
-            )
-        self.columns_ = columns
+    def _check_table(self, table: NDArray[np.floating], columns: Columns, learner: Any = None) -> None:
+        """Raise ValueError for missing values that the base learner does not take."""
+        learner = self._weak() if learner is None else learner
+        if not takes_missing(learner):
+            reject_missing_cells(table, columns, f"the base learner {type(learner).__name__}")
 
     def _read_rows(self, X: Any) -> NDArray[np.floating]:
-        """A table to answer for."""
+        """A table to predict on."""
         check_is_fitted(self, "members_")
         table = read_table(self, X)
-        self._reject_missing(table, self.columns_)
-        return table
-
-    def _read_judged(self, X_val: Any, y_val: Any) -> NDArray[np.floating]:
-        """A table to validate on, of the columns of the training table, which ``columns_`` must hold by now."""
-        if X_val is None or y_val is None:
-            raise ValueError("Rows to validate on need both X_val and y_val: pass both, or neither.")
-        table = read_table(self, X_val)
-        self._reject_missing(table, self.columns_)
+        self._check_table(table, self.columns_, self.estimator_)
         return table
 
     @property

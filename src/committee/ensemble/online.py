@@ -139,7 +139,7 @@ class BaseOnlineEnsemble(BaseEnsemble):
 
     def _rows(self, table: Floats, y: Any, sample_weight: Any) -> Rows:
         """The rows that count; members see all of them, so the base learner must take what is in them."""
-        self._reject_missing(table, self.columns_)
+        self._check_table(table, self.columns_, self.estimator_)
         weight = read_weights(sample_weight, len(table))
         rows = self._read_target(y, table, np.ones(len(table)) if weight is None else weight)
         return rows if weight is None else rows.take(weight > 0.0)

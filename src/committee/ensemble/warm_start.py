@@ -1,14 +1,19 @@
-"""A table in a few bytes: a warm start finds out whether it was given the rows of the earlier fit."""
+"""What a warm start requires: the data of the earlier fit, and no fewer members than there are."""
 
 from __future__ import annotations
 
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from committee.tabular.schema import Columns
+
 MAX_ROWS = 1000
-"""All of a large table would take time: of more than twice as many rows every second, third and so on is looked at."""
+"""All of a large table would take time: of more than twice as many rows every second, third and so on is checked."""
+
+ADVICE = "Fit a new model, or set warm_start=False."
 
 
 def table_checksum(X: NDArray[np.floating]) -> int:
@@ -20,14 +25,46 @@ def table_checksum(X: NDArray[np.floating]) -> int:
     return checksum
 
 
-def reject_other_rows(n_before: int, n_now: int, is_same: bool) -> None:
-    """Raise ValueError where a warm start was given other rows than the earlier fit."""
-    if n_before != n_now:
+def data_fingerprint(X: NDArray[np.floating], *arrays: NDArray[Any], settings: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+    """Identify the rows of a fit by the table, other arrays of them, and parameters that must not change either."""
+    checksums = (crc32(np.ascontiguousarray(array).tobytes()) for array in arrays)
+    return (X.shape, table_checksum(X), *checksums, *settings)
+
+
+def check_same_data(before: tuple[Any, ...], now: tuple[Any, ...], also: str = "") -> None:
+    """Raise ValueError if two fingerprints differ; `also` names what else than X, y and the weights they cover."""
+    if before[0][0] != now[0][0]:
         raise ValueError(
-            f"warm_start=True goes on with the same rows: the earlier fit had {n_before}, X and y have {n_now}."
+            f"warm_start=True requires the training rows of the previous fit: it had {before[0][0]} rows, X and y have "
+            f"{now[0][0]}. {ADVICE}"
         )
-    if not is_same:
+    if before != now:
+        changed = f"X, y, sample_weight, {also}" if also else "X, y or sample_weight"
+        raise ValueError(f"warm_start=True requires the training rows of the previous fit: {changed} changed. {ADVICE}")
+
+
+def check_same_columns(before: Columns, now: Columns) -> None:
+    """Raise ValueError if the table has other columns than that of the previous fit."""
+    if before != now:
         raise ValueError(
-            "warm_start=True goes on with the same rows: X, y or the weights are others than in the earlier fit. Fit a "
-            "new model, or set warm_start=False."
+            f"warm_start=True requires the columns of the previous fit: the {before.n_features} columns of that fit "
+            f"and the {now.n_features} of X differ. {ADVICE}"
+        )
+
+
+def check_same_classes(before: NDArray[Any], now: NDArray[Any]) -> None:
+    """Raise ValueError if the target has other classes than that of the previous fit."""
+    if not np.array_equal(before, now):
+        raise ValueError(
+            f"warm_start=True requires the classes of the previous fit: it had {before[:5].tolist()}, y has "
+            f"{now[:5].tolist()}. {ADVICE}"
+        )
+
+
+def check_n_estimators(n_wanted: int, n_fitted: int) -> None:
+    """Raise ValueError if fewer members are wanted than an earlier fit has."""
+    if n_wanted < n_fitted:
+        raise ValueError(
+            f"n_estimators={n_wanted} must be larger or equal to the {n_fitted} members of the previous fit when "
+            "warm_start=True."
         )

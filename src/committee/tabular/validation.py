@@ -153,6 +153,18 @@ def read_targets_classification(y: Any, n: int) -> tuple[NDArray[Any], NDArray[n
     return classes, codes
 
 
+def read_known_classes(y: Any, n: int, classes: NDArray[Any], what: str = "y") -> NDArray[np.int64]:
+    """The position of each row's label among the classes of a fit."""
+    labels, codes = read_targets_classification(y, n)
+    unknown = np.setdiff1d(labels, classes)
+    if unknown.size:
+        raise ValueError(
+            f"{what} has labels that y in fit does not have: {unknown[:5].tolist()}. Evaluate on the classes of the "
+            "training data."
+        )
+    return np.searchsorted(classes, labels)[codes]
+
+
 def reject_missing_cells(
     table: NDArray[np.floating], columns: Columns, who: str, may_miss: NDArray[np.bool_] | None = None
 ) -> None:

@@ -243,14 +243,18 @@ def test_weights_that_a_learner_cannot_be_told() -> None:
 # --- rows to validate on ---------------------------------------------------------------------------------------------
 
 BAD_VALIDATION = table(
-    ("no table", {"X_val": None}, "need both X_val and y_val: pass both, or neither"),
-    ("no target", {"y_val": None}, "need both X_val and y_val: pass both, or neither"),
+    ("no table", {"X_val": None}, "both X_val and y_val: pass both, or neither"),
+    ("no target", {"y_val": None}, "both X_val and y_val: pass both, or neither"),
     ("fewer columns", {"X_val": X[:, :2]}, "X has 2 features, but .* is expecting 3"),
     ("no rows", {"X_val": X[:0]}, r"Found array with 0 sample\(s\)"),
     ("inf", {"X_val": changed(inf)}, r"infinity .* in column x\[1\]"),
     ("too short", {"y_val": LABELS[1:]}, f"X has {N} rows, y has {N - 1}: pass one"),
     ("nan target", {"y_val": np.r_[nan, VALUES[1:]]}, "Input y contains NaN"),
-    ("other strings", {"y_val": np.where(LABELS, "a", "b")}, "y_val has labels that y has not|holds strings such as"),
+    (
+        "other strings",
+        {"y_val": np.where(LABELS, "a", "b")},
+        "y_val has labels that y in fit does not have|holds strings such as",
+    ),
     ("two columns", {"y_val": np.ones((N, 2), int)}, r"2 outputs|shape \(40, 2\)"),
     ("weights of zero", {"sample_weight_val": np.zeros(N)}, "all weights are zero.*sample_weight_val=None"),
     ("weights too short", {"sample_weight_val": np.ones(3)}, "sample_weight_val has 3: pass one weight per row"),
@@ -467,15 +471,17 @@ def test_scores_of_every_kind_out_of_bag(cls: type[Any]) -> None:
 def test_a_warm_start_rejects_other_data(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, warm_start=True).fit(X, y)
-    other = "goes on with the same rows: X, y, the weights, or how samples are drawn and members combined are others"
-    assert_rejected(model, ValueError, other, X[1:], y[1:])
-    assert_rejected(model, ValueError, "the same table: the 3 columns of the earlier fit and the 2 of X", X[:, :2], y)
+    other = "X, y, sample_weight, .* changed"
+    assert_rejected(model, ValueError, "it had 40 rows, X and y have 39", X[1:], y[1:])
+    assert_rejected(model, ValueError, "the 3 columns of that fit and the 2 of X", X[:, :2], y)
     assert_rejected(model, ValueError, other, X[::-1], y)
     assert_rejected(model, ValueError, other, X, y, np.arange(N) + 1.0)
     assert_rejected(deepcopy(model).set_params(bootstrap=False), ValueError, other, X, y)
     assert_rejected(deepcopy(model).set_params(max_features=2), ValueError, other, X, y)
     if is_classifier(model):
-        assert_rejected(model, ValueError, r"the same classes: .* \[0, 1\], y has \[5, 6\]", X, y + 5)
+        assert_rejected(
+            model, ValueError, r"the classes of the previous fit: it had \[0, 1\], y has \[5, 6\]", X, y + 5
+        )
     model.set_params(n_estimators=2)
     assert_rejected(model, ValueError, "n_estimators=2 must be larger or equal to the 6 members", X, y)
 
@@ -485,7 +491,7 @@ def test_a_warm_start_rejects_values_changed_a_little(cls: type[Any]) -> None:
     y, nudged = target_of(cls), X.copy()
     nudged[:, 0] = np.round(nudged[:, 0], 2)
     model = make(cls, warm_start=True).fit(X, y)
-    assert_rejected(model.set_params(n_estimators=8), ValueError, "goes on with the same rows", nudged, y)
+    assert_rejected(model.set_params(n_estimators=8), ValueError, "requires the training rows", nudged, y)
 
 
 @each(ESTIMATORS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier as PeerTree
 from sklearn.utils.estimator_checks import check_estimator
 
 from committee.bagging._base import MAX_MEMBERS
-from committee.bagging._oob import Settling, members_missing
+from committee.bagging._oob import members_missing
 from committee.bagging._prediction import sum_of_predictions
 from committee.bagging.bagging import Sampling, bagging
 from committee.bagging.estimators import BaggingClassifier, BaggingRegressor
@@ -32,6 +34,7 @@ from committee.base import threads
 from committee.calibration.prediction_intervals import Residuals
 from committee.combine.rules import majority_vote, mean, mean_distribution, weighted_median
 from committee.datasets import load_dataset
+from committee.ensemble.stopping import Plateau
 from committee.members.member import Member
 from committee.sampling.row_samples import Places, Sampler
 from committee.tree_engine import memory_guard as memory
@@ -664,17 +667,19 @@ def test_a_refit_forgets_the_score() -> None:
 # --- stopping (C-6) ---------------------------------------------------------------------------------------------------
 
 
-def test_when_an_error_has_settled() -> None:
-    falling = Settling(3, 0.1, "out-of-bag")
-    assert [falling.look(0.9**t) for t in range(1, 30)] == [""] * 29  # 0.9^3 is more than a tenth lower
-    flat = Settling(3, 0.1, "out-of-bag")
-    reasons = [flat.look(error) for error in (np.nan, 0.5, 0.3, 0.29, 0.28, 0.275)]
+def check_errors(plateau: Plateau, errors: Iterable[float]) -> list[str]:
+    return [plateau.check(SimpleNamespace(oob_error=error, validation_error=error)) for error in errors]
+
+
+def test_when_an_error_has_converged() -> None:
+    assert check_errors(Plateau(3, 0.1, "oob_error"), [0.9**t for t in range(1, 30)]) == [""] * 29  # 0.9^3 < 0.9
+    reasons = check_errors(Plateau(3, 0.1, "oob_error"), (np.nan, 0.5, 0.3, 0.29, 0.28, 0.275))
     assert reasons[:5] == [""] * 5  # 0.275 is the first best of three that is not a tenth below 0.3
-    assert reasons[5].startswith("the out-of-bag error settled: 0.275 at best over the last 3 members, 0.3 before")
-    rising = Settling(2, 0.0, "validation")
-    assert [rising.look(error) for error in (0.2, 0.3)] == ["", ""]
-    assert rising.look(0.4).startswith("the validation error rose")
-    assert Settling(1, 0.0, "out-of-bag").look(0.0) == ""
+    assert reasons[5].startswith("the out-of-bag error converged: 0.275 at best over the last 3 members, 0.3 before")
+    reasons = check_errors(Plateau(2, 0.0, "validation_error"), (0.2, 0.3, 0.4))
+    assert reasons[:2] == ["", ""]
+    assert reasons[2].startswith("the validation error increased")
+    assert check_errors(Plateau(1, 0.0, "oob_error"), [0.0]) == [""]
 
 
 @pytest.mark.parametrize("cls", [BaggingClassifier, BaggingRegressor])
@@ -698,7 +703,7 @@ def test_auto_ends_at_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = make_data()
     model = BaggingClassifier(n_estimators="auto", random_state=0).fit(X, y)
     assert len(model) == 12
-    assert "had not settled after 12 members" in model.stop_reason_
+    assert "had not converged after 12 members" in model.stop_reason_
 
 
 def test_validation_rows_may_judge() -> None:
@@ -742,13 +747,13 @@ def test_a_warm_start_wants_the_same_rows() -> None:
     X, y, _ = make_data()
     model = BaggingClassifier(n_estimators=4, warm_start=True, random_state=0).fit(X, y)
     model.set_params(n_estimators=6)
-    with pytest.raises(ValueError, match="goes on with the same rows"):
+    with pytest.raises(ValueError, match="requires the training rows"):
         model.fit(X[:-1], y[:-1])
-    with pytest.raises(ValueError, match="goes on with the same rows"):
+    with pytest.raises(ValueError, match="requires the training rows"):
         model.fit(X, y, sample_weight=np.arange(150))
-    with pytest.raises(ValueError, match="goes on with the same rows"):
+    with pytest.raises(ValueError, match="requires the training rows"):
         model.set_params(max_samples=0.5).fit(X, y)
-    with pytest.raises(ValueError, match="same classes"):
+    with pytest.raises(ValueError, match="classes of the previous fit"):
         model.set_params(max_samples=None).fit(X, np.where(y == "ash", "yew", y))
     assert len(model) == 4
 
@@ -851,7 +856,7 @@ def test_what_is_rejected() -> None:
         BaggingClassifier(oob_score="nonsense").fit(X, y)
     with pytest.raises(ValueError, match="both X_val and y_val"):
         BaggingClassifier().fit(X, y, X_val=X)
-    with pytest.raises(ValueError, match="labels that y has not: \\['yew'\\]"):
+    with pytest.raises(ValueError, match="labels that y in fit does not have: \\['yew'\\]"):
         BaggingClassifier().fit(X, y, X_val=X[:1], y_val=["yew"])
     with pytest.raises(ValueError, match="max_depth"):
         BaggingClassifier(DecisionTreeClassifier(max_depth=-1)).fit(X, y)

@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.boosting._combinations import RunningMean, RunningMedian
-from committee.boosting._regressor_base import Past
+from committee.boosting._regressor_base import State
 from committee.boosting._weak_regressors import content_order, draw
 from committee.boosting.adaboost_r2 import AdaBoostRegressor, adaboost_r2
 from committee.combine.rules import weighted_median
@@ -63,14 +63,14 @@ def test_rounds_are_those_of_the_twin(friedman: tuple[Floats, Floats], loss: Any
     np.testing.assert_allclose(model.history_.max_weight, twin.weights.max(axis=1), rtol=1e-9)
 
 
-def replay(predictions: Floats, y: Floats, **options: Any) -> tuple[list[Any], Past]:
+def replay(predictions: Floats, y: Floats, **options: Any) -> tuple[list[Any], State]:
     """The core on answers that are given beforehand; the seed is the number of the round."""
 
     def learn(target: Floats, weight: Floats, seed: int) -> Guess:
         return Guess(TreeMember(None, predictions[seed]), predictions[seed])  # type: ignore[arg-type]
 
     start = np.full(y.size, 1.0 / y.size)
-    past = Past(start.copy(), [], [], [], ())
+    past = State(start.copy(), (), (), (), ())
     turns = adaboost_r2(learn, y, start, past, RunningMedian(y.size), range(len(predictions)), **options)
     return [(turn.record, turn.member is not None, turn.stop) for turn in turns], past
 
@@ -283,9 +283,9 @@ def test_warm_start_goes_on_exactly(friedman: tuple[Floats, Floats], options: di
     np.testing.assert_array_equal(warm.predict(X), whole.predict(X))
     for name in whole.history_:
         np.testing.assert_array_equal(warm.history_[name], whole.history_[name])
-    with pytest.raises(ValueError, match="n_estimators=5 must be larger or equal to the 20 rounds"):
+    with pytest.raises(ValueError, match="n_estimators=5 must be larger or equal to the 20 members"):
         warm.set_params(n_estimators=5).fit(X, y)
-    with pytest.raises(ValueError, match="the earlier fit had 200"):
+    with pytest.raises(ValueError, match="it had 200 rows"):
         warm.set_params(n_estimators=21).fit(X[:50], y[:50])
 
 

@@ -14,7 +14,7 @@ from committee.boosting._vote_calibration import (
     MAX_ROWS,
     MIN_ROWS,
     USUAL,
-    Judged,
+    HeldOutScores,
     Trial,
     fit_shrinkage,
     fit_slope,
@@ -166,7 +166,7 @@ def test_the_fits_find_the_slope_the_rows_were_drawn_with():
     rng = np.random.default_rng(0)
     f = rng.normal(size=(200_000, 1))
     codes = (rng.random(len(f)) < two_class(f)[:, 1]).astype(np.int64)
-    judged = Judged(4.0 * f, codes, np.ones(len(f)))
+    judged = HeldOutScores(4.0 * f, codes, np.ones(len(f)))
     assert fit_slope(judged, two_class) == pytest.approx(0.25, rel=0.02)
     trials = [Trial(judged, 100.0, 20.0), Trial(judged, 200.0, 40.0)]  # 1 / (1 + c / 5) = 1 / 4
     assert fit_shrinkage(trials, two_class) == pytest.approx(15.0, rel=0.03)

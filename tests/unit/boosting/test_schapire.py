@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from committee import DecisionStump, DecisionTreeClassifier
-from committee.boosting._weak_learners import Task, make_learner
+from committee.boosting._weak_learners import TrainingRows, make_learner
 from committee.boosting.schapire_1990 import Majority, SchapireBoostClassifier, schapire_boost
 from committee.datasets import load_dataset
 from committee.members.member import EstimatorMember, Guess
@@ -202,7 +202,7 @@ def test_a_single_class_of_weight_gives_a_constant() -> None:
     X, codes, classes = np.arange(4.0)[:, None], np.array([0, 1, 0, 1]), np.array(["a", "b"])
     columns = fit_encode(open_table(X, None), "from_dtype", None)[0]
     learn = make_learner(
-        SVC(), Task(columns, X, codes, classes, np.ones(4)), weighting="reweight", kind="votes", n_jobs=None
+        SVC(), TrainingRows(columns, X, codes, classes, np.ones(4)), weighting="reweight", kind="votes", n_jobs=None
     )
     for code in (0, 1):
         guess = learn(np.where(codes == code, 0.5, 0.0), 0)

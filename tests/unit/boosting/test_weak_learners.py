@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 
 from committee.base import threads
-from committee.boosting._weak_learners import Resampling, Task, make_learner
+from committee.boosting._weak_learners import Resampling, TrainingRows, make_learner
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
 from committee.members.member import Guess
@@ -98,10 +98,10 @@ class Diary(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.prediction_)
 
 
-def make_task(n_minority: int, n: int = 100) -> Task:
+def make_task(n_minority: int, n: int = 100) -> TrainingRows:
     X = np.arange(float(n))[:, np.newaxis]
     codes = (np.arange(n) < n_minority).astype(np.int64)
-    return Task(fit_columns(X), X, codes, np.array(["no", "yes"]), np.ones(n))
+    return TrainingRows(fit_columns(X), X, codes, np.array(["no", "yes"]), np.ones(n))
 
 
 def test_a_learner_without_weights_sees_a_sample_drawn_by_them() -> None:
@@ -146,7 +146,7 @@ def test_resampled_trees_see_whole_counts() -> None:
 
     weight = np.array([0.7, 0.2, 0.1, 0.0])
     X = np.arange(4.0)[:, None]
-    task = Task(fit_columns(X), X, np.array([0, 1, 0, 1]), np.array([0, 1]), np.ones(4))
+    task = TrainingRows(fit_columns(X), X, np.array([0, 1, 0, 1]), np.array([0, 1]), np.ones(4))
     for seed in range(2000):
         Resampling(learner, task)(weight, seed)
     counts = np.array(given) * 4

@@ -450,18 +450,20 @@ def test_what_a_forest_of_several_outputs_cannot_answer(cls: type[Any]) -> None:
 def test_a_warm_start_rejects_other_data(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, warm_start=True).fit(X, y)
-    assert_rejected(model, ValueError, "the same rows: the earlier fit had 40, X has 39", X[1:], y[1:])
-    assert_rejected(model, ValueError, "the same table: the 3 columns of the earlier fit and the 2 of X", X[:, :2], y)
-    other = "the same rows and samples: X, y, the weights, bootstrap or max_samples are others"
+    assert_rejected(
+        model, ValueError, "training rows of the previous fit: it had 40 rows, X and y have 39", X[1:], y[1:]
+    )
+    assert_rejected(model, ValueError, "the 3 columns of that fit and the 2 of X", X[:, :2], y)
+    other = "X, y, sample_weight, .* changed"
     assert_rejected(model, ValueError, other, X[::-1], y)
     assert_rejected(model, ValueError, other, X, y[::-1])
     assert_rejected(model, ValueError, other, X, y, np.arange(N) + 1.0)
     assert_rejected(deepcopy(model).set_params(bootstrap=False), ValueError, other, X, y)
     assert_rejected(deepcopy(model).set_params(max_samples=0.5), ValueError, other, X, y)
     if is_classifier(model):
-        assert_rejected(model, ValueError, "the same classes", X, y + 5)
+        assert_rejected(model, ValueError, "classes of the previous fit", X, y + 5)
     model.set_params(n_estimators=2)
-    assert_rejected(model, ValueError, "n_estimators=2 must be larger or equal to the 8 trees", X, y)
+    assert_rejected(model, ValueError, "n_estimators=2 must be larger or equal to the 8 members", X, y)
 
 
 @each(FORESTS)

@@ -299,7 +299,7 @@ def test_a_warm_start_is_the_larger_forest():
     np.testing.assert_allclose(warm.history_.oob_error, whole.history_.oob_error)
     with pytest.raises(ValueError, match="must be larger or equal"):
         warm.set_params(n_estimators=3).fit(X, y)
-    with pytest.raises(ValueError, match="same rows"):
+    with pytest.raises(ValueError, match="training rows"):
         warm.set_params(n_estimators=20).fit(X[:50], y[:50])
 
 

@@ -176,8 +176,8 @@ def test_initial_scores_of_several_classes_have_a_column_each() -> None:
 
 FRAME = pd.DataFrame(X, columns=list("abc"))
 BAD_VALIDATION = table(
-    ("no table", {"X_val": None}, "need both X_val and y_val: pass both, or neither"),
-    ("no target", {"y_val": None}, "need both X_val and y_val: pass both, or neither"),
+    ("no table", {"X_val": None}, "both X_val and y_val: pass both, or neither"),
+    ("no target", {"y_val": None}, "both X_val and y_val: pass both, or neither"),
     ("only weights", {"X_val": None, "y_val": None, "sample_weight_val": np.ones(N)}, "needs X_val and y_val"),
     ("fewer columns", {"X_val": X[:, :2]}, "X has 2 features, but .* is expecting 3"),
     ("no rows", {"X_val": X[:0]}, r"Found array with 0 sample\(s\)"),
@@ -186,7 +186,11 @@ BAD_VALIDATION = table(
     ("1-d", {"X_val": X[:, 0]}, "Expected 2D array"),
     ("too short", {"y_val": LABELS[1:]}, f"X has {N} rows, y has {N - 1}: pass one"),
     ("nan target", {"y_val": np.r_[nan, VALUES[1:]]}, "Input y contains NaN"),
-    ("other strings", {"y_val": np.where(LABELS, "a", "b")}, "y_val has labels that y has not|holds strings such as"),
+    (
+        "other strings",
+        {"y_val": np.where(LABELS, "a", "b")},
+        "y_val has labels that y in fit does not have|holds strings such as",
+    ),
     ("weights of zero", {"sample_weight_val": np.zeros(N)}, "all weights are zero.*sample_weight_val=None"),
     ("weights of nan", {"sample_weight_val": np.full(N, nan)}, "sample_weight_val contains NaN"),
     ("weights below zero", {"sample_weight_val": -np.ones(N)}, "Negative values in sample_weight_val"),
@@ -210,7 +214,7 @@ def test_targets_to_validate_on_are_those_of_the_loss() -> None:
 
 @pytest.mark.parametrize("loss", CLASS_LOSSES)
 def test_labels_to_validate_on_are_those_of_the_training_rows(loss: str) -> None:
-    text = r"y_val has labels that y has not: \[5\]. Judge on the classes of y"
+    text = r"y_val has labels that y in fit does not have: \[5\]"
     assert_rejected(
         GradientBoostingClassifier(loss), ValueError, text, X, LABELS, X_val=X, y_val=np.where(LABELS, 5, 0)
     )
@@ -535,19 +539,23 @@ def test_frames_of_bools_integers_and_holes(cls: type[Any]) -> None:
 def test_a_warm_start_rejects_other_data(cls: type[Any]) -> None:
     y = target_of(cls)
     model = make(cls, warm_start=True).fit(X, y)
-    assert_rejected(model, ValueError, "the same rows: the earlier fit had 40, X and y have 39", X[1:], y[1:])
-    assert_rejected(model, ValueError, "the same table: the 3 columns of the earlier fit and the 2 of X", X[:, :2], y)
-    other = "same rows and the same loss: X, y, the weights, init_score or the loss are others"
+    assert_rejected(
+        model, ValueError, "training rows of the previous fit: it had 40 rows, X and y have 39", X[1:], y[1:]
+    )
+    assert_rejected(model, ValueError, "the 3 columns of that fit and the 2 of X", X[:, :2], y)
+    other = "X, y, sample_weight, .* changed"
     assert_rejected(model, ValueError, other, X[::-1], y)
     assert_rejected(model, ValueError, other, X, y[::-1])
     assert_rejected(model, ValueError, other, X, y, np.arange(N) + 1.0)
     assert_rejected(model, ValueError, other, X, y, init_score=np.ones(N))
     if is_classifier(model):
-        assert_rejected(model, ValueError, r"the same classes: .* \[0, 1\], y has \[5, 6\]", X, y + 5)
+        assert_rejected(
+            model, ValueError, r"the classes of the previous fit: it had \[0, 1\], y has \[5, 6\]", X, y + 5
+        )
     loss = "exponential" if is_classifier(model) else "quantile"
     assert_rejected(clone_fitted(model).set_params(loss=loss), ValueError, other, X, y)
     model.set_params(n_estimators=2)
-    assert_rejected(model, ValueError, "n_estimators=2 must be larger or equal to the 6 rounds", X, y)
+    assert_rejected(model, ValueError, "n_estimators=2 must be larger or equal to the 6 members", X, y)
 
 
 def clone_fitted(model: Any) -> Any:
