@@ -21,7 +21,8 @@ from benchmarks.harness import Benchmark, Call, Goal, Setup
 from benchmarks.quality import Load, smoothed_log_loss
 from benchmarks.tables import Scale, Split, size
 from committee.svm import linear_svm, nu_svm, one_class, svc, svr
-from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian
+from committee.svm.kernel_algebra import Kernel
+from committee.svm.kernel_functions import Gaussian, Laplacian
 from committee.svm.nystroem_svm import NystroemSVC, NystroemSVR
 from committee.svm.tuning import tune_svc
 

@@ -1,4 +1,4 @@
-"""The compiled parts of the kernel machines against plain NumPy, the solver against plain SMO."""
+"""The compiled parts of the kernel SVMs against plain NumPy, the solver against plain SMO."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def test_rows_are_added(dtype: type, n_rows: int) -> None:
     np.testing.assert_allclose(total, wanted, atol=1e-5 if dtype == np.float32 else 1e-13)
 
 
-def test_the_judgement_of_the_kkt_conditions() -> None:
+def test_the_kkt_conditions() -> None:
     rng = np.random.default_rng(0)
     n = 200
     y, upper = np.where(rng.random(n) < 0.5, 1.0, -1.0), rng.uniform(0.5, 2.0, n)
     alpha = rng.choice([0.0, 0.3, 1.0], n) * upper
     g, shift, row = rng.normal(size=n), rng.normal(size=n), rng.permutation(n)
     up, low, out = np.empty(n), np.empty(n), np.empty(4)
-    kernels.judge(g, row, shift, y, alpha, upper, up, low, out)
+    kernels.check_kkt(g, kernels.Variables(row, shift, y, alpha, upper), up, low, out)
     f = g[row] + shift
     may_increase = np.where(y > 0, alpha < upper, alpha > 0)
     may_decrease = np.where(y > 0, alpha > 0, alpha < upper)
@@ -156,9 +156,8 @@ def test_smo_in_a_block_ends_where_plain_smo_does(dtype: type, is_by_class: bool
     alpha, f = start.copy(), (y * (dual.matrix @ start + p)).astype(dtype)
     tol = 1e-3 if dtype == np.float32 else 1e-9
     n_first = int((y > 0).sum()) if is_by_class else 150
-    n_steps = kernels.solve_block(
-        K.astype(dtype), np.ones(150, dtype), y, upper, alpha, f, n_first, tol, 100_000, np.empty((5, 150), dtype)
-    )
+    block = kernels.BlockProblem(K.astype(dtype), np.ones(150, dtype), y, upper, n_first)
+    n_steps = kernels.solve_block(block, alpha, f, tol, 100_000, np.empty((5, 150), dtype))
     assert 0 < n_steps < 100_000
     assert dual.gap(alpha) <= tol * 1.05
     np.testing.assert_allclose(dual.sums() @ alpha, dual.sums() @ start, atol=1e-9)

@@ -25,8 +25,8 @@ from committee.kernels.boosting import leaves
 from committee.kernels.boosting.row_weights import multiply_weights, tally_votes
 from committee.kernels.mixture import em as mixtures
 from committee.kernels.svm import gram, smo
-from committee.kernels.svm.dual_descent import descend
-from committee.kernels.svm.linear_rows import measure_rows
+from committee.kernels.svm.dual_descent import DualProblem, DualState, descend
+from committee.kernels.svm.linear_rows import CostRows, measure_rows
 from committee.losses.classification import EXPONENTIAL, LOG_LOSS
 from committee.losses.derivatives import Derivatives
 from committee.losses.regression import REGRESSION_LOSSES
@@ -87,12 +87,13 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
     say("gradient boosting")
     _warm_gradient_boosting(binned, X, y)
     _warm_gradient_boosting(BinMapper(16).fit_transform(codes, None, np.ones(3, bool)), codes, y)
-    say("linear machines")
+    say("linear SVMs")
     slope, kept = np.zeros(3), np.empty(n, np.uint8)
-    measure_rows(X, y, weight, weight, 0.0, slope, 0.0, np.empty(n), np.empty(n), np.zeros(4))
-    descend(X, y, -weight, weight, np.zeros(n), weight, 0.0, rows, np.inf, np.zeros(2), np.zeros(n), slope, kept)
-    say("kernel machines")
-    _warm_kernel_machines()
+    measure_rows(CostRows(X, y, weight, weight, 0.0), slope, 0.0, np.empty(n), np.empty(n), np.zeros(4))
+    dual = DualProblem(X, y, -weight, weight, np.zeros(n), weight, 0.0)
+    descend(dual, DualState(np.zeros(n), slope, np.zeros(2)), rows, np.inf, kept)
+    say("kernel SVMs")
+    _warm_kernel_svms()
     say("mixtures of experts")
     _warm_mixtures()
     remove_stale_caches()
@@ -153,7 +154,7 @@ def _warm_mixtures() -> None:
     mixtures.weigh_rows(np.ones((4, 3)), score, 0, 4, np.empty((4, 2, 3)))
 
 
-def _warm_kernel_machines() -> None:
+def _warm_kernel_svms() -> None:
     """Blocks of Gram matrices and SMO, in both precisions."""
     places, y = np.arange(4), np.array([1.0, -1.0, 1.0, -1.0])
     for dtype in (np.float32, np.float64):
@@ -166,11 +167,10 @@ def _warm_kernel_machines() -> None:
             gram.copy_rows(np.zeros((4, 4)), cache, places, 0)
         else:
             gram.raise_e(block, halves, halves)
-        smo.solve_block(
-            np.eye(4, dtype=dtype), np.ones(4, dtype), y, np.ones(4), np.zeros(4), (-y).astype(dtype), 4, 1e-3, 100,
-            np.empty((5, 4), dtype),
-        )  # fmt: skip
+        problem = smo.BlockProblem(np.eye(4, dtype=dtype), np.ones(4, dtype), y, np.ones(4), 4)
+        smo.solve_block(problem, np.zeros(4), (-y).astype(dtype), 1e-3, 100, np.empty((5, 4), dtype))
         smo.add_rows(np.zeros(8), cache, places, halves, 0, 8, np.empty(4, dtype))
-    smo.judge(np.zeros(4), places, np.zeros(4), y, np.zeros(4), np.ones(4), np.empty(4), np.empty(4), np.empty(4))
+    variables = smo.Variables(places, np.zeros(4), y, np.zeros(4), np.ones(4))
+    smo.check_kkt(np.zeros(4), variables, np.empty(4), np.empty(4), np.empty(4))
     buckets, counts = np.empty(4, np.int32), np.empty(smo.N_BUCKETS, np.int32)
     smo.choose_extremes(np.zeros(4), np.zeros(4), np.float64(0.0), np.float64(1.0), 1, buckets, counts, places)

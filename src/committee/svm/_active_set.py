@@ -1,15 +1,14 @@
-"""Small dual problems: the last digits, and those that pairs of variables do not solve.
+"""A primal active-set method for small dual problems (Nocedal and Wright, Numerical optimization, chapter 16.5).
 
-A primal active-set method (Nocedal and Wright, Numerical optimization, chapter 16.5).
-
-With the variables at their bounds held there, the free ones F solve a linear system, b the multipliers of the sums:
+It computes the last digits, and solves problems on which pairs of variables converge slowly. With the variables at
+their bounds held there, the free ones F solve a linear system, b the multipliers of the sums:
 
     [Q_FF  A'] [d]   [-gradient_F]
     [A     0 ] [b] = [     0     ]        A = y_F', or one row for each class
 
 A step that would leave the box stops at the first bound, which becomes active; at a full step the bounds that are
-violated most are released. The objective falls with every step. Near the optimum, where SMO leaves off, few are left;
-where columns differ in scale and C is large, SMO (LIBSVM's too) creeps for millions of steps, and this takes hundreds.
+violated most are released. The objective decreases with every step. Near the optimum, where SMO stops, few steps
+remain; if columns differ in scale and C is large, SMO (LIBSVM's too) needs millions of steps, and this method hundreds.
 """
 
 from __future__ import annotations
@@ -29,35 +28,35 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 
 MAX_FREE, MAX_WORK = 1500, 1e11
-"""Free variables beyond which a step would cost more than the digits are worth; their cubes, over all steps."""
+"""Maximum number of free variables of a step; maximum sum of their cubes, over all steps."""
 
 MAX_IDLE, DECREASES = 50, 1e-13
-"""Steps in a row that neither halve the gap nor lower the objective, by this share of it: rounding goes in circles."""
+"""Maximum number of consecutive steps that neither halve the gap nor decrease the objective by this fraction of it."""
 
 RIDGE = 1e-13
-"""Times the mean of the diagonal: a singular system has a solution too, and the next step makes up for the ridge."""
+"""Times the mean of the diagonal: makes singular systems solvable; the next step corrects its effect."""
 
 SINGULAR, MAX_SINGULAR = 1e-5, 600
 """Ratio of the pivots below which a system of at most so many variables counts as singular."""
 
 FLAT, BEYOND = 1e-13, 1e-6
-"""Of the largest eigenvalue: those below count as zero. Share of the gradient that counts as out of their reach."""
+"""Of the largest eigenvalue: smaller ones count as zero. Fraction of the gradient outside the range of the system."""
 
 ENOUGH = 1e-11
-"""Of the size of f: the gap at which rounding is all that is left."""
+"""Of the size of f: a gap of the size of rounding errors."""
 
 
 class Direction(NamedTuple):
-    """Where the variables go, and how far the objective falls there: 1 for a Newton step, but for rounding."""
+    """A step of the variables, and the multiple of it that minimises the objective: about 1 for a Newton step."""
 
     by: Floats
-    most: float  # infinite where the objective falls for ever
+    best: float  # infinite if the objective is unbounded along it
 
 
 def polish(run: Progress) -> None:
     """Make the variables of a run optimal to rounding, in place; where that fails they stay as good as they were."""
     problem = run.problem
-    best_gap, best_alpha, best_g = run.judge().gap(problem.is_by_class), run.alpha.copy(), run.g.copy()
+    best_gap, best_alpha, best_g = run.check_kkt().gap(problem.is_by_class), run.alpha.copy(), run.g.copy()
     with one_blas_thread():
         work, n_idle, best_value = 0.0, 0, run.objective
         while work < MAX_WORK and n_idle < MAX_IDLE:
@@ -65,7 +64,7 @@ def polish(run: Progress) -> None:
             if best_gap <= enough or not _step(run):
                 break
             work += np.count_nonzero((run.alpha > 0.0) & (run.alpha < problem.upper)) ** 3
-            gap, value = run.judge().gap(problem.is_by_class), run.objective
+            gap, value = run.check_kkt().gap(problem.is_by_class), run.objective
             has_moved = gap < 0.5 * best_gap or value < best_value - DECREASES * abs(best_value)
             n_idle, best_value = 0 if has_moved else n_idle + 1, min(value, best_value)
             if gap < best_gap:
@@ -74,18 +73,18 @@ def polish(run: Progress) -> None:
 
 
 def _step(run: Progress) -> bool:
-    """One step of the method; false where there is none to make."""
+    """One step of the method; false if no step is possible."""
     problem, alpha = run.problem, run.alpha
     free = (alpha > 0.0) & (alpha < problem.upper)
     f = run.f
-    judged = run.judge()
+    kkt = run.check_kkt()
     spread = _spread(f, free, problem.y, problem.is_by_class)
-    if spread <= 0.1 * judged.gap(problem.is_by_class):
-        # The free variables are settled: release the bounds that are violated most
-        side = int(np.argmax(judged.highest - judged.lowest)) if problem.is_by_class else -1
+    if spread <= 0.1 * kkt.gap(problem.is_by_class):
+        # The free variables are optimal: release the bounds that are violated most
+        side = int(np.argmax(kkt.highest - kkt.lowest)) if problem.is_by_class else -1
         of_side = np.full(f.size, True) if side < 0 else (problem.y > 0.0) == (side == 0)
-        free[int(np.argmin(np.where(of_side, judged.up, np.inf)))] = True
-        free[int(np.argmax(np.where(of_side, judged.low, -np.inf)))] = True
+        free[int(np.argmin(np.where(of_side, kkt.up, np.inf)))] = True
+        free[int(np.argmax(np.where(of_side, kkt.low, -np.inf)))] = True
     chosen = np.flatnonzero(free)
     fits = run.rows.capacity == run.rows.n or chosen.size <= run.rows.capacity
     while 2 <= chosen.size <= MAX_FREE and fits:
@@ -93,7 +92,7 @@ def _step(run: Progress) -> bool:
         if result is None or not np.isfinite(result.by).all():
             return False
         room = _room(alpha[chosen], problem.upper[chosen], result.by)
-        length = min(float(room.min()), result.most)
+        length = min(float(room.min()), result.best)
         if length == np.inf:
             return False
         if length > 0.0:
@@ -104,7 +103,7 @@ def _step(run: Progress) -> bool:
 
 
 def _move(run: Progress, chosen: Rows, by: Floats) -> None:
-    """alpha += by; what rounding leaves beside a bound goes onto it."""
+    """alpha += by; values within rounding of a bound are set to it."""
     before, upper = run.alpha[chosen], run.problem.upper[chosen]
     moved = before + by
     size = np.where(np.isfinite(upper), upper, np.maximum(moved, 1.0))
@@ -114,13 +113,13 @@ def _move(run: Progress, chosen: Rows, by: Floats) -> None:
 
 
 def _spread(f: Floats, free: NDArray[np.bool_], y: Floats, is_by_class: bool) -> float:
-    """The gap among the free variables, which share one f at the optimum."""
+    """The gap among the free variables, which have the same f at the optimum."""
     groups = [free & (y > 0.0), free & (y < 0.0)] if is_by_class else [free]
     return max((float(np.ptp(f[group])) for group in groups if group.any()), default=0.0)
 
 
 def _direction(run: Progress, chosen: Rows, f: Floats) -> Direction | None:
-    """The Newton step of the chosen variables; None where the kernel is not positive semi-definite on them."""
+    """The Newton step of the chosen variables; None if the kernel is not positive semi-definite on them."""
     problem = run.problem
     y = problem.y[chosen]
     q = run.rows.block(problem.row[chosen]) * np.outer(y, y)
@@ -128,7 +127,7 @@ def _direction(run: Progress, chosen: Rows, f: Floats) -> Direction | None:
     sums = sums[np.any(sums != 0.0, axis=1)]
     sums /= np.linalg.norm(sums, axis=1, keepdims=True)
     steepest = -f[chosen] * y
-    steepest -= sums.T @ (sums @ steepest)  # what the sums forbid
+    steepest -= sums.T @ (sums @ steepest)  # project onto the fixed sums
     try:
         factor = cho_factor(q + RIDGE * np.mean(np.diagonal(q)) * np.eye(len(q)), lower=True, check_finite=False)
     except LinAlgError:
@@ -142,18 +141,18 @@ def _direction(run: Progress, chosen: Rows, f: Floats) -> Direction | None:
 
 
 def _downhill(by: Floats, q: Floats, steepest: Floats) -> Direction | None:
-    """A step with the place of the smallest objective along it; None where it leads upwards."""
-    slope, bend = float(steepest @ by), float(by @ q @ by)
+    """A step and the minimum of the objective along it; None if it is not a descent direction."""
+    slope, curvature = float(steepest @ by), float(by @ q @ by)
     if not slope > 0.0:
         return None
-    return Direction(by, slope / bend if bend > 0.0 else np.inf)
+    return Direction(by, slope / curvature if curvature > 0.0 else np.inf)
 
 
 def _spectral_step(q: Floats, sums: Floats, steepest: Floats) -> Floats:
-    """The smallest of the steps that solve a singular system; where none does, a direction.
+    """The smallest step that solves a singular system; if no step does, a direction.
 
-    What the system cannot reach of the gradient lies in the null space of Q and A: along it the objective falls for
-    ever.
+    The part of the gradient outside the range of the system lies in the null space of Q and A: along it the objective
+    is unbounded.
     """
     h = q - sums.T @ (sums @ q)
     h -= (h @ sums.T) @ sums
@@ -168,7 +167,7 @@ def _spectral_step(q: Floats, sums: Floats, steepest: Floats) -> Floats:
 
 
 def _room(alpha: Floats, upper: Floats, direction: Floats) -> Floats:
-    """How often the step fits between each variable and the bound it moves to."""
+    """The multiple of the step at which each variable reaches its bound."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room = np.where(direction > 0.0, (upper - alpha) / direction, -alpha / direction)
     return np.where(direction == 0.0, np.inf, room)

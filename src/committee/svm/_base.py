@@ -12,7 +12,8 @@ from committee.base.array_types import Floats
 from committee.base.parameters import N_JOBS, Estimator, at_least, between, fitted, non_negative, one_of, param
 from committee.records.history import History
 from committee.svm._scaling import reject_values
-from committee.svm.kernel_functions import NAMES, Gamma, Kernel, make_kernel
+from committee.svm.kernel_algebra import Kernel
+from committee.svm.kernel_functions import NAMES, Gamma, make_kernel
 from committee.tabular.schema import Columns
 from committee.tabular.validation import read_table, read_training_table, read_weights
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.threads import n_threads, run
-from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian, Points, Sigmoid
+from committee.svm.kernel_algebra import Kernel, Points
+from committee.svm.kernel_functions import Gaussian, Laplacian, Sigmoid
 
 ROWS, COLUMNS = 256, 1024
 """A tile of the Gram matrix; fixed, so that threads change no bit."""

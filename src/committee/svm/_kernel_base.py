@@ -21,7 +21,8 @@ from committee.svm._decision import Expansion, choose_precision
 from committee.svm._kernel_rows import KernelRows
 from committee.svm._scaling import fit_scaling, warn_of_scales
 from committee.svm._shrinking import shrinking
-from committee.svm.kernel_functions import GramFunction, Kernel, Linear, Precomputed, RowFunction
+from committee.svm.kernel_algebra import Kernel
+from committee.svm.kernel_functions import GramFunction, Linear, Precomputed, RowFunction
 from committee.svm.mercer import warn_of_invalid
 from committee.svm.smo import OnStep, Problem, Progress, Solution, Step, solve
 

@@ -1,8 +1,8 @@
-"""Rows of the Gram matrix of a training table, computed in tiles and kept while there is room.
+"""A cache of rows of the Gram matrix of a training table, computed in tiles.
 
-A tile is one matrix product and one pass over it, both inside the processor's cache. Rows live in float32, in float64
-where the table is small; the row that was wanted longest ago leaves first. Several problems over the same rows (along
-C, one class against the rest) share one object.
+A tile is one matrix product and one pass over it, both inside the processor's cache. Rows are float32, float64 if the
+table is small; the least recently used row leaves first. Several problems over the same rows (along C, one class
+against the rest) share one object.
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
 from committee.base.threads import n_threads, run
-from committee.svm.kernel_functions import GramFunction, Kernel, Points, RowFunction, require_finite
+from committee.svm.kernel_algebra import Kernel, Points
+from committee.svm.kernel_functions import GramFunction, RowFunction, require_finite
 
 Array = NDArray[Any]
 Rows = NDArray[np.int64]
 
-SMALL = 2000
-"""Rows up to which kernel values are float64."""
+MAX_EXACT = 2000
+"""Maximum number of rows of tables whose kernel values are float64."""
 
 MEGABYTE = 2**20
 
-FEWEST = 16
-"""Rows that are kept in any case: the solver works on a few pairs."""
+MIN_CAPACITY = 16
+"""Minimum number of cached rows: the solver works on a few pairs."""
 
 TILE_ROWS, TILE_COLUMNS, LANES = 128, 1024, 16
-"""Half a megabyte of float32: a tile stays in the second cache. Fewer rows make wider tiles, of whole vectors. They do
-not depend on threads, nor do the results."""
+"""Half a megabyte of float32: a tile stays in the second-level cache. Fewer rows make wider tiles, of full vectors.
+Tiles, and so the results, do not depend on threads."""
 
 PAD = 16
-"""Numbers after each row of a block: at a distance of a power of two its rows would share few places in the first
+"""Numbers after each row of a block: rows at distances of a power of two would share few places in the first-level
 cache."""
 
 PIECE = 1024
-"""Columns that `add` sums at a time."""
+"""Number of columns that `add` sums at a time."""
 
 MAX_SINGLE = 1e15
-"""Kernel values beyond it are kept in float64: sums of squares of float32 would overflow."""
+"""Larger kernel values are stored in float64: sums of squares of float32 would overflow."""
 
 SPARE = 200 * MEGABYTE
-"""The largest memory that stays for the next problem, the cache as it comes: touching fresh memory costs as much as
-filling it."""
+"""Maximum memory that is kept for the next problem (a cache of default size): the first access to fresh memory costs as
+much as filling it."""
 
 _local = threading.local()
 _lock = threading.Lock()
@@ -64,10 +65,10 @@ class KernelRows:
         self.kernel, self.cache_size, self.n_jobs, self._is_guest = kernel, cache_size, n_jobs, False
         self.exact_points = kernel.points(X, np.float64, place)
         self.n = self.exact_points.n
-        with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line, in words
+        with np.errstate(over="ignore", invalid="ignore"):  # raises in the next line
             self.diagonal = kernel.diagonal(self.exact_points)
         require_finite(self.diagonal)
-        is_small = self.n <= SMALL
+        is_small = self.n <= MAX_EXACT
         is_large = not np.abs(self.diagonal).max() < MAX_SINGLE
         self.dtype: type[np.float32] | type[np.float64] = np.float64 if is_small or is_large else np.float32
         self.points = self.exact_points
@@ -78,21 +79,21 @@ class KernelRows:
 
     @property
     def is_exact(self) -> bool:
-        """Are the rows float64?"""
+        """Whether the rows are float64."""
         return self.dtype == np.float64
 
     def _clear(self) -> None:
         size = np.dtype(self.dtype).itemsize
-        capacity = min(self.n, max(FEWEST, int(self.cache_size * MEGABYTE / (size * self.n))))
+        capacity = min(self.n, max(MIN_CAPACITY, int(self.cache_size * MEGABYTE / (size * self.n))))
         self._memory = _take_memory(capacity * self.n * size)
         self._lay_out(capacity)
 
     def _lay_out(self, capacity: int) -> None:
-        """The memory as `capacity` empty rows."""
+        """Divide the memory into `capacity` empty rows."""
         used = self._memory[: capacity * self.n * np.dtype(self.dtype).itemsize]
         self.capacity = capacity
         self._cache: Array = used.view(self.dtype).reshape(capacity, self.n)
-        self._slot = np.full(self.n, -1, np.int64)  # of each row, -1 where it is not there
+        self._slot = np.full(self.n, -1, np.int64)  # of each row, -1 if it is not cached
         self._row = np.full(capacity, -1, np.int64)  # in each slot
         self._stamp = np.zeros(capacity, np.int64)
         self._mark = np.empty(self.n, np.int64)
@@ -103,7 +104,7 @@ class KernelRows:
             _give_back(self._memory)
 
     def subset(self, rows: Rows) -> KernelRows:
-        """The Gram matrix of some of the rows; kernel values that are all there already are copied."""
+        """The Gram matrix of some of the rows; kernel values are copied if all are cached."""
         part = self._part(rows)
         if self.points is not self.exact_points:
             part.exact_points = self.exact_points.take(rows)
@@ -124,8 +125,10 @@ class KernelRows:
 
     @contextmanager
     def narrowed(self, rows: Rows) -> Generator[KernelRows]:
-        """The Gram matrix of some of the rows, in the memory of all, who have none of it meanwhile and start empty
-        afterwards. Sums in float64 are not to be asked of it."""
+        """The Gram matrix of some of the rows, in the memory of all rows, whose cache is empty afterwards.
+
+        It has no float64 sums.
+        """
         part = self._part(rows)
         part._memory, part._is_guest = self._memory, True
         part._lay_out(min(part.n, self._cache.nbytes // (self._cache.itemsize * part.n)))
@@ -136,8 +139,8 @@ class KernelRows:
             self._lay_out(self.capacity)
 
     def _move_in(self, whole: KernelRows, rows: Rows) -> None:
-        """Keep what `whole` has of these rows and columns. It lies in the same memory, but never before its new place:
-        this must go from the first slot to the last."""
+        """Copy the cached rows of `whole`, which are in the same memory, but never before their new place: this must go
+        from the first slot to the last."""
         here = np.flatnonzero(whole._slot[rows] >= 0)
         here = here[np.argsort(whole._slot[rows[here]])]
         slots = whole._slot[rows[here]]
@@ -150,7 +153,7 @@ class KernelRows:
     # --- the cache ----------------------------------------------------------------------------------------------------
 
     def fetch(self, rows: Rows) -> Rows:
-        """Slots of some rows, at most `capacity` different ones, computed where they are not there."""
+        """Slots of some rows, at most `capacity` different ones; computes rows that are not cached."""
         self._clock += 1
         slots = self._slot[rows]
         is_here = slots >= 0
@@ -161,21 +164,21 @@ class KernelRows:
         if not self._are_distinct(missing):
             missing = np.unique(missing)
         free = self._oldest(len(missing))
-        gone = self._row[free]
-        self._slot[gone[gone >= 0]] = -1
+        dropped = self._row[free]
+        self._slot[dropped[dropped >= 0]] = -1
         self._row[free] = -1
         self._compute(missing, free)
         self._row[free], self._slot[missing], self._stamp[free] = missing, free, self._clock
         return self._slot[rows]
 
     def _are_distinct(self, rows: Rows) -> bool:
-        """By marking each with its position: the last mark stays."""
+        """Whether no row occurs twice: mark each with its position, the last mark stays."""
         order = np.arange(len(rows))
         self._mark[rows] = order
         return bool((self._mark[rows] == order).all())
 
     def _oldest(self, n: int) -> Rows:
-        """Slots for n new rows: empty ones, or those whose rows were wanted longest ago."""
+        """Slots for n new rows: empty ones, or the least recently used ones."""
         if self._n_used + n <= self.capacity:
             self._n_used += n
             return np.arange(self._n_used - n, self._n_used)
@@ -193,40 +196,40 @@ class KernelRows:
         self._run(self._compute_columns, calls, len(rows) * self.n * 8)
         if not self.kernel.is_psd:  # others are at most as large as the largest k(x, x)
             require_finite(self._cache[slots])
-        self._cache[slots, rows] = self.diagonal[rows]  # where the rounding of a distance shows most
+        self._cache[slots, rows] = self.diagonal[rows]  # where the rounding of a distance is largest
         self.n_computed += len(rows)
 
     def _compute_columns(self, lefts: list[tuple[Points, Rows]], right: Points, start: int) -> None:
         for left, slots in lefts:
-            room = _room(left.n, right.n, left.values.dtype)
-            self.kernel.fill_rows(left, right, room, self._cache, slots, start)
+            block = _workspace(left.n, right.n, left.values.dtype)
+            self.kernel.fill_rows(left, right, block, self._cache, slots, start)
 
     def _run(self, function: Any, calls: list[tuple[Any, ...]], work: int) -> None:
         with one_blas_thread():
             run(function, calls, n_threads(self.n_jobs, work))
 
-    # --- what the solver asks -----------------------------------------------------------------------------------------
+    # --- for the solver -----------------------------------------------------------------------------------------------
 
     def block(self, rows: Rows) -> Array:
-        """The Gram matrix of some rows among themselves; it holds until the next call but one in this thread."""
+        """The Gram matrix of some rows; valid until the next call but one in this thread."""
         return self.wide_block(rows, np.empty((0, 0), self.dtype))[:, : len(rows)]
 
     def wide_block(self, rows: Rows, known: Array) -> Array:
-        """The Gram matrix [q, q + PAD] of some rows among themselves; that of the first ones may be known.
+        """The Gram matrix [q, q + PAD] of some rows; that of the first ones may be known.
 
-        It holds until the next call but one in this thread.
+        It is valid until the next call but one in this thread.
         """
         q, h = len(rows), len(known)
-        _local.turn = 1 - getattr(_local, "turn", 0)  # beside the block before, which may be what is known
-        wide = _room(q, q + PAD, np.dtype(self.dtype), f"block {_local.turn}")
+        _local.turn = 1 - getattr(_local, "turn", 0)  # not the memory of the block before, which may be `known`
+        wide = _workspace(q, q + PAD, np.dtype(self.dtype), f"block {_local.turn}")
         if self.is_exact or isinstance(self.kernel, GramFunction | RowFunction):
             slots = self.fetch(rows)
             wide[:, :q] = self._cache[slots[:, np.newaxis], rows]
             return wide
         new, both = self.points.take(rows[h:]), self.points.take(rows)
-        room = _room(new.n, q, self.points.values.dtype)
+        block = _workspace(new.n, q, self.points.values.dtype)
         with one_blas_thread():
-            self.kernel.fill_rows(new, both, room, wide, np.arange(h, q), 0)
+            self.kernel.fill_rows(new, both, block, wide, np.arange(h, q), 0)
         if not self.kernel.is_psd:
             require_finite(wide[h:, :q])
         wide[:h, :h] = known
@@ -253,7 +256,7 @@ class KernelRows:
         run(add_rows, calls, threads)
 
     def exact_sums(self, rows: Rows, others: Rows, coef: Floats, in_single: bool = False) -> Floats:
-        """sum_k coef_k k(x_row, x_k) over `others` in float64; kernel values too, unless float32 ones are enough."""
+        """sum_k coef_k k(x_row, x_k) over `others` in float64; of float64 kernel values unless `in_single`."""
         points = self.points if in_single else self.exact_points
         pieces = [slice(start, start + TILE_COLUMNS) for start in range(0, len(others), TILE_COLUMNS)]
         rights = [(points.take(others[piece]), coef[piece]) for piece in pieces]
@@ -266,19 +269,19 @@ class KernelRows:
     def _exact_tile(self, points: Points, rows: Rows, rights: list[tuple[Points, Floats]], out: Floats) -> None:
         left = points.take(rows)
         for right, coef in rights:
-            block = _room(left.n, right.n, points.values.dtype)
+            block = _workspace(left.n, right.n, points.values.dtype)
             self.kernel.fill(left, right, block)
             out += block.astype(np.float64, copy=False) @ coef
 
 
 def _tile_width(n_rows: int, n: int) -> int:
-    """Columns of the tiles of so many rows, all about equally wide."""
+    """Number of columns of the tiles of `n_rows` rows, all about equally wide."""
     n_tiles = -(-n_rows * n // (TILE_ROWS * TILE_COLUMNS))
     return -(-n // (n_tiles * LANES)) * LANES
 
 
 def _take_memory(n_bytes: int) -> NDArray[np.uint8]:
-    """Memory of at least this size: what the last problem left, or fresh."""
+    """Memory of at least this size: that of the last problem, or fresh memory."""
     with _lock:
         if _spare and _spare[0].size >= n_bytes:
             return _spare.pop()
@@ -291,8 +294,8 @@ def _give_back(memory: NDArray[np.uint8]) -> None:
             _spare[:] = [memory]
 
 
-def _room(n_rows: int, n_columns: int, dtype: np.dtype[Any], name: str = "tile") -> Array:
-    """A block to work in, one per thread, name and dtype: fresh memory costs as much as filling it."""
+def _workspace(n_rows: int, n_columns: int, dtype: np.dtype[Any], name: str = "tile") -> Array:
+    """A workspace, one per thread, name and dtype: the first access to fresh memory costs as much as filling it."""
     key = name + dtype.str
     result = _local.__dict__.get(key)
     if result is None or result.size < n_rows * n_columns:

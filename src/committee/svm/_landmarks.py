@@ -1,12 +1,12 @@
-"""Which points stand for all rows in a Nystroem approximation.
+"""Choose the landmarks of a Nystroem approximation.
 
-    "uniform"    rows drawn by lot (Williams and Seeger 2001)
+    "uniform"    rows drawn at random (Williams and Seeger 2001)
     "kmeans"     centres of clusters, by a few steps of Lloyd's algorithm from such rows (Zhang, Tsang and Kwok 2008)
-    "leverage"   rows drawn by their ridge leverage l_i = p_i' (P'P + ridge)^-1 p_i, how much row i alone tells; the
-                 features P are those of a first lot of landmarks (Musco and Musco 2017)
+    "leverage"   rows drawn by their ridge leverage l_i = p_i' (P'P + ridge)^-1 p_i, its influence; the
+                 features P are those of a first random set of landmarks (Musco and Musco 2017)
 
-Equal rows are one row with their weights together, so a weight means what repetition means; of a large table a sample
-is looked at.
+Equal rows are one row with the sum of their weights, so that an integer weight is equivalent to repetition. Of a large
+table a sample is used.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.svm._nystroem_map import nystroem_map
-from committee.svm.kernel_functions import Kernel
+from committee.svm.kernel_algebra import Kernel
 from committee.tabular.identity import distinct_rows
 
 Choice = Literal["uniform", "kmeans", "leverage"]
 
 MAX_ROWS = 50_000
-"""Rows that are looked at; more are sampled."""
+"""Maximum number of candidate rows; of more, a sample is drawn."""
 
-ROWS_A_CENTRE = 50
-"""Rows to a cluster that Lloyd's algorithm looks at."""
+ROWS_PER_CENTRE = 50
+"""Number of rows per cluster that Lloyd's algorithm uses."""
 
 LLOYD_STEPS = 5
 DISTANCE_CELLS = 2**21
@@ -43,9 +43,9 @@ class Candidates(NamedTuple):
 def candidates(
     raw: NDArray[np.floating], X: NDArray[np.floating], weight: Floats, rng: np.random.Generator
 ) -> Candidates:
-    """The distinct rows of X, or of a sample of many, in an order that depends on the values of the `raw` rows alone.
+    """The distinct rows of X, or of a sample, in an order that depends on the values of the `raw` rows only.
 
-    `raw` are the rows as they came: means and deviations, with which they were scaled, have last bits of their own.
+    `raw` are the rows before scaling: the last bits of means and deviations depend on the order of the rows.
     """
     some: Any = slice(None)
     if len(X) > MAX_ROWS:
@@ -56,27 +56,27 @@ def candidates(
 
 
 def choose_landmarks(
-    choice: Choice, result: Candidates, m: int, kernel: Kernel, ridge: float, rng: np.random.Generator
+    choice: Choice, rows: Candidates, m: int, kernel: Kernel, ridge: float, rng: np.random.Generator
 ) -> Floats:
-    """Landmarks [m, d]; all distinct rows where there are no more than m."""
-    order = rng.permutation(len(result.X))
+    """Landmarks [m, d]; all distinct rows if there are no more than m."""
+    order = rng.permutation(len(rows.X))
     if len(order) <= m:
-        return result.X
-    start = result.X[np.sort(order[:m])]
+        return rows.X
+    start = rows.X[np.sort(order[:m])]
     if choice == "uniform":
         return start
-    some = np.sort(order[: ROWS_A_CENTRE * m])
-    sample = Candidates(result.X[some], result.weight[some])
+    some = np.sort(order[: ROWS_PER_CENTRE * m])
+    sample = Candidates(rows.X[some], rows.weight[some])
     if choice == "kmeans":
         return lloyd(sample, start)
     scores = ridge_leverage(sample, start, kernel, ridge)
-    # By exponential times, divided by the score: draws by score without replacement
+    # Exponential times divided by the scores draw by score without replacement
     times = rng.exponential(size=scores.size) / np.maximum(scores, np.finfo(float).tiny)
     return sample.X[np.sort(np.argsort(times, kind="stable")[:m])]
 
 
 def lloyd(sample: Candidates, centres: Floats) -> Floats:
-    """Centres after a few steps: rows go to the nearest centre, centres to the mean of their rows."""
+    """Centres after a few steps: assign rows to the nearest centre, move centres to the mean of their rows."""
     for _ in range(LLOYD_STEPS):
         nearest = _nearest(sample.X, centres)
         total = np.bincount(nearest, sample.weight, minlength=len(centres))
@@ -87,7 +87,7 @@ def lloyd(sample: Candidates, centres: Floats) -> Floats:
 
 
 def _nearest(X: Floats, centres: Floats) -> NDArray[np.int64]:
-    middle = centres.mean(axis=0)  # far from 0 the products would lose the differences
+    middle = centres.mean(axis=0)  # far from 0 products lose small differences
     moved = centres - middle
     halves = 0.5 * np.einsum("ij,ij->i", moved, moved)
     step = max(1, DISTANCE_CELLS // len(centres))

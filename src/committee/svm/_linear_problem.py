@@ -1,10 +1,10 @@
-"""The problem of every linear machine, with one cost for an answer too low and one for an answer too high.
+"""The problem of every linear SVM, with one cost for a prediction too low and one for a prediction too high.
 
     P(w, b) = 1/2 |w|^2 + p/2 b^2 + sum_i up_i max(0, y_i - f_i - e)^q + down_i max(0, f_i - y_i - e)^q  ->  min
 
-with f_i = w x_i + b and q = 1 or 2. Regression has up = down = C. A class y in {-1, +1} is a number that only a wrong
-side costs: hinge(1 - y f) = max(0, y - f) for y = +1 and max(0, f - y) for y = -1, so up = C (y > 0), down = C (y < 0)
-and e = 0. The documents' problem has p = 0; LIBLINEAR takes p = 1 / intercept_scaling^2.
+with f_i = w x_i + b and q = 1 or 2. Regression has up = down = C. A class y in {-1, +1} is a target with a cost
+on one side: hinge(1 - y f) = max(0, y - f) for y = +1 and max(0, f - y) for y = -1, so up = C (y > 0), down = C (y < 0)
+and e = 0. p = 0 leaves the intercept without penalty; LIBLINEAR uses p = 1 / intercept_scaling^2.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from committee.base.array_types import Floats
 
 BLOCK_ROWS = 2048
-"""Rows of a product taken at a time: a block of 50 columns stays in the second-level cache."""
+"""Number of rows of a partial product: a block of 50 columns stays in the second-level cache."""
 
 
 class LinearProblem(NamedTuple):
-    """Rows, targets and costs of one machine."""
+    """Rows, targets and costs of one binary problem."""
 
     X: Any  # [n, d] floats in C order; for `primal_newton` also a sparse array in rows (CSR)
     y: Floats  # [n]
-    up: Floats  # [n], cost of an answer below y - epsilon
-    down: Floats  # [n], cost of an answer above y + epsilon
+    up: Floats  # [n], cost of a prediction below y - epsilon
+    down: Floats  # [n], cost of a prediction above y + epsilon
     epsilon: float
     has_intercept: bool
     intercept_penalty: float  # p
@@ -40,7 +40,7 @@ class Plane(NamedTuple):
 
     @property
     def margin(self) -> float:
-        """Width 2 / |w| of the strip |f| <= 1; infinite where nothing depends on x."""
+        """Width 2 / |w| of the strip |f| <= 1; infinite if w = 0."""
         norm = float(np.linalg.norm(self.w))
         return 2.0 / norm if norm > 0.0 else np.inf
 
@@ -59,13 +59,13 @@ def size(problem: LinearProblem, plane: Plane) -> float:
 
 
 def excess(y: Floats, f: Floats, epsilon: float) -> tuple[Floats, Floats]:
-    """How far answers f lie below and above the tube around y."""
+    """The distances of predictions f below and above the tube around y."""
     r = y - f
     return np.maximum(r - epsilon, 0.0), np.maximum(-r - epsilon, 0.0)
 
 
 def objective(problem: LinearProblem, plane: Plane, f: Floats, power: int) -> float:
-    """P(w, b) for answers f."""
+    """P(w, b) for predictions f."""
     low, high = excess(problem.y, f, problem.epsilon)
     if power == 1:
         return size(problem, plane) + float(problem.up @ low) + float(problem.down @ high)
@@ -87,7 +87,7 @@ def dual_objective(problem: LinearProblem, beta: Floats, v: Floats, power: int) 
 
 
 def balanced(beta: Floats) -> Floats:
-    """beta with its longer side shortened, so that it sums to zero."""
+    """beta with its larger side scaled down, so that it sums to zero."""
     above, below = float(beta[beta > 0.0].sum()), -float(beta[beta < 0.0].sum())
     if above > below:
         return np.where(beta > 0.0, beta * (below / above), beta)
@@ -119,7 +119,7 @@ def relative_gap(gap: float, value: float) -> float:
 
 def add_gram(H: Floats, X: Floats, c: Floats, has_intercept: bool) -> None:
     """H += A' diag(c) A for the rows A = (x, 1) with c other than 0; changes H [d + 1, d + 1]."""
-    for sign in (1.0, -1.0):  # a product of a matrix with itself is half the work: roots of one sign at a time
+    for sign in (1.0, -1.0):  # a product of a matrix with itself is half the work: take the roots of one sign
         rows = np.flatnonzero(c * sign > 0.0)
         root = np.sqrt(sign * c[rows])
         is_even = rows.size > 0 and bool(np.all(root == root[0]))
@@ -138,7 +138,7 @@ def add_gram(H: Floats, X: Floats, c: Floats, has_intercept: bool) -> None:
 
 
 def solve_positive(H: Floats, g: Floats) -> Floats:
-    """H^-1 g for a positive definite H; by its sound directions where rounding has spoiled it."""
+    """H^-1 g for a positive definite H; by its large eigenvalues if rounding made it indefinite."""
     try:
         result = cho_solve(cho_factor(H, check_finite=False), g, check_finite=False)
         if np.all(np.isfinite(result)):

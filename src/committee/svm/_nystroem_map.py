@@ -1,16 +1,17 @@
-"""Nystroem's approximation of a kernel by landmarks (Williams and Seeger 2001), and passes over rows under it.
+"""The Nystroem approximation of a kernel by landmarks (Williams and Seeger 2001), and passes over rows with it.
 
 With the Gram matrix K = V diag(l) V' of m landmarks, the features of a point are
 
     p(x) = T k(x),   T = diag(l)^-1/2 V',   k(x) = (k(x, z_1), ..., k(x, z_m))
 
 and p(x) p(x') is the kernel of the projections of x and x' on the span of the landmarks. Directions with l below 1e-7
-of the largest (1e-11 in float64) are noise of the arithmetic and left out. The share of the trace that is lost by it,
+of the largest (1e-11 in float64) are rounding errors and left out. The fraction of the trace that is lost,
 
     mean(k(x, x) - |p(x)|^2) / mean(k(x, x)),
 
-says what the landmarks miss. The n x m matrix of all k(x) is never stored: every pass computes it block by block, in
-float32 for large tables, with sums of blocks in float64 and in a fixed order, so that threads change no bit.
+measures the quality of the landmarks. The n x m matrix of all k(x) is never stored: every pass computes it block by
+block, in float32 for large tables, with sums of blocks in float64 and in a fixed order, so that the result does not
+depend on threads.
 """
 
 from __future__ import annotations
@@ -23,18 +24,20 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.threads import n_threads, run
 from committee.svm._linear_problem import excess
-from committee.svm.kernel_functions import Kernel, Points, Precision, require_finite
+from committee.svm.kernel_algebra import Kernel, Points, Precision
+from committee.svm.kernel_functions import require_finite
 
 BLOCK_CELLS = 2**18
-"""Of k(x) at a time: a megabyte of float32, which stays in the cache."""
+"""Kernel values of a block: a megabyte of float32, which stays in the cache."""
 
 GROUP = 64
-"""Blocks handed to the threads at once."""
+"""Number of blocks whose results are summed together."""
 
 NOISE = {np.float32: 1e-7, np.float64: 1e-11}
-"""Share of the largest eigenvalue below which a direction is left out."""
+"""Fraction of the largest eigenvalue below which a direction is left out."""
 
 TRACE_ROWS = 1000
+"""Maximum number of rows on which the lost trace is measured."""
 
 
 class NystroemMap(NamedTuple):
@@ -42,7 +45,7 @@ class NystroemMap(NamedTuple):
 
     kernel: Kernel
     landmarks: Floats  # [m, d]
-    points: Points  # the landmarks as the kernel wants them
+    points: Points  # the landmarks in the form of the kernel
     T: Floats  # [r, m]
     dtype: Precision
 
@@ -71,7 +74,7 @@ def nystroem_map(kernel: Kernel, landmarks: Floats, dtype: Precision) -> Nystroe
     """The map of a settled kernel and some landmarks."""
     exact = kernel.points(landmarks, np.float64)
     K = np.empty((exact.n, exact.n))
-    with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line, in words
+    with np.errstate(over="ignore", invalid="ignore"):  # raises in the next line
         kernel.fill(exact, exact, K)
     require_finite(K)
     values, vectors = np.linalg.eigh(0.5 * (K + K.T))
@@ -83,15 +86,15 @@ def nystroem_map(kernel: Kernel, landmarks: Floats, dtype: Precision) -> Nystroe
 
 
 def lost_trace(mapping: NystroemMap, X: NDArray[np.floating]) -> float:
-    """Share of the trace that the landmarks lose, on rows at equal distances."""
+    """Fraction of the trace that the landmarks lose, on evenly spaced rows."""
     some = np.asarray(X[:: -(-len(X) // TRACE_ROWS)], np.float64)
-    whole = float(mapping.kernel.diagonal(mapping.kernel.points(some)).sum())
-    seen = float(np.sum(mapping.features(some) ** 2))
-    return max(0.0, 1.0 - seen / whole) if whole > 0.0 else 0.0
+    total = float(mapping.kernel.diagonal(mapping.kernel.points(some)).sum())
+    kept = float(np.sum(mapping.features(some) ** 2))
+    return max(0.0, 1.0 - kept / total) if total > 0.0 else 0.0
 
 
 class Sweep(NamedTuple):
-    """What a pass over all rows found for K planes in the space of features."""
+    """The results of a pass over all rows, for K planes in the feature space."""
 
     value: Floats  # [K], sum of the costs
     gradient: Floats  # [r + 1, K], of the costs by (v, b)
@@ -99,8 +102,8 @@ class Sweep(NamedTuple):
     n_support: NDArray[np.int64]  # [K]
 
 
-class Pieces(NamedTuple):
-    """Targets and costs of K machines."""
+class CostMatrix(NamedTuple):
+    """Targets and costs of K binary problems."""
 
     y: Floats  # [n, K]
     up: Floats  # [n, K]
@@ -108,38 +111,38 @@ class Pieces(NamedTuple):
     epsilon: float
 
 
-class Table(NamedTuple):
-    """All rows as points, cut into the blocks of a pass."""
+class Blocks(NamedTuple):
+    """All rows as points, in the blocks of a pass."""
 
-    blocks: list[slice]
+    rows: list[slice]
     points: list[Points]
 
 
-def cut(mapping: NystroemMap, X: NDArray[np.floating]) -> Table:
+def make_blocks(mapping: NystroemMap, X: NDArray[np.floating]) -> Blocks:
     blocks = mapping.blocks(len(X))
-    return Table(blocks, [mapping.points_of(X[rows]) for rows in blocks])
+    return Blocks(blocks, [mapping.points_of(X[rows]) for rows in blocks])
 
 
-def sweep(mapping: NystroemMap, table: Table, pieces: Pieces, v: Floats, b: Floats, n_jobs: int | None) -> Sweep:
-    """Squared costs, their gradient and the answers of the planes v [r, K], b [K], in one pass."""
-    n, m, K = len(pieces.y), mapping.points.n, b.size
+def sweep(mapping: NystroemMap, blocks: Blocks, costs: CostMatrix, v: Floats, b: Floats, n_jobs: int | None) -> Sweep:
+    """Squared costs, their gradient and the predictions of the planes v [r, K], b [K], in one pass."""
+    n, m, K = len(costs.y), mapping.points.n, b.size
     u = np.ascontiguousarray(mapping.T.T @ v, mapping.dtype)
     f, value, n_support = np.empty((n, K)), np.zeros(K), np.zeros(K, np.int64)
     by_k, by_b = np.zeros((m, K)), np.zeros(K)
     threads = n_threads(n_jobs, n * m)
-    calls = list(zip(table.blocks, table.points, strict=True))
+    calls = list(zip(blocks.rows, blocks.points, strict=True))
 
-    def look(rows: slice, left: Points) -> tuple[Floats, NDArray[Any], Floats, NDArray[np.int64]]:
+    def evaluate(rows: slice, left: Points) -> tuple[Floats, NDArray[Any], Floats, NDArray[np.int64]]:
         D = mapping.kernel_block(left)
         f[rows] = D @ u + b
-        low, high = excess(pieces.y[rows], f[rows], pieces.epsilon)
-        pull_up, pull_down = pieces.up[rows] * low, pieces.down[rows] * high
+        low, high = excess(costs.y[rows], f[rows], costs.epsilon)
+        pull_up, pull_down = costs.up[rows] * low, costs.down[rows] * high
         pull = pull_up - pull_down
         cost = np.sum(pull_up * low + pull_down * high, axis=0)
         return cost, D.T @ pull.astype(D.dtype), pull.sum(axis=0), np.count_nonzero(pull, axis=0)
 
     for start in range(0, len(calls), GROUP):
-        for cost, by_block, of_b, count in run(look, calls[start : start + GROUP], threads):
+        for cost, by_block, of_b, count in run(evaluate, calls[start : start + GROUP], threads):
             value += cost
             by_k += by_block
             by_b += of_b

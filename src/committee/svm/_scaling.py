@@ -1,4 +1,4 @@
-"""The scales of the columns: a support vector machine measures |w| and distances, so a column counts by its scale."""
+"""The scales of the columns: |w| and distances depend on them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from committee.tabular.encoder import CONSTANT, fit_scale
 from committee.tabular.schema import Columns
 
 SPREAD = 100.0
-"""Ranges of columns that differ by more than this factor deserve a warning."""
+"""Ratio of the ranges of two columns above which a warning is issued."""
 
 MIN_ROWS, MAX_ROWS = 10, 4096
-"""Rows between which ranges are judged; of more rows some are taken at equal distances."""
+"""Minimum number of rows for the warning; maximum number of evenly spaced rows that are examined."""
 
-LARGEST = 1e100
-"""Of a value: sums of weighted squares stay far from the end of float64."""
+MAX_VALUE = 1e100
+"""Maximum |x|: sums of weighted squares stay far from the end of float64."""
 
 
 class Scaling(NamedTuple):
@@ -42,13 +42,13 @@ class Scaling(NamedTuple):
 
 
 def fit_scaling(X: NDArray[np.floating], weight: Floats) -> Scaling:
-    """Mean and standard deviation of every column, rows counted by `weight`."""
+    """Weighted mean and standard deviation of every column."""
     scales = [fit_scale(column.astype(np.float64), weight) for column in X.T]
     return Scaling(*np.array(scales, np.float64).reshape(-1, 2).T.copy())
 
 
 def warn_of_scales(X: NDArray[np.floating], columns: Columns, stacklevel: int = 3) -> None:
-    """Warn where the ranges of columns differ so much that the small ones hardly count."""
+    """Warn of columns whose ranges differ so much that the small ones have little influence."""
     if len(X) < MIN_ROWS:
         return
     some = np.ascontiguousarray(X[:: -(-len(X) // MAX_ROWS)].T)  # over few columns NumPy is slow
@@ -61,8 +61,8 @@ def warn_of_scales(X: NDArray[np.floating], columns: Columns, stacklevel: int = 
     if spread[widest] > SPREAD * spread[narrowest]:
         warnings.warn(
             f"The columns of X differ in scale: the range of {columns.name(int(widest))} is {spread[widest]:.3g}, that "
-            f"of {columns.name(int(narrowest))} {spread[narrowest]:.3g}. To a support vector machine a column counts "
-            "by its scale: pass scale=True, or scale the columns yourself.",
+            f"of {columns.name(int(narrowest))} {spread[narrowest]:.3g}. The influence of a column on an SVM depends "
+            "on its scale: pass scale=True, or scale the columns.",
             UserWarning,
             stacklevel=stacklevel,
         )
@@ -70,7 +70,7 @@ def warn_of_scales(X: NDArray[np.floating], columns: Columns, stacklevel: int = 
 
 def reject_values(X: NDArray[np.floating], columns: Columns, name: str) -> None:
     """Raise ValueError for missing values and for those whose squares are beyond float64."""
-    if -LARGEST <= float(X.min()) and float(X.max()) <= LARGEST:  # nan fails too
+    if -MAX_VALUE <= float(X.min()) and float(X.max()) <= MAX_VALUE:  # nan fails too
         return
     lowest, highest = X.min(axis=0), X.max(axis=0)
     missing = np.flatnonzero(np.isnan(lowest))

@@ -1,4 +1,4 @@
-"""Mercer's condition on a sample: is the Gram matrix positive semi-definite (I-4)?
+"""Mercer's condition on a sample: is the Gram matrix positive semi-definite?
 
 k(x, z) is a scalar product <phi(x), phi(z)> in some space iff every Gram matrix (k(x_i, x_j)) is symmetric and positive
 semi-definite. A sample cannot prove it, but one negative eigenvalue disproves it.
@@ -14,18 +14,18 @@ from scipy import sparse
 
 from committee.base.blas_threads import one_blas_thread
 from committee.base.stacklevel import level_of_caller
-from committee.svm.kernel_functions import Gamma, Kernel, Points, Precomputed, make_kernel, require_finite
+from committee.svm.kernel_algebra import Kernel, Points
+from committee.svm.kernel_functions import Gamma, Precomputed, make_kernel, require_finite
 
 ROUNDING = 1e-10
-"""Of the largest eigenvalue: negative ones smaller than it are rounding."""
-
+"""Of the largest eigenvalue: smaller negative eigenvalues are rounding errors."""
 
 FIT_ROWS = 200
-"""Rows on which a kernel that is not known to be valid is checked at every fit."""
+"""Number of rows on which a kernel that is not known to be valid is checked in `fit`."""
 
 
 class MercerCheck(NamedTuple):
-    """What the eigenvalues say of a kernel on some rows."""
+    """The eigenvalues of a Gram matrix, and whether it is positive semi-definite."""
 
     is_psd: bool
     smallest: float
@@ -45,8 +45,32 @@ def check_mercer(
     gamma: Gamma = "scale",
     coef0: float = 0.0,
 ) -> MercerCheck:
-    """Eigenvalues of the Gram matrix of X, or of `n_rows` of its rows drawn at random.
+    """Check whether the Gram matrix of X, or of a random sample of its rows, is positive semi-definite.
 
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        The kernel, as in `SVC`.
+    X : array-like of shape (n_samples, n_features)
+        The rows, or a square Gram matrix for the kernel "precomputed".
+    n_rows : int, default=1000
+        Maximum number of rows; of more, a random sample is drawn.
+    random_state : int, default=0
+        Seed of the sample.
+    degree : float, default=3
+        Degree of the "poly" kernel.
+    gamma : float, "scale" or "auto", default="scale"
+        Coefficient of the "rbf", "laplacian", "poly" and "sigmoid" kernels.
+    coef0 : float, default=0.0
+        Constant term of the "poly" and "sigmoid" kernels.
+
+    Returns
+    -------
+    MercerCheck
+        Whether the matrix is positive semi-definite, its extreme eigenvalues and the result as a sentence.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> check_mercer("rbf", X).is_psd
@@ -67,16 +91,16 @@ def check_mercer(
     if isinstance(made, Precomputed) and table.shape[0] != table.shape[1]:
         raise ValueError(f"A precomputed Gram matrix is square, X has shape {table.shape}.")
     settled = made.settle(table)
-    return judge_points(settled, settled.points(table), n_rows, random_state)
+    return check_points(settled, settled.points(table), n_rows, random_state)
 
 
-def judge_points(kernel: Kernel, points: Points, n_rows: int, random_state: int | None = 0) -> MercerCheck:
-    """The same for points of a settled kernel."""
+def check_points(kernel: Kernel, points: Points, n_rows: int, random_state: int | None = 0) -> MercerCheck:
+    """Check the Gram matrix of points of a settled kernel."""
     if points.n > n_rows:
         points = points.take(np.sort(np.random.default_rng(random_state).choice(points.n, n_rows, replace=False)))
     with one_blas_thread():
         gram = np.empty((points.n, points.n), points.values.dtype)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused in the next line, in words
+        with np.errstate(over="ignore", invalid="ignore"):  # raises in the next line
             kernel.fill(points, points, gram)
         require_finite(gram)
         gram = gram.astype(np.float64)
@@ -92,14 +116,14 @@ def judge_points(kernel: Kernel, points: Points, n_rows: int, random_state: int 
 
 
 def warn_of_invalid(kernel: Kernel, points: Points) -> None:
-    """Warn where a settled kernel that is not known to be valid is not so on some training points."""
+    """Warn of a settled kernel whose Gram matrix of some training points is not positive semi-definite."""
     if kernel.is_psd:
         return
-    check = judge_points(kernel, points, FIT_ROWS)
+    check = check_points(kernel, points, FIT_ROWS)
     if not check.is_psd:
         warnings.warn(
-            f"{check.verdict} The machine then has no unique optimum, and what is found may be a poor one: "
-            "choose another kernel or other parameters.",
+            f"{check.verdict} The optimum is then not unique, and the solution may be poor: choose another "
+            "kernel or other parameters.",
             UserWarning,
             stacklevel=level_of_caller(),
         )
@@ -114,6 +138,6 @@ def _verdict(is_symmetric: bool, smallest: float, largest: float, size: float, n
             f"being {largest:.3g}."
         )
     return (
-        f"No objection: on these {n} rows the Gram matrix is positive semi-definite (smallest eigenvalue "
+        f"Valid on this sample: on these {n} rows the Gram matrix is positive semi-definite (smallest eigenvalue "
         f"{smallest:.3g}, largest {largest:.3g})."
     )

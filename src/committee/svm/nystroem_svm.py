@@ -42,8 +42,9 @@ from committee.svm._linear_base import (
     warn_of_no_convergence,
 )
 from committee.svm._linear_problem import LinearProblem, add_gram, excess, flat_plane, relative_gap
-from committee.svm._nystroem_map import NystroemMap, Pieces, cut, lost_trace, nystroem_map, sweep
-from committee.svm.kernel_functions import NAMES, Kernel, Points, Precision, Precomputed
+from committee.svm._nystroem_map import CostMatrix, NystroemMap, lost_trace, make_blocks, nystroem_map, sweep
+from committee.svm.kernel_algebra import Kernel, Points, Precision
+from committee.svm.kernel_functions import NAMES, Precomputed
 from committee.svm.mercer import warn_of_invalid
 from committee.svm.primal_newton import primal_newton
 
@@ -76,7 +77,7 @@ MAX_REJECTIONS = 3
 
 
 class LandmarkRecord(NamedTuple):
-    """What a pass measured: a row of `history_`."""
+    """The measurements of a pass: a row of `history_`."""
 
     problem: int  # which class, for more than two
     step: int  # passes so far
@@ -180,15 +181,15 @@ def nystroem_svm(
 ) -> tuple[list[Descent], list[LandmarkRecord]]:
     """Minimise all binary problems together, pass by pass over the rows; return their states and the records."""
     descents, records = list(start), list[LandmarkRecord]()
-    lost, table = lost_trace(mapping, X), cut(mapping, X)
+    lost, blocks = lost_trace(mapping, X), make_blocks(mapping, X)
     for step in range(1, max_iter + 1):
-        going = [k for k, descent in enumerate(descents) if not descent.is_done]
-        if not going:
+        active = [k for k, descent in enumerate(descents) if not descent.is_done]
+        if not active:
             break
-        y, up, down = (np.column_stack(parts) for parts in zip(*(descents[k].costs for k in going), strict=True))
-        place = np.column_stack([descents[k].candidate for k in going])
-        result = sweep(mapping, table, Pieces(y, up, down, epsilon), place[:-1], place[-1], n_jobs)
-        for j, k in enumerate(going):
+        y, up, down = (np.column_stack(parts) for parts in zip(*(descents[k].costs for k in active), strict=True))
+        place = np.column_stack([descents[k].candidate for k in active])
+        result = sweep(mapping, blocks, CostMatrix(y, up, down, epsilon), place[:-1], place[-1], n_jobs)
+        for j, k in enumerate(active):
             before, f = descents[k], result.f[:, j].copy()
             here = descend(before, float(result.value[j]), result.gradient[:, j], f, int(result.n_support[j]), tol)
             descents[k], t = here, before.t if here.place is not before.place else 0.0

@@ -1,16 +1,16 @@
 """Newton's method on the primal of a squared loss (Keerthi and DeCoste 2005; Chapelle 2007).
 
-With a squared loss P of `linear_problem` has a gradient, and a second derivative everywhere but at kinks: a row counts
-in it while its answer is outside the tube. Written with A = (x, 1), v = (w, b) and R = diag(1, ..., 1, p),
+With a squared loss, P of `_linear_problem` has a gradient, and a second derivative except at kinks: a row is part of it
+while its prediction is outside the tube. Written with A = (x, 1), v = (w, b) and R = diag(1, ..., 1, p),
 
-    gradient  g = R v - 2 A' (up low - down high)          low, high: how far f is below and above the tube
+    gradient  g = R v - 2 A' (up low - down high)          low, high: distances of f below and above the tube
     Hessian   H = R + A' diag(c) A,  c_i = 2 up_i [low_i > 0] + 2 down_i [high_i > 0]
-    step      s = -H^-1 g,  v <- v + t s,  t halved until P falls by 1e-4 t |g s| (Armijo)
+    step      s = -H^-1 g,  v <- v + t s,  t halved until P decreases by 1e-4 t |g s| (Armijo)
 
-P is a quadratic function while the rows that count stay the same: the last step is exact. From step to step few rows
-change, so H is corrected by these rows alone. A step is one pass over X: answers, P and g together. Should it be too
-long, the answers of shorter ones lie between the old and the new. A large table is begun with one row of ten. Wide and
-sparse tables take H^-1 g by conjugate gradients, where H is never formed.
+P is a quadratic function while the rows outside the tube stay the same: the last step is exact. Few rows change in a
+step, so H is updated by these rows only. A step is one pass over X, which computes predictions, P and g. If it is too
+long, the predictions of shorter steps are interpolated. A large table starts with a tenth of its rows. Wide and sparse
+tables compute H^-1 g by conjugate gradients, without H.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from committee.svm._linear_problem import (
     solve_positive,
 )
 
-LinearOperator: Any = sparse_linalg.LinearOperator  # its stubs know no matvec
+LinearOperator: Any = sparse_linalg.LinearOperator  # its stubs lack matvec
 
 WIDE = 2000
-"""Columns from which on conjugate gradients take the place of the d x d matrix."""
+"""Number of columns above which conjugate gradients replace the d x d matrix."""
 
-MANY_ROWS, ROWS_A_COLUMN = 10_000, 20
-"""Rows, in all and to a column, from which on a tenth of them is solved first."""
+MANY_ROWS, ROWS_PER_COLUMN = 10_000, 20
+"""Number of rows, in all and per column, from which on a tenth of them is solved first."""
 
 LITTLE_WORK = 10_000_000
-"""Work n d^2 below which no step is spared: H is formed anew, so that no rounding gathers."""
+"""Work n d^2 below which H is formed in every step, so that rounding errors do not accumulate."""
 
 FINE, COARSE = 1e-6, 1e-2
-"""Times tol^2: share of the objective by which it may still fall, on small tables and on others."""
+"""Times tol^2: the remaining decrease as a fraction of the objective, on small tables and on others."""
 
 SUFFICIENT = 1e-4
 MAX_HALVINGS = 40
 
 TINY = 1e-300
-"""An objective of 0 cannot fall."""
+"""An objective of 0 cannot decrease."""
 
 
 class NewtonRecord(NamedTuple):
-    """What a step measured: a row of `history_`."""
+    """The measurements of a step: a row of `history_`."""
 
     problem: int  # which class, for more than two
     step: int
@@ -70,7 +70,7 @@ class NewtonRecord(NamedTuple):
 
 
 class NewtonState(NamedTuple):
-    """Where the method stands."""
+    """A plane, its predictions, objective and derivatives."""
 
     plane: Plane
     f: Floats  # [n]
@@ -82,29 +82,29 @@ class NewtonState(NamedTuple):
 def primal_newton(
     problem: LinearProblem, *, tol: float, max_iter: int, start: Plane | None = None, number: int = 0
 ) -> Iterator[tuple[Plane, NewtonRecord, bool]]:
-    """Planes step by step, with what was measured and whether the minimum is reached."""
+    """Planes step by step, each with its record and whether the minimum is reached."""
     n, d = problem.X.shape
-    if start is None and n >= max(MANY_ROWS, ROWS_A_COLUMN * d):
+    if start is None and n >= max(MANY_ROWS, ROWS_PER_COLUMN * d):
         start = _begin_with_a_tenth(problem, tol, max_iter)
-    state = _look(problem, start or flat_plane(d))
+    state = _evaluate(problem, start or flat_plane(d))
     by_products = d > WIDE or sparse.issparse(problem.X)
     solve = _conjugate_gradients(problem) if by_products else _newton_matrix(problem)
     t, aim = 0.0, tol**2 * (FINE if n * d * d < LITTLE_WORK else COARSE)
     for step in range(max_iter + 1):
-        # Step 1: the direction, and how far the objective may fall
+        # Step 1: compute the direction and the expected decrease
         s = -solve(state, False)
         decrease = -float(state.g @ s)
         is_done = 0.5 * decrease <= aim * abs(state.objective) + TINY
         yield state.plane, _record(state, number, step, decrease, t), is_done
         if is_done:
             return
-        # Step 2: the longest of the steps 1, 1/2, 1/4, ... after which it has fallen enough
+        # Step 2: take the longest of the steps 1, 1/2, 1/4, ... that decreases the objective enough
         after, t = _line_search(problem, state, s, decrease)
-        if after is None:  # the matrix may have gathered rounding: once more with a new one
+        if after is None:  # the matrix may have accumulated rounding errors: form it again
             s = -solve(state, True)
             decrease = -float(state.g @ s)
             after, t = _line_search(problem, state, s, decrease)
-        if after is None:  # rounding hides any decrease; it is the minimum if no large one was promised
+        if after is None:  # rounding hides any decrease; it is the minimum if a small one was expected
             yield (
                 state.plane,
                 _record(state, number, step + 1, decrease, t),
@@ -115,7 +115,7 @@ def primal_newton(
 
 
 def _begin_with_a_tenth(problem: LinearProblem, tol: float, max_iter: int) -> Plane:
-    """The minimum over every tenth row, each counted ten times."""
+    """The minimum over every tenth row, with ten times its cost."""
     some, y, up, down = (each[::10] for each in problem[:4])
     rows = some if sparse.issparse(some) else np.ascontiguousarray(some)
     part = problem._replace(X=rows, y=y.copy(), up=10.0 * up, down=10.0 * down)
@@ -127,16 +127,16 @@ def _begin_with_a_tenth(problem: LinearProblem, tol: float, max_iter: int) -> Pl
     return plane
 
 
-def _look(problem: LinearProblem, plane: Plane) -> NewtonState:
-    """One pass over the rows."""
-    from committee.kernels.svm.linear_rows import measure_rows
+def _evaluate(problem: LinearProblem, plane: Plane) -> NewtonState:
+    """Evaluate a plane in one pass over the rows."""
+    from committee.kernels.svm.linear_rows import CostRows, measure_rows
 
     n, d = problem.X.shape
     if sparse.issparse(problem.X):
         value, f, c, pull = _measure_sparse_rows(problem, plane)
     else:
         f, c, pull = np.empty(n), np.empty(n), np.zeros(d + 1)
-        value = measure_rows(*problem[:5], plane.w, plane.b, f, c, pull)
+        value = measure_rows(CostRows(*problem[:4], float(problem.epsilon)), plane.w, plane.b, f, c, pull)
     g = -2.0 * pull
     g[:d] += plane.w
     g[d] = g[d] + problem.intercept_penalty * plane.b if problem.has_intercept else 0.0
@@ -144,7 +144,7 @@ def _look(problem: LinearProblem, plane: Plane) -> NewtonState:
 
 
 def _measure_sparse_rows(problem: LinearProblem, plane: Plane) -> tuple[float, Floats, Floats, Floats]:
-    """What `measure_rows` finds, from products with a sparse table."""
+    """The results of `measure_rows` for a sparse table."""
     f = predictions(problem, plane)
     low, high = excess(problem.y, f, problem.epsilon)
     up, down = problem.up * low, problem.down * high
@@ -155,24 +155,24 @@ def _measure_sparse_rows(problem: LinearProblem, plane: Plane) -> tuple[float, F
 def _line_search(
     problem: LinearProblem, state: NewtonState, s: Floats, decrease: float
 ) -> tuple[NewtonState | None, float]:
-    """Where the longest step leads that makes the objective fall enough, and its length."""
+    """The state after the longest step that decreases the objective enough, and its length."""
 
     def plane_after(t: float) -> Plane:
         return Plane(state.plane.w + t * s[:-1], state.plane.b + t * float(s[-1]))
 
-    full = _look(problem, plane_after(1.0))
+    full = _evaluate(problem, plane_after(1.0))
     if full.objective <= state.objective - SUFFICIENT * decrease:
         return full, 1.0
     move = full.f - state.f
     for t in 0.5 ** np.arange(1.0, MAX_HALVINGS):
         plane = plane_after(t)
         if objective(problem, plane, state.f + t * move, 2) <= state.objective - SUFFICIENT * t * decrease:
-            return _look(problem, plane), float(t)
+            return _evaluate(problem, plane), float(t)
     return None, 0.0
 
 
 def _newton_matrix(problem: LinearProblem) -> Callable[[NewtonState, bool], Floats]:
-    """H^-1 g with H kept from step to step and corrected by the rows that changed, or formed again on request."""
+    """H^-1 g with an H that is updated by the rows that changed, or formed again on request."""
     n, d = problem.X.shape
     R = np.eye(d + 1)
     R[d, d] = problem.intercept_penalty if problem.has_intercept else 1.0
@@ -186,14 +186,14 @@ def _newton_matrix(problem: LinearProblem) -> Callable[[NewtonState, bool], Floa
             change = state.c
         add_gram(H, problem.X, change, problem.has_intercept)
         c_of_H = state.c
-        H[d, d] = H[d, d] or 1.0  # where no row counts, b has no gradient either
+        H[d, d] = H[d, d] or 1.0  # without rows outside the tube b has no gradient either
         return solve_positive(H, state.g)
 
     return solve
 
 
 def _conjugate_gradients(problem: LinearProblem) -> Callable[[NewtonState, bool], Floats]:
-    """H^-1 g from products with X alone, more exactly the smaller the gradient is."""
+    """H^-1 g by products with X, more exact for smaller gradients."""
     X: Any = problem.X
     d = X.shape[1]
     p = problem.intercept_penalty

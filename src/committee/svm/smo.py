@@ -1,21 +1,28 @@
-"""The dual problem of every kernel machine, by sequential minimal optimisation in blocks.
+"""The dual problem of every kernel SVM, solved by sequential minimal optimisation (SMO) in blocks.
 
     min 1/2 a'Qa + p'a    y'a = const, 0 <= a_i <= C_i,    Q_ij = y_i y_j k(x_i, x_j)
 
-With g = K (a y) and f = g + y p (y times the gradient), a is optimal iff no variable that may rise along y (a_i < C_i
-where y_i = 1, a_i > 0 where y_i = -1) has an f below that of one that may fall: the gap of the KKT conditions is
+With g = K (a y) and f = g + y p (y times the gradient), a is optimal iff no variable whose y_i a_i may increase
+(a_i < C_i where y_i = 1, a_i > 0 where y_i = -1) has an f below that of one whose y_j a_j may decrease: the gap of the
+KKT conditions is
 
-    max {f_j : j may fall} - min {f_i : i may rise} <= tol
+    max {f_j : y_j a_j may decrease} - min {f_i : y_i a_i may increase} <= tol
 
-(Keerthi et al., Improvements to Platt's SMO algorithm, 2001). Every outer step takes the variables that violate most
-into a block of up to 512, half of which stays from the step before, and runs SMO with second-order selection inside it
-(Platt 1998; Fan, Chen and Lin 2005; block and kept half: Wen et al., ThunderSVM, 2018). The nu-machines fix the sum of
-each class, so that pairs are taken and the gap is measured within a class. Where most variables are settled and the
-cache is small, steps go on among the others alone (`shrinking.py`).
+(Keerthi et al., Improvements to Platt's SMO algorithm, 2001). `_descend` repeats five steps:
 
-Kernel rows are float32 in large problems, so the gradient drifts: when it says "optimal", all rows that decide are
-computed anew in float64, and the run goes on if they do not agree. In small problems everything is float64, and an
-active-set method (`active_set.py`) makes the last digits right, or takes over where pairs creep.
+    1. check the KKT conditions                    `Progress.check_kkt`
+    2. if they hold, verify the gradient           `_check_gradient`: kernel rows are float32 in large problems, so the
+                                                   gradient drifts; rows that decide are recomputed in float64
+    3. shrink the problem                          `_shrinking.py`: if most variables are at their bounds for good and
+                                                   the cache is small, continue with the others
+    4. choose the variables that violate most      `_choose`: a block of up to 512, half of it from the step before
+                                                   (Wen et al., ThunderSVM, 2018)
+    5. run SMO on pairs inside the block           `_solve_block`, with second-order selection (Platt 1998; Fan, Chen
+                                                   and Lin 2005); then update the gradient of all rows
+
+The nu-SVMs fix the sum of each class, so that pairs are chosen and the gap is measured within a class. Small problems
+are float64 throughout, and an active-set method (`_active_set.py`) computes the last digits, or takes over where pairs
+of variables converge slowly.
 """
 
 from __future__ import annotations
@@ -35,36 +42,36 @@ Rows = NDArray[np.int64]
 Array = NDArray[Any]
 
 BLOCK = 512
-"""The most variables of a block: its Gram matrix fills the second cache."""
+"""Maximum number of variables of a block: its Gram matrix fills the second-level cache."""
 
 FIRST_BLOCK, BUSY = 192, 0.4
-"""Blocks start with this size, at first all rows look alike, and most are not needed; where more than that share of a
-block moved, the next one may be twice as large."""
+"""Size of the first block, when most variables are not needed yet. If more than this fraction of a block moved, the
+next block may be twice as large."""
 
 INNER_TOL, FINAL_TOL = 0.1, 0.5
-"""A block is solved until its gap is this share of the gap of all, the next block needs no better one; but to that
-share of tol where it has all variables that violate, and never to less."""
+"""A block is solved until its gap is this fraction of the gap of all variables, which suffices for the next block; to
+the second fraction of tol if it holds all variables that violate, and never beyond."""
 
 PART_TOL = 0.9
-"""A problem that shrank is solved to this share of the tolerance: the gradient in float64 then seldom disagrees."""
+"""A shrunk problem is solved to this fraction of the tolerance: the gradient in float64 then seldom disagrees."""
 
-SAMPLE, LITTLE_NOISE = 64, 0.1
-"""Rows on which float32 kernel values are compared with float64 ones, and the share of tol they may be wrong by."""
+SAMPLE, MAX_NOISE = 64, 0.1
+"""Rows on which float32 kernel values are compared with float64 ones, and their maximum error as a fraction of tol."""
 
 FAR = 1e37
-"""Values beyond it stand for "may not be chosen"."""
+"""Larger values mean that a variable may not be chosen."""
 
-MANY_STEPS = 10_000_000
-"""Where the user sets no limit (at least 100 steps a variable): rounding may go round in circles."""
+MAX_STEPS = 10_000_000
+"""Limit if the user sets none (at least 100 steps per variable): rounding may cause cycles."""
 
 MAX_IDLE = 10
-"""Blocks in a row in which nothing moved: steps are smaller than the rounding of huge kernel values, for ever."""
+"""Maximum number of consecutive blocks without a move: steps are below the rounding of huge kernel values."""
 
 PATIENCE = 1000
-"""Steps a variable after which a small problem goes to the active-set method, and comes back if that fails."""
+"""Steps per variable after which a small problem is passed to the active-set method, and back if that fails."""
 
 FINE = 1e-3
-"""Small problems go on to this share of tol before the active-set method takes over, with as many steps again."""
+"""Small problems are solved to this fraction of tol before the active-set method takes over, in as many steps again."""
 
 
 class Problem(NamedTuple):
@@ -79,7 +86,7 @@ class Problem(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What an outer step measured: a row of `history_`."""
+    """The measurements of an outer step: a row of `history_`."""
 
     step: int  # pairs moved so far
     objective: float
@@ -88,12 +95,12 @@ class Step(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """The optimum, and how sure it is."""
+    """The optimum, and how accurate it is."""
 
     alpha: Floats  # [v]
     f: Floats  # [v] g + y p
-    lowest: Floats  # [2] smallest f that may rise, for y = 1 and y = -1
-    highest: Floats  # [2] largest f that may fall
+    lowest: Floats  # [2] smallest f of a variable that may increase, for y = 1 and y = -1
+    highest: Floats  # [2] largest f of a variable that may decrease
     gap: float
     objective: float
     n_steps: int
@@ -101,22 +108,22 @@ class Solution(NamedTuple):
     records: tuple[Step, ...]
 
 
-class Judgement(NamedTuple):
-    """Where the KKT conditions stand."""
+class KKTConditions(NamedTuple):
+    """The f of the variables that may move, and its extremes."""
 
-    up: Floats  # [v] f where a variable may rise, far off elsewhere
-    low: Floats  # [v] f where it may fall
+    up: Floats  # [v] f of variables that may increase (along y), FAR elsewhere
+    low: Floats  # [v] f of variables that may decrease, -FAR elsewhere
     lowest: Floats  # [2]
     highest: Floats  # [2]
 
     @property
     def middle(self) -> float:
-        """About where the two sides meet."""
+        """The mean of the ends."""
         ends = [float(end) for end in (*self.lowest, *self.highest) if abs(end) < FAR]
         return sum(ends) / len(ends) if ends else 0.0
 
     def ends(self, problem: Problem) -> tuple[Any, Any]:
-        """The smallest f that may rise and the largest that may fall, for every variable among those it pairs with."""
+        """The smallest f of `up` and the largest of `low` among the variables that each variable pairs with."""
         if not problem.is_by_class:
             return self.lowest.min(), self.highest.max()
         side = (problem.y < 0.0).astype(np.int64)
@@ -129,15 +136,15 @@ class Judgement(NamedTuple):
 
 
 class Frozen(NamedTuple):
-    """What a part of a problem keeps of the whole at its start (`shrinking.py`)."""
+    """The values of the whole problem when it was shrunk (`_shrinking.py`)."""
 
     objective: float  # of the whole
-    f: Floats  # [v] of the variables of the part
-    n_support: int  # among the others
+    f: Floats  # [v] of the active variables
+    n_support: int  # of the frozen variables
 
 
 class Progress:
-    """The variables of a run and the gradient they have; everything in place."""
+    """The variables of a run and their gradient, updated in place."""
 
     def __init__(self, problem: Problem, rows: KernelRows, g: Floats | None = None) -> None:
         self.problem, self.rows = problem, rows
@@ -148,7 +155,7 @@ class Progress:
             self._add(self.coefficients())
         self.frozen: Frozen | None = None
         self.block: Rows = np.empty(0, np.int64)
-        self.gram: Array = np.empty((0, 0), rows.dtype)  # of the block or of its first variables; columns may follow
+        self.gram: Array = np.empty((0, 0), rows.dtype)  # of the block or of its first variables; has spare columns
         self.block_size = FIRST_BLOCK
         self.n_steps = 0
         self.records: list[Step] = []
@@ -159,7 +166,7 @@ class Progress:
 
     @property
     def objective(self) -> float:
-        """1/2 a'Qa + p'a, from g = K (a y); of the whole, also where this is a part."""
+        """1/2 a'Qa + p'a, from g = K (a y); of the whole problem, also if it is shrunk."""
         if self.frozen is not None:
             # The change is quadratic: the step times the mean of the gradients before and after
             by = (self.alpha - self.problem.start) * self.problem.y
@@ -169,7 +176,7 @@ class Progress:
 
     @property
     def n_support(self) -> int:
-        """Variables that are not zero, of the whole."""
+        """Number of variables that are not zero, of the whole problem."""
         return int(np.count_nonzero(self.alpha)) + (0 if self.frozen is None else self.frozen.n_support)
 
     def coefficients(self) -> Floats:
@@ -179,7 +186,7 @@ class Progress:
         return coef
 
     def move(self, variables: Rows, by: Floats) -> None:
-        """The gradient after `by` was added to some variables."""
+        """Update the gradient after `by` was added to some variables."""
         coef = np.zeros(self.rows.n)
         np.add.at(coef, self.problem.row[variables], by * self.problem.y[variables])
         self._add(coef)
@@ -188,13 +195,14 @@ class Progress:
         used = np.flatnonzero(coef)
         self.rows.add_sums(self.g, used, coef[used])
 
-    def judge(self) -> Judgement:
-        from committee.kernels.svm.smo import judge
+    def check_kkt(self) -> KKTConditions:
+        from committee.kernels.svm.smo import Variables, check_kkt
 
         problem = self.problem
         up, low, extremes = np.empty(problem.y.size), np.empty(problem.y.size), np.empty(4)
-        judge(self.g, problem.row, self.shift, problem.y, self.alpha, problem.upper, up, low, extremes)
-        return Judgement(up, low, extremes[::2], extremes[1::2])
+        variables = Variables(problem.row, self.shift, problem.y, self.alpha, problem.upper)
+        check_kkt(self.g, variables, up, low, extremes)
+        return KKTConditions(up, low, extremes[::2], extremes[1::2])
 
 
 OnStep = Callable[[Progress, Step], None]
@@ -211,63 +219,63 @@ def solve(
     """The optimum to `tol`, checked in float64; `on_step` is called after every outer step."""
     from committee.svm._active_set import polish
 
-    limit = max_steps if max_steps >= 0 else max(MANY_STEPS, 100 * problem.y.size)
+    limit = max_steps if max_steps >= 0 else max(MAX_STEPS, 100 * problem.y.size)
     with one_blas_thread():
         run = Progress(problem, rows)
         patience = PATIENCE * problem.y.size
         is_optimal = _descend(run, tol, min(limit, patience) if rows.is_exact else limit, on_step)
         if rows.is_exact and not is_optimal and limit > patience:
-            # Pairs of variables creep where columns differ in scale: all at once
+            # Pairs of variables converge slowly if columns differ in scale: move all at once
             polish(run)
             is_optimal = _descend(run, tol, limit, on_step)
         if rows.is_exact and is_optimal:
             alpha, g = run.alpha.copy(), run.g.copy()
             _descend(run, FINE * tol, min(limit, 2 * run.n_steps + 10 * problem.y.size), on_step)
             polish(run)
-            if run.judge().gap(problem.is_by_class) > tol:  # the gap need not fall with the objective
+            if run.check_kkt().gap(problem.is_by_class) > tol:  # the gap need not decrease with the objective
                 run.alpha[:], run.g[:] = alpha, g
-    judged = run.judge()
-    gap = judged.gap(problem.is_by_class)
+    kkt = run.check_kkt()
+    gap = kkt.gap(problem.is_by_class)
     _record(run, gap)
     return Solution(
-        run.alpha, run.f, judged.lowest, judged.highest, gap, run.objective, run.n_steps, is_optimal,
+        run.alpha, run.f, kkt.lowest, kkt.highest, gap, run.objective, run.n_steps, is_optimal,
         tuple(run.records),
     )  # fmt: skip
 
 
 def _descend(run: Progress, tol: float, limit: int, on_step: OnStep | None) -> bool:
-    """Outer steps until the gap is at most tol (true) or no step or none within the limit is left (false)."""
+    """Outer steps until the gap is at most tol (true), or no step or none within the limit is possible (false)."""
     from committee.svm._shrinking import active_rows, descend_among
 
     target, may_shrink, n_idle = tol, True, 0
     while True:
-        # Step 1: how far from optimal?
-        judged = run.judge()
-        gap = judged.gap(run.problem.is_by_class)
+        # Step 1: check the KKT conditions
+        kkt = run.check_kkt()
+        gap = kkt.gap(run.problem.is_by_class)
         if gap <= target:
             if run.rows.is_exact or run.frozen is not None:
                 return True
-            # Step 2: the float32 gradient says so; is it true?
-            gap = _check_gradient(run, judged, tol)
+            # Step 2: they hold for the float32 gradient; verify it
+            gap = _check_gradient(run, kkt, tol)
             if gap <= tol:
                 return True
             target *= 0.7
-            judged = run.judge()
+            kkt = run.check_kkt()
         if run.n_steps >= limit:
             return False
-        # Step 3: where most variables are settled, the others alone
-        active = active_rows(run, judged) if may_shrink else None
+        # Step 3: shrink the problem if most variables are at their bounds for good
+        active = active_rows(run, kkt) if may_shrink else None
         if active is not None:
             aim = target if run.frozen is not None else PART_TOL * target
             may_shrink = descend_among(run, active, partial(_descend, tol=aim, limit=limit), on_step)
             continue
-        # Step 4: the variables that violate most
-        run.block = _choose(run, judged)
-        # Step 5: SMO among them, then the gradient of all rows
+        # Step 4: choose the variables that violate most
+        run.block = _choose(run, kkt)
+        # Step 5: SMO on pairs of them, then the gradient of all rows
         aim = FINAL_TOL * min(target, tol)
-        if not _has_all(run, judged):
+        if not _has_all(run, kkt):
             aim = max(aim, INNER_TOL * gap)
-        moved = _solve_block(run, judged.middle, aim, limit - run.n_steps)
+        moved = _solve_block(run, kkt.middle, aim, limit - run.n_steps)
         n_idle = 0 if moved else n_idle + 1
         if n_idle == MAX_IDLE or (not moved and gap <= 10.0 * tol and not run.rows.is_exact):
             return False  # the rounding of kernel values hides any better step
@@ -282,39 +290,38 @@ def _record(run: Progress, gap: float) -> Step:
     return step
 
 
-def _check_gradient(run: Progress, judged: Judgement, tol: float) -> float:
-    """The gap with the gradient of every row that could decide it in float64.
+def _check_gradient(run: Progress, kkt: KKTConditions, tol: float) -> float:
+    """Recompute the gradient of every row that may decide the gap, and return the gap.
 
-    Some of these rows tell how far the gradient drifted, and how much of it is due to float32 kernel values: where that
-    is a small part of tol, the gradient stays as it is, or its sums are taken anew over float32 values. What they may
-    be wrong by then counts as gap.
+    A sample of these rows measures the drift of the gradient, and the error of sums over float32 kernel values: if it
+    is a small part of tol, the gradient is kept, or recomputed from float32 values. The error is added to the gap.
     """
     problem = run.problem
     coef = run.coefficients()
     support = np.flatnonzero(coef)
-    lowest, highest = judged.ends(problem)
+    lowest, highest = kkt.ends(problem)
     width, noise = 10.0 * tol, np.inf
     while True:
-        near = (judged.up <= lowest + width) | (judged.low >= highest - width)
+        near = (kkt.up <= lowest + width) | (kkt.low >= highest - width)
         rows = np.unique(problem.row[near])
         if np.isinf(noise):
-            drift, noise = _errors(run, rows, support, coef[support], LITTLE_NOISE * tol)
-            if drift <= LITTLE_NOISE * tol:
-                return judged.gap(problem.is_by_class) + drift
-        in_single = noise <= LITTLE_NOISE * tol
+            drift, noise = _errors(run, rows, support, coef[support], MAX_NOISE * tol)
+            if drift <= MAX_NOISE * tol:
+                return kkt.gap(problem.is_by_class) + drift
+        in_single = noise <= MAX_NOISE * tol
         exact = run.rows.exact_sums(rows, support, coef[support], in_single)
         error = float(np.abs(exact - run.g[rows]).max(initial=0.0))
         run.g[rows] = exact
         if error <= 0.5 * width or len(rows) == run.rows.n:
-            return run.judge().gap(problem.is_by_class) + (noise if in_single else 0.0)
+            return run.check_kkt().gap(problem.is_by_class) + (noise if in_single else 0.0)
         width = 8.0 * error
 
 
-def _errors(run: Progress, asked: Rows, support: Rows, coef: Floats, enough: float) -> tuple[float, float]:
-    """What the gradient and, where that is not `enough`, new sums of float32 kernel values are wrong by: four times
-    the largest error among some rows."""
+def _errors(run: Progress, candidates: Rows, support: Rows, coef: Floats, enough: float) -> tuple[float, float]:
+    """Estimated errors of the gradient and, unless that is below `enough`, of new sums over float32 kernel values: four
+    times the largest error in a sample of rows."""
     rows = run.rows
-    some = asked[:: -(-len(asked) // SAMPLE)]
+    some = candidates[:: -(-len(candidates) // SAMPLE)]
     exact = rows.exact_sums(some, support, coef)
     drift = 4.0 * float(np.abs(exact - run.g[some]).max(initial=0.0))
     if drift <= enough or rows.points is rows.exact_points:
@@ -326,52 +333,55 @@ def _errors(run: Progress, asked: Rows, support: Rows, coef: Floats, enough: flo
 # --- the block -------------------------------------------------------------------------------------------------------
 
 
-def _choose(run: Progress, judged: Judgement) -> Rows:
-    """The newer half of the last block, filled up with the variables that violate most on either side.
+def _choose(run: Progress, kkt: KKTConditions) -> Rows:
+    """The newer half of the last block, and the variables that violate most on each side.
 
-    Leaves in `run` the Gram matrix of those that stay.
+    Sets `run.gram` to the Gram matrix of those that stay.
     """
     n = run.problem.y.size
     size = min(run.block_size, run.rows.capacity)
     if n <= size:
         run.gram = run.gram[:0, :0]
         return np.arange(n)
-    n_gone = max(len(run.block) - size // 2, 0)
-    kept, run.gram = run.block[n_gone:], run.gram[n_gone:, n_gone : len(run.gram)]
-    up, low = judged.up, judged.low
+    n_dropped = max(len(run.block) - size // 2, 0)
+    kept, run.gram = run.block[n_dropped:], run.gram[n_dropped:, n_dropped : len(run.gram)]
+    up, low = kkt.up, kkt.low
     up[kept], low[kept] = np.inf, -np.inf
     n_new = (size - len(kept)) // 2
     if not run.problem.is_by_class:
-        return np.concatenate([kept, _extremes(up, low, judged.lowest.min(), judged.highest.max(), n_new)])
+        return np.concatenate([kept, _extremes(up, low, kkt.lowest.min(), kkt.highest.max(), n_new)])
     chosen = [kept]
     for k, is_side in enumerate((run.problem.y > 0.0, run.problem.y < 0.0)):
-        if judged.highest[k] > judged.lowest[k]:
+        if kkt.highest[k] > kkt.lowest[k]:
             up_side, low_side = np.where(is_side, up, np.inf), np.where(is_side, low, -np.inf)
-            chosen.append(_extremes(up_side, low_side, judged.lowest[k], judged.highest[k], n_new // 2))
+            chosen.append(_extremes(up_side, low_side, kkt.lowest[k], kkt.highest[k], n_new // 2))
     return np.concatenate(chosen)
 
 
 def _extremes(up: Floats, low: Floats, lowest: float, highest: float, n: int) -> Rows:
-    """Positions of about the n smallest of `up` and the n largest of `low` that violate, none twice; `low` in place."""
+    """Positions of about the n smallest of `up` and the n largest of `low` that violate, without repetition.
+
+    Changes `low`.
+    """
     from committee.kernels.svm.smo import N_BUCKETS, choose_extremes
 
     n = max(n, 1)
     chosen = np.empty(2 * n, np.int64)
-    room = np.empty(up.size, np.int32), np.empty(N_BUCKETS, np.int32)
-    n_chosen = choose_extremes(up, low, lowest, highest, n, *room, chosen)
+    work = np.empty(up.size, np.int32), np.empty(N_BUCKETS, np.int32)
+    n_chosen = choose_extremes(up, low, lowest, highest, n, *work, chosen)
     return chosen[:n_chosen]
 
 
-def _has_all(run: Progress, judged: Judgement) -> bool:
-    """Are all variables that violate in the block, and others not? `judged` in place."""
-    lowest, highest = judged.ends(run.problem)
-    judged.up[run.block], judged.low[run.block] = np.inf, -np.inf
-    return not (len(run.block) == judged.up.size or np.any(judged.up < highest) or np.any(judged.low > lowest))
+def _has_all(run: Progress, kkt: KKTConditions) -> bool:
+    """Whether the block holds all variables that violate, but not all variables. Changes `kkt`."""
+    lowest, highest = kkt.ends(run.problem)
+    kkt.up[run.block], kkt.low[run.block] = np.inf, -np.inf
+    return not (len(run.block) == kkt.up.size or np.any(kkt.up < highest) or np.any(kkt.low > lowest))
 
 
 def _solve_block(run: Progress, middle: float, tol: float, limit: int) -> bool:
-    """SMO inside the block to `tol`; did anything move? f is measured from `middle`."""
-    from committee.kernels.svm.smo import solve_block
+    """Run SMO inside the block to `tol`; return whether a variable moved. f is measured from `middle`."""
+    from committee.kernels.svm.smo import BlockProblem, solve_block
 
     problem, rows, block = run.problem, run.rows, run.block
     q = n_first = len(block)
@@ -385,11 +395,10 @@ def _solve_block(run: Progress, middle: float, tol: float, limit: int) -> bool:
     f = run.g[problem.row[block]] + run.shift[block]
     f -= middle  # only differences count, and those of small numbers have more digits
     alpha = run.alpha[block]
-    n_steps = solve_block(
-        gram, rows.diagonal[problem.row[block]].astype(rows.dtype), problem.y[block], problem.upper[block], alpha,
-        f.astype(rows.dtype), n_first, tol, min(limit, 100 * q),
-        np.empty((5, q), rows.dtype),
-    )  # fmt: skip
+    diagonal = rows.diagonal[problem.row[block]].astype(rows.dtype)
+    fixed = BlockProblem(gram, diagonal, problem.y[block], problem.upper[block], n_first)
+    work = np.empty((5, q), rows.dtype)
+    n_steps = solve_block(fixed, alpha, f.astype(rows.dtype), tol, min(limit, 100 * q), work)
     by = alpha - run.alpha[block]
     moved = np.flatnonzero(by)
     run.alpha[block] = alpha

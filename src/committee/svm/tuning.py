@@ -32,7 +32,8 @@ from committee.svm._cross_validation import (
 )
 from committee.svm._scaling import fit_scaling
 from committee.svm._shrinking import shrinking
-from committee.svm.kernel_functions import Gamma, Kernel, make_kernel, settle_gamma
+from committee.svm.kernel_algebra import Kernel
+from committee.svm.kernel_functions import Gamma, make_kernel, settle_gamma
 from committee.svm.svc import SVC
 from committee.svm.svr import SVR
 from committee.tabular.validation import read_one_target, read_targets_classification

@@ -68,7 +68,7 @@ def test_geometry_is_float64_where_answers_are_float32() -> None:
 def test_shrinking_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy(2500)
     shrunk: list[int] = []
-    monkeypatch.setattr(shrinking, "FEW", 1.0)
+    monkeypatch.setattr(shrinking, "EARLY", 1.0)
     real = shrinking.descend_among
     monkeypatch.setattr(shrinking, "descend_among", lambda *args: shrunk.append(1) or real(*args))
     on, off = (SVC(cache_size=4.0, shrinking=is_on).fit(X, y) for is_on in (True, False))

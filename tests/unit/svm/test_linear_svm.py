@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from committee.datasets import load_dataset
-from committee.kernels.svm.dual_descent import descend
-from committee.kernels.svm.linear_rows import measure_rows
+from committee.kernels.svm.dual_descent import DualProblem, DualState, descend
+from committee.kernels.svm.linear_rows import CostRows, measure_rows
 from committee.svm import primal_newton as newton
 from committee.svm._linear_base import Costs, class_costs
 from committee.svm._linear_problem import LinearProblem, Plane, add_gram, objective, predictions, solve_positive
@@ -208,15 +208,16 @@ def test_the_descent_is_its_twin() -> None:
     n, d = 40, 5
     rows, y = rng.normal(size=(n, d)), rng.normal(size=n)
     for epsilon, low, high, ridge in ((0.0, 0.0, 0.3, 0.0), (0.2, -0.3, 0.3, 0.0), (0.1, -np.inf, np.inf, 0.5)):
-        walls = np.full(n, low), np.full(n, high), np.full(n, ridge)
+        bounds = np.full(n, low), np.full(n, high), np.full(n, ridge)
         for lift in (0.0, 2.0):
             beta = np.clip(0.2 * rng.normal(size=n), low, high)
             order = rng.permutation(n)
             w, offset = rows.T @ beta, np.array([0.1, lift])
-            expected, b = naive.descend(rows, y, *walls, epsilon, order, lift, 0.1, beta)
+            expected, b = naive.descend(rows, y, *bounds, epsilon, order, lift, 0.1, beta)
             q = np.einsum("ij,ij->i", rows, rows) + lift + ridge
             keep = np.empty(n, np.uint8)
-            steepest = descend(rows, y, *walls, q, epsilon, order, np.inf, offset, beta, w, keep)
+            problem = DualProblem(rows, y, *bounds, q, epsilon)
+            steepest = descend(problem, DualState(beta, w, offset), order, np.inf, keep)
             np.testing.assert_allclose(beta, expected, atol=1e-12)
             np.testing.assert_allclose(w, rows.T @ expected, atol=1e-12)
             assert offset[0] == pytest.approx(b)
@@ -231,21 +232,21 @@ def test_the_pass_of_newton_is_its_twin(d: int, epsilon: float) -> None:
     rows, y, w = rng.normal(size=(50, d)), rng.normal(size=50), rng.normal(size=d)
     up, down = rng.random(50), rng.random(50) * (np.arange(50) % 2)
     f, c, pull = np.empty(50), np.empty(50), np.zeros(d + 1)
-    value = measure_rows(rows, y, up, down, epsilon, w, 0.2, f, c, pull)
+    value = measure_rows(CostRows(rows, y, up, down, epsilon), w, 0.2, f, c, pull)
     expected = naive.measure_rows(rows, y, up, down, epsilon, w, 0.2)
     for mine, twin in zip((value, f, c, pull), expected, strict=True):
         np.testing.assert_allclose(mine, twin, atol=1e-12)
 
 
-def test_the_descent_leaves_out_rows_at_a_wall() -> None:
+def test_the_descent_leaves_out_rows_at_a_bound() -> None:
     rows, y = np.array([[1.0], [1.0], [1.0]]), np.array([-3.0, 1.0, 3.0])
     beta, w, keep = np.array([0.0, 0.0, 0.5]), np.array([0.5]), np.empty(3, np.uint8)
     low, high, zero = np.zeros(3), np.full(3, 0.5), np.zeros(3)
-    arguments = (rows, y, low, high, zero, np.ones(3), 0.0, np.arange(3))
-    descend(*arguments, 1.0, np.zeros(2), beta, w, keep)
-    assert keep.tolist() == [0, 1, 0]  # slopes 3.5 at the lower wall, -0.5, and -2 at the upper one
+    problem, state = DualProblem(rows, y, low, high, zero, np.ones(3), 0.0), DualState(beta, w, np.zeros(2))
+    descend(problem, state, np.arange(3), 1.0, keep)
+    assert keep.tolist() == [0, 1, 0]  # slopes 3.5 at the lower bound, -0.5, and -2 at the upper one
     np.testing.assert_allclose(beta, [0.0, 0.5, 0.5])
-    descend(*arguments, 5.0, np.zeros(2), beta, w, keep)
+    descend(problem, state, np.arange(3), 5.0, keep)
     assert keep.tolist() == [1, 1, 1]
 
 

@@ -23,7 +23,7 @@ from committee.svm import _nystroem_map as nystroem
 from committee.svm import nystroem_svm as module
 from committee.svm._landmarks import Candidates, candidates, choose_landmarks, lloyd, ridge_leverage
 from committee.svm._linear_base import Costs
-from committee.svm._nystroem_map import Pieces, cut, lost_trace, nystroem_map, sweep
+from committee.svm._nystroem_map import CostMatrix, lost_trace, make_blocks, nystroem_map, sweep
 from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomial, Precomputed
 from committee.svm.nystroem_svm import Descent, NystroemSVC, NystroemSVR, descend
 from tests.bad_input import (
@@ -124,7 +124,7 @@ def test_a_pass_is_what_all_rows_at_once_say(dtype: Any, n_jobs: int, monkeypatc
     mapping = nystroem_map(settled(Gaussian(), rows), rows[:30], dtype)
     v, b = rng.normal(size=(len(mapping.T), 2)), np.array([0.1, -0.2])
     y2, up, down = np.stack([y, -y], axis=1), rng.random((400, 2)), rng.random((400, 2))
-    result = sweep(mapping, cut(mapping, rows), Pieces(y2, up, down, 0.1), v, b, n_jobs)
+    result = sweep(mapping, make_blocks(mapping, rows), CostMatrix(y2, up, down, 0.1), v, b, n_jobs)
     f = mapping.features(rows) @ v + b
 
     def cost(v: Floats, b: Floats) -> Floats:

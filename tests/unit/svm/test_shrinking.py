@@ -12,7 +12,8 @@ from committee.svm import _shrinking as shrinking
 from committee.svm import smo
 from committee.svm._binary_svm import make_binary_svm
 from committee.svm._kernel_rows import KernelRows
-from committee.svm.kernel_functions import Gaussian, GramFunction, Kernel, Polynomial, Precomputed
+from committee.svm.kernel_algebra import Kernel
+from committee.svm.kernel_functions import Gaussian, GramFunction, Polynomial, Precomputed
 from committee.svm.smo import Problem, Progress, Solution, Step, solve
 from committee.svm.svc import svc_problem
 from committee.svm.svr import svr_problem
@@ -44,8 +45,8 @@ def gram() -> Any:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Problems shrink early and often."""
-    monkeypatch.setattr(shrinking, "FEW", 0.9)
-    monkeypatch.setattr(shrinking, "ROOM", 100)
+    monkeypatch.setattr(shrinking, "EARLY", 0.9)
+    monkeypatch.setattr(shrinking, "ROWS_PER_FREE", 100)
 
 
 class Log:
@@ -74,8 +75,8 @@ def rows_of(kernel: Kernel = KERNEL, X: Any = None, **settings: Any) -> KernelRo
 
 def solve_whole(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> Solution:
     with monkeypatch.context() as patched:
-        patched.setattr(shrinking, "FEW", 0.0)
-        patched.setattr(shrinking, "VERY_FEW", 0.0)
+        patched.setattr(shrinking, "EARLY", 0.0)
+        patched.setattr(shrinking, "LATE", 0.0)
         return solve(problem, rows_of(cache_size=200.0), tol=TOL)
 
 
@@ -111,9 +112,9 @@ def test_variables_frozen_too_early_go_on(monkeypatch: pytest.MonkeyPatch) -> No
     whole = solve_whole(problem, monkeypatch)
     active_rows, n_calls = shrinking.active_rows, 0
 
-    def too_few(run: Progress, judged: Any) -> Any:
+    def too_few(run: Progress, kkt: Any) -> Any:
         nonlocal n_calls
-        active = active_rows(run, judged)
+        active = active_rows(run, kkt)
         if active is None or n_calls == 2:
             return active
         n_calls += 1
@@ -130,7 +131,7 @@ def test_variables_frozen_too_early_go_on(monkeypatch: pytest.MonkeyPatch) -> No
 def test_rows_that_fit_or_are_given_or_exact_do_not_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log(monkeypatch)
     solve(ALL["soft margin, C=1"], rows_of(cache_size=200.0))
-    monkeypatch.setattr(shrinking, "ROOM", 100)
+    monkeypatch.setattr(shrinking, "ROWS_PER_FREE", 100)
     X, y, _ = data()
     solve(svc_problem(y, np.ones(N)), rows_of(Precomputed(), gram(), cache_size=20.0))
     solve(svc_problem(y[:500], np.ones(500)), rows_of(X=X[:500], cache_size=0.1))  # float64

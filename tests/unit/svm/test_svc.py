@@ -14,7 +14,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from committee.datasets import load_dataset
 from committee.svm._kernel_base import BaseKernelSVM
-from committee.svm.kernel_functions import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
+from committee.svm.kernel_algebra import Kernel
+from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomial, Precomputed
 from committee.svm.nu_svm import NuSVC, NuSVR
 from committee.svm.one_class import OneClassSVM
 from committee.svm.svc import SVC

@@ -91,7 +91,7 @@ def raise_two(block, left, right):
 @kernel
 def raise_two_into(block, left, right, out, rows, start):
     """out[rows[a], start + j] = 2^(block[a, j] - left[a] - right[j]), float32; out must not be the block: the compiled
-    loop takes one number at a time where they overlap."""
+    loop is not vectorised if they overlap."""
     n = block.shape[1]
     for a in range(block.shape[0]):
         row, to = block[a], out[rows[a], start : start + n]

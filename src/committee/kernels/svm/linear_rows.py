@@ -1,15 +1,30 @@
-"""One pass over the rows of a linear machine with a squared loss."""
+"""One pass over the rows of a linear SVM with a squared loss."""
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from committee.base.jit import kernel, part
+
+Array = NDArray[Any]
+
+
+class CostRows(NamedTuple):
+    """Rows, targets and costs."""
+
+    X: Array  # [n, d]
+    y: Array  # [n]
+    up: Array  # [n]
+    down: Array  # [n]
+    epsilon: float
 
 
 @part
 def dot_row(X, i, w):
-    """w x_i, as eight sums side by side: one would wait for itself at every column."""
+    """w x_i as eight parallel sums: a single sum would wait for each addition."""
     d, one, eight = np.uintp(w.size), np.uintp(1), np.uintp(8)
     last = d - d % eight
     a = b = c = e = p = q = r = s = 0.0
@@ -28,12 +43,13 @@ def dot_row(X, i, w):
 
 
 @kernel
-def measure_rows(X, y, up, down, epsilon, w, b, f_out, c_out, pull_out):
-    """Answers f = X w + b, and what they cost: return sum up low^2 + down high^2.
+def measure_rows(rows, w, b, f_out, c_out, pull_out):
+    """Predictions f = X w + b and their cost: return sum up low^2 + down high^2.
 
-    low and high are how far f is below and above the tube y -+ epsilon. c_out gets 2 up or 2 down where f is outside.
-    The sums over rows of up low - down high times (x, 1) are added to pull_out [d + 1]: a row is in the cache already.
+    low and high are the distances of f below and above the tube y -+ epsilon. c_out gets 2 up or 2 down outside the
+    tube. The sums over rows of (up low - down high) (x, 1) are added to pull_out [d + 1] while the row is in the cache.
     """
+    X, y, up, down, epsilon = rows
     value = 0.0
     d = w.size
     for row in range(X.shape[0]):
