@@ -16,7 +16,7 @@ from committee import (
 )
 from committee.datasets import load_dataset
 from committee.theory.bounds import margin_error_bound, training_error_bounds
-from committee.theory.margins import share_below
+from committee.theory.margins import fraction_below
 
 ROUNDS = 60
 DEPTH_2 = DecisionTreeClassifier(max_depth=2)
@@ -150,7 +150,7 @@ def test_share_of_small_margins_is_below_its_bound_on_every_round(data, theta):
     X, y, _ = table(data, False)
     model = TWO_CLASS["adaboost"].fit(X, y)
     bound = margin_error_bound(model.history_.error, theta)
-    share = [share_below(margins, theta) for margins in model.staged_margins(X, y)]
+    share = [fraction_below(margins, theta) for margins in model.staged_margins(X, y)]
     assert np.all(np.array(share) <= bound + 1e-12)
 
 

@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 from committee.theory.bounds import (
     boosted_vc_dimension,
+    guaranteed_margin,
     majority_of_three_bound,
     margin_bound,
     margin_edge_bound,
     margin_error_bound,
     rounds_to_zero_error,
-    smallest_guaranteed_margin,
     star_rounds,
     stump_vc_dimension,
     training_error_bounds,
     tree_vc_dimension,
     vc_bound,
 )
-from committee.theory.margins import edges, margins, minimum_margin, share_below
+from committee.theory.margins import edges, fraction_below, margins, minimum_margin
 from committee.theory.minmax import all_stumps, minmax_over_stumps
 
 Floats = NDArray[np.float64]
@@ -100,7 +100,7 @@ def test_adaboost_loss_is_the_product_and_bounds_the_weighted_error(seed: int) -
     bounds = training_error_bounds(run.edges)
     np.testing.assert_allclose(run.loss, bounds.product, rtol=EXACT)
     for t in range(1, 41):
-        error = share_below(margins(run.agreement[:, :t], run.coefficients[:t]), 0.0, w)
+        error = fraction_below(margins(run.agreement[:, :t], run.coefficients[:t]), 0.0, w)
         assert error <= bounds.product[t - 1] * (1 + EXACT) < bounds.exponential[t - 1]
 
 
@@ -159,14 +159,14 @@ def test_margin_bound_at_zero_is_the_training_error_bound() -> None:
 def test_adaboost_margins_keep_the_bound(seed: int, theta: float) -> None:
     X, y, w = diagonal(seed)
     run = naive_adaboost(agreement_of_stumps(X, y), w, 60)
-    share = [share_below(margins(run.agreement[:, :t], run.coefficients[:t]), theta, w) for t in range(1, 61)]
+    share = [fraction_below(margins(run.agreement[:, :t], run.coefficients[:t]), theta, w) for t in range(1, 61)]
     assert np.all(share <= margin_edge_bound(run.edges, theta) * (1 + EXACT))
 
 
 def test_margin_bound_falls_exactly_below_the_guaranteed_margin() -> None:
     """One factor is 1 at theta = sharp(r), below 1 for smaller theta: hence the asymptotic margin."""
     for r in (0.05, 0.4, 0.9):
-        sharp = smallest_guaranteed_margin(r).sharp
+        sharp = guaranteed_margin(r).sharp
         assert margin_edge_bound(np.array([r]), sharp)[0] == pytest.approx(1.0, abs=EXACT)
         assert margin_edge_bound(np.array([r]), 0.99 * sharp)[0] < 1.0
         assert margin_edge_bound(np.array([r]), 1.01 * sharp)[0] > 1.0
@@ -174,10 +174,10 @@ def test_margin_bound_falls_exactly_below_the_guaranteed_margin() -> None:
 
 
 def test_guaranteed_margin_at_the_ends() -> None:
-    assert smallest_guaranteed_margin(0.0) == (0.0, 0.0)
-    assert smallest_guaranteed_margin(1.0) == (0.5, 1.0)
-    assert smallest_guaranteed_margin(1e-6).sharp == pytest.approx(5e-7, rel=EXACT)
-    assert smallest_guaranteed_margin(1 - 1e-12).sharp == pytest.approx(1.0, abs=0.05)
+    assert guaranteed_margin(0.0) == (0.0, 0.0)
+    assert guaranteed_margin(1.0) == (0.5, 1.0)
+    assert guaranteed_margin(1e-6).sharp == pytest.approx(5e-7, rel=EXACT)
+    assert guaranteed_margin(1 - 1e-12).sharp == pytest.approx(1.0, abs=0.05)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -187,7 +187,7 @@ def test_adaboost_reaches_half_of_the_largest_margin(seed: int) -> None:
     assert 0 < best < 1
     run = naive_adaboost(agreement_of_stumps(X, y), w, 1500)
     reached = minimum_margin(margins(run.agreement, run.coefficients))
-    assert best / 2 <= smallest_guaranteed_margin(best).sharp <= reached + EXACT
+    assert best / 2 <= guaranteed_margin(best).sharp <= reached + EXACT
     assert reached <= best + EXACT
 
 
@@ -280,7 +280,7 @@ def test_beyond_the_stump_vc_dimension_nothing_is_shattered(d: int) -> None:
         (star_rounds, (0.0, 0.1)),
         (margin_error_bound, (np.array([0.2]), 1.5)),
         (margin_error_bound, (np.array([1.2]), 0.5)),
-        (smallest_guaranteed_margin, (-0.1,)),
+        (guaranteed_margin, (-0.1,)),
         (vc_bound, (1.1, 100, 2)),
         (vc_bound, (0.1, 0, 2)),
         (vc_bound, (0.1, 100, 0)),

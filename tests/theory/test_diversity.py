@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from committee.theory.diversity import (
     accurate_and_diverse,
-    accurate_and_diverse_numbers,
+    accurate_and_diverse_regression,
     ambiguity,
     error_correlation,
     pairwise_diversity,
@@ -86,7 +86,7 @@ def test_s3_conditions_for_classes() -> None:
     assert result.holds
     assert result.n_surely_accurate == 15
     assert result.ensemble_error < result.best_error < result.member_error
-    assert "accurate: yes. 15 of 15 members err less than a class drawn by lot (0.5), 15 of them surely" in result.words
+    assert "accurate: yes. 15 of 15 members err less than a random class (0.5), 15 of them surely" in result.words
     same = accurate_and_diverse(np.tile(good[0], (4, 1)), y, good[0], 2)
     assert same.is_accurate
     assert not same.is_diverse
@@ -117,14 +117,14 @@ def test_correlation_of_errors_of_numbers() -> None:
 def test_s3_conditions_for_numbers() -> None:
     y = RNG.normal(size=500)
     members = y + 0.5 * RNG.normal(size=(10, 500))
-    result = accurate_and_diverse_numbers(members, y, members.mean(axis=0))
+    result = accurate_and_diverse_regression(members, y, members.mean(axis=0))
     assert result.holds
     assert result.ensemble_error == pytest.approx(result.member_error * result.nearness)
     assert "less than a member on average" in result.words
-    same = accurate_and_diverse_numbers(np.tile(members[0], (3, 1)), y, members[0])
+    same = accurate_and_diverse_regression(np.tile(members[0], (3, 1)), y, members[0])
     assert same.is_accurate
     assert not same.is_diverse
-    assert not accurate_and_diverse_numbers(members + 5.0, y, members.mean(axis=0)).is_accurate
+    assert not accurate_and_diverse_regression(members + 5.0, y, members.mean(axis=0)).is_accurate
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_s3_conditions_for_numbers() -> None:
         (CODES, Y[1:], r"\[members, n\]"),
         (CODES.astype(float), Y, "class codes"),
         (CODES - 2, Y, "class codes"),
-        (np.full((2, 400), -1), Y, "answers no row"),
+        (np.full((2, 400), -1), Y, "no prediction"),
     ],
 )
 def test_bad_codes_are_rejected(codes: np.ndarray, y: np.ndarray, text: str) -> None:

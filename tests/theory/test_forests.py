@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.stats import entropy
 
 from committee.theory.forests import (
+    regression_uncertainty,
     strength_and_correlation,
     uncertainty,
-    value_uncertainty,
     variance_of_average,
     variance_over_training_sets,
 )
@@ -163,7 +163,7 @@ def test_rows_with_fewer_than_two_answers_are_left_out() -> None:
     predictions = np.array([[1.0, 2.0, np.nan, np.nan], [2.0, 5.0, 9.0, np.nan]])
     y = np.zeros(4)
     assert variance_of_average(predictions, y) == variance_of_average(predictions[:, :2], y[:2])
-    with pytest.raises(ValueError, match="No row has the answers of two members"):
+    with pytest.raises(ValueError, match="No row has predictions of two members"):
         variance_of_average(predictions[:, 2:], y[2:])
 
 
@@ -239,8 +239,8 @@ def test_out_of_bag_members_do_not_count() -> None:
     means, variances = rng.normal(size=(4, 3)), rng.exponential(size=(4, 3))
     holed = np.vstack([means, np.full((1, 3), np.nan)])
     for result, expected in zip(
-        value_uncertainty(holed, np.vstack([variances, np.ones((1, 3))])),
-        value_uncertainty(means, variances),
+        regression_uncertainty(holed, np.vstack([variances, np.ones((1, 3))])),
+        regression_uncertainty(means, variances),
         strict=True,
     ):
         np.testing.assert_allclose(result, expected, atol=1e-12)
@@ -252,10 +252,10 @@ def test_the_law_of_total_variance() -> None:
     means, variances = np.array([[0.0], [2.0], [5.0]]), np.array([[1.0], [0.5], [3.0]])
     member = rng.integers(0, 3, 200000)
     draws = means[member, 0] + np.sqrt(variances[member, 0]) * rng.normal(size=member.size)
-    result = value_uncertainty(means, variances)
+    result = regression_uncertainty(means, variances)
     assert result.total[0] == pytest.approx(draws.var(), rel=0.02)
     assert result.epistemic[0] == pytest.approx(means.var(), abs=1e-9)
-    np.testing.assert_array_equal(value_uncertainty(means).aleatoric, [0.0])
+    np.testing.assert_array_equal(regression_uncertainty(means).aleatoric, [0.0])
 
 
 def test_bad_distributions_are_rejected() -> None:
@@ -264,4 +264,4 @@ def test_bad_distributions_are_rejected() -> None:
     with pytest.raises(ValueError, match=r"\[members, n, classes\]"):
         uncertainty(np.ones((2, 3)))
     with pytest.raises(ValueError, match="variances must be >= 0"):
-        value_uncertainty(np.ones((2, 3)), -np.ones((2, 3)))
+        regression_uncertainty(np.ones((2, 3)), -np.ones((2, 3)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from committee import AdaBoostClassifier, AdaBoostStarClassifier, ArcGVClassifier
-from committee.theory.bounds import margin_error_bound, rounds_to_zero_error, smallest_guaranteed_margin, star_rounds
+from committee.theory.bounds import guaranteed_margin, margin_error_bound, rounds_to_zero_error, star_rounds
 from committee.theory.minmax import distance_to_optimum, largest_minimum_margin, minmax_over_stumps
 
 
@@ -54,7 +54,7 @@ def test_adaboost_reaches_the_margins_its_bound_gives(problem):
     rounds = math.floor(math.log(len(y)) / -math.log(factor)) + 1
     model = AdaBoostClassifier(n_estimators=rounds).fit(X, y)
     assert model.margins(X, y).min() > 0.4 * rho
-    assert 0.4 * rho < smallest_guaranteed_margin(rho).half
+    assert 0.4 * rho < guaranteed_margin(rho).half
 
 
 def test_training_error_is_zero_when_it_must_be(problem):

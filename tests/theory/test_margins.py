@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from committee.theory.margins import (
     class_margins,
     edges,
+    fraction_below,
     margin_distribution,
     margins,
     minimum_margin,
-    share_below,
 )
 
 Floats = NDArray[np.float64]
@@ -76,28 +76,28 @@ def test_class_margins_are_those_of_the_loop(seed: int) -> None:
 def test_distribution_by_hand() -> None:
     result = margin_distribution(np.array([0.2, -0.4, 0.2, 1.0]), np.array([1, 2, 3, 2]))
     np.testing.assert_array_equal(result.value, [-0.4, 0.2, 1.0])
-    np.testing.assert_allclose(result.share, [0.25, 0.75, 1.0], atol=1e-15)
+    np.testing.assert_allclose(result.fraction, [0.25, 0.75, 1.0], atol=1e-15)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_distribution_and_share_say_the_same(seed: int) -> None:
+def test_distribution_and_fraction_below_agree(seed: int) -> None:
     agreement, a, w = random_vote(seed)
     m = np.round(margins(agreement, a), 1)  # with ties
     result = margin_distribution(m, w)
     assert np.all(np.diff(result.value) > 0)
     assert result.value.size < m.size
-    assert result.share[-1] == 1.0
-    np.testing.assert_allclose([share_below(m, theta, w) for theta in result.value], result.share, atol=1e-12)
+    assert result.fraction[-1] == 1.0
+    np.testing.assert_allclose([fraction_below(m, theta, w) for theta in result.value], result.fraction, atol=1e-12)
     between = (result.value[:-1] + result.value[1:]) / 2
-    np.testing.assert_allclose([share_below(m, theta, w) for theta in between], result.share[:-1], atol=1e-12)
+    np.testing.assert_allclose([fraction_below(m, theta, w) for theta in between], result.fraction[:-1], atol=1e-12)
 
 
 def test_share_counts_a_margin_at_theta_and_weights() -> None:
     m = np.array([-0.5, 0.0, 0.25, 0.5])
-    assert share_below(m, 0.0) == 0.5
-    assert share_below(m, np.nextafter(0.0, -1.0)) == 0.25
-    assert share_below(m, 0.0, np.array([1.0, 2.0, 3.0, 4.0])) == pytest.approx(0.3, abs=1e-15)
-    assert share_below(m, 0.0, np.array([0, 0, 1, 1])) == 0.0
+    assert fraction_below(m, 0.0) == 0.5
+    assert fraction_below(m, np.nextafter(0.0, -1.0)) == 0.25
+    assert fraction_below(m, 0.0, np.array([1.0, 2.0, 3.0, 4.0])) == pytest.approx(0.3, abs=1e-15)
+    assert fraction_below(m, 0.0, np.array([0, 0, 1, 1])) == 0.0
 
 
 def test_minimum_margin() -> None:
@@ -146,13 +146,13 @@ AGREEMENT = np.array([[1.0, -1.0], [1.0, 1.0]])
         (margins, (2 * AGREEMENT, np.ones(2)), r"in \[-1, 1\]"),
         (margins, (np.full((2, 2), np.nan), np.ones(2)), r"in \[-1, 1\]"),
         (margins, (np.ones(2), np.ones(2)), r"\[n, T\]"),
-        (class_margins, (np.zeros((2, 3)), np.array([0, 1])), "nobody voted"),
+        (class_margins, (np.zeros((2, 3)), np.array([0, 1])), "without a vote"),
         (class_margins, (np.array([[2.0, -1.0]]), np.array([0])), ">= 0"),
         (class_margins, (np.ones((2, 3)), np.array([0, 3])), "class code"),
         (class_margins, (np.ones((2, 3)), np.array([0])), "class code"),
         (minimum_margin, (np.array([]),), "per example"),
-        (share_below, (np.array([0.1, np.nan]), 0.0), "none missing"),
-        (share_below, (np.array([0.1, 0.2]), 0.0, np.array([-1.0, 2.0])), "weight"),
+        (fraction_below, (np.array([0.1, np.nan]), 0.0), "none missing"),
+        (fraction_below, (np.array([0.1, 0.2]), 0.0, np.array([-1.0, 2.0])), "weight"),
         (margin_distribution, (np.array([0.1, 0.2]), np.ones(3)), "weight"),
         (edges, (AGREEMENT, np.ones(3)), "shape"),
         (edges, (AGREEMENT, np.zeros(2)), "not all zero"),

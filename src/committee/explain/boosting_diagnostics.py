@@ -20,7 +20,7 @@ from committee.theory.bounds import (
     tree_vc_dimension,
     vc_bound,
 )
-from committee.theory.margins import share_below
+from committee.theory.margins import fraction_below
 from committee.theory.minmax import distance_to_optimum, largest_minimum_margin, minmax_over_stumps
 
 MAX_CELLS = 400 * 60
@@ -120,7 +120,7 @@ def boosting_diagnostics(
 def _smallest_margin_bound(margins: Floats, base: float, delta: float) -> tuple[float, GeneralisationBound]:
     if np.isnan(base):
         return THETAS[0], UNKNOWN
-    result = {theta: margin_bound(share_below(margins, theta), theta, margins.size, base, delta) for theta in THETAS}
+    result = {theta: margin_bound(fraction_below(margins, theta), theta, margins.size, base, delta) for theta in THETAS}
     best = min(result, key=lambda theta: result[theta].value)
     return best, result[best]
 

@@ -17,7 +17,7 @@ from committee.theory.diversity import (
     Ambiguity,
     PairwiseDiversity,
     accurate_and_diverse,
-    accurate_and_diverse_numbers,
+    accurate_and_diverse_regression,
     ambiguity,
     error_correlation,
     pairwise_diversity,
@@ -91,7 +91,7 @@ def ensemble_diversity(
     >>> sonar = load_dataset("sonar")
     >>> forest = RandomForestClassifier(random_state=0).fit(sonar.X, sonar.y)
     >>> print(ensemble_diversity(forest, sonar.X, sonar.y, out_of_sample=True).conditions.words)
-    accurate: yes. 100 of 100 members err less than a class drawn by lot (0.5), ...
+    accurate: yes. 100 of 100 members err less than a random class (0.5), ...
     diverse: yes. two members answer differently on ...
     together: the ensemble errs 0.168, ... less than a member on average and ... less than the best one
     """
@@ -184,7 +184,7 @@ def _of_numbers(
 ) -> EnsembleDiversity:
     assert predictions.numbers is not None
     split = ambiguity(predictions.numbers, target, predictions.weights)
-    result = accurate_and_diverse_numbers(predictions.numbers, target, combined)
+    result = accurate_and_diverse_regression(predictions.numbers, target, combined)
     return EnsembleDiversity(
         predictions.names, predictions.weights, split.member_errors, result.ensemble_error, result, None,
         error_correlation(predictions.numbers, target), split, _variance(predictions.numbers, target), None,

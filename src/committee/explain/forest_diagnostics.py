@@ -16,9 +16,9 @@ from committee.theory.forests import (
     AverageVariance,
     Strength,
     Uncertainty,
+    regression_uncertainty,
     strength_and_correlation,
     uncertainty,
-    value_uncertainty,
     variance_of_average,
 )
 from committee.tree_engine.predict.apply import apply_tree
@@ -100,7 +100,7 @@ def forest_diagnostics(forest: BaseForest, X: Any, y: Any, *, max_rows: int = 20
     target = rows.target[looked_at]
     if not rows.n_classes:
         average = variance_of_average(predictions[:, :, 0], target)
-        doubt = value_uncertainty(predictions[:, :, 0], spread)
+        doubt = regression_uncertainty(predictions[:, :, 0], spread)
         return ForestDiagnostics(len(fitted.trees_), error, None, average, doubt, looked_at)
     votes = np.where(np.isnan(predictions[:, :, 0]), -1, np.nan_to_num(predictions).argmax(axis=2))
     own = predictions[:, np.arange(target.size), target]

@@ -112,7 +112,7 @@ class MarginDistributionDisplay(SingleDisplay):
     def _draw(self, ax: Any, t: int, result: MarginDistribution, color: Any) -> None:
         smallest = float(result.value[0])
         value = np.concatenate([[smallest], result.value, [max(float(result.value[-1]), 1.0)]])
-        fraction = np.concatenate([[0.0], result.share, [1.0]])
+        fraction = np.concatenate([[0.0], result.fraction, [1.0]])
         label = f"{pluralize(t, 'round')}, smallest margin {smallest:.3f}"
         (self.lines_[t],) = ax.step(value, fraction, where="post", color=color, linewidth=1.6, label=label)
         dot: dict[str, Any] = {"marker": "o", "markersize": 7, "markeredgecolor": "white"}

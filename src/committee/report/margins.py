@@ -16,7 +16,7 @@ from committee.report import _charts as charts
 from committee.report._charts import Steps
 from committee.report._context import Evidence, Judged
 from committee.report._section import Figure, Key, LeftOut, Section, table
-from committee.theory.margins import class_margins, margin_distribution, share_below
+from committee.theory.margins import class_margins, fraction_below, margin_distribution
 
 TITLE = "Margins"
 MAX_ROWS, MAX_ROUNDS, MAX_POINTS = 2_000, 48, 60
@@ -54,13 +54,13 @@ def _over_rounds(result: Evidence, axis: str, honest: Figure | None) -> Section:
     sampled = f" (a sample of {pluralize(rows.size, 'row')})" if rows.size < result.n_rows else ""
     lead = (
         f"A margin of 1 is a vote that is all for the true label, below 0 the answer is wrong. After {last[0]} rounds "
-        f"{format_percent(share_below(last[1], 0.0))} of the {where}{sampled} have a margin of at most 0, and half of "
-        f"them at least {format_number(float(np.median(last[1])))}."
+        f"{format_percent(fraction_below(last[1], 0.0))} of the {where}{sampled} have a margin of at most 0, and half "
+        f"of them at least {format_number(float(np.median(last[1])))}."
     )
     shown = [staged[i] for i in np.unique(np.linspace(0, len(staged) - 1, min(10, len(staged))).round().astype(int))]
     numbers = table(
         "Margins after some rounds", "#round|#smallest|#a tenth below|#half below|#share at most 0",
-        [(str(t), *map(format_number, (m.min(), *np.quantile(m, (0.1, 0.5)))), format_percent(share_below(m, 0.0)))
+        [(str(t), *map(format_number, (m.min(), *np.quantile(m, (0.1, 0.5)))), format_percent(fraction_below(m, 0.0)))
          for t, m in shown],
     )  # fmt: skip
     alt = (
@@ -109,7 +109,7 @@ def _steps(t: int, values: Floats) -> Steps:
     """The step function from -1 to 1, at most so many steps of it."""
     result = margin_distribution(np.clip(values, -1.0, 1.0))
     kept = np.unique(np.linspace(0, result.value.size - 1, min(MAX_POINTS, result.value.size)).round().astype(np.int64))
-    value, share = result.value[kept], result.share[kept]
+    value, share = result.value[kept], result.fraction[kept]
     return Steps(t, np.concatenate([[value[0]], value, [1.0]]), np.concatenate([[0.0], share, [1.0]]))
 
 
@@ -121,7 +121,7 @@ def _of_predictions(judged: Judged, shares: Floats) -> Figure:
         "Quantiles of the margins", "#share of rows|#margin at most",
         [(format_level(share), format_number(float(np.quantile(values, share)))) for share in levels],
     )  # fmt: skip
-    wrong, doubtful = share_below(values, 0.0), share_below(values, 0.2)
+    wrong, doubtful = fraction_below(values, 0.0), fraction_below(values, 0.2)
     alt = (
         f"The share of rows with at most a given margin: {format_percent(wrong)} of the rows have one of at most 0, "
         f"{format_percent(doubtful)} of at most 0.2."

@@ -1,11 +1,11 @@
-"""What theory says of votes and averages of many members: strength, correlation, variance, uncertainty.
+"""Votes and averages of many members: strength, correlation, variance, uncertainty.
 
-    Breiman (2001)       P(error) <= rho (1 - s^2) / s^2,   s the strength, rho the mean correlation of the members
-    average of K (B-3)   rho s^2 + (1 - rho) s^2 / K,       s^2 the variance of a member, rho their correlation
-    uncertainty (C-8)    H(mean p) = mean H(p) + I,         what is noise, and what the members do not agree on
+    Breiman (2001)   P(error) <= rho (1 - s^2) / s^2,   s the strength, rho the mean correlation of the members
+    average of K     rho s^2 + (1 - rho) s^2 / K,       s^2 the variance of a member, rho their correlation
+    uncertainty      H(mean p) = mean H(p) + I,         noise, and the disagreement of the members
 
-All functions take plain arrays: answers of the members [members, n], with a mark (-1 for a class code, nan for a
-number) where a member must not answer since the row was in its bag.
+All functions take plain arrays: predictions of the members [members, n], with a mark (-1 for a class code, nan for a
+number) where a member was fitted on the row.
 """
 
 from __future__ import annotations
@@ -19,8 +19,14 @@ from committee.base.array_types import Floats
 from committee.theory.margins import Numbers
 
 __all__ = [
-    "AverageVariance", "Strength", "Uncertainty", "strength_and_correlation", "uncertainty", "value_uncertainty",
-    "variance_of_average", "variance_over_training_sets",
+    "AverageVariance",
+    "Strength",
+    "Uncertainty",
+    "regression_uncertainty",
+    "strength_and_correlation",
+    "uncertainty",
+    "variance_of_average",
+    "variance_over_training_sets",
 ]  # fmt: skip
 
 Codes = NDArray[np.integer]
@@ -30,65 +36,106 @@ Mask = NDArray[np.bool_]
 
 
 class Strength(NamedTuple):
-    """Strength and correlation of a voting ensemble, and what they promise of its error."""
+    """Strength and correlation of a voting ensemble, and the bounds of its error that follow.
 
-    strength: float  # s, the mean margin of the vote over the rows
-    margin_variance: float  # of the margin over the rows
-    correlation: float  # rho = margin variance / (mean deviation of the members)^2
-    error: float  # share of the rows with a margin <= 0: a tie counts as an error
-    chebyshev_bound: float  # margin variance / s^2, the closer one
-    bound: float  # rho (1 - s^2) / s^2
-    ratio: float  # rho / s^2, Breiman's c/s2: the smaller the better
-    is_vacuous: bool  # bound >= 1 says nothing
-    n_rows: int  # rows with a vote
+    Attributes
+    ----------
+    strength : float
+        s, the mean margin of the vote over the rows.
+    margin_variance : float
+        Variance of the margin over the rows.
+    correlation : float
+        rho, the margin variance / the squared mean deviation of the members.
+    error : float
+        Fraction of the rows with a margin <= 0: a tie counts as an error.
+    chebyshev_bound : float
+        margin variance / s^2, the tighter bound.
+    bound : float
+        rho (1 - s^2) / s^2.
+    ratio : float
+        rho / s^2, Breiman's c/s2: the smaller the better.
+    is_vacuous : bool
+        Whether `bound` is at least 1, so that it says nothing.
+    n_rows : int
+        Rows with a vote.
+    note : str
+        The bound in words.
+    """
+
+    strength: float
+    margin_variance: float
+    correlation: float
+    error: float
+    chebyshev_bound: float
+    bound: float
+    ratio: float
+    is_vacuous: bool
+    n_rows: int
     note: str
 
 
 def strength_and_correlation(votes: Codes, y: Codes) -> Strength:
-    """Strength, correlation and the bound of the error of a vote (Breiman, Random forests, 2001, theorem 2.3).
+    """Compute strength, correlation and the bound of the error of a vote (Breiman, Random forests, 2001, theorem 2.3).
 
-    `votes` [members, n] holds class codes 0, 1, ..., -1 where the row was in the member's bag, `y` the true codes. With
-    Q(x, k) the share of votes for k among the members that vote on x, and j(x) the class other than y with the largest:
+    With Q(x, k) the fraction of votes for k among the members that vote on x, and j(x) the class other than y with the
+    largest:
 
         margin  mr(x) = Q(x, y) - Q(x, j(x)),          s = mean mr
         member  rmg_t = [h_t = y] - [h_t = j],         sd_t^2 = p1 + p2 - (p1 - p2)^2
         rho = var(mr) / (mean_t sd_t)^2,               P(mr <= 0) <= var(mr) / s^2 <= rho (1 - s^2) / s^2
 
-    where p1 and p2 are the shares of the rows on which member t answers y and j: rmg_t is +1, -1 and else 0. When every
-    member votes on every row the inequalities hold exactly, for these rows. From out-of-bag votes they are estimates:
-    about a third of the members judges a row, so the margins vary a little more than those of the whole forest, and
-    rho comes out larger.
+    where p1 and p2 are the fractions of the rows on which member t predicts y and j: rmg_t is +1, -1 and else 0.
 
+    Parameters
+    ----------
+    votes : ndarray of int, of shape (n_members, n_samples)
+        Predicted class codes, -1 where a member was fitted on the row.
+    y : ndarray of int, of shape (n_samples,)
+        Codes of the true classes.
+
+    Returns
+    -------
+    Strength
+        Strength, correlation and bounds.
+
+    Notes
+    -----
+    If every member votes on every row the inequalities hold exactly, for these rows. From out-of-bag votes they are
+    estimates: about a third of the members votes on a row, so the margins vary a little more than those of the whole
+    forest, and rho is overestimated.
+
+    Examples
+    --------
     >>> votes = np.array([[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 1, 0]])
-    >>> found = strength_and_correlation(votes, np.array([0, 0, 1, 1]))
-    >>> round(found.strength, 3), round(found.correlation, 3), round(found.bound, 3), found.is_vacuous
+    >>> result = strength_and_correlation(votes, np.array([0, 0, 1, 1]))
+    >>> round(result.strength, 3), round(result.correlation, 3), round(result.bound, 3), result.is_vacuous
     (0.667, 0.333, 0.417, False)
     """
     codes, truth = _read_votes(votes, y)
     voted = (codes >= 0).any(axis=0)
     codes, truth = codes[:, voted], truth[voted]
-    # The vote: shares of the classes, the margin, the best class that is wrong
+    # The vote: fractions of the classes, the margin, the best class that is wrong
     rows, counts = np.arange(truth.size), _count_votes(codes, int(max(codes.max(), truth.max(), 1)) + 1)
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    own = shares[rows, truth]
-    shares[rows, truth] = -1.0
-    rival = shares.argmax(axis=1)
-    margin = own - shares[rows, rival]
+    fractions = counts / counts.sum(axis=1, keepdims=True)
+    own = fractions[rows, truth]
+    fractions[rows, truth] = -1.0
+    rival = fractions.argmax(axis=1)
+    margin = own - fractions[rows, rival]
     # The members: deviations of their own margins
-    judged = (codes >= 0).sum(axis=1)
-    is_member = judged > 0
-    p1 = (codes == truth).sum(axis=1)[is_member] / judged[is_member]
-    p2 = (codes == rival).sum(axis=1)[is_member] / judged[is_member]
+    n_votes = (codes >= 0).sum(axis=1)
+    is_member = n_votes > 0
+    p1 = (codes == truth).sum(axis=1)[is_member] / n_votes[is_member]
+    p2 = (codes == rival).sum(axis=1)[is_member] / n_votes[is_member]
     deviation = float(np.mean(np.sqrt(np.maximum(p1 + p2 - (p1 - p2) ** 2, 0.0))))
-    return _promise(margin, deviation)
+    return _bounds(margin, deviation)
 
 
-def _promise(margin: Floats, deviation: float) -> Strength:
+def _bounds(margin: Floats, deviation: float) -> Strength:
     s, variance = float(margin.mean()), float(margin.var())
     rho = variance / deviation**2 if deviation > 0.0 else 0.0  # members that never differ from their mean
     error = float(np.mean(margin <= 0.0))
     if s <= 0.0:
-        note = f"the strength is {s:.3g}: the members are no better than chance, and the theorem promises nothing"
+        note = f"the strength is {s:.3g}: the members are no better than chance, and the theorem guarantees nothing"
         return Strength(s, variance, rho, error, np.inf, np.inf, np.inf, True, margin.size, note)
     bound = rho * (1.0 - s * s) / s**2
     is_vacuous = bound >= 1.0
@@ -128,19 +175,39 @@ def _count_votes(codes: NDArray[np.int64], n_classes: int) -> Floats:
 
 
 class AverageVariance(NamedTuple):
-    """rho s^2 + (1 - rho) s^2 / K: the part that all members share, and the part that averaging removes (B-3)."""
+    """Variance rho s^2 + (1 - rho) s^2 / K of an average: the part that all members share, and what averaging removes.
 
-    n_members: int  # K
-    variance: float  # s^2, of one member
-    correlation: float  # rho, between two members; nan where s^2 is zero
-    shared: float  # rho s^2, the limit for K -> infinity
-    removable: float  # (1 - rho) s^2
-    of_average: float  # rho s^2 + (1 - rho) s^2 / K
-    gain_left: float  # (1 - rho) s^2 / K: what infinitely many more members would remove
+    Attributes
+    ----------
+    n_members : int
+        K.
+    variance : float
+        s^2, of one member.
+    correlation : float
+        rho, between two members; nan if s^2 is zero.
+    shared : float
+        rho s^2, the limit for K -> infinity.
+    removable : float
+        (1 - rho) s^2.
+    of_average : float
+        rho s^2 + (1 - rho) s^2 / K.
+    gain_left : float
+        (1 - rho) s^2 / K, what infinitely many more members would remove.
+    n_rows : int
+        Number of rows.
+    """
+
+    n_members: int
+    variance: float
+    correlation: float
+    shared: float
+    removable: float
+    of_average: float
+    gain_left: float
     n_rows: int
 
     def with_members(self, n_members: int) -> float:
-        """The same for an average of so many members.
+        """Return the variance of an average of `n_members` members.
 
         >>> variance_of_average(np.array([[1.0, 3.0], [2.0, 2.0]]), np.array([0.0, 0.0])).with_members(10)
         4.05
@@ -149,41 +216,56 @@ class AverageVariance(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Would more members help?"""
+        """Whether more members would help, in words."""
         if self.of_average <= 0.0:
             return "nothing is left to remove"
-        share = self.gain_left / self.of_average
+        fraction = self.gain_left / self.of_average
         return (
             f"with {self.n_members} members {self.of_average:.4g} is left of {self.variance:.4g}; infinitely many more "
-            f"would remove another {self.gain_left:.3g} ({100.0 * share:.2g} %)"
+            f"would remove another {self.gain_left:.3g} ({100.0 * fraction:.2g} %)"
         )
 
 
 def variance_of_average(predictions: Numbers, y: Numbers | None = None) -> AverageVariance:
-    """Mean square of an average of members over rows, in a shared part and one that averaging removes.
+    """Split the mean square of an average of members into a part shared by all and one that averaging removes.
 
-    `answers` [members, n] holds nan where a row was in the member's bag; rows with one answer or none are left out.
-    Deviations d_t(x) are answers minus `y` where it is given, else minus the member's mean over the rows. With means
+    Deviations d_t(x) are predictions minus `y` if it is given, else minus the member's mean over the rows. With means
     over rows and over pairs of different members
 
         s^2 = mean d_t^2,    rho s^2 = mean d_t d_u  (t != u),    mean (average of K)^2 = rho s^2 + (1 - rho) s^2 / K
 
-    which is an identity when every member answers every row. What it estimates must be read with care. All members
-    come from one training set. Given that set they are independent draws of the same random procedure, so
+    which is an identity if every member predicts every row.
 
-        (1 - rho) s^2   is the mean over x of the variance of a member at x, given the training set. Averaged over
-                        training sets this is the (1 - rho) s^2 of the textbook, and the answer to "would more trees
-                        help?" needs nothing else.
-        rho s^2         is what all members of this training set have in common. With y it holds noise and squared
-                        bias besides the variance over training sets, so it is the mean squared error that no number of
-                        members goes below, and rho is the correlation of their errors. Without y it holds what
-                        the members say about x, and rho is the correlation of their answers over the rows.
+    Parameters
+    ----------
+    predictions : ndarray of shape (n_members, n_samples)
+        Predictions, nan where a member was fitted on the row; rows with fewer than two are left out.
+    y : ndarray of shape (n_samples,), default=None
+        The target.
 
-    The rho of the textbook, over training sets at a fixed x, cannot be had from one training set: see
+    Returns
+    -------
+    AverageVariance
+        Both parts.
+
+    Notes
+    -----
+    All members come from one training set. Given that set they are independent draws of the same random procedure, so
+
+        (1 - rho) s^2   is the mean over x of the variance of a member at x, given the training set. It alone answers
+                        whether more members would help; averaged over training sets it is the textbook's (1 - rho) s^2.
+        rho s^2         is what all members of this training set have in common. With y it includes noise and squared
+                        bias besides the variance over training sets, so it is the mean squared error that no number
+                        of members goes below, and rho is the correlation of their errors. Without y, rho is the
+                        correlation of their predictions over the rows.
+
+    The rho of the textbook, over training sets at a fixed x, cannot be estimated from one training set: see
     `variance_over_training_sets`.
 
-    >>> found = variance_of_average(np.array([[1.0, 3.0, 2.0], [2.0, 2.0, 4.0]]), np.array([1.0, 2.0, 2.0]))
-    >>> found.variance, found.shared, round(found.of_average, 3), round(found.gain_left, 3)
+    Examples
+    --------
+    >>> result = variance_of_average(np.array([[1.0, 3.0, 2.0], [2.0, 2.0, 4.0]]), np.array([1.0, 2.0, 2.0]))
+    >>> result.variance, result.shared, round(result.of_average, 3), round(result.gain_left, 3)
     (1.0, 0.0, 0.5, 0.5)
     """
     d = _read_predictions(predictions)
@@ -199,7 +281,7 @@ def variance_of_average(predictions: Numbers, y: Numbers | None = None) -> Avera
     m = present.sum(axis=0)
     used = m >= 2
     if not used.any():
-        raise ValueError("No row has the answers of two members: pass more members, or rows outside more bags.")
+        raise ValueError("No row has predictions of two members: pass more members, or rows outside more bags.")
     d, m = np.where(present, d, 0.0)[:, used], m[used]
     sums, squares = d.sum(axis=0), np.sum(d * d, axis=0)
     variance = float(np.mean(squares / m))
@@ -208,24 +290,37 @@ def variance_of_average(predictions: Numbers, y: Numbers | None = None) -> Avera
 
 
 def variance_over_training_sets(predictions: Numbers) -> AverageVariance:
-    """rho s^2 + (1 - rho) s^2 / K over training sets, at fixed rows (Hastie, Tibshirani and Friedman, ESL, 15.4.1).
+    """Split the variance of an average over training sets, at fixed rows.
 
-    `answers` [sets, members, n]: K members learned from each of several independent training sets, asked about the same
-    rows. Of every row the variance of a member is split in that of its mean over training sets and that within them,
+    See Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, section 15.4.1. The variance of a member
+    on a row is the sum of that of its mean over training sets and that within them,
 
         (1 - rho) s^2 = mean within,     rho s^2 = variance of the sets' means - (1 - rho) s^2 / K
 
-    without bias, and averaged over rows. A shared part below zero is noise: take more training sets.
+    estimated without bias and averaged over rows. A shared part below zero is noise: take more training sets.
 
+    Parameters
+    ----------
+    predictions : ndarray of shape (n_sets, n_members, n_samples)
+        Predictions of K members fitted on each of several independent training sets.
+
+    Returns
+    -------
+    AverageVariance
+        Both parts.
+
+    Examples
+    --------
     >>> sets = np.array([[[0.0], [2.0]], [[3.0], [5.0]]])
-    >>> found = variance_over_training_sets(sets)
-    >>> found.shared, found.removable, found.of_average
+    >>> result = variance_over_training_sets(sets)
+    >>> result.shared, result.removable, result.of_average
     (3.5, 2.0, 4.5)
     """
     h = np.asarray(predictions, np.float64)
     if h.ndim != 3 or min(h.shape) < 1 or h.shape[0] < 2 or h.shape[1] < 2 or not np.all(np.isfinite(h)):
         raise ValueError(
-            f"answers must be finite, [sets, members, n] with two sets and two members at least; got shape {h.shape}."
+            f"predictions must be finite, [sets, members, n] with two sets and two members at least; got shape "
+            f"{h.shape}."
         )
     removable = float(np.mean(h.var(axis=1, ddof=1)))
     shared = float(np.mean(h.mean(axis=1).var(axis=0, ddof=1))) - removable / h.shape[1]
@@ -243,24 +338,44 @@ def _average(n_members: int, variance: float, shared: float, n_rows: int) -> Ave
 
 
 class Uncertainty(NamedTuple):
-    """Of every row: total = aleatoric + epistemic."""
+    """Uncertainty of the prediction of every row, total = aleatoric + epistemic.
 
-    total: Floats  # [n]
-    aleatoric: Floats  # [n], noise that every member expects
-    epistemic: Floats  # [n], what the members do not agree on: more data would lower it
+    Attributes
+    ----------
+    total : ndarray of shape (n_samples,)
+        The sum.
+    aleatoric : ndarray of shape (n_samples,)
+        Noise that every member expects.
+    epistemic : ndarray of shape (n_samples,)
+        Disagreement of the members, which more data would reduce.
+    """
+
+    total: Floats
+    aleatoric: Floats
+    epistemic: Floats
 
 
 def uncertainty(probabilities: Numbers) -> Uncertainty:
-    """Entropies, in nats, of the predictive distribution over members (C-8; Depeweg et al. 2018).
+    """Compute entropies, in nats, of the predictive distribution over members (Depeweg et al. 2018).
 
         total      H(mean_t p_t)              of the mean distribution
         aleatoric  mean_t H(p_t)              of the members' own
         epistemic  mean_t KL(p_t || mean p)   the mutual information of the class and the member
 
-    `probabilities` [members, n, classes], nan where a member does not answer; a row without answers gets nan.
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_members, n_samples, n_classes)
+        Class probabilities, nan where a member was fitted on the row; a row without predictions gets nan.
 
-    >>> found = uncertainty(np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]]))
-    >>> found.aleatoric.round(3), found.epistemic.round(3)
+    Returns
+    -------
+    Uncertainty
+        The entropies of every row.
+
+    Examples
+    --------
+    >>> result = uncertainty(np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]]))
+    >>> result.aleatoric.round(3), result.epistemic.round(3)
     (array([0.   , 0.693]), array([0.693, 0.   ]))
     """
     p = np.asarray(probabilities, np.float64)
@@ -275,13 +390,25 @@ def uncertainty(probabilities: Numbers) -> Uncertainty:
     return Uncertainty(total, aleatoric, np.maximum(total - aleatoric, 0.0))
 
 
-def value_uncertainty(means: Numbers, variances: Numbers | None = None) -> Uncertainty:
-    """The law of total variance over members (C-8): mean of their variances + variance of their means.
+def regression_uncertainty(means: Numbers, variances: Numbers | None = None) -> Uncertainty:
+    """Apply the law of total variance over members: the mean of their variances + the variance of their means.
 
-    `means` and `variances` [members, n] are those of the members' predictive distributions, a leaf's for a tree; nan
-    where a member does not answer. Without `variances` the members claim to know the noise away.
+    Parameters
+    ----------
+    means : ndarray of shape (n_members, n_samples)
+        Means of the members' predictive distributions, for a tree those of its leaves; nan where a member was fitted on
+        the row.
+    variances : ndarray of shape (n_members, n_samples), default=None
+        Variances of these distributions; None counts them as zero.
 
-    >>> value_uncertainty(np.array([[1.0], [3.0]]), np.array([[0.5], [1.5]]))
+    Returns
+    -------
+    Uncertainty
+        The variances of every row.
+
+    Examples
+    --------
+    >>> regression_uncertainty(np.array([[1.0], [3.0]]), np.array([[0.5], [1.5]]))
     Uncertainty(total=array([2.]), aleatoric=array([1.]), epistemic=array([1.]))
     """
     h = _read_predictions(means)
@@ -297,12 +424,12 @@ def value_uncertainty(means: Numbers, variances: Numbers | None = None) -> Uncer
 def _read_predictions(predictions: Numbers) -> Floats:
     h = np.asarray(predictions, np.float64)
     if h.ndim != 2 or h.size == 0 or np.isinf(h).any():
-        raise ValueError(f"answers must be [members, n], finite or nan, and not empty; got the shape {h.shape}.")
+        raise ValueError(f"predictions must be [members, n], finite or nan, and not empty; got the shape {h.shape}.")
     return h
 
 
 def _mean_present(values: Floats, present: Mask) -> Floats:
-    """Mean over the members that answer, nan without any."""
+    """Mean over the members that predict the row, nan without any."""
     mask = present if values.ndim == 2 else present[:, :, np.newaxis]
     n = mask.sum(axis=0)
     return np.where(n > 0, np.where(mask, values, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan)

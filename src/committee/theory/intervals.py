@@ -1,5 +1,4 @@
-"""Confidence intervals from the replicates of a bootstrap (C-1; Efron and Tibshirani, An introduction to the bootstrap,
-1993; DiCiccio and Efron, Bootstrap confidence intervals, 1996).
+"""Confidence intervals from the replicates of a bootstrap.
 
 T is the statistic on the sample, T* on the resamples, q_a the a-quantile of T*, 1 - 2 alpha the level:
 
@@ -7,11 +6,13 @@ T is the statistic on the sample, T* on the resamples, q_a the a-quantile of T*,
     percentile   [q_alpha, q_(1 - alpha)]
     basic        [2 T - q_(1 - alpha), 2 T - q_alpha]
     BCa          percentiles at Phi(z0 + (z0 + z) / (1 - a (z0 + z))), z = z_alpha and z_(1 - alpha), with
-                 z0 = Phi^-1(share of T* below T) for the bias of the median, and the acceleration a from the jackknife
+                 z0 = Phi^-1(fraction of T* below T) for the bias of the median, and the acceleration a of the jackknife
     studentised  [T - t_(1 - alpha) se, T - t_alpha se], t the quantiles of (T* - T) / se(resample)
 
-Replicates are [R, ...], one statistic or an array of them. Where scipy.stats.bootstrap has the interval it is the
-same.
+Replicates are [R, ...], one statistic or an array of them. Intervals that scipy.stats.bootstrap has too are equal to
+its own.
+
+Efron and Tibshirani, An introduction to the bootstrap, 1993; DiCiccio and Efron, Bootstrap confidence intervals, 1996.
 """
 
 from __future__ import annotations
@@ -32,7 +33,15 @@ __all__ = [
 
 
 class Interval(NamedTuple):
-    """From low to high, numbers or arrays as the statistic is."""
+    """An interval for each statistic.
+
+    Attributes
+    ----------
+    low : ndarray
+        Lower ends, in the shape of the statistic.
+    high : ndarray
+        Upper ends.
+    """
 
     low: Floats
     high: Floats
@@ -41,20 +50,54 @@ class Interval(NamedTuple):
     def width(self) -> Floats:
         return self.high - self.low
 
-    def holds(self, truth: Numbers | float) -> np.ndarray:
+    def contains(self, truth: Numbers | float) -> np.ndarray:
         """Whether the truth lies inside."""
         return (self.low <= truth) & (truth <= self.high)
 
 
 def normal_interval(replicates: Floats, value: Floats, level: float = 0.95) -> Interval:
-    """T less its bias, more or less z standard errors."""
+    """Compute T less its bias, plus and minus z standard errors.
+
+    Parameters
+    ----------
+    replicates : ndarray of shape (n_resamples, ...)
+        The statistic on the resamples.
+    value : ndarray
+        The statistic on the sample.
+    level : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    Interval
+        The interval.
+
+    Examples
+    --------
+    >>> normal_interval(np.array([1.0, 2.0, 3.0]), np.array(2.0), 0.9).width.round(3)
+    np.float64(3.29)
+    """
     centre, half = 2.0 * value - replicates.mean(axis=0), _z(level) * replicates.std(axis=0, ddof=1)
     return Interval(centre - half, centre + half)
 
 
 def percentile_interval(replicates: Floats, level: float = 0.95) -> Interval:
-    """Quantiles of the replicates.
+    """Compute quantiles of the replicates.
 
+    Parameters
+    ----------
+    replicates : ndarray of shape (n_resamples, ...)
+        The statistic on the resamples.
+    level : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    Interval
+        The interval.
+
+    Examples
+    --------
     >>> percentile_interval(np.arange(101.0), 0.5)
     Interval(low=np.float64(25.0), high=np.float64(75.0))
     """
@@ -63,28 +106,94 @@ def percentile_interval(replicates: Floats, level: float = 0.95) -> Interval:
 
 
 def basic_interval(replicates: Floats, value: Floats, level: float = 0.95) -> Interval:
-    """The percentiles, mirrored at T: T* is to T as T is to the truth."""
+    """Compute the percentile interval mirrored at T: T* deviates from T as T does from the true value.
+
+    Parameters
+    ----------
+    replicates : ndarray of shape (n_resamples, ...)
+        The statistic on the resamples.
+    value : ndarray
+        The statistic on the sample.
+    level : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    Interval
+        The interval.
+
+    Examples
+    --------
+    >>> basic_interval(np.arange(101.0), np.array(40.0), 0.5)
+    Interval(low=np.float64(5.0), high=np.float64(55.0))
+    """
     low, high = percentile_interval(replicates, level)
     return Interval(2.0 * value - high, 2.0 * value - low)
 
 
 def bca_interval(replicates: Floats, value: Floats, jackknife: Sequence[Floats], level: float = 0.95) -> Interval:
-    """Percentiles corrected for bias and acceleration; nan where all replicates lie on one side of T.
+    """Compute percentiles corrected for bias and acceleration; nan if all replicates lie on one side of T.
 
-    `jackknife` holds for every sample the statistic without one of its rows, [n, ...].
+    Parameters
+    ----------
+    replicates : ndarray of shape (n_resamples, ...)
+        The statistic on the resamples.
+    value : ndarray
+        The statistic on the sample.
+    jackknife : sequence of ndarray of shape (n_samples, ...)
+        For every sample the statistic without one of its rows.
+    level : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    Interval
+        The interval.
+
+    Examples
+    --------
+    >>> rows = np.arange(10.0) ** 2
+    >>> means = rows[np.random.default_rng(0).integers(0, 10, (2000, 10))].mean(axis=1)
+    >>> interval = bca_interval(means, rows.mean(), [(rows.sum() - rows) / 9.0], 0.9)
+    >>> interval.low.round(1), interval.high.round(1)
+    (np.float64(15.9), np.float64(44.2))
     """
     z0 = ndtri((np.mean(replicates < value, axis=0) + np.mean(replicates <= value, axis=0)) / 2.0)
     a = acceleration(jackknife)
     with np.errstate(invalid="ignore"):  # inf - inf where z0 is infinite
-        shares = [ndtr(z0 + (z0 + z) / (1.0 - a * (z0 + z))) for z in (-_z(level), _z(level))]
-    low, high = (_quantile_of_each(replicates, share) for share in shares)
+        fractions = [ndtr(z0 + (z0 + z) / (1.0 - a * (z0 + z))) for z in (-_z(level), _z(level))]
+    low, high = (_quantile_of_each(replicates, fraction) for fraction in fractions)
     return Interval(low, high)
 
 
 def studentised_interval(
     replicates: Floats, value: Floats, stderrs: Floats, stderr: Floats, level: float = 0.95
 ) -> Interval:
-    """From the ratios (T* - T) / se*, `stderrs` [R, ...] the standard errors of the resamples, `stderr` that of T."""
+    """Compute the interval from the ratios (T* - T) / se*.
+
+    Parameters
+    ----------
+    replicates : ndarray of shape (n_resamples, ...)
+        The statistic on the resamples.
+    value : ndarray
+        The statistic on the sample.
+    stderrs : ndarray of shape (n_resamples, ...)
+        Standard errors of the statistic on the resamples.
+    stderr : ndarray
+        Standard error on the sample.
+    level : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    Interval
+        The interval.
+
+    Examples
+    --------
+    >>> studentised_interval(np.arange(101.0), np.array(50.0), np.full(101, 10.0), np.array(20.0), 0.5)
+    Interval(low=np.float64(0.0), high=np.float64(100.0))
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (replicates - value) / stderrs
     low, high = np.quantile(np.where(np.isnan(t), 0.0, t), _tails(level), axis=0)  # 0 / 0: no resample differs
@@ -92,7 +201,23 @@ def studentised_interval(
 
 
 def acceleration(jackknife: Sequence[Floats]) -> Floats:
-    """a = sum U^3 / (6 (sum U^2)^(3/2)) with U = (n - 1) (mean - T without row i) / n, sums over all samples."""
+    """Compute a = sum U^3 / (6 (sum U^2)^(3/2)) with U = (n - 1) (mean - T without row i) / n, sums over all samples.
+
+    Parameters
+    ----------
+    jackknife : sequence of ndarray of shape (n_samples, ...)
+        For every sample the statistic without one of its rows.
+
+    Returns
+    -------
+    ndarray
+        The acceleration, 0 where the statistic is constant.
+
+    Examples
+    --------
+    >>> acceleration([np.array([1.0, 2.0, 6.0])]).round(3)
+    np.float64(-0.057)
+    """
     cubes, squares = np.zeros(np.shape(jackknife[0])[1:]), np.zeros(np.shape(jackknife[0])[1:])
     for values in jackknife:
         n = len(values)
@@ -101,11 +226,11 @@ def acceleration(jackknife: Sequence[Floats]) -> Floats:
     return np.divide(cubes, 6.0 * squares**1.5, out=np.zeros_like(cubes), where=squares > 0.0)
 
 
-def _quantile_of_each(replicates: Floats, share: Floats) -> Floats:
-    """Quantiles at a share of its own for every statistic; nan for the share nan."""
+def _quantile_of_each(replicates: Floats, fraction: Floats) -> Floats:
+    """Quantile of each statistic at its own level; nan for the level nan."""
     columns = replicates.reshape(len(replicates), -1)
-    shares = np.broadcast_to(share, replicates.shape[1:]).ravel()
-    result = [np.quantile(c, s) if np.isfinite(s) else np.nan for c, s in zip(columns.T, shares, strict=True)]
+    fractions = np.broadcast_to(fraction, replicates.shape[1:]).ravel()
+    result = [np.quantile(c, s) if np.isfinite(s) else np.nan for c, s in zip(columns.T, fractions, strict=True)]
     return np.array(result).reshape(replicates.shape[1:])[()]
 
 

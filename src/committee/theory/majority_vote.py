@@ -1,20 +1,16 @@
-"""The error of a majority vote (B-1; S2, "Majority Voting").
+"""The error of a majority vote.
 
-K voters answer right with probability p each. The vote errs when fewer than half of them are right, and at a tie of an
-even K as the rule for ties says (by default a coin is thrown):
+K voters are right with probability p each. The vote is wrong if fewer than half of them are right, and at a tie of an
+even K as the rule for ties says (by default with probability 1/2):
 
-    error = P(X < K / 2) + t P(X = K / 2)        X the number of right answers, t = 1/2 by default
+    error = P(X < K / 2) + t P(X = K / 2)        X the number of voters that are right, t = 1/2 by default
 
     independent   X ~ binomial(K, p)
-    correlated    X ~ beta-binomial(K, a, b): each row has a chance p_i ~ Beta(a, b) of its own, with mean
+    correlated    X ~ beta-binomial(K, a, b): each row has its own probability p_i ~ Beta(a, b), with mean
                   p = a / (a + b); two voters are right together with correlation rho = 1 / (a + b + 1)
 
 Condorcet (1785): as K grows the error of independent voters goes to 0 if p > 1/2, to 1 if p < 1/2, and stays 1/2 at
-p = 1/2. With correlation it goes to P(p_i < 1/2) instead: rows that most voters get wrong stay wrong, however many
-vote.
-
-    p = 0.6, K         11      21      51      101     501
-    error (S2)         0.247   0.174   0.073   0.021   0.000003        (a slip: 0.0735 is cut there, 0.074 is right)
+p = 1/2. With correlation it goes to P(p_i < 1/2) instead: rows that most voters get wrong stay wrong for any K.
 
 Williams, The analysis of binary responses from toxicological experiments, 1975 (beta-binomial).
 """
@@ -38,7 +34,7 @@ __all__ = [
 
 Ties = Literal["half", "wrong", "right"]
 
-TIE_SHARE = {"half": 0.5, "wrong": 1.0, "right": 0.0}
+TIE_ERROR = {"half": 0.5, "wrong": 1.0, "right": 0.0}
 
 MAX_VOTERS = 2**40
 """`voters_needed` gives up here."""
@@ -47,22 +43,33 @@ MAX_VOTERS = 2**40
 def majority_vote_error(
     n_voters: ArrayLike, accuracy: ArrayLike, *, correlation: float = 0.0, ties: Ties = "half"
 ) -> Floats:
-    """Probability that most of `n_voters` are wrong; arrays are taken element by element.
+    """Compute the probability that most voters are wrong; arrays are broadcast.
 
     Parameters
     ----------
-    n_voters : K, whole numbers >= 1
-    accuracy : p in [0, 1]
-    correlation : rho in [0, 1] between the answers of two voters, right or wrong
-    ties : {"half", "wrong", "right"}; what a tie of an even number counts as
+    n_voters : array-like of int
+        Number K of voters, at least 1.
+    accuracy : array-like of float
+        Probability p in [0, 1] that a voter is right.
+    correlation : float, default=0.0
+        Correlation rho in [0, 1] of being right between two voters.
+    ties : {"half", "wrong", "right"}, default="half"
+        How a tie of an even number counts.
 
+    Returns
+    -------
+    ndarray
+        The error of the vote.
+
+    Examples
+    --------
     >>> majority_vote_error([11, 21, 51, 101], 0.6).round(3)
     array([0.247, 0.174, 0.074, 0.021])
     >>> float(majority_vote_error(2, 0.6).round(12)), float(majority_vote_error(2, 0.6, ties="wrong").round(12))
     (0.4, 0.64)
     """
     k, p = _read(n_voters, accuracy, correlation, ties)
-    below = np.ceil(k / 2.0) - 1.0  # most right answers with which the vote is lost
+    below = np.ceil(k / 2.0) - 1.0  # largest number of right voters with which the vote is wrong
     is_even = k % 2.0 == 0.0
     if correlation == 0.0:
         lost, tied = special.bdtr(below, k.astype(np.int64), p), _binomial(k, k / 2.0, p)
@@ -70,15 +77,29 @@ def majority_vote_error(
         lost, tied = 1.0 - p, np.zeros(p.shape)
     else:
         lost, tied = _correlated(k, p, below, correlation)
-    return np.clip(lost + TIE_SHARE[ties] * np.where(is_even, tied, 0.0), 0.0, 1.0)
+    return np.clip(lost + TIE_ERROR[ties] * np.where(is_even, tied, 0.0), 0.0, 1.0)
 
 
 def condorcet_limit(accuracy: ArrayLike, *, correlation: float = 0.0) -> Floats:
-    """The error of a vote of infinitely many voters.
+    """Compute the error of a vote of infinitely many voters.
 
+    Parameters
+    ----------
+    accuracy : array-like of float
+        Probability p in [0, 1] that a voter is right.
+    correlation : float, default=0.0
+        Correlation rho in [0, 1] of being right between two voters.
+
+    Returns
+    -------
+    ndarray
+        The limit; with correlation it is the fraction of rows on which most voters are wrong.
+
+    Examples
+    --------
     >>> condorcet_limit([0.4, 0.5, 0.6])
     array([1. , 0.5, 0. ])
-    >>> float(condorcet_limit(0.7, correlation=0.2).round(3))  # rows on which most voters are wrong
+    >>> float(condorcet_limit(0.7, correlation=0.2).round(3))
     0.182
     """
     _, p = _read(1, accuracy, correlation, "half")
@@ -92,8 +113,24 @@ def condorcet_limit(accuracy: ArrayLike, *, correlation: float = 0.0) -> Floats:
 
 
 def voters_needed(accuracy: float, error: float, *, correlation: float = 0.0) -> int | None:
-    """The smallest odd number of voters whose vote errs at most so often; None if no number does.
+    """Find the smallest odd number of voters whose vote has at most a given error.
 
+    Parameters
+    ----------
+    accuracy : float
+        Probability p that a voter is right.
+    error : float
+        Largest error of the vote.
+    correlation : float, default=0.0
+        Correlation rho in [0, 1] of being right between two voters.
+
+    Returns
+    -------
+    int or None
+        The number of voters, None if no number suffices.
+
+    Examples
+    --------
     >>> voters_needed(0.6, 0.05), voters_needed(0.6, 0.05, correlation=0.1)
     (67, None)
     """
@@ -114,13 +151,27 @@ def voters_needed(accuracy: float, error: float, *, correlation: float = 0.0) ->
 
 
 class VoteTable(NamedTuple):
-    """Errors of votes of several sizes, for several accuracies and one correlation."""
+    """Errors of votes of several sizes, for several accuracies and one correlation.
 
-    n_voters: NDArray[np.int64]  # [k]
-    accuracies: Floats  # [a]
+    Attributes
+    ----------
+    n_voters : ndarray of shape (n_sizes,)
+        Numbers of voters.
+    accuracies : ndarray of shape (n_accuracies,)
+        Accuracies of a voter.
+    correlation : float
+        Correlation of two voters.
+    errors : ndarray of shape (n_accuracies, n_sizes)
+        Errors of the votes.
+    limits : ndarray of shape (n_accuracies,)
+        Errors of votes of infinitely many voters.
+    """
+
+    n_voters: NDArray[np.int64]
+    accuracies: Floats
     correlation: float
-    errors: Floats  # [a, k]
-    limits: Floats  # [a], of infinitely many voters
+    errors: Floats
+    limits: Floats
 
 
 def majority_vote_table(
@@ -129,8 +180,24 @@ def majority_vote_table(
     *,
     correlation: float = 0.0,
 ) -> VoteTable:
-    """The table and the curves of the document (B-1), or those of other voters.
+    """Tabulate the error of majority votes.
 
+    Parameters
+    ----------
+    accuracies : float or sequence of float, default=0.6
+        Accuracies of a voter.
+    n_voters : sequence of int, default=(11, 21, 51, 101, 501)
+        Numbers of voters.
+    correlation : float, default=0.0
+        Correlation rho in [0, 1] of being right between two voters.
+
+    Returns
+    -------
+    VoteTable
+        The errors, which `committee.plots.MajorityVoteDisplay` draws.
+
+    Examples
+    --------
     >>> majority_vote_table().errors.round(3)
     array([[0.247, 0.174, 0.074, 0.021, 0.   ]])
     """
@@ -141,27 +208,58 @@ def majority_vote_table(
 
 
 class VoterModel(NamedTuple):
-    """Real voters as independent ones and as beta-binomial ones: what their vote would err, and what it does."""
+    """Voters described as independent and as beta-binomial ones, with the error of their vote and those of both models.
+
+    Attributes
+    ----------
+    n_voters : int
+        Number of voters.
+    accuracy : float
+        Mean accuracy over voters and rows.
+    correlation : float
+        Correlation of being right between two voters, in [0, 1].
+    error : float
+        Fraction of the rows on which fewer than half are right; ties count by half.
+    independent_error : float
+        Error of independent voters of this accuracy.
+    correlated_error : float
+        Error of beta-binomial voters of this accuracy and correlation.
+    limit : float
+        Error of infinitely many such voters.
+    n_rows : int
+        Number of rows.
+    """
 
     n_voters: int
-    accuracy: float  # p, mean over voters and rows
-    correlation: float  # rho of two voters' right answers, in [0, 1]
-    error: float  # share of the rows on which fewer than half are right, ties by half
-    independent_error: float  # of independent voters of this accuracy
-    correlated_error: float  # of beta-binomial voters of this accuracy and correlation
-    limit: float  # of infinitely many such voters
+    accuracy: float
+    correlation: float
+    error: float
+    independent_error: float
+    correlated_error: float
+    limit: float
     n_rows: int
 
 
 def fit_voter_model(is_right: NDArray[np.bool_]) -> VoterModel:
-    """Accuracy and correlation of voters by moments: the variance of their number right over the rows.
+    """Estimate accuracy and correlation of voters from the variance of the number of them that are right.
 
         var(X) = K p (1 - p) (1 + (K - 1) rho)
 
-    `is_right` [voters, n]. Voters of more than two classes may win with fewer than half right: their vote errs less.
+    Parameters
+    ----------
+    is_right : ndarray of bool, of shape (n_voters, n_samples)
+        Whether each voter is right on each row. With more than two classes a vote can be won with fewer than half of
+        the voters right: its error is then smaller.
 
-    >>> found = fit_voter_model(np.array([[1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]], bool))
-    >>> round(found.accuracy, 3), round(found.correlation, 3), found.error
+    Returns
+    -------
+    VoterModel
+        The estimates and the errors that follow from them.
+
+    Examples
+    --------
+    >>> model = fit_voter_model(np.array([[1, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]], bool))
+    >>> round(model.accuracy, 3), round(model.correlation, 3), model.error
     (0.667, 0.0, 0.25)
     """
     right = np.asarray(is_right, np.bool_)
@@ -181,13 +279,13 @@ def fit_voter_model(is_right: NDArray[np.bool_]) -> VoterModel:
 def _read(n_voters: ArrayLike, accuracy: ArrayLike, correlation: float, ties: str) -> tuple[Floats, Floats]:
     k, p = np.broadcast_arrays(np.asarray(n_voters, np.float64), np.asarray(accuracy, np.float64))
     if not np.all((k >= 1.0) & (k == np.floor(k))):
-        raise ValueError("n_voters must be whole numbers >= 1.")
+        raise ValueError("n_voters must be integers >= 1.")
     if not np.all((p >= 0.0) & (p <= 1.0)):
         raise ValueError("accuracy must lie in [0, 1].")
     if not 0.0 <= correlation <= 1.0:
         raise ValueError(f"correlation must lie in [0, 1], got {correlation}.")
-    if ties not in TIE_SHARE:
-        raise ValueError(f"ties must be one of {sorted(TIE_SHARE)}, got {ties!r}.")
+    if ties not in TIE_ERROR:
+        raise ValueError(f"ties must be one of {sorted(TIE_ERROR)}, got {ties!r}.")
     return k, p
 
 

@@ -1,7 +1,8 @@
-"""Margins and edges of a weighted vote (E-9, E-10, E-11).
+"""Margins and edges of a weighted vote.
 
-Row i of a table of agreement holds y_i h_t(x_i), in [-1, 1], for every hypothesis t: +1 where it is right, -1 where it
-errs. A margin sums a row with the coefficients, an edge sums a column with the weights of the examples.
+An agreement matrix holds u_it = y_i h_t(x_i), in [-1, 1], for every row i and hypothesis t: +1 where it is right, -1
+where it is wrong. A margin is the sum of a row weighted by the coefficients of the hypotheses, an edge the sum of a
+column weighted by the weights of the rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from committee.base.array_types import Floats
 from committee.tabular.validation import read_weights
 
 __all__ = [
-    "MarginDistribution", "class_margins", "edges", "margin_distribution", "margins", "minimum_margin", "share_below",
+    "MarginDistribution",
+    "class_margins",
+    "edges",
+    "fraction_below",
+    "margin_distribution",
+    "margins",
+    "minimum_margin",
 ]  # fmt: skip
 
 Numbers = NDArray[np.floating | np.integer]
@@ -25,15 +32,37 @@ ROUNDING = 1e-9
 
 
 class MarginDistribution(NamedTuple):
-    """The step function F(theta): a share `share[i]` of the examples has a margin of at most `value[i]`."""
+    """The cumulative distribution of margins, a step function.
 
-    value: Floats  # [m], the distinct margins, rising
-    share: Floats  # [m], the last one is 1
+    Attributes
+    ----------
+    value : ndarray of shape (n_values,)
+        The distinct margins in ascending order.
+    fraction : ndarray of shape (n_values,)
+        Fraction of the rows whose margin is at most `value`.
+    """
+
+    value: Floats
+    fraction: Floats
 
 
 def margins(agreement: Numbers, coefficients: Numbers) -> Floats:
-    """Normalised margins y_i f(x_i) = sum_t a_t u_it / sum_t |a_t|, in [-1, 1] (Schapire et al. 1998).
+    """Compute the normalised margins y_i f(x_i) = sum_t a_t u_it / sum_t |a_t|, in [-1, 1] (Schapire et al. 1998).
 
+    Parameters
+    ----------
+    agreement : ndarray of shape (n_samples, n_hypotheses)
+        y_i h_t(x_i), in [-1, 1].
+    coefficients : ndarray of shape (n_hypotheses,)
+        Coefficients a_t of the vote.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The margins.
+
+    Examples
+    --------
     >>> margins(np.array([[1, 1, -1], [-1, 1, 1]]), np.array([3.0, 2.0, 1.0]))
     array([0.66666667, 0.        ])
     """
@@ -47,10 +76,22 @@ def margins(agreement: Numbers, coefficients: Numbers) -> Floats:
 
 
 def class_margins(votes: Numbers, y: NDArray[np.integer]) -> Floats:
-    """Margins for K classes: (v_iy - max_{k != y} v_ik) / sum_k v_ik, in [-1, 1] (Schapire et al. 1998, section 2).
+    """Compute the margins of K classes: (v_iy - max_{k != y} v_ik) / sum_k v_ik, in [-1, 1] (Schapire et al. 1998).
 
-    `votes` [n, K] holds the total weight of the votes for every class, `y` the code of the true one.
+    Parameters
+    ----------
+    votes : ndarray of shape (n_samples, n_classes)
+        Total weight of the votes for every class.
+    y : ndarray of shape (n_samples,)
+        Codes of the true classes.
 
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The margins.
+
+    Examples
+    --------
     >>> class_margins(np.array([[3, 1, 0], [1, 1, 2]]), np.array([0, 1]))
     array([ 0.5 , -0.25])
     """
@@ -58,15 +99,29 @@ def class_margins(votes: Numbers, y: NDArray[np.integer]) -> Floats:
     if v.shape[1] < 2 or y.shape != (v.shape[0],) or not np.all((y >= 0) & (y < v.shape[1])):
         raise ValueError("votes must be [n, K] with K >= 2, and y one class code of 0..K-1 per row.")
     if not (np.all(v >= 0.0) and np.all(np.isfinite(total)) and np.all(total > 0.0)):
-        raise ValueError("votes must be finite and >= 0, with a vote in every row: drop rows on which nobody voted.")
+        raise ValueError("votes must be finite and >= 0, with a vote in every row: drop rows without a vote.")
     is_true = np.arange(v.shape[1]) == y[:, None]
     return (v[is_true] - np.where(is_true, -np.inf, v).max(axis=1)) / total
 
 
 def margin_distribution(margins: Numbers, weight: Numbers | None = None) -> MarginDistribution:
-    """The cumulative distribution of the margins under the weights of the examples, each counted once by default.
+    """Compute the cumulative distribution of margins.
 
-    >>> margin_distribution(np.array([0.5, -0.1, 0.5, 0.9])).share
+    Parameters
+    ----------
+    margins : ndarray of shape (n_samples,)
+        Margins of the rows.
+    weight : ndarray of shape (n_samples,), default=None
+        Weights of the rows; None weights all equally.
+
+    Returns
+    -------
+    MarginDistribution
+        The distribution.
+
+    Examples
+    --------
+    >>> margin_distribution(np.array([0.5, -0.1, 0.5, 0.9])).fraction
     array([0.25, 0.75, 1.  ])
     """
     m, w = _margins_and_weights(margins, weight)
@@ -76,18 +131,46 @@ def margin_distribution(margins: Numbers, weight: Numbers | None = None) -> Marg
 
 
 def minimum_margin(margins: Numbers) -> float:
-    """The smallest margin of all examples: above 0 when the vote makes no training error.
+    """Return the smallest margin: it is above 0 if the vote makes no training error.
 
+    Parameters
+    ----------
+    margins : ndarray of shape (n_samples,)
+        Margins of the rows.
+
+    Returns
+    -------
+    float
+        Their minimum.
+
+    Examples
+    --------
     >>> minimum_margin(np.array([0.5, -0.1, 0.9]))
     -0.1
     """
     return float(_margins_and_weights(margins, None)[0].min())
 
 
-def share_below(margins: Numbers, theta: float, weight: Numbers | None = None) -> float:
-    """Weighted share of the margins that are at most theta: P_S(y f(x) <= theta), for theta = 0 the training error.
+def fraction_below(margins: Numbers, theta: float, weight: Numbers | None = None) -> float:
+    """Compute the weighted fraction of margins that are at most theta; for theta = 0 it is the training error.
 
-    >>> share_below(np.array([0.5, -0.1, 0.5, 0.9]), 0.5)
+    Parameters
+    ----------
+    margins : ndarray of shape (n_samples,)
+        Margins of the rows.
+    theta : float
+        Threshold.
+    weight : ndarray of shape (n_samples,), default=None
+        Weights of the rows; None weights all equally.
+
+    Returns
+    -------
+    float
+        The fraction.
+
+    Examples
+    --------
+    >>> fraction_below(np.array([0.5, -0.1, 0.5, 0.9]), 0.5)
     0.75
     """
     m, w = _margins_and_weights(margins, weight)
@@ -95,10 +178,22 @@ def share_below(margins: Numbers, theta: float, weight: Numbers | None = None) -
 
 
 def edges(agreement: Numbers, weight: Numbers) -> Floats:
-    """Edges r_t = sum_i w_i u_it / sum_i w_i; a hypothesis with answers in {-1, +1} errs by (1 - r_t) / 2.
+    """Compute the edges r_t = sum_i w_i u_it / sum_i w_i; with predictions in {-1, +1} the error is (1 - r_t) / 2.
 
-    `weight` is [n], or [n, T] when every round has its own weights.
+    Parameters
+    ----------
+    agreement : ndarray of shape (n_samples, n_hypotheses)
+        y_i h_t(x_i), in [-1, 1].
+    weight : ndarray of shape (n_samples,) or (n_samples, n_hypotheses)
+        Weights of the rows, or those of every round.
 
+    Returns
+    -------
+    ndarray of shape (n_hypotheses,)
+        The edges.
+
+    Examples
+    --------
     >>> edges(np.array([[1, 1], [1, -1], [-1, 1]]), np.array([0.25, 0.25, 0.5]))
     array([0. , 0.5])
     """
@@ -114,16 +209,12 @@ def edges(agreement: Numbers, weight: Numbers) -> Floats:
 
 
 def read_agreement(agreement: Numbers) -> Floats:
-    """A table of agreement as floats, refused unless it is [n, T], not empty, and within [-1, 1].
-
-    >>> read_agreement(np.array([[1, -1]], np.int8))
-    array([[ 1., -1.]])
-    """
+    """Return an agreement matrix as floats; raise ValueError unless it is [n, T], not empty, and within [-1, 1]."""
     u = np.asarray(agreement, np.float64)
     if u.ndim != 2 or u.size == 0:
         raise ValueError(f"agreement must be [n, T] with a row and a column at least, got the shape {u.shape}.")
     if not np.all(np.abs(u) <= 1.0 + ROUNDING):
-        raise ValueError("agreement must lie in [-1, 1]: divide a hypothesis by its largest answer.")
+        raise ValueError("agreement must lie in [-1, 1]: divide a hypothesis by its largest prediction.")
     return u
 
 

@@ -1,7 +1,7 @@
-"""The game of margins and edges: the largest minimum margin by linear programming (E-10, F-5).
+"""The game of margins and edges: the largest minimum margin by linear programming.
 
 By von Neumann's theorem the largest minimum margin over all votes of the given hypotheses equals the smallest maximum
-edge over all weights of the examples: max_a min_i sum_t a_t u_it = min_w max_t sum_i w_i u_it.
+edge over all weights of the rows: max_a min_i sum_t a_t u_it = min_w max_t sum_i w_i u_it.
 """
 
 from __future__ import annotations
@@ -36,33 +36,67 @@ GAP = 1e-6
 
 
 class MinMax(NamedTuple):
-    """The value of the game and a best choice on both sides, each >= 0 with sum 1."""
+    """The value of the game and an optimal choice on both sides.
+
+    Attributes
+    ----------
+    value : float
+        The largest minimum margin, which is the smallest maximum edge.
+    coefficients : ndarray of shape (n_hypotheses,)
+        A vote with the largest minimum margin; the coefficients are >= 0 and sum to 1.
+    weights : ndarray of shape (n_samples,)
+        Weights of the rows with the smallest maximum edge; they are >= 0 and sum to 1.
+    """
 
     value: float
-    coefficients: Floats  # [T], a vote with the largest minimum margin
-    weights: Floats  # [n], weights of the examples with the smallest maximum edge
+    coefficients: Floats
+    weights: Floats
 
 
 class Stumps(NamedTuple):
-    """Stump t answers `polarity` right of the threshold and -`polarity` on the left, where x <= threshold.
+    """Decision stumps: stump t predicts `polarity` if x > threshold and -`polarity` if x <= threshold.
 
-    The second half of the stumps are those of the first with the other polarity.
+    The second half of the stumps are those of the first half with the opposite polarity.
+
+    Attributes
+    ----------
+    predictions : ndarray of shape (n_samples, n_stumps)
+        Predictions, -1 or +1.
+    feature : ndarray of shape (n_stumps,)
+        Position of the feature, -1 for the stump that predicts `polarity` everywhere.
+    threshold : ndarray of shape (n_stumps,)
+        Threshold, nan for the constant stump.
+    missing_left : ndarray of shape (n_stumps,)
+        Whether missing values count as x <= threshold.
+    polarity : ndarray of shape (n_stumps,)
+        -1 or +1.
     """
 
-    predictions: NDArray[np.int8]  # [n, m], in {-1, +1}
-    feature: NDArray[np.int32]  # [m], CONSTANT for the stump that answers `polarity` everywhere
-    threshold: Floats  # [m], nan for the constant
-    missing_left: NDArray[np.bool_]  # [m], the side of missing values
-    polarity: NDArray[np.int8]  # [m]
+    predictions: NDArray[np.int8]
+    feature: NDArray[np.int32]
+    threshold: Floats
+    missing_left: NDArray[np.bool_]
+    polarity: NDArray[np.int8]
 
 
 def largest_minimum_margin(agreement: Numbers, soft: float | None = None) -> MinMax:
     """Maximise rho - D sum xi_i with sum_t a_t u_it >= rho - xi_i, sum a = 1, a >= 0, xi >= 0 (Grove, Schuurmans 1998).
 
-    Without `soft` there are no slacks xi and the value is the largest minimum margin. `soft` is D >= 1/n: no example
-    then weighs more than D, the value is the smallest maximum edge under such weights (Demiriz et al. 2002). For votes
-    that may also turn a hypothesis round, add its column with the other sign.
+    Parameters
+    ----------
+    agreement : ndarray of shape (n_samples, n_hypotheses)
+        y_i h_t(x_i), in [-1, 1]. For votes with negative coefficients add the negated columns.
+    soft : float, default=None
+        D >= 1/n: no row then weighs more than D, and the value is the smallest maximum edge under such weights (Demiriz
+        et al. 2002). None allows no slacks xi, and the value is the largest minimum margin.
 
+    Returns
+    -------
+    MinMax
+        The value and both optimal strategies.
+
+    Examples
+    --------
     >>> majority = largest_minimum_margin(np.array([[1, 1, -1], [1, -1, 1], [-1, 1, 1]]))
     >>> round(majority.value, 4), majority.weights.round(4)
     (0.3333, array([0.3333, 0.3333, 0.3333]))
@@ -78,10 +112,10 @@ def largest_minimum_margin(agreement: Numbers, soft: float | None = None) -> Min
 
 
 def duality_gap(agreement: Floats, coefficients: Floats, weights: Floats, cap: Floats | None = None) -> float:
-    """The value of the weights less that of the vote, each computed from its own side of the game; 0 at the optimum.
+    """Return the value of the weights less that of the vote, each from its own side of the game; 0 at the optimum.
 
     `cap` [n] are the largest weights of the soft margin. The value of a vote is then the largest of
-    rho - sum_i cap_i max(0, rho - margin_i), which is at one of the margins.
+    rho - sum_i cap_i max(0, rho - margin_i), which is attained at one of the margins.
 
     >>> u = np.array([[1.0, -1.0], [-1.0, 1.0]])
     >>> duality_gap(u, np.array([0.5, 0.5]), np.array([0.5, 0.5])), duality_gap(u, np.array([1.0, 0.0]), np.ones(2) / 2)
@@ -109,11 +143,23 @@ def warn_of_gap(gap: float) -> None:
 
 
 def all_stumps(X: Numbers) -> Stumps:
-    """All stumps polarity * sgn(x_j - threshold) that differ on the rows of X, and the two constants.
+    """List all stumps polarity * sgn(x_j - threshold) that differ on the rows of X, and the two constants.
 
-    Cuts lie midway between neighbouring values; missing values (nan) go to either side, or stand alone against the
-    present ones. Of stumps that answer alike on every row the first is kept. Features are taken as numbers.
+    Cuts lie midway between neighbouring values; missing values (nan) go to either side, or are separated from the
+    present ones. Of stumps with equal predictions on all rows the first is kept.
 
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Numeric features, nan where missing.
+
+    Returns
+    -------
+    Stumps
+        The stumps and their predictions.
+
+    Examples
+    --------
     >>> all_stumps(np.array([[1.0], [2.0], [4.0]])).threshold
     array([nan, 1.5, 3. , nan, 1.5, 3. ])
     """
@@ -133,10 +179,25 @@ def all_stumps(X: Numbers) -> Stumps:
 
 
 def minmax_over_stumps(X: Numbers, y: Numbers) -> MinMax:
-    """rho* over all stumps of `all_stumps(X)`, whose columns the coefficients belong to; y in {-1, +1}.
+    """Compute the largest minimum margin rho* over all votes of the stumps of `all_stumps(X)`.
 
-    It is never below 0, for a stump and its negative cancel out; 0 says that no vote of stumps separates the classes.
+    It is never below 0, since a stump and its negative cancel out; 0 means that no vote of stumps separates the
+    classes.
 
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Numeric features, nan where missing.
+    y : ndarray of shape (n_samples,)
+        Classes, -1 or +1.
+
+    Returns
+    -------
+    MinMax
+        The value; the coefficients belong to the stumps of `all_stumps(X)`.
+
+    Examples
+    --------
     >>> interval = np.array([[1.0], [2.0], [3.0]]), np.array([-1, 1, -1])
     >>> round(minmax_over_stumps(*interval).value, 4)
     0.3333
@@ -148,8 +209,22 @@ def minmax_over_stumps(X: Numbers, y: Numbers) -> MinMax:
 
 
 def distance_to_optimum(margins: Numbers, value: float) -> float:
-    """rho* - min_i margin_i: what the minimum margin lacks, >= 0 but for rounding when rho* covers all hypotheses.
+    """Compute rho* - min_i margin_i, by which the minimum margin is below the largest possible one.
 
+    Parameters
+    ----------
+    margins : ndarray of shape (n_samples,)
+        Margins of a vote.
+    value : float
+        rho*, such as the value of `minmax_over_stumps`.
+
+    Returns
+    -------
+    float
+        The distance, >= 0 up to rounding if rho* is that of all hypotheses.
+
+    Examples
+    --------
     >>> round(distance_to_optimum(np.array([0.5, 0.2]), 1 / 3), 4)
     0.1333
     """

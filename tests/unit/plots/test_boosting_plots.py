@@ -32,7 +32,7 @@ from committee.plots import (
 from committee.plots.decision_rounds import MAX_AREA, MEAN_AREA
 from committee.records.history import History
 from committee.theory.bounds import margin_error_bound
-from committee.theory.margins import share_below
+from committee.theory.margins import fraction_below
 from committee.theory.minmax import minmax_over_stumps
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -114,7 +114,7 @@ def test_margin_bound_is_that_of_theory_for_adaboost():
 def test_bounds_hold_for_other_coefficients_too(model: Any, theta: float):
     X, y, _, _ = sonar()
     display = ErrorCurveDisplay.from_estimator(model.fit(X, y), theta=theta)
-    shares = [share_below(margins, theta) for margins in model.staged_margins(X, y)]
+    shares = [fraction_below(margins, theta) for margins in model.staged_margins(X, y)]
     assert np.all(np.asarray(display.lines_["margin"].get_ydata()) >= np.array(shares) - 1e-12)
     risk = np.asarray(display.lines_["risk"].get_ydata())
     assert np.all(risk >= np.asarray(display.lines_["train"].get_ydata()) - 1e-12)
@@ -124,7 +124,7 @@ def test_bounds_hold_for_many_classes():
     X, y = load_iris(return_X_y=True)
     model = AdaBoostClassifier(n_estimators=20).fit(X, y)
     display = ErrorCurveDisplay.from_estimator(model, theta=0.1)
-    shares = [share_below(margins, 0.1) for margins in model.staged_margins(X, y)]
+    shares = [fraction_below(margins, 0.1) for margins in model.staged_margins(X, y)]
     assert np.all(np.asarray(display.lines_["margin"].get_ydata()) >= np.array(shares) - 1e-12)
 
 
@@ -260,7 +260,7 @@ def test_margin_distributions_of_the_usual_rounds():
     for t, line in display.lines_.items():
         at, share = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
         for theta in (-0.3, 0.0, 0.21, 0.5):
-            assert share[at <= theta].max(initial=0.0) == pytest.approx(share_below(staged[t], theta)), (t, theta)
+            assert share[at <= theta].max(initial=0.0) == pytest.approx(fraction_below(staged[t], theta)), (t, theta)
         assert display.smallest_[t].get_xydata()[0] == pytest.approx([staged[t].min(), 0.0])
     assert display.best_ is not None
     assert set(display.best_.get_xdata()) == {0.2}
@@ -275,7 +275,7 @@ def test_rounds_of_choice_and_weights():
     assert display.best_ is None
     margins = list(boosted().staged_margins(X, y))[6]
     at, share = (np.asarray(values) for values in display.lines_[7].get_data())
-    assert share[at <= 0.1].max() == pytest.approx(share_below(margins, 0.1, weight))
+    assert share[at <= 0.1].max() == pytest.approx(fraction_below(margins, 0.1, weight))
 
 
 def test_few_rounds_are_not_shown_twice():

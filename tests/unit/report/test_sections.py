@@ -46,7 +46,7 @@ from committee.report.residuals import residuals
 from committee.report.support_vectors import support_vectors
 from committee.report.verdict import paired_difference, verdict
 from committee.theory.decomposition import decompose_squared_error, decompose_zero_one
-from committee.theory.margins import share_below
+from committee.theory.margins import fraction_below
 from committee.voting.voting import VotingClassifier
 from tests.unit.report.pages import (
     booster,
@@ -309,7 +309,7 @@ def test_the_slider_has_the_margins_of_every_round() -> None:
         steps = [(row["m"], row["s"]) for row in rows if row["t"] == t]
         assert steps[0][0] == pytest.approx(values.min(), abs=1e-4)
         for margin, share in steps[1:-1]:
-            assert share == pytest.approx(share_below(values, margin + 1e-4), abs=0.03)
+            assert share == pytest.approx(fraction_below(values, margin + 1e-4), abs=0.03)
     assert found.figures[0].spec["params"][0]["bind"]["max"] == len(staged)
 
 
