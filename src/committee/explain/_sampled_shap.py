@@ -1,12 +1,12 @@
 """SHAP values of any model, by sampling (Strumbelj and Kononenko 2010).
 
-    1. draw a row of the table, the background, and an order of the columns
-    2. replace its cells one by one, in that order, by those of the row explained
-    3. what the prediction changes by belongs to the column just replaced
-    4. a SHAP value is the mean of these changes over many draws; their spread gives its standard error
+    1. draw a background row from the table, and an order of the columns
+    2. replace its cells one by one, in that order, by those of the explained row
+    3. attribute the change of the prediction to the column just replaced
+    4. a SHAP value is the mean of these changes over many draws, with the standard error of that mean
 
-The values of a row add up to its prediction less the mean prediction of the backgrounds drawn. explain/shap.py computes
-the exact ones of sums of trees, which condition on the paths of the trees instead of replacing cells.
+The values of a row add up to its prediction minus the mean prediction of the backgrounds drawn. explain/shap.py
+computes exact values of sums of trees, which condition on the paths of the trees instead of replacing cells.
 
 Strumbelj and Kononenko, An efficient explanation of individual classifications using game theory, 2010.
 """
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
+from committee.base.stats import standard_error
 from committee.explain._tables import native, replace_columns
 from committee.tabular.cells import Table
 from committee.tabular.rows import take_rows
@@ -36,15 +37,19 @@ class SampledShap(NamedTuple):
 def sampled_shap(
     predict: Callable[[Any], Floats], table: Table, rows: Sequence[int], *, n_orders: int = 20, seed: int = 0
 ) -> SampledShap:
-    """Estimate the SHAP values of some rows of a table, the rest of which is the background.
+    """Estimate the SHAP values of some rows of a table, with all its rows as background.
 
     Parameters
     ----------
-    predict : function of a table that gives [n] numbers or [n, K] outputs
-    table : as `committee.tabular.schema.open_table` opens it
+    predict : function of a table that returns [n] or [n, K] predictions
+    table : table opened by `committee.tabular.schema.open_table`
     rows : positions of the rows to explain
-    n_orders : draws for each row; each takes d + 1 predictions
-    seed : of the draws
+    n_orders : draws for each row; each needs d + 1 predictions
+    seed : seed of the draws
+
+    Returns
+    -------
+    SampledShap
 
     Examples
     --------
@@ -71,8 +76,7 @@ def _one_row(
     predictions = predictions.reshape(n_orders, d + 1, *predictions.shape[1:])
     by_step = np.diff(predictions, axis=1)  # [orders, d(, K)]
     changes = by_step[np.arange(n_orders)[:, np.newaxis], step_of]  # the same by column
-    error = changes.std(axis=0, ddof=1) / np.sqrt(n_orders) if n_orders > 1 else np.full(changes.shape[1:], np.nan)
-    return changes.mean(axis=0), error, predictions[:, 0].mean(axis=0)
+    return changes.mean(axis=0), standard_error(changes), predictions[:, 0].mean(axis=0)
 
 
 def _gathered(table: Table, place: NDArray[np.int64]) -> Table:

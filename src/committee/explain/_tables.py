@@ -1,4 +1,4 @@
-"""Tables with some columns replaced: frames keep their kind, names and dtypes, arrays their dtype."""
+"""Tables with some columns replaced: frames keep their type, names and dtypes, arrays their dtype."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from committee.tabular.cells import Float, Table, read_numbers
 Feature = int | str
 Rows = NDArray[np.int64]
 Fill = NDArray[np.int64 | np.float64]
-"""What a column is replaced with: numbers as they are, or positions of rows whose values it takes."""
+"""The new values of a column: floats, or positions of the rows whose values it takes."""
 
 
 def native(table: Table) -> Any:
-    """The array or frame as its library knows it."""
+    """Return the array, or the frame in the type of its own library."""
     return table if isinstance(table, np.ndarray) else table.to_native()
 
 
 def column_names(table: Table) -> tuple[str, ...]:
-    """Names of the columns, "x[3]" in an array."""
+    """Return the names of the columns, "x[3]" in an array."""
     if isinstance(table, np.ndarray):
         return tuple(f"x[{f}]" for f in range(table.shape[1]))
     return tuple(str(name) for name in table.columns)
 
 
 def numbers_of(table: Table, f: int) -> NDArray[np.float64]:
-    """A numeric column, nan where missing."""
+    """Return a numeric column, nan where missing."""
     one: Table = table[:, f : f + 1] if isinstance(table, np.ndarray) else table[:, [f]]
     column: Float = read_numbers(one, {})
     return np.asarray(column[:, 0], np.float64)
 
 
 def replace_columns(table: Table, columns: Mapping[int, Fill]) -> Table:
-    """The table with other columns."""
+    """Return the table with these columns replaced."""
     if isinstance(table, np.ndarray):
         return _replace_in_array(table, columns)
     return table.with_columns(*(_series(table, f, values) for f, values in columns.items()))

@@ -1,4 +1,4 @@
-"""What the theory of boosting knows of a fitted booster, in one table of figures and plain words."""
+"""Margins and bounds of the theory of boosting for a fitted booster, as numbers and as text."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ MAX_CELLS = 400 * 60
 """Rows times features up to which the linear program over all stumps is solved."""
 
 UNKNOWN = GeneralisationBound(
-    float("nan"), float("nan"), False, "the VC dimension of the members is not known: pass base_dimension"
+    float("nan"), float("nan"), False, "the VC dimension of the members is unknown: pass base_dimension"
 )
 
 THETAS = (0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class BoostingDiagnostics(NamedTuple):
-    """Figures of a booster on its training rows; nan where there is nothing to say. `str` puts them into words."""
+    """Diagnostics of a booster on its training rows; nan where unknown. `str` describes them in sentences."""
 
     n_members: int
-    train_error: float  # of the rows and with the weights of the fit
-    exponential_risk: float  # bounds the training error (E-7)
-    rounds_to_zero: float  # rounds after which the training error must be zero, at the smallest edge seen (E-8)
-    smallest_margin: float  # (E-9)
-    best_of_members: float  # largest smallest margin over these members, by linear programming (E-10)
+    train_error: float  # with the weights of the fit
+    exponential_risk: float  # bounds the training error
+    rounds_to_zero: float  # rounds after which the training error must be zero, at the smallest edge so far
+    min_margin: float
+    best_of_members: float  # largest possible minimum margin of these members, by linear programming
     best_of_stumps: float  # the same over all stumps
-    distance: float  # from the smallest margin to the better known optimum
-    vc: GeneralisationBound  # (E-12)
+    distance: float  # from the minimum margin to the better known optimum
+    vc: GeneralisationBound
     margin: GeneralisationBound  # the smallest over `theta`
     theta: float
 
@@ -52,32 +52,38 @@ class BoostingDiagnostics(NamedTuple):
         lines = [
             f"{self.n_members} members, training error {self.train_error:.4f}"
             + ("" if np.isnan(self.exponential_risk) else f", bounded by {self.exponential_risk:.4g}"),
-            f"smallest margin {self.smallest_margin:.4f}; at best {self.best_of_members:.4f} with these members"
+            f"minimum margin {self.min_margin:.4f}; at best {self.best_of_members:.4f} with these members"
             + ("" if np.isnan(self.best_of_stumps) else f", {self.best_of_stumps:.4f} with all stumps"),
-            f"VC bound on the error of new rows: {_words(self.vc)}",
-            f"margin bound at theta = {self.theta:g}: {_words(self.margin)}",
+            f"VC bound of the generalisation error: {_with_note(self.vc)}",
+            f"margin bound at theta = {self.theta:g}: {_with_note(self.margin)}",
         ]
         if not np.isnan(self.rounds_to_zero):
-            lines.insert(1, f"with edges like these the training error is zero after {self.rounds_to_zero:.0f} rounds")
+            lines.insert(1, f"with these edges the training error is zero after {self.rounds_to_zero:.0f} rounds")
         return "\n".join(lines)
 
 
-def _words(bound: GeneralisationBound) -> str:
+def _with_note(bound: GeneralisationBound) -> str:
     return f"{bound.value:.3f} ({bound.note})" if bound.note else f"{bound.value:.3f}"
 
 
 def boosting_diagnostics(
     estimator: BaseBooster, X: Any, y: Any, *, base_dimension: float | None = None, delta: float = 0.05
 ) -> BoostingDiagnostics:
-    """Margins, optimum and bounds of a booster of two classes on its training rows.
+    """Compute margins, their optimum and generalisation bounds of a booster of two classes on its training rows.
 
     Parameters
     ----------
-    estimator : a fitted booster of two classes
-    X, y : the rows it was fitted on
-    base_dimension : VC dimension of the weak learner; None takes a bound of that of trees on as many numeric features
-        and with as many leaves as the largest member has. Other members have no such bound: then there is no other
-    delta : the bounds hold with probability 1 - delta
+    estimator : fitted booster of two classes
+    X, y : training rows and their labels
+    base_dimension : float, optional
+        VC dimension of the weak learner. By default a bound of that of trees on as many numeric features and with as
+        many leaves as the largest member; the bounds are nan for members that are not trees.
+    delta : float
+        The bounds hold with probability 1 - delta.
+
+    Returns
+    -------
+    BoostingDiagnostics
 
     Examples
     --------
@@ -87,14 +93,14 @@ def boosting_diagnostics(
     >>> model = AdaBoostClassifier(n_estimators=100).fit(sonar.X, sonar.y)
     >>> print(boosting_diagnostics(model, sonar.X, sonar.y))
     100 members, training error 0.0000, bounded by 0.01084
-    with edges like these the training error is zero after 194 rounds
-    smallest margin 0.0768; at best 0.1288 with these members, 0.1360 with all stumps
-    VC bound on the error of new rows: 1.422 (vacuous: every error is at most 1)
+    with these edges the training error is zero after 194 rounds
+    minimum margin 0.0768; at best 0.1288 with these members, 0.1360 with all stumps
+    VC bound of the generalisation error: 1.422 (vacuous: every error is at most 1)
     margin bound at theta = 0.5: 2.327 (vacuous: every error is at most 1)
     """
     check_is_fitted(estimator, "members_")
     if estimator.n_classes_ != 2:
-        raise ValueError(f"The theory is that of two classes; the booster knows {estimator.n_classes_}.")
+        raise ValueError(f"The bounds are for two classes; the booster was fitted on {estimator.n_classes_}.")
     margins, agreement = estimator.margins(X, y), estimator.agreements(X, y)
     n, n_members = len(margins), len(estimator.members_)
     base = _member_dimension(estimator) if base_dimension is None else base_dimension
@@ -107,7 +113,7 @@ def boosting_diagnostics(
         train_error=_kept(estimator, "train_error")[-1] if "exponential_risk" in estimator.history_ else error,
         exponential_risk=_kept(estimator, "exponential_risk")[-1],
         rounds_to_zero=_rounds(estimator),
-        smallest_margin=float(margins.min()),
+        min_margin=float(margins.min()),
         best_of_members=of_members,
         best_of_stumps=of_stumps,
         distance=distance_to_optimum(margins, of_members if np.isnan(of_stumps) else of_stumps),
@@ -126,14 +132,14 @@ def _smallest_margin_bound(margins: Floats, base: float, delta: float) -> tuple[
 
 
 def _kept(estimator: BaseBooster, column: str) -> list[float]:
-    """A column of the history in the rounds whose members were kept: early stopping goes back to one."""
+    """A column of the history in the rounds that early stopping kept."""
     if column not in estimator.history_:
         return [float("nan")]
     return estimator.history_[column][: max(len(estimator.members_), 1)].tolist()
 
 
 def _rounds(estimator: BaseBooster) -> float:
-    """Where every Z was at most sqrt(1 - r^2), as the theorem asks; shortened or shifted steps break that."""
+    """nan unless every Z was at most sqrt(1 - r^2), as the theorem requires; shortened or shifted steps break that."""
     edges, bounds = _kept(estimator, "edge"), _kept(estimator, "edge_bound")
     if not np.all(np.isfinite(bounds)) or not 0.0 < min(edges) < 1.0:
         return float("nan")
@@ -142,7 +148,7 @@ def _rounds(estimator: BaseBooster) -> float:
 
 
 def _member_dimension(estimator: BaseBooster) -> float:
-    """A bound of the VC dimension of the members, nan if they are not all trees of the engine."""
+    """A bound of the VC dimension of the members, nan if some are not trees."""
     trees = [member.tree for member in estimator.members_ if isinstance(member, TreeMember)]
     if len(trees) < len(estimator.members_):
         return float("nan")

@@ -1,4 +1,4 @@
-"""Is a fitted ensemble made of accurate and diverse members? (B-5; S3's conditions, in figures and plain words)"""
+"""Accuracy and diversity of the members of a fitted ensemble, as numbers and as text."""
 
 from __future__ import annotations
 
@@ -27,46 +27,41 @@ from committee.theory.majority_vote import VoterModel, fit_voter_model
 
 
 class EnsembleDiversity(NamedTuple):
-    """Accuracy and diversity of the members of an ensemble on some rows. `str` puts them into words."""
+    """Accuracy and diversity of the members of an ensemble on some rows. `str` describes them in sentences."""
 
     names: tuple[str, ...]
-    weights: Floats  # [members] in the combination, 1 in all
-    errors: Floats  # [members] share of wrong answers, or mean squared error
+    weights: Floats  # [members] in the combination, sum 1
+    errors: Floats  # [members] error rate, or mean squared error
     ensemble_error: float
     conditions: AccurateAndDiverse
-    pairs: PairwiseDiversity | None  # of classes
+    pairs: PairwiseDiversity | None  # in classification
     correlation: Floats  # [members, members] of errors
-    ambiguity: Ambiguity | None  # of numbers, or of class shares where members have them
-    variance: AverageVariance | None  # of an average of such members (B-3), None for a single one
-    voters: VoterModel | None  # two classes, every member answers every row
+    ambiguity: Ambiguity | None  # in regression, or of class probabilities where members have them
+    variance: AverageVariance | None  # of an average of such members, None for a single one
+    voters: VoterModel | None  # with two classes, where every member predicts every row
     n_rows: int
-    is_out_of_sample: bool  # members judged on training rows that they did not see
+    is_out_of_sample: bool  # members evaluated on training rows they were not fitted on
 
     @property
     def mean_correlation(self) -> float:
-        """Of the errors, over pairs."""
+        """Mean correlation of the errors of two members."""
         upper = self.correlation[np.triu_indices(len(self.correlation), 1)]
         return float(np.nanmean(upper)) if np.isfinite(upper).any() else np.nan
 
     def __str__(self) -> str:
-        where = "training rows that members did not see" if self.is_out_of_sample else "rows"
+        where = "training rows, out of sample" if self.is_out_of_sample else "rows"
         lines = [f"{len(self.names)} members on {self.n_rows} {where}", self.conditions.words]
-        if self.pairs is not None:
-            lines.append(
-                f"over pairs of members: kappa {self.pairs.mean('kappa'):.3f}, Q {self.pairs.mean('q'):.3f}, "
-                f"correlation of errors {self.mean_correlation:.3f}"
-            )
-        else:
-            lines.append(f"over pairs of members: correlation of errors {self.mean_correlation:.3f}")
+        pairs = "" if self.pairs is None else f"kappa {self.pairs.mean('kappa'):.3f}, Q {self.pairs.mean('q'):.3f}, "
+        lines.append(f"means over pairs of members: {pairs}correlation of errors {self.mean_correlation:.3f}")
         if self.voters is not None:
             v = self.voters
             lines.append(
-                f"their plain vote errs {v.error:.3g}; voters so accurate would err {v.independent_error:.2g} if they "
-                f"were independent, {v.correlated_error:.3g} with their correlation of {v.correlation:.2f}, and then "
-                f"{v.limit:.3g} however many they were"
+                f"error of their unweighted vote {v.error:.3g}; in theory {v.independent_error:.2g} for independent "
+                f"voters of this accuracy, {v.correlated_error:.3g} with their correlation of {v.correlation:.2f}, and "
+                f"{v.limit:.3g} in the limit of many such voters"
             )
         if self.variance is not None:
-            what = "mean answer" if self.pairs is None else "mean share of the true class"
+            what = "mean prediction" if self.pairs is None else "mean probability of the true class"
             lines.append(f"squared error of the {what}: {self.variance.note}")
         return "\n".join(lines)
 
@@ -74,15 +69,24 @@ class EnsembleDiversity(NamedTuple):
 def ensemble_diversity(
     model: Any, X: Any, y: Any, *, out_of_sample: bool = False, max_rows: int = 20_000
 ) -> EnsembleDiversity:
-    """Accuracy and diversity of the members of a fitted ensemble: the test of S3, pairwise measures, ambiguity.
+    """Measure the accuracy and diversity of the members of a fitted ensemble.
 
     Parameters
     ----------
-    model : bagging, forests, boosters of classifiers, AdaBoost.R2, votes, stacks, committees, restarts; ensembles of
-        scikit-learn
-    X, y : rows to judge by. Rows of fit flatter all that saw them: take others, or `unseen`
-    unseen : X, y are the rows of fit in the same order, and each member is judged on those it did not see
-    max_rows : most rows to look at, evenly spaced
+    model : fitted ensemble
+        Bagging, forests, boosters of classifiers, AdaBoost.R2, votes, stacks, committees, restarts, or an ensemble of
+        scikit-learn.
+    X, y : rows to evaluate on and their targets
+        Results on training rows are optimistic: pass other rows, or use `out_of_sample`.
+    out_of_sample : bool
+        X and y are the training rows in the same order, and each member is evaluated on those it was not fitted on
+        (out-of-bag or out-of-fold rows).
+    max_rows : int
+        Largest number of rows, evenly spaced.
+
+    Returns
+    -------
+    EnsembleDiversity
 
     Examples
     --------
@@ -99,17 +103,17 @@ def ensemble_diversity(
         raise ValueError(f"max_rows must be at least 1, got {max_rows}.")
     predictions = member_predictions(model, X, out_of_sample=out_of_sample)
     target, n_classes = _read_target(model, y, predictions)
-    judged = _judged_rows(predictions, max_rows)
-    predictions, target = predictions.take(judged), target[judged]
-    if predictions.numbers is not None:
-        combined = _mean_present(predictions) if out_of_sample else np.asarray(model.predict(X), np.float64)[judged]
-        return _of_numbers(predictions, target, combined, out_of_sample)
-    combined = _combined_codes(predictions, n_classes) if out_of_sample else _predicted(model, X, judged)
+    evaluated = _evaluated_rows(predictions, max_rows)
+    predictions, target = predictions.take(evaluated), target[evaluated]
+    if predictions.values is not None:
+        combined = _mean_present(predictions) if out_of_sample else np.asarray(model.predict(X), np.float64)[evaluated]
+        return _of_values(predictions, target, combined, out_of_sample)
+    combined = _combined_codes(predictions, n_classes) if out_of_sample else _predicted(model, X, evaluated)
     return _of_classes(predictions, target, combined, n_classes, out_of_sample)
 
 
 def _read_target(model: Any, y: Any, predictions: MemberPredictions) -> tuple[NDArray[Any], int]:
-    first = predictions.numbers if predictions.codes is None else predictions.codes
+    first = predictions.values if predictions.codes is None else predictions.codes
     assert first is not None
     n_rows = first.shape[1]
     if not is_classifier(model):
@@ -117,19 +121,19 @@ def _read_target(model: Any, y: Any, predictions: MemberPredictions) -> tuple[ND
     labels, codes = read_targets_classification(y, n_rows)
     unknown = np.setdiff1d(labels, model.classes_)
     if unknown.size:
-        raise ValueError(f"y has labels that the ensemble does not know: {unknown[:5].tolist()}.")
+        raise ValueError(f"y has labels that were not in the training data: {unknown[:5].tolist()}.")
     return np.searchsorted(model.classes_, labels)[codes], len(model.classes_)
 
 
-def _judged_rows(predictions: MemberPredictions, max_rows: int) -> NDArray[np.int64]:
-    """Rows that some member answers, evenly spaced if there are too many."""
+def _evaluated_rows(predictions: MemberPredictions, max_rows: int) -> NDArray[np.int64]:
+    """Rows with a prediction of some member, evenly spaced if there are too many."""
     if predictions.codes is not None:
         rows = np.flatnonzero((predictions.codes >= 0).any(axis=0))
     else:
-        assert predictions.numbers is not None
-        rows = np.flatnonzero(~np.isnan(predictions.numbers).all(axis=0))
+        assert predictions.values is not None
+        rows = np.flatnonzero(~np.isnan(predictions.values).all(axis=0))
     if rows.size == 0:
-        raise ValueError("No member left rows out to judge it by: draw samples of fewer rows, or pass new rows.")
+        raise ValueError("No member has out-of-sample rows: fit the ensemble with smaller samples, or pass new rows.")
     return rows[np.unique(np.linspace(0, rows.size - 1, min(max_rows, rows.size)).astype(np.int64))]
 
 
@@ -138,11 +142,11 @@ def _predicted(model: Any, X: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def _combined_codes(predictions: MemberPredictions, n_classes: int) -> NDArray[np.int64]:
-    """The class of the largest mean share, or of most votes, among the members that answer."""
-    if predictions.shares is None:
+    """The class of the largest mean probability, or of most votes, among the members with a prediction."""
+    if predictions.probabilities is None:
         assert predictions.codes is not None
         return class_votes(predictions.codes, n_classes, predictions.weights).argmax(axis=1)
-    return np.einsum("m,mnk->nk", predictions.weights, np.nan_to_num(predictions.shares)).argmax(axis=1)
+    return np.einsum("m,mnk->nk", predictions.weights, np.nan_to_num(predictions.probabilities)).argmax(axis=1)
 
 
 def _of_classes(
@@ -156,9 +160,9 @@ def _of_classes(
     result = accurate_and_diverse(predictions.codes, target, combined, n_classes)
     pairs = pairwise_diversity(predictions.codes, target)
     split, variance = None, None
-    if predictions.shares is not None:
-        split = ambiguity(predictions.shares, np.eye(n_classes)[target], predictions.weights)
-        own = predictions.shares[:, np.arange(target.size), target]
+    if predictions.probabilities is not None:
+        split = ambiguity(predictions.probabilities, np.eye(n_classes)[target], predictions.weights)
+        own = predictions.probabilities[:, np.arange(target.size), target]
         variance = _variance(own, np.ones(target.size))
     is_full = bool(np.all(predictions.codes >= 0))
     voters = (
@@ -173,21 +177,21 @@ def _of_classes(
 
 
 def _mean_present(predictions: MemberPredictions) -> Floats:
-    """The weighted mean of the members that answer."""
-    assert predictions.numbers is not None
-    share = np.where(np.isnan(predictions.numbers), 0.0, predictions.weights[:, np.newaxis])
-    return np.sum(share * np.nan_to_num(predictions.numbers), axis=0) / share.sum(axis=0)
+    """The weighted mean of the members with a prediction."""
+    assert predictions.values is not None
+    weight = np.where(np.isnan(predictions.values), 0.0, predictions.weights[:, np.newaxis])
+    return np.sum(weight * np.nan_to_num(predictions.values), axis=0) / weight.sum(axis=0)
 
 
-def _of_numbers(
+def _of_values(
     predictions: MemberPredictions, target: Floats, combined: Floats, out_of_sample: bool
 ) -> EnsembleDiversity:
-    assert predictions.numbers is not None
-    split = ambiguity(predictions.numbers, target, predictions.weights)
-    result = accurate_and_diverse_regression(predictions.numbers, target, combined)
+    assert predictions.values is not None
+    split = ambiguity(predictions.values, target, predictions.weights)
+    result = accurate_and_diverse_regression(predictions.values, target, combined)
     return EnsembleDiversity(
         predictions.names, predictions.weights, split.member_errors, result.ensemble_error, result, None,
-        error_correlation(predictions.numbers, target), split, _variance(predictions.numbers, target), None,
+        error_correlation(predictions.values, target), split, _variance(predictions.values, target), None,
         target.size, out_of_sample,
     )  # fmt: skip
 

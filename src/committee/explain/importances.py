@@ -1,20 +1,20 @@
-"""How much each feature matters to a fitted model: by its splits (G-7, D-4, D-5, D-7), and by permutation.
+"""Importance of the features of a fitted model, by the splits of its trees and by permutation.
 
-By splits, over trees t = 1 .. T that count with the weights a_t (all equal but in boosted votes):
+By splits, over trees t = 1 .. T with weights a_t (all equal except in boosted votes):
 
-    gain_j = sum_t |a_t| sum_{splits of t on j} fall / sum_t |a_t|
+    gain_j = sum_t |a_t| sum_{splits of t on j} decrease / sum_t |a_t|
     frequency_j = splits on j / splits
 
-A fall is that of the loss or impurity that the split promised on the training rows: features with many values and
-features that merely help to learn the training rows by heart look important.
+The decrease is that of the loss or impurity on the training rows: features with many values, and features that only
+help to overfit, look important.
 
-By permutation (Breiman 2001; Fisher, Rudin and Dominici 2019), on any rows, best on rows that the model has not seen:
+By permutation (Breiman 2001; Fisher, Rudin and Dominici 2019), on any rows, preferably held-out ones:
 
-    fall_j = s - mean_r s(values of j handed to other rows at random, for the r-th time)
+    decrease_j = s - mean_r s(rows with the values of j permuted, for the r-th time)
 
-with s the score. Features that say the same stand in for each other; permuted together, as a group, they cannot. Row i
-of the weight w_i gets the value of row k with the probability w_k / sum w, and with equal weights every value is handed
-out once, so that a weight means that many equal rows.
+with s the score. Correlated features can replace each other; permuted together, as a group, they cannot. A row of
+weight w_i receives the value of row k with probability w_k / sum w, and with equal weights every value is used once: an
+integer weight w is equivalent to repeating the row w times.
 
 Breiman, Random forests, 2001. Friedman, Greedy function approximation, 2001, section 8.1. Fisher, Rudin and Dominici,
 All models are wrong, but many are useful, 2019.
@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.rng import RandomState, member_seeds
+from committee.base.stats import standard_error
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
 from committee.explain._tables import Feature, Rows, column_names, native, replace_columns
 from committee.explain.shap import tree_sum
@@ -45,7 +46,7 @@ from committee.tabular.validation import read_weights
 
 
 def scaled_to_100(raw: Floats) -> Floats:
-    """The largest becomes 100; all become 0 where none is positive."""
+    """Scale so that the largest value is 100; return zeros if no value is positive."""
     largest = float(raw.max(initial=0.0))
     return 100.0 * (raw / largest) if largest > 0.0 else np.zeros(raw.size)
 
@@ -55,11 +56,11 @@ class Importances(NamedTuple):
 
     names: tuple[str, ...]
     values: Floats  # [d], the largest is 100
-    raw: Floats  # [d], mean fall per tree, or share of the splits
+    raw: Floats  # [d], mean decrease per tree, or fraction of the splits
     kind: Literal["gain", "frequency"]
 
     def to_table(self) -> ResultTable:
-        """One line per feature, the most important first."""
+        """Return a table with one row per feature, the most important first."""
         return _sorted_table({"feature": self.names, "importance": self.values, "raw": self.raw}, self.raw)
 
     to_pandas = to_pandas
@@ -67,21 +68,21 @@ class Importances(NamedTuple):
 
 
 class PermutationImportances(NamedTuple):
-    """Falls of the score by permutation, in the order of the features or groups asked for."""
+    """Decreases of the score by permutation, in the order of the given features or groups."""
 
     names: tuple[str, ...]
-    mean: Floats  # [g], mean fall of the score
+    mean: Floats  # [g], mean decrease of the score
     standard_error: Floats  # [g], of that mean over the repeats; nan with a single repeat
     decreases: Floats  # [g, n_repeats]
-    score: float  # of the rows as they are
+    score: float  # of the rows without permutation
 
     @property
     def values(self) -> Floats:
-        """The mean falls, scaled so that the largest is 100; below zero where the score rose."""
+        """The mean decreases, scaled so that the largest is 100; negative where the score increased."""
         return scaled_to_100(self.mean)
 
     def to_table(self) -> ResultTable:
-        """One line per feature or group, the most important first."""
+        """Return a table with one row per feature or group, the most important first."""
         columns = {"feature": self.names, "importance": self.values, "mean": self.mean, "se": self.standard_error}
         return _sorted_table(columns, self.mean)
 
@@ -97,13 +98,18 @@ def _sorted_table(columns: dict[str, Any], by: Floats) -> ResultTable:
 
 
 def tree_importances(estimator: Any, kind: Literal["gain", "frequency"] = "gain") -> Importances:
-    """Importances of the features by the splits of a fitted tree or ensemble of trees.
+    """Compute the importances of the features by the splits of a fitted tree or ensemble of trees.
 
     Parameters
     ----------
-    estimator : a fitted tree, a booster of trees, or anything with a method ``to_tree_sum()`` that gives a `TreeSum`
-    kind : "gain", the falls of loss or impurity summed per tree and averaged over trees, or "frequency", the share of
-        all splits
+    estimator : fitted tree, booster of trees, or estimator with a method ``to_tree_sum()`` that returns a `TreeSum`
+    kind : {"gain", "frequency"}
+        Decreases of loss or impurity, summed per tree and averaged over trees, or the fraction of all splits (split
+        count).
+
+    Returns
+    -------
+    Importances
 
     Examples
     --------
@@ -120,10 +126,10 @@ def tree_importances(estimator: Any, kind: Literal["gain", "frequency"] = "gain"
     trees, weight = _weighted_trees(estimator)
     columns = estimator.columns_
     total = np.zeros(columns.n_features)
-    for tree, share in zip(trees, weight if kind == "gain" else np.ones(len(trees)), strict=True):
+    for tree, w in zip(trees, weight if kind == "gain" else np.ones(len(trees)), strict=True):
         inner = tree.feature != LEAF
-        what = tree.gain[inner] if kind == "gain" else None
-        total += share * np.bincount(tree.feature[inner], what, columns.n_features)
+        gain = tree.gain[inner] if kind == "gain" else None
+        total += w * np.bincount(tree.feature[inner], gain, columns.n_features)
     divisor = float(weight.sum() if kind == "gain" else total.sum())
     raw = total / divisor if divisor > 0.0 else total
     names = tuple(columns.name(f) for f in range(columns.n_features))
@@ -131,19 +137,19 @@ def tree_importances(estimator: Any, kind: Literal["gain", "frequency"] = "gain"
 
 
 def _weighted_trees(estimator: Any) -> tuple[Sequence[Tree], Floats]:
-    """The trees, and how much each counts."""
-    if isinstance(estimator, AdaBoostRegressor):  # a weighted median has trees too, but is no sum
+    """The trees and their weights."""
+    if isinstance(estimator, AdaBoostRegressor):  # a weighted median of trees is not a sum
         check_is_fitted(estimator, "members_")
         members = [member for member in estimator.members_ if isinstance(member, TreeMember)]
         if len(members) < len(estimator.members_):
-            raise TypeError("The members of this AdaBoostRegressor are not trees: take permutation_importances.")
+            raise TypeError("The members of this AdaBoostRegressor are not trees: use permutation_importances.")
         return [member.tree for member in members], np.abs(np.asarray(estimator.coefficients_, np.float64))
     try:
         model = tree_sum(estimator)
     except TypeError as error:
         raise TypeError(
-            "Importances by splits are for fitted trees and sums of trees, permutation_importances (with X and y) for "
-            f"any model: {error}"
+            "Importances by splits need a fitted tree or sum of trees; use permutation_importances (with X and y) for "
+            f"any other model. {error}"
         ) from error
     return model.trees, np.abs(model.weight)
 
@@ -163,21 +169,32 @@ def permutation_importances(
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> PermutationImportances:
-    """How far the score of a fitted model falls when a feature's values are handed to other rows.
+    """Compute the decrease of the score of a fitted model when the values of a feature are permuted.
 
-    Takes the tables that scikit-learn's function of this kind does not: frames of polars and Arrow, with their names,
-    dtypes and categories kept, and groups of features.
+    Unlike `sklearn.inspection.permutation_importance` it accepts frames of polars and Arrow, keeps names, dtypes and
+    categories, and permutes groups of features.
 
     Parameters
     ----------
-    estimator : any fitted scikit-learn estimator
-    X, y : rows to score, best such that the model was not fitted on
-    features : columns by name or position, all by default; a list in their place is a group that is permuted together
-    n_repeats : permutations of each feature or group
-    scoring : name of a scikit-learn score, or scorer(estimator, X, y); None takes ``estimator.score``
-    random_state : seed; the result does not depend on `n_jobs`
-    n_jobs : threads that permute and score side by side
-    sample_weight : weights of the rows; they must be something that the score takes
+    estimator : fitted scikit-learn estimator
+    X, y : rows to score and their targets, preferably held-out rows
+    features : sequence, optional
+        Columns by name or position, all by default; a list in the place of a column is a group that is permuted
+        together.
+    n_repeats : int
+        Number of permutations of each feature or group.
+    scoring : str or callable, optional
+        Name of a scikit-learn score, or scorer(estimator, X, y); ``estimator.score`` by default.
+    random_state : int, Generator or None
+        Seed; the result does not depend on `n_jobs`.
+    n_jobs : int, optional
+        Number of threads.
+    sample_weight : array-like, optional
+        Weights of the rows; the score must accept them.
+
+    Returns
+    -------
+    PermutationImportances
 
     Examples
     --------
@@ -202,32 +219,31 @@ def permutation_importances(
         return float(scorer(estimator, native(of), y, **options))
 
     before = score(table)
-    calls = _exchanges(table, groups, n_repeats, weight, random_state)
+    calls = _permutations(table, groups, n_repeats, weight, random_state)
     after = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(_permuted_score)(score, *call) for call in calls)
     decreases = before - np.reshape(np.array(after, np.float64), (len(groups), n_repeats))
-    error = decreases.std(axis=1, ddof=1) / np.sqrt(n_repeats) if n_repeats > 1 else np.full(len(groups), np.nan)
-    return PermutationImportances(names, decreases.mean(axis=1), error, decreases, before)
+    return PermutationImportances(names, decreases.mean(axis=1), standard_error(decreases, axis=1), decreases, before)
 
 
 def _groups(
     table: Table, features: Sequence[Feature | Sequence[Feature]] | None
 ) -> tuple[tuple[str, ...], list[list[int]]]:
-    """Names and positions of what is permuted together."""
+    """Names and positions of the columns that are permuted together."""
     if isinstance(features, str):
         raise TypeError(f"features must be a list of columns or groups, got {features!r}: put it into a list.")
     wanted = list(range(table.shape[1])) if features is None else list(features)
     listed = [[one] if isinstance(one, str | int | np.integer) else list(one) for one in wanted]
     if not listed or not all(listed):
-        raise ValueError("features is empty, or a group in it is: name at least one column each.")
+        raise ValueError("features, or a group in it, is empty: name at least one column each.")
     groups = [find_columns(table, one, from_end=True) for one in listed]
     names = column_names(table)
     return tuple(" + ".join(names[f] for f in group) for group in groups), groups
 
 
-def _exchanges(
+def _permutations(
     table: Table, groups: list[list[int]], n_repeats: int, weight: Floats | None, random_state: RandomState
 ) -> Iterator[tuple[Table, list[int], Rows]]:
-    """Every group n_repeats times, with the rows to take its values from."""
+    """Every group n_repeats times, with the donor rows of its values."""
     for group, seed in zip(groups, member_seeds(random_state, len(groups)), strict=True):
         rng = np.random.default_rng(seed)
         for _ in range(n_repeats):
@@ -239,22 +255,22 @@ def _permuted_score(score: Callable[[Table], float], table: Table, group: list[i
 
 
 def log_likelihood(model: Any, X: Any, codes: NDArray[np.int64]) -> float:
-    """A score: the mean logarithm of the probability of the truth, which moves before answers do."""
-    shares = np.asarray(model.predict_proba(X), np.float64)
-    return float(np.mean(np.log(np.maximum(shares[np.arange(codes.size), codes], 1e-15))))
+    """Score by the mean log-probability of the true class, which is more sensitive than the accuracy."""
+    probability = np.asarray(model.predict_proba(X), np.float64)
+    return float(np.mean(np.log(np.maximum(probability[np.arange(codes.size), codes], 1e-15))))
 
 
 def draw_donors(rng: np.random.Generator, n: int, weight: Floats | None) -> Rows:
-    """The row that each row takes a value from: a permutation, or row k with the probability w_k / sum w.
+    """Draw the row that each row takes a value from: a permutation, or row k with probability w_k / sum w.
 
-    The weights lie end to end on a ring, in their order for the takers and in a random order for the givers, and one
-    ring is turned at random against the other; the giver beside the beginning of a taker gives. Equal weights make a
-    permutation of it.
+    The weights are intervals on a circle, in their order for the recipients and in random order for the donors, with a
+    random rotation between the two; the donor at the start of a recipient's interval is taken. With equal weights this
+    is a permutation.
     """
     order = rng.permutation(n)
     if weight is None:
         return order
     ends = np.cumsum(weight[order])
     start = (np.cumsum(weight) - weight + rng.uniform(0.0, ends[-1])) % ends[-1]
-    last = int(np.flatnonzero(weight[order])[-1])  # rounding must not lead past the ring, nor to a row without weight
+    last = int(np.flatnonzero(weight[order])[-1])  # despite rounding, never past the end or at a row without weight
     return order[np.minimum(np.searchsorted(ends, start, side="right"), last)]

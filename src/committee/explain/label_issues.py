@@ -1,16 +1,17 @@
 """Rows whose label may be wrong, by the weights and margins of a boosted vote or by the out-of-bag votes of a forest.
 
-Boosting heaps weight on the rows it cannot get right, and these are often mislabelled (Freund and Schapire 1999, A
+Boosting increases the weight of the rows it misclassifies, and these are often mislabelled (Freund and Schapire 1999, A
 short introduction to boosting, section 7). After t rounds the weight of row i, over its initial weight w0_i, is
 
     v_i(t) = exp(-g_i(t)) / sum_j w0_j exp(-g_j(t)),    g_i(t) = sum_{s <= t} a_s u_is
 
-with u = +1 where a hypothesis is right and -1 where it errs. A long run learns wrong labels by heart and their last
-weight falls again, so a training row is judged by the mean of v_i(t) over all rounds: 1 is a row like any other. A row
-that the booster has not seen is judged by the share of the vote against its label, (1 - margin) / 2.
+with u = +1 where a hypothesis is right and -1 where it errs. Many rounds overfit wrong labels and their last weight
+decreases again, so the score of a training row is the mean of v_i(t) over all rounds: 1 is an average row. The score of
+a row that the booster was not fitted on is the fraction of the vote against its label, (1 - margin) / 2.
 
-The trees of a forest learn every label by heart, but each row is out of the bag of some of them: a training row is
-judged by (1 - margin) / 2 of those trees, its margin being the mean share of its label minus the largest of another.
+The trees of a forest overfit every label, but each row is out of the bag of some of them: the score of a training row
+is (1 - margin) / 2 over those trees, with the margin the mean probability of its label minus the largest of another
+class.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.tabular.validation import read_weights
 
 SAME_ROWS = 1e-3
-"""How far the weights of fit and those of the rows given may differ: rounding over thousands of rounds, no more."""
+"""Relative tolerance between the weights of fit and those of the given rows: rounding over thousands of rounds."""
 
 
 class LabelIssues(NamedTuple):
     """Rows in order of suspicion, the most suspicious first."""
 
     rows: NDArray[np.int64]  # [n], positions in X
-    weight: Floats  # [n], last weight over initial weight; nan where it is not known
+    weight: Floats  # [n], last weight over initial weight; nan where it is unknown
     margin: Floats  # [n], normalised; below 0 where the vote is against the label
-    label: NDArray[Any]  # [n], as given
-    suggested_label: NDArray[Any]  # [n], the class with most votes of the others
+    label: NDArray[Any]  # [n]
+    suggested_label: NDArray[Any]  # [n], the other class with most votes
     score: Floats  # [n]
 
     def to_table(self) -> ResultTable:
-        """One line per row."""
+        """Return a table with one row per data row."""
         return ResultTable(self._asdict())
 
     to_pandas = to_pandas
@@ -60,28 +61,35 @@ def find_label_issues(
     sample_weight: ArrayLike | None = None,
     training: bool = True,
 ) -> LabelIssues:
-    """The rows whose label the booster or the forest finds hardest to believe.
+    """Find the rows whose label is most likely wrong according to a booster or a forest.
+
+    Training rows of a booster that multiplies weights are scored by their mean weight over the rounds, in units of the
+    initial one; new rows, and training rows of other boosters, by the fraction of the vote against their label. Rows
+    held out by ``early_stopping="validation"`` may be among the training rows: they get the weight they would have had.
+    A forest has no weights of rows (nan); its training rows are scored by out-of-bag votes, and those that were in
+    every bag are omitted.
 
     Parameters
     ----------
-    estimator : a fitted booster, or a forest that left rows out of bag
-    X, y : the rows and labels it was fitted on, or others with `training=False`
-    n : number of rows to return; None for all
-    sample_weight : the initial weights given to `fit`, if any; rows of weight zero are left out
-    training : False for rows that the estimator was not fitted on
+    estimator : fitted booster, or forest with out-of-bag rows
+    X, y : training rows and their labels, or other rows with `training=False`
+    n : int or None
+        Number of rows to return; None for all.
+    sample_weight : array-like, optional
+        Initial weights that were passed to `fit`; rows of weight zero are omitted.
+    training : bool
+        False for rows that the estimator was not fitted on.
 
-    Training rows of a booster that multiplies weights are scored by their mean weight over the rounds, in units of the
-    initial one; new rows, and training rows of other boosters, by the share of the vote against their label. Rows held
-    out by ``early_stopping="validation"`` may be among the training rows: they get the weight they would have had.
-    A forest has no weights of rows (nan); its training rows are scored by out-of-bag votes, and those that were in
-    every bag are left out.
+    Returns
+    -------
+    LabelIssues
 
     Examples
     --------
     >>> from committee import AdaBoostClassifier
     >>> from committee.datasets import load_dataset
     >>> X, y = load_dataset("ionosphere")[:2]
-    >>> wrong = np.arange(0, 351, 50)  # eight labels are turned round
+    >>> wrong = np.arange(0, 351, 50)  # eight labels are flipped
     >>> y[wrong] = np.where(y[wrong] == "good", "bad", "good")
     >>> found = find_label_issues(AdaBoostClassifier(n_estimators=100).fit(X, y), X, y, n=8)
     >>> found.rows.tolist()
@@ -89,14 +97,14 @@ def find_label_issues(
     """
     if not isinstance(estimator, BaseBooster | BaseForestClassifier):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"find_label_issues is for boosted classifiers and forests of classes, not for {type(estimator).__name__}."
+            f"find_label_issues needs a boosted classifier or a classification forest, got {type(estimator).__name__}."
         )
     is_forest = isinstance(estimator, BaseForestClassifier)
     check_is_fitted(estimator, ("trees_", "output_forests_") if is_forest else "members_", all_or_any=any)
     if n is not None and n < 1:
         raise ValueError(f"n must be at least 1, or None for all rows; got {n}.")
     if len(estimator.classes_) < 2:
-        raise ValueError("The estimator knows a single class: no other label can be suggested.")
+        raise ValueError("The estimator was fitted on a single class: no other label can be suggested.")
     if is_forest:
         return _by_forest(estimator, X, y, n, sample_weight, training)
     return _by_booster(estimator, X, y, n, sample_weight, training)
@@ -107,7 +115,7 @@ def _by_booster(
 ) -> LabelIssues:
     margin = estimator.margins(X, y)
     start = _initial_weights(sample_weight, margin.size)
-    weight, score = _judge(estimator, X, y, start, training)
+    weight, score = _score(estimator, X, y, start, training)
     score = (1.0 - margin) / 2.0 if score is None else score
     label = np.ravel(np.asarray(y))
     rows = np.flatnonzero(start > 0.0)
@@ -127,16 +135,16 @@ def _by_forest(
                 "The forest has no out-of-bag votes on its training rows: fit it with bootstrap=True and oob_score not "
                 "False, or pass other rows with training=False."
             )
-        shares: Floats = forest.oob_decision_function_
+        probability: Floats = forest.oob_decision_function_
     else:
-        shares = forest.predict_proba(X)
-        weight = _initial_weights(sample_weight, len(shares))
+        probability = forest.predict_proba(X)
+        weight = _initial_weights(sample_weight, len(probability))
     label = np.ravel(np.asarray(y))
     codes = _codes(forest.classes_, label)
     at = np.arange(codes.size)
-    others = shares.copy()
+    others = probability.copy()
     others[at, codes] = -np.inf
-    margin = shares[at, codes] - others.max(axis=1)
+    margin = probability[at, codes] - others.max(axis=1)
     rows = np.flatnonzero((weight > 0.0) & np.isfinite(margin))
     rows = rows[np.argsort(margin[rows], kind="stable")][:n]
     suggested = forest.classes_[others[rows].argmax(axis=1)]
@@ -148,12 +156,12 @@ def _codes(classes: NDArray[Any], label: NDArray[Any]) -> NDArray[np.int64]:
     codes = np.searchsorted(classes, label)
     if np.any(classes.take(codes, mode="clip") != label):
         unknown = sorted(set(label.tolist()) - set(classes.tolist()))
-        raise ValueError(f"y has labels that were not there in fit: {unknown[:5]}.")
+        raise ValueError(f"y has labels that were not in the training data: {unknown[:5]}.")
     return codes.astype(np.int64)
 
 
 def weight_growth(estimator: BaseBooster, X: Any, y: Any, start: Floats) -> Iterator[Floats]:
-    """v(t) after every round: the weights of the rows over their initial weights `start`, which sum to 1."""
+    """Yield v(t) after every round: the weights of the rows over their initial weights `start`, which sum to 1."""
     for g in _agreement_sums(estimator, X, np.ravel(np.asarray(y))):
         growth = np.exp(g[start > 0.0].min() - g)  # the shift keeps the largest at 1
         yield growth / np.sum(start * growth)
@@ -167,17 +175,17 @@ def _agreement_sums(estimator: BaseBooster, X: Any, y: NDArray[Any]) -> Iterator
         if k == 2:
             yield np.where(codes == 1, total, -total) * decision
         else:  # votes are coded 1 for a class and -1 / (K - 1) against it
-            share = (decision[np.arange(codes.size), codes] * (k - 1) + 1.0) / k
-            yield total * (2.0 * share - 1.0)
+            fraction = (decision[np.arange(codes.size), codes] * (k - 1) + 1.0) / k
+            yield total * (2.0 * fraction - 1.0)
 
 
-def _judge(estimator: BaseBooster, X: Any, y: Any, start: Floats, training: bool) -> tuple[Floats, Floats | None]:
+def _score(estimator: BaseBooster, X: Any, y: Any, start: Floats, training: bool) -> tuple[Floats, Floats | None]:
     """The last weight over the initial one, and the score by weights where there is one."""
     nothing = np.full(start.size, np.nan)
     if not training:
         return nothing, None
     is_held_out = _check_size(estimator, start)
-    if "normalizer" not in estimator.history_:  # weights come from elsewhere than the product of rounds
+    if "normalizer" not in estimator.history_:  # the weights are not a product of the rounds
         if is_held_out:
             return nothing, None
         nothing[start > 0.0] = estimator.sample_weights_ / start[start > 0.0]
@@ -199,16 +207,16 @@ def _check_size(estimator: BaseBooster, start: Floats) -> bool:
     if n_given > n_fitted and estimator.early_stopping == "validation":
         return True
     raise ValueError(
-        f"The booster was fitted on {n_fitted} rows of positive weight, X has {n_given}: pass the training table with "
-        "its sample_weight, or training=False for rows that it has not seen."
+        f"The booster was fitted on {n_fitted} rows of positive weight, X has {n_given}: pass the training rows with "
+        "their sample_weight, or training=False for other rows."
     )
 
 
 def _check_same(fitted: Floats, given: Floats) -> None:
     if not np.allclose(given, fitted, rtol=SAME_ROWS, atol=SAME_ROWS / fitted.size):
         raise ValueError(
-            "The weights of these rows are not those that fit ended with: pass X, y and sample_weight as they were "
-            "given to fit, in the same order, or training=False for rows that it has not seen."
+            "The final weights of these rows differ from those of fit: pass X, y and sample_weight as they were passed "
+            "to fit, in the same order, or training=False for other rows."
         )
 
 
@@ -219,7 +227,7 @@ def _initial_weights(sample_weight: ArrayLike | None, n_rows: int) -> Floats:
 
 
 def _best_other(estimator: BaseBooster, X: Any, label: NDArray[Any]) -> NDArray[Any]:
-    """The class with most votes but for the label's own."""
+    """The class with most votes except that of the label."""
     classes = estimator.classes_
     codes = np.searchsorted(classes, label)
     if len(classes) == 2:

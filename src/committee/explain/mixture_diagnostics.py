@@ -1,4 +1,4 @@
-"""What a mixture of experts knows of itself: who answers for a row and how, and how evenly the work is shared."""
+"""Loads, likelihood, coefficients and predictions of the experts of a fitted mixture."""
 
 from __future__ import annotations
 
@@ -17,60 +17,64 @@ from committee.records.result_table import ResultTable, to_pandas, to_polars
 from committee.tabular.validation import read_table
 
 SHARP = 0.9
-"""A row is one expert's alone where the gate gives it at least this probability."""
+"""The gate assigns a row to a single expert if it gives it at least this probability."""
 
 
 class MixtureDiagnostics(NamedTuple):
-    """Figures of a mixture on some rows. `str` puts them into words."""
+    """Diagnostics of a mixture on some rows. `str` describes them in sentences."""
 
     n_experts: int
-    load: Floats  # [K], share of the training rows that each expert answers for
-    effective_experts: float  # e to the entropy of the loads
+    load: Floats  # [K], fraction of the training rows of each expert
+    effective_experts: float  # exponential of the entropy of the loads
     log_likelihood: float  # of the training rows
     n_iter: int
-    n_repairs: int  # experts that had lost all rows and were sent elsewhere
-    n_halvings: int  # steps that would have lowered the bound
+    n_repairs: int  # experts that had lost all rows and were restarted
+    n_halvings: int  # steps that would have decreased the bound
     largest_decrease: float  # of the penalised log-likelihood between repairs: 0, or rounding
-    gate: Floats  # [n, K], before the target of a row is known
-    responsibilities: Floats | None  # [n, K], after; None where no targets were given
+    gate: Floats  # [n, K], probabilities of the experts without the target
+    responsibilities: Floats | None  # [n, K], with the target; None if no targets were given
     is_converged: bool
 
     @property
     def sharpness(self) -> float:
-        """Share of the rows that the gate gives to one expert alone."""
+        """Fraction of the rows that the gate assigns to a single expert."""
         return float(np.mean(self.gate.max(axis=1) >= SHARP))
 
     @property
     def agreement(self) -> float:
-        """Share of the rows for which gate and responsibilities name the same expert; nan without targets."""
+        """Fraction of the rows with the same most probable expert with and without the target; nan without targets."""
         if self.responsibilities is None:
             return np.nan
         return float(np.mean(self.gate.argmax(axis=1) == self.responsibilities.argmax(axis=1)))
 
     def __str__(self) -> str:
-        loads = ", ".join(f"{share:.2f}" for share in self.load)
-        end = "it converged" if self.is_converged else "it had not converged"
+        loads = ", ".join(f"{load:.2f}" for load in self.load)
+        end = "converged" if self.is_converged else "not converged"
         lines = [
-            f"{self.n_experts} experts with loads {loads}: as good as {self.effective_experts:.2f} equal ones",
-            f"log-likelihood {self.log_likelihood:.6g} after {self.n_iter} iterations of EM, when {end}; "
+            f"{self.n_experts} experts with loads {loads}: effective number {self.effective_experts:.2f}",
+            f"log-likelihood {self.log_likelihood:.6g} after {self.n_iter} EM iterations ({end}); "
             f"{self.n_halvings} steps halved, {self.n_repairs} experts repaired",
-            f"the gate gives {100.0 * self.sharpness:.0f} % of the rows to one expert alone (at least {SHARP:g})",
+            f"the gate assigns {100.0 * self.sharpness:.0f} % of the rows to one expert (probability >= {SHARP:g})",
         ]
         if self.responsibilities is not None:
-            lines.append(
-                f"once the target is known, the same expert answers for {100.0 * self.agreement:.0f} % of them"
-            )
+            same = f"{100.0 * self.agreement:.0f} % of them"
+            lines.append(f"with the target known, the most probable expert is the same for {same}")
         return "\n".join(lines)
 
 
 def mixture_diagnostics(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> MixtureDiagnostics:
-    """Loads, likelihood and gate of a fitted mixture, looked at on the rows X.
+    """Compute loads, likelihood and gate probabilities of a fitted mixture.
 
     Parameters
     ----------
-    model : a fitted mixture of experts
-    X : rows to look at
-    y : their targets, optional; with them the responsibilities are known
+    model : fitted mixture of experts
+    X : rows to evaluate the gate on
+    y : array-like, optional
+        Targets of the rows, for the responsibilities.
+
+    Returns
+    -------
+    MixtureDiagnostics
 
     Examples
     --------
@@ -79,10 +83,10 @@ def mixture_diagnostics(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> M
     >>> x = np.linspace(-1, 1, 200)[:, np.newaxis]
     >>> model = MixtureOfExpertsRegressor(2, tol=1e-4, random_state=0).fit(x, np.abs(x[:, 0]))
     >>> print(mixture_diagnostics(model, x, np.abs(x[:, 0])))
-    2 experts with loads 0.50, 0.50: as good as 2.00 equal ones
-    log-likelihood ... after ... iterations of EM, when it converged; 0 steps halved, 0 experts repaired
-    the gate gives ... % of the rows to one expert alone (at least 0.9)
-    once the target is known, the same expert answers for 100 % of them
+    2 experts with loads 0.50, 0.50: effective number 2.00
+    log-likelihood ... after ... EM iterations (converged); 0 steps halved, 0 experts repaired
+    the gate assigns ... % of the rows to one expert (probability >= 0.9)
+    with the target known, the most probable expert is the same for 100 % of them
     """
     fitted = _check(model)
     history = fitted.history_
@@ -97,9 +101,18 @@ def mixture_diagnostics(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> M
 
 
 def expert_coefficients(model: BaseMixtureOfExperts) -> History:
-    """A table with a row for every coefficient: who it belongs to, the column, the value in the column's own units.
+    """Collect all coefficients of a mixture, in the units of the columns.
 
-    `to_table()` makes a table of it. Experts that are estimators of the user have their gate in it only.
+    Experts that are estimators of the user have no coefficients here, only their gate has.
+
+    Parameters
+    ----------
+    model : fitted mixture of experts
+
+    Returns
+    -------
+    History
+        Columns part ("expert" or "gate"), expert, label, column and value; `to_table()` makes a table of it.
 
     Examples
     --------
@@ -144,7 +157,7 @@ def _expert_rows(model: Any) -> list[Row]:
 
 
 def _lines(model: Any, k: int) -> list[tuple[str, Floats, float]]:
-    """One line of coefficients for each class that has one."""
+    """Coefficients and intercept for each class that has them."""
     if model.coef_.ndim == 2:
         label = str(model.classes_[1]) if isinstance(model, MixtureOfExpertsClassifier) else ""
         return [(label, model.coef_[k], model.intercept_[k])]
@@ -152,18 +165,18 @@ def _lines(model: Any, k: int) -> list[tuple[str, Floats, float]]:
 
 
 class ExpertPredictions(NamedTuple):
-    """Who answers for each of some rows, and how."""
+    """The most probable expert of each of some rows, and its prediction."""
 
     expert: NDArray[np.int64]  # [n], the most probable expert
-    share: Floats  # [n], its probability
+    probability: Floats  # [n], its probability
     predictions: Floats  # [n, K] means, or [n, K, C] probabilities of the classes
-    contributions: Floats | None  # [n, p], coefficient times value of that expert; None where it is no line
+    contributions: Floats | None  # [n, p], coefficient times value of that expert; None if it is not linear
     names: tuple[str, ...]  # [p], of the columns that contribute
-    mixture: NDArray[Any]  # [n], what the mixture answers
+    mixture: NDArray[Any]  # [n], predictions of the mixture
 
     def to_table(self) -> ResultTable:
-        """One line for each row: expert, share, the answer of the mixture, contributions."""
-        table: dict[str, Any] = {"expert": self.expert, "share": self.share, "mixture": self.mixture}
+        """Return a table with one row per data row: expert, probability, prediction of the mixture, contributions."""
+        table: dict[str, Any] = {"expert": self.expert, "probability": self.probability, "mixture": self.mixture}
         if self.contributions is not None:
             table |= {f"by {name}": column for name, column in zip(self.names, self.contributions.T, strict=True)}
         return ResultTable(table)
@@ -173,10 +186,21 @@ class ExpertPredictions(NamedTuple):
 
 
 def expert_predictions(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> ExpertPredictions:
-    """Which expert answers for each row: by the gate, or by the responsibilities where the targets y are given.
+    """Find the most probable expert of each row and its prediction.
 
-    Contributions are for linear experts of numbers and logistic experts of two classes; they add up to the expert's
-    answer (for classes: its log-odds) less its intercept.
+    Contributions are available for linear experts in regression and logistic experts of two classes; they add up to the
+    prediction of the expert (for classes: its log-odds) minus its intercept.
+
+    Parameters
+    ----------
+    model : fitted mixture of experts
+    X : rows to predict
+    y : array-like, optional
+        Targets of the rows: experts are then found by their responsibilities instead of the gate.
+
+    Returns
+    -------
+    ExpertPredictions
 
     Examples
     --------
@@ -190,7 +214,7 @@ def expert_predictions(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> Ex
     """
     fitted: Any = _check(model)
     if isinstance(fitted, MixtureOfExpertsDensity):
-        raise TypeError("A density has no answers: ask for its responsibilities(X).")
+        raise TypeError("A density has no predictions: use its responsibilities(X).")
     weights = fitted.gate_proba(X) if y is None else fitted.responsibilities(X, y)
     expert = weights.argmax(axis=1)
     rows = np.arange(expert.size)
@@ -205,6 +229,6 @@ def expert_predictions(model: BaseMixtureOfExperts, X: Any, y: Any = None) -> Ex
 
 def _check(model: Any) -> Any:
     if not isinstance(model, BaseMixtureOfExperts):
-        raise TypeError(f"This is for mixtures of experts learned by EM, not for {type(model).__name__}.")
+        raise TypeError(f"Expected a mixture of experts fitted by EM, got {type(model).__name__}.")
     check_is_fitted(model, "columns_")
     return model

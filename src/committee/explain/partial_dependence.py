@@ -1,13 +1,13 @@
-"""Partial dependence: what a model says on average when some features are set to a value (Friedman 2001, section 8.2).
+"""Partial dependence: the mean prediction of a model as a function of one or two features (Friedman 2001, section 8.2).
 
     brute force    PD(z) = sum_i w_i f(z, rest of x_i) / sum_i w_i
     recursion      PD(z) = base + sum_trees a_t sum_leaves v  prod_{splits on the way} p
 
-Brute force puts z into every row of X; a row by itself gives its individual curve (Goldstein et al. 2015). Recursion
+Brute force puts z into every row of X; each single row has an individual curve (Goldstein et al. 2015). Recursion
 walks down a tree once for all rows: at a split on one of the features z decides (p = 1 or 0), at another split both
-ways are taken with the shares p of the training weight that went them. It is the e(S) of explain/shap.py, needs no rows
-and takes a fraction of the time; where the features hang together with others the two differ, because brute force asks
-about rows that never occur and recursion only about such as the tree has met.
+branches are followed with the fractions p of the training weight in them. It is the e(S) of explain/shap.py, needs no
+rows and takes a fraction of the time. The two differ for features that depend on others: brute force predicts
+combinations of values that never occur, recursion follows the training distribution of the tree.
 
 Friedman, Greedy function approximation, 2001. Goldstein, Kapelner, Bleich and Pitkin, Peeking inside the black box:
 individual conditional expectation, 2015.
@@ -43,34 +43,35 @@ Grid = int | Mapping[Feature, Sequence[Any] | NDArray[Any]]
 Prediction = Callable[[Table], Floats]
 
 GRID_POINTS = 60
-"""Points of a numeric feature where the user does not say."""
+"""Default number of points of a numeric feature."""
 
 BLOCK_ROWS = 1 << 17
-"""Rows that a model is asked at a time: points of the grid are put side by side as long as they have fewer."""
+"""Largest number of rows of one prediction; it holds as many points of the grid as fit."""
 
 BLOCK_CELLS = 1 << 21
-"""Numbers that a walk down a tree keeps, a share for every node and point: 16 megabytes."""
+"""Fractions that a walk down a tree keeps, one for every node and point: 16 megabytes."""
 
 COMPARED_ROWS = 1_000
-"""Rows on which the model's answers are compared with the sum of its trees."""
+"""Number of rows on which the predictions of the model are compared with the sum of its trees."""
 
 
 class PartialDependence(NamedTuple):
-    """Answers of a model over a grid of values of one or two features; the last axis is the class where there are more.
+    """Predictions of a model over a grid of values of one or two features.
 
-    With one output, `average` has the shape of the grid, [g] or [g1, g2], and `individual` a row for every row of X.
+    With one output, `average` has the shape of the grid, [g] or [g1, g2], and `individual` a row for every row of X;
+    with several outputs, the last axis is the class.
     """
 
     features: tuple[int, ...]  # positions in the table
     names: tuple[str, ...]
-    grid: tuple[NDArray[Any], ...]  # numbers, or categories (objects)
+    grid: tuple[NDArray[Any], ...]  # floats, or categories (objects)
     average: Floats | None  # [g1(, g2)(, K)]
     individual: Floats | None  # [n, g1(, g2)(, K)]
     method: Literal["recursion", "brute"]
     response: str  # what is averaged: "predict", "predict_proba", "decision_function" or "score"
     is_categorical: tuple[bool, ...]
-    data: Floats  # [n, 1 or 2], the rows' values of the features; for categories their place on the grid, nan elsewhere
-    classes: tuple[str, ...] = ()  # of the last axis, where there is one
+    data: Floats  # [n, 1 or 2], values of the features; for categories their position on the grid, nan elsewhere
+    classes: tuple[str, ...] = ()  # of the last axis, with several outputs
 
 
 class _Axis(NamedTuple):
@@ -78,8 +79,8 @@ class _Axis(NamedTuple):
 
     f: int
     is_categorical: bool
-    values: NDArray[Any]  # [g], numbers or categories
-    fill: Fill  # [g], numbers, or rows of X that hold the categories
+    values: NDArray[Any]  # [g], floats or categories
+    fill: Fill  # [g], floats, or rows of X that hold the categories
     data: Floats  # [n]
 
 
@@ -95,22 +96,36 @@ def partial_dependence(
     response: Response = "auto",
     sample_weight: ArrayLike | None = None,
 ) -> PartialDependence:
-    """What the model says on average, or for every row, when one or two features are set to the values of a grid.
+    """Compute the mean prediction, or that of every row, with one or two features set to the values of a grid.
+
+    Unlike `sklearn.inspection.partial_dependence` it accepts frames of polars and Arrow, and has a recursion for all
+    trees and sums of trees, multiclass ones included.
 
     Parameters
     ----------
-    estimator : any fitted scikit-learn classifier or regressor
+    estimator : fitted scikit-learn classifier or regressor
     X : table of shape (n_samples, n_features), array or frame
     features : one or two columns, by name or position
-    grid : points per numeric feature, or a dict from feature to its values. A feature with no more different values
-        than that gets them all, another one evenly spaced points between the `percentiles` of its values; of more
-        categories the most frequent are kept.
-    kind : "average", "individual" (a curve per row), or "both"
-    method : "brute" or "recursion", as above; "auto" takes recursion for trees and for estimators with
-        ``to_tree_sum()`` where the average is asked for, without weights, and the answer is the sum of the trees
-    response : what is averaged. "auto": ``predict`` of a regressor, ``decision_function`` of a classifier, or its
-        ``predict_proba`` (of the second class where there are two) if it has none. "score": the sum of the trees.
-    sample_weight : weights of the rows in the average
+    grid : int or dict
+        Number of points per numeric feature, or a dict of feature -> values. A feature with at most this number of
+        different values gets all of them, any other one evenly spaced points between the `percentiles` of its values;
+        of more categories the most frequent ones are used.
+    percentiles : tuple of two float
+        Quantiles of the values at the ends of a grid of evenly spaced points.
+    kind : {"average", "individual", "both"}
+        "individual" is a curve for every row.
+    method : {"auto", "brute", "recursion"}
+        "auto" takes the recursion for the unweighted average of trees and estimators with ``to_tree_sum()`` if their
+        prediction is the sum of the trees, and brute force for all others.
+    response : {"auto", "predict", "predict_proba", "decision_function", "score"}
+        What is averaged. "auto" is ``predict`` of a regressor, ``decision_function`` of a classifier, or its
+        ``predict_proba`` (of the second of two classes) if it has none; "score" is the sum of the trees.
+    sample_weight : array-like, optional
+        Weights of the rows in the average.
+
+    Returns
+    -------
+    PartialDependence
 
     Examples
     --------
@@ -135,7 +150,7 @@ def partial_dependence(
     if plan.method == "recursion":
         average, individual = _recursion(estimator, plan, table, axes), None
     else:
-        average, individual = _brute(plan.answer, table, axes, kind, weight)
+        average, individual = _brute(plan.predict, table, axes, kind, weight)
     return _assemble(estimator, table, axes, plan, average, individual)
 
 
@@ -166,7 +181,7 @@ def _assemble(
 def _one_or_two(features: Feature | Sequence[Feature]) -> list[Feature]:
     wanted = [features] if isinstance(features, str | int | np.integer) else list(features)
     if not 1 <= len(wanted) <= 2:
-        raise ValueError(f"Partial dependence is on one or two features, got {len(wanted)}: call it for each.")
+        raise ValueError(f"Partial dependence needs one or two features, got {len(wanted)}: call it once for each.")
     return wanted
 
 
@@ -178,7 +193,7 @@ def _grid_of(grid: Grid, table: Table, f: int) -> int | NDArray[Any]:
     if not isinstance(grid, Mapping):
         if not hasattr(grid, "__index__") or grid < 2:
             raise ValueError(
-                f"grid must be a number of points, at least 2, or a dict from feature to values: {grid!r}."
+                f"grid must be a number of points, at least 2, or a dict of feature -> values, got {grid!r}."
             )
         return int(grid)
     values = [given for feature, given in grid.items() if find_columns(table, [feature], from_end=True) == [f]]
@@ -206,16 +221,16 @@ def _make_axis(
         return _Axis(f, False, values, values, x)
     counted = ~np.isnan(x) if weight is None else ~np.isnan(x) & (weight > 0.0)
     if not counted.any():
-        raise ValueError(f"Column {name!r} has no value to make a grid of: pass one, grid={{{name!r}: [...]}}.")
+        raise ValueError(f"Column {name!r} has only missing values: pass a grid, grid={{{name!r}: [...]}}.")
     values = _spread(x[counted], grid, percentiles, None if weight is None else weight[counted])
     return _Axis(f, False, values, values, x)
 
 
 def _spread(x: Floats, n_points: int, percentiles: tuple[float, float], weight: Floats | None) -> Floats:
-    """All different values where they are few, else evenly spaced ones between two quantiles."""
+    """All different values if there are few, else evenly spaced ones between two quantiles."""
     low, high = percentiles
     if not 0.0 <= low < high <= 1.0:
-        raise ValueError(f"percentiles must be two rising shares between 0 and 1, got {percentiles}.")
+        raise ValueError(f"percentiles must be two increasing numbers in [0, 1], got {percentiles}.")
     different = np.unique(x)
     if different.size <= n_points:
         return different
@@ -226,7 +241,7 @@ def _spread(x: Floats, n_points: int, percentiles: tuple[float, float], weight: 
 
 
 def _is_categorical(estimator: Any, table: Table, f: int) -> bool:
-    """As the model took the column; a model that does not tell takes what is no number for a category."""
+    """As in the fit of the model, if it recorded that; else every column that is not numeric."""
     columns = getattr(estimator, "columns_", None)
     if isinstance(columns, Columns) and columns.n_features == table.shape[1]:
         return columns.categories[f] is not None
@@ -247,44 +262,46 @@ def _category_axis(table: Table, f: int, grid: int | NDArray[Any], weight: Float
         code_of = {value: code for code, value in enumerate(factor.values) if code in row_of}
         unknown = [value for value in grid.tolist() if value not in code_of]
         if unknown:
-            raise ValueError(f"No row of X has {unknown[:5]} in column {column_names(table)[f]!r}: it is no category.")
+            raise ValueError(
+                f"The grid of {column_names(table)[f]!r} has categories that no row of X has: {unknown[:5]}."
+            )
         chosen = [code_of[value] for value in grid.tolist()]
     if not chosen:
-        raise ValueError(f"Column {column_names(table)[f]!r} has no value to make a grid of.")
+        raise ValueError(f"Column {column_names(table)[f]!r} has only missing values: there is no category for a grid.")
     values = np.empty(len(chosen), object)
     values[:] = [factor.values[code] for code in chosen]
-    place = np.full(len(factor.values) + 1, np.nan)  # the last one answers the code -1
+    place = np.full(len(factor.values) + 1, np.nan)  # the last one is for the code -1
     place[chosen] = np.arange(len(chosen))
     return _Axis(f, True, values, np.array([row_of[code] for code in chosen], np.int64), place[factor.codes])
 
 
 def _rank(value: Any) -> tuple[bool, Any]:
-    """Numbers by size, before all others by their names."""
+    """Order of a category: numbers by size, then all others by name."""
     return (False, value) if isinstance(value, int | float) else (True, str(value))
 
 
 def _points(axes: Sequence[_Axis]) -> NDArray[np.int64]:
-    """All combinations of places on the axes, [points, axes]."""
+    """All combinations of positions on the axes, [points, axes]."""
     return np.array(list(product(*(range(axis.values.size) for axis in axes))), np.int64)
 
 
 def _placed(table: Table, axes: Sequence[_Axis], points: NDArray[np.int64]) -> Table:
-    """The table once for every point, with the features at the point."""
+    """The table repeated for every point, with the features at the point."""
     n = table.shape[0]
     repeated = table if len(points) == 1 else take_rows(table, np.tile(np.arange(n), len(points)))
     fill = {axis.f: np.repeat(axis.fill[points[:, a]], n) for a, axis in enumerate(axes)}
     return replace_columns(repeated, fill)
 
 
-# --- what is averaged, and how ---------------------------------------------------------------------------------------
+# --- response and method --------------------------------------------------------------------------------------------
 
 
 class _Plan(NamedTuple):
-    """What was decided."""
+    """The method, and the function to average."""
 
     method: Literal["recursion", "brute"]
     response: str
-    answer: Prediction
+    predict: Prediction
     model: TreeSum | None
 
 
@@ -294,18 +311,18 @@ def _decide(
     _check_choice("kind", kind, ("average", "individual", "both"))
     _check_choice("method", method, ("auto", "recursion", "brute"))
     _check_choice("response", response, ("auto", "predict", "predict_proba", "decision_function", "score"))
-    asked = _default_response(estimator) if response == "auto" else response
+    chosen = _default_response(estimator) if response == "auto" else response
     if method == "recursion" and (kind != "average" or weight is not None):
-        raise ValueError("Recursion knows averages under the training weights only: take method='brute'.")
+        raise ValueError("Recursion computes averages under the training weights only: use method='brute'.")
     may_recurse = method == "recursion" or (
         method == "auto" and kind == "average" and weight is None and _offers_sum(estimator)
     )
-    model = tree_sum(estimator) if may_recurse or asked == "score" else None
-    answer = _prediction(estimator, asked, model)
-    is_sum = may_recurse and model is not None and _is_sum(estimator, asked, answer, model, table)
+    model = tree_sum(estimator) if may_recurse or chosen == "score" else None
+    predict = _prediction(estimator, chosen, model)
+    is_sum = may_recurse and model is not None and _is_sum(estimator, chosen, predict, model, table)
     if method == "recursion" and not is_sum:
-        raise ValueError(f"{asked} is not the sum of the trees: take response='score' for it, or method='brute'.")
-    return _Plan("recursion" if is_sum else "brute", asked, answer, model)
+        raise ValueError(f"{chosen} is not the sum of the trees: use response='score' or method='brute'.")
+    return _Plan("recursion" if is_sum else "brute", chosen, predict, model)
 
 
 def _check_choice(name: str, given: str, known: tuple[str, ...]) -> None:
@@ -314,7 +331,7 @@ def _check_choice(name: str, given: str, known: tuple[str, ...]) -> None:
 
 
 def _offers_sum(estimator: Any) -> bool:
-    """Whose trees hold the weights of the rows themselves; those of a boosted vote hold those of their round."""
+    """Whether the trees hold the weights of the rows; those of a boosted vote hold the weights of their round."""
     return hasattr(estimator, "to_tree_sum") or isinstance(estimator, BaseDecisionTree)
 
 
@@ -330,7 +347,7 @@ def _prediction(estimator: Any, response: str, model: TreeSum | None) -> Predict
         assert model is not None
         return lambda table: _single(_added_up(model, read_table(estimator, native(table))), response)
     if response == "predict" and is_classifier(estimator):
-        raise ValueError("Labels have no average: take response='predict_proba' or 'decision_function'.")
+        raise ValueError("Labels have no average: use response='predict_proba' or 'decision_function'.")
     method = getattr(estimator, response, None)
     if method is None:
         raise ValueError(f"{type(estimator).__name__} has no {response}: choose another response.")
@@ -338,7 +355,7 @@ def _prediction(estimator: Any, response: str, model: TreeSum | None) -> Predict
 
 
 def _single(predictions: Floats, response: str) -> Floats:
-    """One column as a plain vector; of the probabilities of two classes that of the second."""
+    """One column as a vector; of the probabilities of two classes that of the second."""
     if predictions.ndim == 2 and predictions.shape[1] == 2 and response == "predict_proba":
         return predictions[:, 1]
     return predictions[:, 0] if predictions.ndim == 2 and predictions.shape[1] == 1 else predictions
@@ -356,8 +373,8 @@ def _columns(total: Floats, output: int) -> Floats:
     return total if output < 0 else total[:, output : output + 1]
 
 
-def _is_sum(estimator: Any, response: str, answer: Prediction, model: TreeSum, table: Table) -> bool:
-    """Whether the answers are the sum of the trees, and not a function of it such as exp; seen on some rows."""
+def _is_sum(estimator: Any, response: str, predict: Prediction, model: TreeSum, table: Table) -> bool:
+    """Whether the predictions are the sum of the trees, not a function of it such as exp; checked on some rows."""
     if response == "score":
         return True
     if response == "predict" and model.base.size > 1:  # quantiles are sorted where they would cross
@@ -365,7 +382,7 @@ def _is_sum(estimator: Any, response: str, answer: Prediction, model: TreeSum, t
     n = table.shape[0]
     some = take_rows(table, np.unique(np.linspace(0, n - 1, min(n, COMPARED_ROWS)).astype(np.int64)))
     added = _single(_added_up(model, read_table(estimator, native(some))), response)
-    predictions = answer(some)
+    predictions = predict(some)
     return added.shape == predictions.shape and bool(np.allclose(added, predictions, rtol=1e-9, atol=1e-9))
 
 
@@ -373,7 +390,7 @@ def _is_sum(estimator: Any, response: str, answer: Prediction, model: TreeSum, t
 
 
 def _brute(
-    answer: Prediction, table: Table, axes: Sequence[_Axis], kind: Kind, weight: Floats | None
+    predict: Prediction, table: Table, axes: Sequence[_Axis], kind: Kind, weight: Floats | None
 ) -> tuple[Floats | None, Floats | None]:
     """Averages [g1(, g2)(, K)] and curves [n, g1(, g2)(, K)]."""
     n, points = table.shape[0], _points(axes)
@@ -383,7 +400,7 @@ def _brute(
     curves: list[Floats] = []
     for first in range(0, len(points), size):
         block = points[first : first + size]
-        predictions = answer(_placed(table, axes, block))
+        predictions = predict(_placed(table, axes, block))
         predictions = predictions.reshape(len(block), n, *predictions.shape[1:])
         if kind != "individual":
             averages.append(np.average(predictions, axis=1, weights=weight))
@@ -411,7 +428,7 @@ def _recursion(estimator: Any, plan: _Plan, table: Table, axes: Sequence[_Axis])
 
 
 def _coded(estimator: Any, table: Table, axis: _Axis) -> Floats:
-    """The grid as the trees know it: numbers, and codes of categories."""
+    """The grid as the trees encode it: floats, and codes of categories."""
     if not axis.is_categorical:
         return axis.values
     holders = take_rows(table, axis.fill.astype(np.int64))
@@ -419,7 +436,7 @@ def _coded(estimator: Any, table: Table, axis: _Axis) -> Floats:
 
 
 def expected_at(model: TreeSum, features: Sequence[int], points: Floats) -> Floats:
-    """What the sum of trees expects [points, K] of rows of which only these features are known."""
+    """Return the expectation [points, K] of the sum of trees for rows of which only these features are known."""
     total = np.repeat(model.base.astype(np.float64)[np.newaxis], len(points), axis=0)
     for tree, output, weight in zip(model.trees, model.output.tolist(), model.weight, strict=True):
         size = max(1, BLOCK_CELLS // tree.n_nodes)
@@ -430,28 +447,28 @@ def expected_at(model: TreeSum, features: Sequence[int], points: Floats) -> Floa
 
 
 def _tree_mean(tree: Tree, features: Sequence[int], points: Floats) -> Floats:
-    """The leaves' values, weighted by the shares in which the points reach them; level by level down the tree."""
-    share = np.zeros((tree.n_nodes, len(points)))
-    share[0] = 1.0
+    """The values of the leaves, weighted by the fractions that reach them; level by level down the tree."""
+    fraction = np.zeros((tree.n_nodes, len(points)))
+    fraction[0] = 1.0
     level = np.zeros(1, np.int64)
     while level.size:
         inner = level[tree.feature[level] != LEAF]
         left = tree.left[inner].astype(np.int64)
-        way = _left_shares(tree, inner, features, points)
-        share[left], share[left + 1] = share[inner] * way, share[inner] * (1.0 - way)
+        p = _left_fractions(tree, inner, features, points)
+        fraction[left], fraction[left + 1] = fraction[inner] * p, fraction[inner] * (1.0 - p)
         level = np.concatenate([left, left + 1])
-    return share[tree.is_leaf].T @ tree.value[tree.is_leaf]
+    return fraction[tree.is_leaf].T @ tree.value[tree.is_leaf]
 
 
-def _left_shares(tree: Tree, nodes: NDArray[np.int64], features: Sequence[int], points: Floats) -> Floats:
-    """The shares [nodes, points] that go left: all or nothing at a split on one of the features."""
-    whole, part = tree.weight[nodes], tree.weight[tree.left[nodes]]
-    kept = np.divide(part, whole, out=np.full(nodes.size, 0.5), where=whole > 0.0)
-    way = np.repeat(kept[:, np.newaxis], len(points), axis=1)
+def _left_fractions(tree: Tree, nodes: NDArray[np.int64], features: Sequence[int], points: Floats) -> Floats:
+    """The fractions [nodes, points] that go left: 1 or 0 at a split on one of the features."""
+    total, left = tree.weight[nodes], tree.weight[tree.left[nodes]]
+    fraction = np.divide(left, total, out=np.full(nodes.size, 0.5), where=total > 0.0)
+    p = np.repeat(fraction[:, np.newaxis], len(points), axis=1)
     for column, f in enumerate(features):
         at = tree.feature[nodes] == f
-        way[at] = _goes_left(tree, nodes[at], points[:, column])
-    return way
+        p[at] = _goes_left(tree, nodes[at], points[:, column])
+    return p
 
 
 def _goes_left(tree: Tree, nodes: NDArray[np.int64], x: Floats) -> NDArray[np.bool_]:

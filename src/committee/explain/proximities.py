@@ -1,15 +1,15 @@
-"""Rows that a forest finds alike: proximities, the training rows behind a prediction, outliers.
+"""Similarity of rows in a forest: proximities, the training rows behind a prediction, outliers.
 
-    proximity    P(i, j) = share of the trees in which rows i and j end in the same leaf
-    out of bag   the same share among the trees that saw neither; a tree puts rows it learned from where they belong
+    proximity    P(i, j) = fraction of the trees in which rows i and j are in the same leaf
+    out of bag   the same among the trees fitted on neither; in others, training rows of one class share leaves
     neighbours   W_i(x) = mean_t c_t(i) [i and x share a leaf of t] / sum_k c_t(k) [k and x share it]
     outlier      n / sum_{j of the class of i} P(i, j)^2, minus the median of the class, over its median deviation
 
-with c_t(i) the weight of row i in the bag of tree t. The answer of a forest is a mean of training targets with the
-weights W (Lin and Jeon 2006): sum_i W_i(x) y_i is its prediction, and W names the cases it rests on.
+with c_t(i) the weight of row i in the bag of tree t. The prediction of a forest is a mean of training targets with the
+weights W (Lin and Jeon 2006): it is sum_i W_i(x) y_i, and W shows the training rows it is based on.
 
-Two rows share few leaves as a rule, so everything is kept sparse, and computed for a block of rows at a time: a table
-of 20,000 rows never needs its 20,000 x 20,000 numbers at once.
+Most pairs of rows share few leaves, so all matrices are sparse, and computed for a block of rows at a time: a table of
+20,000 rows never needs 20,000 x 20,000 values in memory.
 
 Breiman and Cutler, Random forests manual, 2003. Lin and Jeon, Random forests and adaptive nearest neighbors, 2006.
 """
@@ -34,17 +34,17 @@ from committee.tree_engine.predict.apply import apply_tree
 Sparse = Any  # scipy's matrices have no complete types
 
 BLOCK = 512
-"""Rows whose proximities are held at a time."""
+"""Number of rows of a block."""
 
 
 class Neighbours(NamedTuple):
-    """The training rows behind the answers to other rows, the weightiest first."""
+    """The training rows behind the predictions of other rows, by decreasing weight."""
 
-    rows: NDArray[np.int64]  # [n, k], positions in the training table; -1 where fewer rows have a part
-    weight: Floats  # [n, k], their parts in the answer; all parts of a row sum to 1, k of them to less
+    rows: NDArray[np.int64]  # [n, k], positions in the training table; -1 where fewer rows have a weight
+    weight: Floats  # [n, k], their weights in the prediction; all weights of a row sum to 1, k of them to less
 
     def to_table(self) -> ResultTable:
-        """One line per pair of a row and a training row behind it."""
+        """Return a table with one row per pair of a row and a training row."""
         at, _ = np.nonzero(self.rows >= 0)
         is_there = self.rows >= 0
         columns = {"row": at, "training_row": self.rows[is_there], "weight": self.weight[is_there]}
@@ -55,13 +55,20 @@ class Neighbours(NamedTuple):
 
 
 def proximities(forest: BaseForest, X: Any, Z: Any = None, *, out_of_bag: bool = False) -> Sparse:
-    """Proximities of the rows of X to those of Z, or to each other, as a sparse matrix (scipy's CSR).
+    """Compute the proximities of the rows of X to those of Z, or to each other.
 
     Parameters
     ----------
-    forest : a fitted forest
-    X, Z : tables; without Z the rows of X are compared with each other
-    out_of_bag : X are the training rows, and only trees that saw neither row of a pair count
+    forest : fitted forest
+    X : table
+    Z : table, optional
+        Without Z, the rows of X are compared with each other.
+    out_of_bag : bool
+        X are the training rows, and only trees fitted on neither row of a pair count.
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix of shape (n_rows of X, n_rows of Z)
 
     Examples
     --------
@@ -79,7 +86,29 @@ def proximities(forest: BaseForest, X: Any, Z: Any = None, *, out_of_bag: bool =
 def proximity_blocks(
     forest: BaseForest, X: Any, Z: Any = None, *, out_of_bag: bool = False, block: int = BLOCK
 ) -> Iterator[tuple[slice, Sparse]]:
-    """The same in blocks of rows of X, each with the rows it is about: for tables whose proximities are too many."""
+    """Yield the proximities in blocks of rows of X, for tables whose proximities do not fit in memory.
+
+    Parameters
+    ----------
+    forest, X, Z, out_of_bag : as in `proximities`
+    block : int
+        Number of rows of a block.
+
+    Yields
+    ------
+    rows : slice
+        The rows of X in the block.
+    proximities : scipy.sparse.csr_matrix
+
+    Examples
+    --------
+    >>> from committee import RandomForestClassifier
+    >>> from committee.datasets import load_dataset
+    >>> glass = load_dataset("glass")
+    >>> forest = RandomForestClassifier(n_estimators=10, random_state=0).fit(glass.X, glass.y)
+    >>> [near.shape for rows, near in proximity_blocks(forest, glass.X, block=128)]
+    [(128, 214), (86, 214)]
+    """
     fitted = check_forest(forest)
     if out_of_bag and Z is not None:
         raise ValueError("Out-of-bag proximities are between training rows: pass them as X, and no Z.")
@@ -91,14 +120,14 @@ def proximity_blocks(
     for first in range(0, len(leaves), block):
         rows = slice(first, min(first + block, len(leaves)))
         shared = _indicator(leaves[rows], n_leaves, None if is_out is None else is_out[rows]) @ transposed
-        yield rows, _shares(shared, is_out, rows, leaves.shape[1])
+        yield rows, _fractions(shared, is_out, rows, leaves.shape[1])
 
 
-def _shares(shared: Sparse, is_out: NDArray[np.bool_] | None, rows: slice, n_trees: int) -> Sparse:
-    """Numbers of shared leaves over numbers of trees that count."""
+def _fractions(shared: Sparse, is_out: NDArray[np.bool_] | None, rows: slice, n_trees: int) -> Sparse:
+    """Number of shared leaves over the number of trees that count."""
     if is_out is None:
         return shared / n_trees
-    together = is_out[rows].astype(np.float32) @ is_out.T.astype(np.float32)  # whole numbers, exact
+    together = is_out[rows].astype(np.float32) @ is_out.T.astype(np.float32)  # integers, exact
     result = shared.tocoo()
     result.data = result.data / together[result.row, result.col]
     return result.tocsr()
@@ -123,26 +152,37 @@ def _out_of_bag(forest: BaseForest, n_rows: int) -> NDArray[np.bool_]:
     for t in range(len(forest.trees_)):
         is_out[forest.oob_indices(t), t] = True
     if not is_out.any():
-        raise ValueError("No tree of the forest left rows out: fit it with bootstrap=True, or max_samples below 1.")
+        raise ValueError("The forest has no out-of-bag rows: fit it with bootstrap=True, or max_samples below 1.")
     return is_out
 
 
 def _indicator(leaves: NDArray[np.int32], n_leaves: int, keep: NDArray[np.bool_] | None, data: Any = None) -> Sparse:
-    """Sparse [rows, leaves of all trees]: 1, or `data`, where a row ends; only where `keep` holds."""
+    """Sparse [rows, leaves of all trees]: 1, or `data`, at the leaves of a row; only where `keep` holds."""
     keep = np.ones(leaves.shape, np.bool_) if keep is None else keep
     values = np.ones(leaves.shape) if data is None else data
     begins = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
     return sparse.csr_matrix((values[keep], leaves[keep], begins), shape=(len(leaves), n_leaves))
 
 
-# --- the cases behind a prediction -----------------------------------------------------------------------------------
+# --- the training rows behind a prediction ---------------------------------------------------------------------------
 
 
 def neighbours(forest: BaseForest, X_train: Any, X: Any, k: int = 5) -> Neighbours:
-    """The k training rows with the largest parts in the forest's answer to each row of X.
+    """Find the k training rows with the largest weights in the prediction of the forest for each row of X.
 
-    Weights of classes (`class_weight`) are left out of the parts: those of a forest that has them are not exactly
-    these.
+    Class weights (`class_weight`) are ignored: with them the weights are approximate.
+
+    Parameters
+    ----------
+    forest : fitted forest
+    X_train : training rows, in the order of the fit
+    X : rows to explain
+    k : int
+        Number of training rows for each row.
+
+    Returns
+    -------
+    Neighbours
 
     Examples
     --------
@@ -165,16 +205,16 @@ def neighbours(forest: BaseForest, X_train: Any, X: Any, k: int = 5) -> Neighbou
 
 
 def weight_blocks(forest: BaseForest, X_train: Any, X: Any, block: int = BLOCK) -> Iterator[Sparse]:
-    """Parts of all training rows in the answers to blocks of rows of X: sparse [rows, n_train], lines sum to 1."""
+    """Yield the weights of all training rows in predictions for blocks of X: sparse [rows, n_train], rows sum to 1."""
     fitted = check_forest(forest)
     n_leaves = int(fitted.packed_.answer.size)
-    leaves, asked = _leaves(fitted, X_train), _leaves(fitted, X)
+    leaves, others = _leaves(fitted, X_train), _leaves(fitted, X)
     bag = _bag_weights(fitted, len(leaves))
     in_leaf = np.bincount(leaves.ravel(), bag.ravel(), n_leaves)
     part = np.divide(bag, in_leaf[leaves], out=np.zeros(bag.shape), where=bag > 0.0) / leaves.shape[1]
     transposed = _indicator(leaves, n_leaves, bag > 0.0, part).T.tocsr()
-    for first in range(0, len(asked), block):
-        yield _indicator(asked[first : first + block], n_leaves, None) @ transposed
+    for first in range(0, len(others), block):
+        yield _indicator(others[first : first + block], n_leaves, None) @ transposed
 
 
 def _bag_weights(forest: BaseForest, n_rows: int) -> Floats:
@@ -188,7 +228,7 @@ def _bag_weights(forest: BaseForest, n_rows: int) -> Floats:
 
 
 def _largest(parts: Sparse, i: int, k: int) -> tuple[NDArray[np.int64], Floats]:
-    """Columns and values of the k largest entries of line i; of equal ones the first rows."""
+    """Columns and values of the k largest entries of row i; of equal ones the first columns."""
     begin, end = parts.indptr[i], parts.indptr[i + 1]
     columns, values = parts.indices[begin:end], parts.data[begin:end]
     order = np.lexsort((columns, -values))[:k]
@@ -201,9 +241,20 @@ def _largest(parts: Sparse, i: int, k: int) -> tuple[NDArray[np.int64], Floats]:
 
 
 def outlier_measure(forest: BaseForest, X: Any, y: Any, *, out_of_bag: bool = True) -> Floats:
-    """How far every training row lies from the others of its class, or from all others where y is a number.
+    """Compute how far every training row is from the others of its class, or from all others in regression.
 
-    Breiman calls a row with more than 10 an outlier. A class whose rows lie alike (median deviation 0) gets 0.
+    Breiman calls a row with a value above 10 an outlier. The value is 0 in a class with median deviation 0.
+
+    Parameters
+    ----------
+    forest : fitted forest
+    X, y : training rows and their targets
+    out_of_bag : bool
+        Use out-of-bag proximities.
+
+    Returns
+    -------
+    array of shape (n_rows,)
 
     Examples
     --------
@@ -223,7 +274,7 @@ def outlier_measure(forest: BaseForest, X: Any, y: Any, *, out_of_bag: bool = Tr
         result = near.tocoo()
         own = np.where(codes[at][result.row] == codes[result.col], result.data**2, 0.0)
         sums = np.bincount(result.row, own, at.stop - at.start)
-        # A row that was in every bag has no proximities out of bag; it counts as near to itself alone
+        # A row that was in every bag has no out-of-bag proximities and counts as near to itself only
         raw[at] = codes.size / np.where(sums > 0.0, sums, 1.0)
     return _within_classes(raw, codes)
 

@@ -1,25 +1,25 @@
-"""SHAP values: what every feature adds to the prediction of a row (Lundberg, Erion and Lee 2018; Lundberg et al. 2020).
+"""SHAP values: contributions of the features to a prediction (Lundberg, Erion and Lee 2018; Lundberg et al. 2020).
 
-The prediction f(x) is shared out among the features by Shapley's rule, the mean over all orders in which they could
-become known:
+The prediction f(x) is attributed to the features by Shapley values, the mean over all orders in which the features
+could become known:
 
     phi_j = sum_{S without j} |S|! (d - |S| - 1)! / d!  (e(S + j) - e(S)),        sum_j phi_j = f(x) - e({})
 
-e(S) is what the tree expects of a row of which only the features in S are known: at a split on another feature it
-takes both ways, with the shares of the training weight that went there ("path-dependent"). e is a sum over leaves,
+e(S) is the expectation of the tree for a row of which only the features in S are known: at a split on another feature
+it follows both branches, with their fractions of the training weight ("path-dependent"). e is a sum over leaves,
 
     e(S) = sum_leaves v prod_{j in P, S} o_j prod_{j in P, not in S} z_j
 
-with P the features on the leaf's path, z_j the share of the weight that goes its way at the splits on j, o_j = 1 where
-the row goes its way at all of them and 0 where not. |S|! (d - |S| - 1)! / d! is the integral of
+with P the features on the path of the leaf, z_j the fraction of the weight that follows it at the splits on j, o_j = 1
+if the row follows it at all of them, else 0. |S|! (d - |S| - 1)! / d! is the integral of
 t^|S| (1 - t)^(d - |S| - 1) over [0, 1], so that the sum over all subsets becomes a product under an integral,
 
     phi_j = sum_leaves v (o_j - z_j) int_0^1 prod_{k in P, k != j} ((1 - t) z_k + t o_k) dt
 
 which kernels/shap/tree_shap.py computes exactly, in O(edges * |P|) per tree and row as Yu et al. (2022, Linear
-TreeSHAP) do with another polynomial. All factors are positive: nothing is lost by cancellation, however deep the tree.
-The interaction of two features is Shapley's index, half of it for (i, j) and half for (j, i); the diagonal holds what
-is left of phi.
+TreeSHAP) do with another polynomial. All factors are positive, so there is no cancellation even in deep trees. The
+interaction of two features is Shapley's interaction index, half of it at (i, j) and half at (j, i); the diagonal holds
+the rest of phi.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ EDGE = np.dtype(
      ("missing_follows", "?")],
     align=True,
 )  # fmt: skip
-"""The way from a node to a child. `share` of the node's weight goes it; `value` is the place of a leaf's first value in
-the values of the plan, -1 for an inner child; `depth`, `up` and `cover` as in kernels/shap/tree_shap.py."""
+"""The edge from a node to a child. `share` is its fraction of the node's weight; `value` is the position of the first
+value of a leaf in the values of the plan, -1 for an inner child; `depth`, `up` and `cover` as in
+kernels/shap/tree_shap.py."""
 
 WALK = np.dtype([(name, "i8") for name in ("first", "last", "rule", "n_points", "column", "n_columns", "output")])
 """One walk through the edges first..last of a tree for some columns of its values."""
@@ -62,40 +63,46 @@ WALK = np.dtype([(name, "i8") for name in ("first", "last", "rule", "n_points", 
 NODE_FIELDS = ("feature", "threshold", "left", "missing_left", "category_set")
 
 LEVEL = np.dtype([("z", "f8"), ("edge", "i8"), ("is_last", "?")], align=True)
-"""A level of the path in a kernel: its edge, z of the edge's feature, whether no edge further down has that feature."""
+"""A level of the path in a kernel: its edge, z of the feature, and whether no edge below has that feature."""
 
 COLUMNS = 8
-"""Columns of values that one walk takes: bounds its scratch memory."""
+"""Columns of values of one walk: bounds its scratch memory."""
 
 WIDTH = 64
-"""Rows side by side in a walk: enough for the arithmetic of an edge itself to be paid once for many."""
+"""Rows processed together in a walk, to share the overhead of an edge."""
 
 SCRATCH = 1 << 18
-"""Numbers of scratch a walk may use before it takes fewer rows side by side; 2 megabytes stay in a cache."""
+"""Scratch numbers of a walk before it processes fewer rows together; 2 megabytes fit in the cache."""
 
 BLOCK_WORK, BLOCK_CELLS = 1 << 25, 1 << 22
-"""Steps and numbers of a block of rows: some ten milliseconds, after which Ctrl-C is heard, and 32 megabytes."""
+"""Steps and numbers of a block of rows: some ten milliseconds, so that Ctrl-C works, and 32 megabytes."""
 
 
 class ShapValues(NamedTuple):
     """SHAP values of rows; ``values.sum(axis=1) + base_values`` are the predictions."""
 
     values: Floats  # [n, d], or [n, d, K] where the model has K outputs
-    base_values: Floats  # a number, or [K]: what the model expects of a row of which nothing is known
+    base_values: Floats  # a scalar, or [K]: expectation of the model for a row of which nothing is known
     feature_names: tuple[str, ...]
     data: Floats  # [n, d], the rows, with codes for categories
 
 
 def shap_values(estimator: Any, X: Any, *, n_jobs: int | None = None) -> ShapValues:
-    """What every feature adds to the prediction of every row.
+    """Compute the contribution of every feature to the prediction of every row.
+
+    Explained are the class probabilities of a classification tree, the prediction of a regression tree,
+    ``decision_function`` of a booster, ``predict`` of a regression booster, and the sum of a ``TreeSum``.
 
     Parameters
     ----------
-    estimator : a fitted tree, a booster of trees, or anything with a method ``to_tree_sum()`` that gives a `TreeSum`
-        Explained are the class shares of a classification tree, the prediction of a regression tree,
-        ``decision_function`` of a booster, ``predict`` of a regression booster, and the sum of a ``TreeSum``.
+    estimator : fitted tree, booster of trees, or estimator with a method ``to_tree_sum()`` that returns a `TreeSum`
     X : table of shape (n_samples, n_features)
-    n_jobs : number of threads; None takes that of the estimator
+    n_jobs : int, optional
+        Number of threads; that of the estimator by default.
+
+    Returns
+    -------
+    ShapValues
 
     Examples
     --------
@@ -125,10 +132,18 @@ def shap_values(estimator: Any, X: Any, *, n_jobs: int | None = None) -> ShapVal
 
 
 def shap_interaction_values(estimator: Any, X: Any, *, n_jobs: int | None = None) -> Floats:
-    """SHAP values shared out among pairs of features: [n, d, d], or [n, d, d, K] where the model has K outputs.
+    """Attribute the SHAP values to pairs of features.
 
-    Symmetric; every line sums to the SHAP value of its feature. Off the diagonal stands half of what two features add
-    together beyond what they add one by one; parameters as in `shap_values`.
+    The result is symmetric, and every row sums to the SHAP value of its feature. Off the diagonal is half of the
+    interaction of two features.
+
+    Parameters
+    ----------
+    estimator, X, n_jobs : as in `shap_values`
+
+    Returns
+    -------
+    array of shape (n, d, d), or (n, d, d, K) for a model with K outputs
 
     Examples
     --------
@@ -154,12 +169,12 @@ def shap_interaction_values(estimator: Any, X: Any, *, n_jobs: int | None = None
 
 
 def _symmetric(out: Floats) -> Floats:
-    """Both halves of every pair added up; the diagonal holds the SHAP values, the pairs are taken from it."""
+    """Both halves of every pair added; the diagonal holds the SHAP values minus the pairs."""
     every = np.arange(len(out))
-    whole = out[every, every].copy()
+    total = out[every, every].copy()
     out = out + out.swapaxes(0, 1)
     out[every, every] = 0.0
-    out[every, every] = whole - out.sum(axis=1)
+    out[every, every] = total - out.sum(axis=1)
     return out
 
 
@@ -171,13 +186,15 @@ def _jobs(estimator: Any, n_jobs: int | None) -> int | None:
 
 
 def tree_sum(estimator: Any) -> TreeSum:
-    """The sum of trees that a fitted estimator is."""
+    """Return a fitted estimator as a sum of trees."""
     if isinstance(estimator, type):
-        raise TypeError(f"SHAP values explain a fitted model, not the class {estimator.__name__}: fit one and pass it.")
-    offer = getattr(estimator, "to_tree_sum", None)
-    if offer is not None:
+        raise TypeError(
+            f"SHAP values explain a fitted model, got the class {estimator.__name__}: pass a fitted instance."
+        )
+    to_tree_sum = getattr(estimator, "to_tree_sum", None)
+    if to_tree_sum is not None:
         check_is_fitted(estimator)
-        return _checked(offer(), type(estimator).__name__)
+        return _checked(to_tree_sum(), type(estimator).__name__)
     if isinstance(estimator, BaseDecisionTree):
         check_is_fitted(estimator, "tree_")
         tree: Tree = estimator.tree_.arrays
@@ -187,7 +204,7 @@ def tree_sum(estimator: Any) -> TreeSum:
         return _members_sum(estimator)
     raise TypeError(
         f"SHAP values are for trees and sums of trees; {type(estimator).__name__} is neither and has no method "
-        "to_tree_sum() that would give one."
+        "to_tree_sum()."
     )
 
 
@@ -218,7 +235,7 @@ def _members_sum(estimator: BaseEnsemble) -> TreeSum:
     if isinstance(estimator, AdaBoostRegressor) and estimator.combine == "median":
         raise TypeError(f"The median of trees is not a sum of trees: fit {name}(combine='mean') to explain it.")
     if not isinstance(estimator, BaseBooster | AdaBoostRegressor | StagewiseRegressor):
-        raise TypeError(f"SHAP values are for sums of trees; how {name} combines its trees is not known.")
+        raise TypeError(f"SHAP values are for sums of trees; {name} is not a known sum of trees.")
     weight, n_outputs = np.asarray(estimator.coefficients_, np.float64), 1
     if isinstance(estimator, BaseBooster) and estimator.n_classes_ > 2:
         n_outputs = int(estimator.n_classes_)
@@ -230,7 +247,7 @@ def _members_sum(estimator: BaseEnsemble) -> TreeSum:
 
 
 def _coded(predictions: NDArray[Any], n_outputs: int) -> Floats:
-    """Answers of nodes as one column; class codes as votes, 1 for a class and -1 / (K - 1) against it."""
+    """Predictions of nodes as one column; class codes as votes, 1 for a class and -1 / (K - 1) against it."""
     if n_outputs == 1:
         return np.asarray(predictions, np.float64)[:, np.newaxis]
     return np.where(predictions[:, np.newaxis] == np.arange(n_outputs), 1.0, -1.0 / (n_outputs - 1))
@@ -240,7 +257,7 @@ def _coded(predictions: NDArray[Any], n_outputs: int) -> Floats:
 
 
 class _Plan(NamedTuple):
-    """Edges of all trees in the order of the walk, and what the kernels need besides."""
+    """Edges of all trees in the order of the walk, and the other inputs of the kernels."""
 
     edges: NDArray[np.void]  # [edges] EDGE
     walks: NDArray[np.void]  # [walks] WALK
@@ -257,15 +274,15 @@ class _Plan(NamedTuple):
         return max(1, int(steps.sum()))
 
 
-def _read(estimator: Any, X: Any, most_columns: int) -> tuple[_Plan, NDArray[np.floating], tuple[str, ...]]:
+def _read(estimator: Any, X: Any, max_columns: int) -> tuple[_Plan, NDArray[np.floating], tuple[str, ...]]:
     model = tree_sum(estimator)
     table = read_table(estimator, X)
     columns = estimator.columns_
     names = tuple(columns.name(f) for f in range(columns.n_features))
-    return _make_plan(model, columns.n_features, most_columns), table, names
+    return _make_plan(model, columns.n_features, max_columns), table, names
 
 
-def _make_plan(model: TreeSum, n_features: int, most_columns: int) -> _Plan:
+def _make_plan(model: TreeSum, n_features: int, max_columns: int) -> _Plan:
     edges, first, most = _lay_out(model.trees, n_features)
     values = [weight * tree.value for tree, weight in zip(model.trees, model.weight, strict=True)]
     width = np.array([value.shape[1] for value in values], np.int64)
@@ -277,10 +294,10 @@ def _make_plan(model: TreeSum, n_features: int, most_columns: int) -> _Plan:
     sizes = np.unique(n_points[n_points > 0])
     rule = dict(zip(sizes.tolist(), _offsets(sizes.tolist()).tolist(), strict=False))
     walks = [
-        (first[t], first[t + 1], rule[n], n, c, min(most_columns, width[t] - c), max(model.output[t], 0) + c)
+        (first[t], first[t + 1], rule[n], n, c, min(max_columns, width[t] - c), max(model.output[t], 0) + c)
         for t, n in enumerate(n_points.tolist())
         if n > 0
-        for c in range(0, int(width[t]), most_columns)
+        for c in range(0, int(width[t]), max_columns)
     ]
     return _Plan(
         edges=edges,
@@ -293,12 +310,12 @@ def _make_plan(model: TreeSum, n_features: int, most_columns: int) -> _Plan:
 
 
 def _offsets(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Where each piece begins when pieces of these sizes stand in a row, and where the last one ends."""
+    """Start of each piece when pieces of these sizes are concatenated, and end of the last one."""
     return np.cumsum([0, *sizes], dtype=np.int64)
 
 
 def _lay_out(trees: Sequence[Tree], n_features: int) -> tuple[NDArray[np.void], NDArray[np.int64], NDArray[np.int64]]:
-    """The edges of all trees, `value` 0 at leaves; where each tree's begin; the most features on a path of each."""
+    """The edges of all trees, `value` 0 at leaves; the first edge of each tree; its longest path in features."""
     sizes = [tree.n_nodes for tree in trees]
     m = max(sizes, default=0)
     stack, path = np.empty((m, 2), np.int64), np.empty((m, 4), np.int64)
@@ -314,7 +331,7 @@ def _lay_out(trees: Sequence[Tree], n_features: int) -> tuple[NDArray[np.void], 
 
 
 def _describe(edges: NDArray[np.void], trees: Sequence[Tree], n_edges: NDArray[np.int64]) -> None:
-    """Write into the edges what the nodes know of them."""
+    """Fill the fields of the edges from those of the nodes."""
     every = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in NODE_FIELDS}
     nodes_before = np.repeat(_offsets([tree.n_nodes for tree in trees])[:-1], n_edges)
     sets_before = np.repeat(_offsets([len(tree.categories) for tree in trees])[:-1], n_edges)
@@ -328,7 +345,7 @@ def _describe(edges: NDArray[np.void], trees: Sequence[Tree], n_edges: NDArray[n
 
 
 def _expected(model: TreeSum, values: Sequence[Floats], edges: NDArray[np.void], first: NDArray[np.int64]) -> Floats:
-    """e({}): the leaves' values, weighted by the shares of the training weight that lead to them."""
+    """e({}): the values of the leaves, weighted by their fractions of the training weight."""
     base = model.base.astype(np.float64)
     for t, value in enumerate(values):
         own = edges[first[t] : first[t + 1]]
@@ -341,7 +358,7 @@ def _expected(model: TreeSum, values: Sequence[Floats], edges: NDArray[np.void],
 
 @cache
 def _quadrature(n_points: int) -> Floats:
-    """Points and weights on [0, 1] that integrate polynomials of degree 2 n - 1 without error."""
+    """Points and weights on [0, 1] that integrate polynomials of degree 2 n - 1 exactly."""
     point, weight = roots_legendre(n_points)
     return np.array([0.5 * (point + 1.0), 0.5 * weight])
 
@@ -365,7 +382,7 @@ def _walk(kernel: Callable[..., None], plan: _Plan, columns: Floats, out: Floats
 
 
 def _run(explain: Callable[[slice], None], plan: _Plan, n: int, cells: int, n_jobs: int | None) -> None:
-    """Call `explain` for blocks of rows that write `cells` numbers each."""
+    """Call `explain` for blocks of rows with `cells` values each."""
     size = max(1, min(BLOCK_WORK // plan.work, BLOCK_CELLS // cells, n))
     size = -(-size // WIDTH) * WIDTH if size > WIDTH else size
     blocks: Sequence[tuple[slice]] = [(slice(i, min(i + size, n)),) for i in range(0, n, size)]
@@ -373,7 +390,7 @@ def _run(explain: Callable[[slice], None], plan: _Plan, n: int, cells: int, n_jo
 
 
 def compile_kernels() -> float:
-    """Run the kernels once on a toy tree; return the CPU seconds it took."""
+    """Run the kernels once on a small tree; return the CPU seconds."""
     from committee.trees.decision_tree import DecisionTreeRegressor
 
     began = time.process_time()

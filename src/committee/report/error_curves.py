@@ -208,7 +208,7 @@ def _evidence_words(evidence: BoostingDiagnostics) -> list[str]:
             "measured errors do the work."
         )
     words.append(
-        f"The smallest margin is {format_number(evidence.smallest_margin)}; the best that a vote of these "
+        f"The smallest margin is {format_number(evidence.min_margin)}; the best that a vote of these "
         f"{pluralize(evidence.n_members, 'member')} can have is {format_number(evidence.best_of_members)}."
     )
     return words

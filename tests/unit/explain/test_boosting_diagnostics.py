@@ -29,9 +29,9 @@ def test_figures_are_those_of_the_fit():
     assert result.n_members == 60
     assert result.train_error == pytest.approx(model.history_.train_error[-1])
     assert result.exponential_risk == model.history_.exponential_risk[-1]
-    assert result.smallest_margin == margins.min()
+    assert result.min_margin == margins.min()
     assert result.best_of_stumps == pytest.approx(minmax_over_stumps(sonar.X, signs).value, abs=1e-9)
-    assert result.smallest_margin <= result.best_of_members <= result.best_of_stumps + 1e-9
+    assert result.min_margin <= result.best_of_members <= result.best_of_stumps + 1e-9
     assert result.distance == pytest.approx(result.best_of_stumps - margins.min(), abs=1e-9)
     assert result.vc.is_vacuous
     assert result.margin.is_vacuous

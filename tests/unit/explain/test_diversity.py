@@ -88,8 +88,8 @@ def test_answers_are_those_of_the_members(model: Any, y: Any) -> None:
     assert report.ensemble_error == pytest.approx(np.mean(model.predict(WINE[TEST]) != y[TEST]))
     assert report.conditions.words in str(report)
     assert (report.voters is not None) == (y is TWO)
-    if result.shares is not None:
-        np.testing.assert_allclose(result.shares.sum(axis=2), 1.0)
+    if result.probabilities is not None:
+        np.testing.assert_allclose(result.probabilities.sum(axis=2), 1.0)
         assert report.ambiguity is not None
         assert report.ambiguity.error == pytest.approx(report.ambiguity.member_error - report.ambiguity.ambiguity)
 
@@ -110,15 +110,15 @@ def test_numbers_are_those_of_the_members(model: Any) -> None:
     model = sklearn.base.clone(model).fit(WINE[TRAIN], NUMBERS[TRAIN])
     result = member_predictions(model, WINE[TEST])
     assert result.codes is None
-    assert result.numbers is not None
+    assert result.values is not None
     features = getattr(model, "estimators_features_", None)
     is_part = features is not None and len(features[0]) < WINE.shape[1]
     for t, member in enumerate(model.estimators_):
         table = WINE[TEST][:, features[t]] if is_part else WINE[TEST]
-        np.testing.assert_allclose(result.numbers[t], member.predict(table))
+        np.testing.assert_allclose(result.values[t], member.predict(table))
     report = ensemble_diversity(model, WINE[TEST], NUMBERS[TEST])
     assert report.ensemble_error == pytest.approx(np.mean((model.predict(WINE[TEST]) - NUMBERS[TEST]) ** 2))
-    np.testing.assert_allclose(report.errors, np.mean((result.numbers - NUMBERS[TEST]) ** 2, axis=1))
+    np.testing.assert_allclose(report.errors, np.mean((result.values - NUMBERS[TEST]) ** 2, axis=1))
     assert report.pairs is None
     assert "correlation of errors" in str(report)
 

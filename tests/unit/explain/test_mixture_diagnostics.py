@@ -81,7 +81,7 @@ def test_who_answers_for_a_row_and_how() -> None:
     result = expert_predictions(MODEL, X)
     gate = MODEL.gate_proba(X)
     np.testing.assert_array_equal(result.expert, gate.argmax(axis=1))
-    np.testing.assert_array_equal(result.share, gate.max(axis=1))
+    np.testing.assert_array_equal(result.probability, gate.max(axis=1))
     rows = np.arange(200)
     own = result.predictions[rows, result.expert]
     assert result.contributions is not None
