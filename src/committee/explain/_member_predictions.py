@@ -28,13 +28,22 @@ Codes = NDArray[np.int64]
 
 
 class MemberPredictions(NamedTuple):
-    """Predictions of all members; codes are -1 and values nan where a member was fitted on the row."""
+    """Predictions of all members; codes are -1 and values nan where a member was fitted on the row.
+
+    Attributes
+    ----------
+    names : names of the members
+    codes : array [members, n], positions of the predicted classes
+    probabilities : array [members, n, classes], or None if some members have no probabilities
+    values : array [members, n], predictions in regression
+    weights : array [members], weights in the combination, sum 1
+    """
 
     names: tuple[str, ...]
-    codes: Codes | None  # [members, n] of classes
-    probabilities: Floats | None  # [members, n, classes], where all members have them
-    values: Floats | None  # [members, n], in regression
-    weights: Floats  # of the members in the combination, sum 1
+    codes: Codes | None
+    probabilities: Floats | None
+    values: Floats | None
+    weights: Floats
 
     @property
     def n_members(self) -> int:

@@ -34,18 +34,33 @@ THETAS = (0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class BoostingDiagnostics(NamedTuple):
-    """Diagnostics of a booster on its training rows; nan where unknown. `str` describes them in sentences."""
+    """Diagnostics of a booster on its training rows; nan where unknown. `str` describes them in sentences.
+
+    Attributes
+    ----------
+    n_members : number of members
+    train_error : training error, with the weights of the fit
+    exponential_risk : exponential risk, which bounds the training error
+    rounds_to_zero : rounds after which the training error must be zero, at the smallest edge so far
+    min_margin : minimum margin of the rows
+    best_of_members : largest possible minimum margin of these members, by linear programming
+    best_of_stumps : the same over all stumps
+    distance : distance from the minimum margin to the best known optimum
+    vc : bound of the generalisation error by the VC dimension
+    margin : smallest margin bound over several values of theta
+    theta : theta of that bound
+    """
 
     n_members: int
-    train_error: float  # with the weights of the fit
-    exponential_risk: float  # bounds the training error
-    rounds_to_zero: float  # rounds after which the training error must be zero, at the smallest edge so far
+    train_error: float
+    exponential_risk: float
+    rounds_to_zero: float
     min_margin: float
-    best_of_members: float  # largest possible minimum margin of these members, by linear programming
-    best_of_stumps: float  # the same over all stumps
-    distance: float  # from the minimum margin to the better known optimum
+    best_of_members: float
+    best_of_stumps: float
+    distance: float
     vc: GeneralisationBound
-    margin: GeneralisationBound  # the smallest over `theta`
+    margin: GeneralisationBound
     theta: float
 
     def __str__(self) -> str:

@@ -27,20 +27,36 @@ from committee.theory.majority_vote import VoterModel, fit_voter_model
 
 
 class EnsembleDiversity(NamedTuple):
-    """Accuracy and diversity of the members of an ensemble on some rows. `str` describes them in sentences."""
+    """Accuracy and diversity of the members of an ensemble on some rows. `str` describes them in sentences.
+
+    Attributes
+    ----------
+    names : names of the members
+    weights : array [members], weights in the combination, sum 1
+    errors : array [members], error rate or mean squared error
+    ensemble_error : error rate or mean squared error of the ensemble
+    conditions : whether the members are accurate and diverse
+    pairs : pairwise measures in classification, else None
+    correlation : array [members, members], correlation of the errors
+    ambiguity : ambiguity of the predictions, or of the class probabilities if all members have them
+    variance : variance of an average of such members, None for a single one
+    voters : model of the vote for two classes if every member predicts every row, else None
+    n_rows : number of rows
+    is_out_of_sample : whether members were evaluated on training rows they were not fitted on
+    """
 
     names: tuple[str, ...]
-    weights: Floats  # [members] in the combination, sum 1
-    errors: Floats  # [members] error rate, or mean squared error
+    weights: Floats
+    errors: Floats
     ensemble_error: float
     conditions: AccurateAndDiverse
-    pairs: PairwiseDiversity | None  # in classification
-    correlation: Floats  # [members, members] of errors
-    ambiguity: Ambiguity | None  # in regression, or of class probabilities where members have them
-    variance: AverageVariance | None  # of an average of such members, None for a single one
-    voters: VoterModel | None  # with two classes, where every member predicts every row
+    pairs: PairwiseDiversity | None
+    correlation: Floats
+    ambiguity: Ambiguity | None
+    variance: AverageVariance | None
+    voters: VoterModel | None
     n_rows: int
-    is_out_of_sample: bool  # members evaluated on training rows they were not fitted on
+    is_out_of_sample: bool
 
     @property
     def mean_correlation(self) -> float:

@@ -31,14 +31,24 @@ MIN_NOISE = 0.02
 
 
 class ForestDiagnostics(NamedTuple):
-    """Diagnostics of a forest on its out-of-bag rows. `str` describes them in sentences."""
+    """Diagnostics of a forest on its out-of-bag rows. `str` describes them in sentences.
+
+    Attributes
+    ----------
+    n_trees : number of trees
+    oob_error : out-of-bag error
+    strength : strength and correlation with Breiman's bound; None in regression
+    variance : variance of the errors of trees: residuals, or the probability of the true class minus 1
+    uncertainty : uncertainty of every evaluated row: entropies in nats, or variances
+    rows : array, positions of the evaluated rows
+    """
 
     n_trees: int
     oob_error: float
-    strength: Strength | None  # with Breiman's bound; None in regression
-    variance: AverageVariance  # of the errors of trees: residuals, or the probability of the true class minus 1
-    uncertainty: Uncertainty  # of every evaluated row: entropies in nats, or variances
-    rows: NDArray[np.int64]  # positions of the evaluated rows
+    strength: Strength | None
+    variance: AverageVariance
+    uncertainty: Uncertainty
+    rows: NDArray[np.int64]
 
     @property
     def more_trees_help(self) -> bool:

@@ -52,11 +52,19 @@ def scaled_to_100(raw: Floats) -> Floats:
 
 
 class Importances(NamedTuple):
-    """Importances of the features by the splits of trees, in the order of the columns."""
+    """Importances of the features by the splits of trees, in the order of the columns.
+
+    Attributes
+    ----------
+    names : names of the features
+    values : array [d], the largest is 100
+    raw : array [d], mean decrease per tree, or fraction of the splits
+    kind : "gain" or "frequency"
+    """
 
     names: tuple[str, ...]
-    values: Floats  # [d], the largest is 100
-    raw: Floats  # [d], mean decrease per tree, or fraction of the splits
+    values: Floats
+    raw: Floats
     kind: Literal["gain", "frequency"]
 
     def to_table(self) -> ResultTable:
@@ -68,13 +76,22 @@ class Importances(NamedTuple):
 
 
 class PermutationImportances(NamedTuple):
-    """Decreases of the score by permutation, in the order of the given features or groups."""
+    """Decreases of the score by permutation, in the order of the given features or groups.
+
+    Attributes
+    ----------
+    names : names of the features
+    mean : array [g], mean decrease of the score
+    standard_error : array [g], standard error of that mean over the repeats; nan with a single repeat
+    decreases : array [g, n_repeats], decrease in every repeat
+    score : score of the rows without permutation
+    """
 
     names: tuple[str, ...]
-    mean: Floats  # [g], mean decrease of the score
-    standard_error: Floats  # [g], of that mean over the repeats; nan with a single repeat
-    decreases: Floats  # [g, n_repeats]
-    score: float  # of the rows without permutation
+    mean: Floats
+    standard_error: Floats
+    decreases: Floats
+    score: float
 
     @property
     def values(self) -> Floats:

@@ -35,14 +35,24 @@ SAME_ROWS = 1e-3
 
 
 class LabelIssues(NamedTuple):
-    """Rows in order of suspicion, the most suspicious first."""
+    """Rows in order of suspicion, the most suspicious first.
 
-    rows: NDArray[np.int64]  # [n], positions in X
-    weight: Floats  # [n], last weight over initial weight; nan where it is unknown
-    margin: Floats  # [n], normalised; below 0 where the vote is against the label
-    label: NDArray[Any]  # [n]
-    suggested_label: NDArray[Any]  # [n], the other class with most votes
-    score: Floats  # [n]
+    Attributes
+    ----------
+    rows : array [n], positions in X
+    weight : array [n], last weight over initial weight; nan where it is unknown
+    margin : array [n], normalised; below 0 where the vote is against the label
+    label : array [n], given labels
+    suggested_label : array [n], the other class with most votes
+    score : array [n], larger for more suspicious rows
+    """
+
+    rows: NDArray[np.int64]
+    weight: Floats
+    margin: Floats
+    label: NDArray[Any]
+    suggested_label: NDArray[Any]
+    score: Floats
 
     def to_table(self) -> ResultTable:
         """Return a table with one row per data row."""

@@ -21,18 +21,33 @@ SHARP = 0.9
 
 
 class MixtureDiagnostics(NamedTuple):
-    """Diagnostics of a mixture on some rows. `str` describes them in sentences."""
+    """Diagnostics of a mixture on some rows. `str` describes them in sentences.
+
+    Attributes
+    ----------
+    n_experts : number of experts
+    load : array [K], fraction of the training rows of each expert
+    effective_experts : exponential of the entropy of the loads
+    log_likelihood : log-likelihood of the training rows
+    n_iter : number of EM iterations
+    n_repairs : number of experts that had lost all rows and were restarted
+    n_halvings : number of steps that would have decreased the bound
+    largest_decrease : largest decrease of the penalised log-likelihood between repairs: 0, or rounding
+    gate : array [n, K], probabilities of the experts without the target
+    responsibilities : array [n, K], probabilities of the experts with the target; None if no targets were given
+    is_converged : whether EM converged
+    """
 
     n_experts: int
-    load: Floats  # [K], fraction of the training rows of each expert
-    effective_experts: float  # exponential of the entropy of the loads
-    log_likelihood: float  # of the training rows
+    load: Floats
+    effective_experts: float
+    log_likelihood: float
     n_iter: int
-    n_repairs: int  # experts that had lost all rows and were restarted
-    n_halvings: int  # steps that would have decreased the bound
-    largest_decrease: float  # of the penalised log-likelihood between repairs: 0, or rounding
-    gate: Floats  # [n, K], probabilities of the experts without the target
-    responsibilities: Floats | None  # [n, K], with the target; None if no targets were given
+    n_repairs: int
+    n_halvings: int
+    largest_decrease: float
+    gate: Floats
+    responsibilities: Floats | None
     is_converged: bool
 
     @property
@@ -165,14 +180,24 @@ def _lines(model: Any, k: int) -> list[tuple[str, Floats, float]]:
 
 
 class ExpertPredictions(NamedTuple):
-    """The most probable expert of each of some rows, and its prediction."""
+    """The most probable expert of each of some rows, and its prediction.
 
-    expert: NDArray[np.int64]  # [n], the most probable expert
-    probability: Floats  # [n], its probability
-    predictions: Floats  # [n, K] means, or [n, K, C] probabilities of the classes
-    contributions: Floats | None  # [n, p], coefficient times value of that expert; None if it is not linear
-    names: tuple[str, ...]  # [p], of the columns that contribute
-    mixture: NDArray[Any]  # [n], predictions of the mixture
+    Attributes
+    ----------
+    expert : array [n], the most probable expert
+    probability : array [n], its probability
+    predictions : array [n, K], means, or [n, K, C] probabilities of the classes
+    contributions : array [n, p], coefficient times value of that expert; None if it is not linear
+    names : names of the p contributing columns
+    mixture : array [n], predictions of the mixture
+    """
+
+    expert: NDArray[np.int64]
+    probability: Floats
+    predictions: Floats
+    contributions: Floats | None
+    names: tuple[str, ...]
+    mixture: NDArray[Any]
 
     def to_table(self) -> ResultTable:
         """Return a table with one row per data row: expert, probability, prediction of the mixture, contributions."""

@@ -60,18 +60,31 @@ class PartialDependence(NamedTuple):
 
     With one output, `average` has the shape of the grid, [g] or [g1, g2], and `individual` a row for every row of X;
     with several outputs, the last axis is the class.
+
+    Attributes
+    ----------
+    features : positions of the features in the table
+    names : names of the features
+    grid : values of each feature, floats or categories
+    average : array [g1(, g2)(, K)], mean prediction, or None
+    individual : array [n, g1(, g2)(, K)], predictions of the rows, or None
+    method : "recursion" or "brute"
+    response : averaged function: "predict", "predict_proba", "decision_function" or "score"
+    is_categorical : whether each feature is categorical
+    data : array [n, 1 or 2], values of the features; for categories their position on the grid, nan elsewhere
+    classes : names of the classes of the last axis, with several outputs
     """
 
-    features: tuple[int, ...]  # positions in the table
+    features: tuple[int, ...]
     names: tuple[str, ...]
-    grid: tuple[NDArray[Any], ...]  # floats, or categories (objects)
-    average: Floats | None  # [g1(, g2)(, K)]
-    individual: Floats | None  # [n, g1(, g2)(, K)]
+    grid: tuple[NDArray[Any], ...]
+    average: Floats | None
+    individual: Floats | None
     method: Literal["recursion", "brute"]
-    response: str  # what is averaged: "predict", "predict_proba", "decision_function" or "score"
+    response: str
     is_categorical: tuple[bool, ...]
-    data: Floats  # [n, 1 or 2], values of the features; for categories their position on the grid, nan elsewhere
-    classes: tuple[str, ...] = ()  # of the last axis, with several outputs
+    data: Floats
+    classes: tuple[str, ...] = ()
 
 
 class _Axis(NamedTuple):

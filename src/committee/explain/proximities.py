@@ -38,10 +38,16 @@ BLOCK = 512
 
 
 class Neighbours(NamedTuple):
-    """The training rows behind the predictions of other rows, by decreasing weight."""
+    """The training rows behind the predictions of other rows, by decreasing weight.
 
-    rows: NDArray[np.int64]  # [n, k], positions in the training table; -1 where fewer rows have a weight
-    weight: Floats  # [n, k], their weights in the prediction; all weights of a row sum to 1, k of them to less
+    Attributes
+    ----------
+    rows : array [n, k], positions in the training table; -1 where fewer rows have a weight
+    weight : array [n, k], their weights in the prediction; all weights of a row sum to 1, k of them to less
+    """
+
+    rows: NDArray[np.int64]
+    weight: Floats
 
     def to_table(self) -> ResultTable:
         """Return a table with one row per pair of a row and a training row."""
@@ -94,11 +100,10 @@ def proximity_blocks(
     block : int
         Number of rows of a block.
 
-    Yields
-    ------
-    rows : slice
-        The rows of X in the block.
-    proximities : scipy.sparse.csr_matrix
+    Returns
+    -------
+    iterator of (slice, scipy.sparse.csr_matrix)
+        The rows of X in the block, and their proximities.
 
     Examples
     --------

@@ -79,12 +79,20 @@ BLOCK_WORK, BLOCK_CELLS = 1 << 25, 1 << 22
 
 
 class ShapValues(NamedTuple):
-    """SHAP values of rows; ``values.sum(axis=1) + base_values`` are the predictions."""
+    """SHAP values of rows; ``values.sum(axis=1) + base_values`` are the predictions.
 
-    values: Floats  # [n, d], or [n, d, K] where the model has K outputs
-    base_values: Floats  # a scalar, or [K]: expectation of the model for a row of which nothing is known
+    Attributes
+    ----------
+    values : array [n, d], or [n, d, K] where the model has K outputs
+    base_values : a scalar, or [K]: expectation of the model for a row of which nothing is known
+    feature_names : names of the features
+    data : array [n, d], the rows, with codes for categories
+    """
+
+    values: Floats
+    base_values: Floats
     feature_names: tuple[str, ...]
-    data: Floats  # [n, d], the rows, with codes for categories
+    data: Floats
 
 
 def shap_values(estimator: Any, X: Any, *, n_jobs: int | None = None) -> ShapValues:

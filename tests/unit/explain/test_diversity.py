@@ -194,14 +194,14 @@ def test_frames_and_few_rows() -> None:
 
 def test_what_is_rejected() -> None:
     boosting = GradientBoostingClassifier(n_estimators=5).fit(WINE, TWO)
-    with pytest.raises(TypeError, match=r"no predictors of their own|answer numbers"):
+    with pytest.raises(TypeError, match=r"are not estimators|do not predict classes"):
         member_predictions(boosting, WINE)
-    with pytest.raises(TypeError, match=r"no predictors of their own|answer numbers"):
+    with pytest.raises(TypeError, match=r"are not estimators|do not predict classes"):
         member_predictions(sklearn.ensemble.GradientBoostingClassifier(n_estimators=3).fit(WINE, TWO), WINE)
     voting = VotingClassifier(MEMBERS).fit(WINE, NAMES)
-    with pytest.raises(TypeError, match="keeps no rows out of its members' sight: pass new rows"):
+    with pytest.raises(TypeError, match="fits all members on all rows"):
         ensemble_diversity(voting, WINE, NAMES, out_of_sample=True)
-    with pytest.raises(ValueError, match=r"labels that the ensemble does not know: \['w'\]"):
+    with pytest.raises(ValueError, match=r"labels.*\['w'\]"):
         ensemble_diversity(voting, WINE, np.where(KINDS == 0, "w", NAMES))
     with pytest.raises(ValueError, match="max_rows must be at least 1"):
         ensemble_diversity(voting, WINE, NAMES, max_rows=0)

@@ -44,7 +44,7 @@ def test_figures_of_a_classifier_by_hand(min_samples_leaf: int):
     entropy = -np.sum(mean * np.log(np.where(mean > 0, mean, 1)), axis=1)
     np.testing.assert_allclose(result.uncertainty.total, entropy, atol=1e-12)
     assert (result.n_trees, result.oob_error) == (40, forest.oob_error_)
-    assert ("full trees see none" in str(result)) == (min_samples_leaf == 1)
+    assert ("fully grown trees" in str(result)) == (min_samples_leaf == 1)
 
 
 def test_figures_of_a_regressor_by_hand():
@@ -71,7 +71,7 @@ def test_more_trees_help_a_small_forest_and_not_a_large_one():
     assert few.more_trees_help
     assert "more trees would help:" in str(few)
     assert not many.more_trees_help
-    assert "more trees would help little:" in str(many)
+    assert "more trees would hardly help:" in str(many)
     # what 10 trees promise for 400 is what 400 have, within the noise of ten trees
     assert few.variance.with_members(400) == pytest.approx(many.variance.of_average, rel=0.15)
 

@@ -83,7 +83,7 @@ def test_bad_arguments_are_rejected():
         find_label_issues(forest, X[::-1], y[::-1])
     with pytest.raises(ValueError, match="n must be at least 1"):
         find_label_issues(forest, X, y, 0)
-    with pytest.raises(ValueError, match="labels that were not there in fit"):
+    with pytest.raises(ValueError, match="labels that were not in the training data"):
         find_label_issues(forest, X, np.where(y == "ash", "yew", y), training=False)
     with pytest.raises(ValueError, match="no out-of-bag votes"):
         find_label_issues(ExtraTreesClassifier(5).fit(X, y), X, y)
@@ -91,5 +91,5 @@ def test_bad_arguments_are_rejected():
         find_label_issues(RandomForestClassifier(5).fit(X, np.ones(500)), X, np.ones(500))
     with pytest.raises(NotFittedError):
         find_label_issues(RandomForestClassifier(), X, y)
-    with pytest.raises(TypeError, match="not for RandomForestRegressor"):
+    with pytest.raises(TypeError, match="got RandomForestRegressor"):
         find_label_issues(RandomForestRegressor(), X, y)  # type: ignore[arg-type]

@@ -32,11 +32,11 @@ def test_evidence() -> None:
     assert result.sharpness == np.mean(MODEL.gate_proba(X).max(axis=1) >= 0.9)
     assert result.largest_decrease <= 1e-9
     assert "2 experts with loads" in str(result)
-    assert "once the target is known" in str(result)
+    assert "with the target known" in str(result)
     without = mixture_diagnostics(MODEL, X)
     assert without.responsibilities is None
     assert np.isnan(without.agreement)
-    assert "once the target is known" not in str(without)
+    assert "with the target known" not in str(without)
 
 
 def test_a_density_needs_no_target() -> None:
@@ -47,7 +47,7 @@ def test_a_density_needs_no_target() -> None:
     means = table.value[(table.part == "expert") & (table.label == "mean")].reshape(2, 2)
     np.testing.assert_array_equal(means, model.means_)
     assert set(table.label[table.part == "expert"]) == {"mean", "deviation"}
-    with pytest.raises(TypeError, match="A density has no answers"):
+    with pytest.raises(TypeError, match="density has no predictions"):
         expert_predictions(model, X)
 
 
@@ -89,7 +89,7 @@ def test_who_answers_for_a_row_and_how() -> None:
     known = expert_predictions(MODEL, X, Y)
     np.testing.assert_array_equal(known.expert, MODEL.responsibilities(X, Y).argmax(axis=1))
     frame = result.to_pandas()
-    assert list(frame.columns) == ["expert", "share", "mixture", "by x[0]", "by x[1]"]
+    assert list(frame.columns) == ["expert", "probability", "mixture", "by x[0]", "by x[1]"]
     assert len(frame) == 200
 
 
@@ -111,14 +111,14 @@ def test_experts_of_the_user_have_no_coefficients_but_a_gate() -> None:
     table = expert_coefficients(model)
     assert set(table.column[table.part == "expert"].tolist()) == {"noise"}
     assert expert_predictions(model, X).contributions is None
-    assert list(expert_predictions(model, X).to_pandas().columns) == ["expert", "share", "mixture"]
+    assert list(expert_predictions(model, X).to_pandas().columns) == ["expert", "probability", "mixture"]
 
 
 @pytest.mark.parametrize(
     "look", [lambda m: mixture_diagnostics(m, X), expert_coefficients, lambda m: expert_predictions(m, X)]
 )
 def test_other_models_are_rejected(look: Any) -> None:
-    with pytest.raises(TypeError, match="mixtures of experts learned by EM, not for Ridge"):
+    with pytest.raises(TypeError, match="mixture of experts fitted by EM, got Ridge"):
         look(Ridge())
     with pytest.raises(NotFittedError, match="Call 'fit'"):
         look(MixtureOfExpertsRegressor())

@@ -254,7 +254,7 @@ def test_what_is_no_sum_of_trees_is_rejected():
     X, y = two_classes()
     with pytest.raises(TypeError, match="LogisticRegression is neither"):
         shap_values(LogisticRegression().fit(X, y), X)
-    with pytest.raises(TypeError, match="not the class DecisionStump"):
+    with pytest.raises(TypeError, match="got the class DecisionStump"):
         shap_values(DecisionStump, X)
     linear = AdaBoostClassifier(LogisticRegression(), n_estimators=3).fit(X, y)
     with pytest.raises(TypeError, match="members that are not trees"):
