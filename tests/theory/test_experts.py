@@ -90,9 +90,9 @@ def test_the_bound_equals_the_log_likelihood_after_each_e_step() -> None:
         mixture, rows, gate, experts, _ = random_problem(seed)
         start = evaluate(mixture, rows, gate, experts)
         for state, record in em(mixture, rows, start, max_iter=6, tol=0.0):
-            shares = e_step(state.log_gate, state.log_density, rows.weight).shares
-            np.testing.assert_allclose(shares.sum(axis=0), rows.weight, rtol=1e-12)
-            assert lower_bound(state, shares, rows.weight) == pytest.approx(record.log_likelihood, rel=1e-9, abs=1e-9)
+            weights = e_step(state.log_gate, state.log_density, rows.weight).weights
+            np.testing.assert_allclose(weights.sum(axis=0), rows.weight, rtol=1e-12)
+            assert lower_bound(state, weights, rows.weight) == pytest.approx(record.log_likelihood, rel=1e-9, abs=1e-9)
             objective = record.log_likelihood + log_prior(mixture, state)
             assert record.objective == pytest.approx(objective, rel=1e-12, abs=1e-12)
 
@@ -109,8 +109,8 @@ def overshooting() -> tuple[Mixture, Rows, Any]:
 def test_the_undamped_step_lowers_the_likelihood_and_the_guarded_one_does_not() -> None:
     mixture, rows, coef = overshooting()
     state = evaluate(mixture, rows, np.zeros(1), coef)
-    shares, log_p = e_step(state.log_gate, state.log_density, rows.weight)
-    undamped = mixture.experts.m_step(coef, rows.X, rows.y, shares)
+    weights, log_p = e_step(state.log_gate, state.log_density, rows.weight)
+    undamped = mixture.experts.m_step(coef, rows.X, rows.y, weights)
     after = mixture.experts.log_likelihood(undamped, rows.X, rows.y)
     assert float(after.sum()) < float(log_p.sum()) - 100.0  # it overshoots, and by far
     result = run_em(mixture, rows, state, max_iter=200, tol=1e-12)

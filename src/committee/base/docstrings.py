@@ -74,6 +74,7 @@ COMMON = {
     "n_outputs_": "Number of targets.",
     "classes_": "The class labels, in ascending order.",
     "n_classes_": "Number of classes.",
+    "columns_": "Names, categories and number of the columns of X in `fit`.",
     "n_features_in_": "Number of columns of X in `fit`.",
     "feature_names_in_": "Names of the columns of X in `fit`, if all of them are strings.",
     "history_": "What was measured in each round, one row a round.",

@@ -147,7 +147,7 @@ def _warm_mixtures() -> None:
     score, y, weight = np.zeros((2, 4)), np.zeros(4, np.int64), np.ones(4)
     scratch, a, b = np.empty((2, mixtures.BLOCK)), np.empty((2, 4)), np.empty((2, 4))
     mixtures.log_softmax(score, scratch)
-    mixtures.share_out_rows(score, score, weight, 1.0, a, np.empty(4), scratch)
+    mixtures.compute_responsibilities(score, score, weight, 1.0, a, np.empty(4), scratch)
     mixtures.log_sigmoid(score, y)
     mixtures.logistic_slopes(score, y, a, b, a.copy())
     mixtures.softmax_slopes(score, a, weight, b, a.copy())

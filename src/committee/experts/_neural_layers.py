@@ -136,7 +136,7 @@ def forward(layer: Layer, z: Floats, k: int, eps: Floats | None) -> Work:
     said = hidden @ layer.B
     said += layer.b[:, np.newaxis]
     predictions = said.reshape(n_experts * n_desks, -1)[place]
-    return Work(gating, place, given, hidden, predictions, (gating.share[:, np.newaxis] @ predictions)[:, 0])
+    return Work(gating, place, given, hidden, predictions, (gating.proba[:, np.newaxis] @ predictions)[:, 0])
 
 
 def _lay_out(pieces: Floats, place: NDArray[np.int64], n_experts: int, n_desks: int, width: int) -> Floats:
@@ -172,10 +172,10 @@ def backward(
     gating = work.gating
     d_given = _experts_backward(layer, work, d_output, slope)
     column = weight[:, np.newaxis]
-    d_share = (work.predictions @ d_output[:, :, np.newaxis])[:, :, 0]
-    d_share += prices[0] * column * balanced.d_importance[gating.chosen]
+    d_proba = (work.predictions @ d_output[:, :, np.newaxis])[:, :, 0]
+    d_proba += prices[0] * column * balanced.d_importance[gating.chosen]
     d_probability = prices[1] * column * balanced.d_load
-    gate = gate_gradient(gating, layer.gate, layer.noise, d_share, balanced.smooth, d_probability)
+    gate = gate_gradient(gating, layer.gate, layer.noise, d_proba, balanced.smooth, d_probability)
     slope.gate[:] = gate.gate
     slope.noise[:] = gate.noise
     return d_given.reshape(-1, d_given.shape[2])[work.place].sum(axis=1) + gate.x[:, :-1]
@@ -184,7 +184,7 @@ def backward(
 def _experts_backward(layer: Layer, work: Work, d_output: Floats, slope: Layer) -> Floats:
     """Through the experts; returns derivatives by what lay on their desks, [E, desks, d]."""
     n_experts, n_desks, _ = work.given.shape
-    pieces = work.gating.share[:, :, np.newaxis] * d_output[:, np.newaxis]
+    pieces = work.gating.proba[:, :, np.newaxis] * d_output[:, np.newaxis]
     d_said = _lay_out(pieces, work.place, n_experts, n_desks, d_output.shape[1])
     np.matmul(work.hidden.transpose(0, 2, 1), d_said, out=slope.B)
     d_said.sum(axis=1, out=slope.b)

@@ -8,18 +8,18 @@ from committee.base.array_types import Floats
 from committee.kernels.mixture.em import weigh_rows
 
 CELLS = 2**15
-"""Numbers of a block of weighted rows: it stays in the cache between the two loops that touch it."""
+"""Cells of a block of weighted rows: it stays in the cache between the two loops that read it."""
 
-SAMPLE, MIN_SAMPLE, ENOUGH = 20, 5000, 10
+SAMPLE, MIN_SAMPLE, MIN_ROWS_PER_COEFFICIENT = 20, 5000, 10
 """Rows of a sample for each coefficient of all experts, and at least; by their weights, for each of one expert."""
 
-OFF = 2.0
-"""Factor by which the diagonal of a sample may be wrong before another sample is taken."""
+MAX_DIAGONAL_RATIO = 2.0
+"""Largest relative error of the diagonal of a sample before another sample is drawn."""
 
-SAFE = 1e-10
-"""A prior smaller than this share of the diagonal does not make up for columns that say the same."""
+SMALL_PRIOR = 1e-10
+"""A prior smaller than this fraction of the diagonal does not make up for collinear columns."""
 
-SAFE_BY_ROWS = 1e-8
+SMALL_PRIOR_BY_ROWS = 1e-8
 """The same where a small difference is divided by the prior."""
 
 EPS, SMALLEST = float(np.finfo(np.float64).eps), 1e-280
@@ -71,13 +71,13 @@ def sampled_grams(X: Floats, weights: Floats) -> Floats:
     part = np.ascontiguousarray(weights[:, ::every])
     seen = part.sum(axis=1)
     squares = np.einsum("kn,kn->k", part, part)
-    if np.any(seen**2 < ENOUGH * p * squares) or not np.all(squares > 0.0):
+    if np.any(seen**2 < MIN_ROWS_PER_COEFFICIENT * p * squares) or not np.all(squares > 0.0):
         return weighted_grams(X, weights)
     scale = weights.sum(axis=1) / seen
     grams = weighted_grams(np.ascontiguousarray(X[::every]), part) * scale[:, np.newaxis, np.newaxis]
     exact = weighted_squares(X, weights)
     result = np.diagonal(grams, axis1=1, axis2=2)
-    if np.all((result >= exact / OFF) & (result <= exact * OFF)):
+    if np.all((result >= exact / MAX_DIAGONAL_RATIO) & (result <= exact * MAX_DIAGONAL_RATIO)):
         return grams
     return np.array([_gram_by_leverage(X, *each) for each in zip(weights, exact, strict=True)])
 
@@ -85,21 +85,21 @@ def sampled_grams(X: Floats, weights: Floats) -> Floats:
 def _gram_by_leverage(X: Floats, weight: Floats, squares: Floats) -> Floats:
     """Estimate X' diag(weight) X from about SAMPLE p rows, chosen with probability SAMPLE times their leverage.
 
-    The leverage sum_j weight_i x_ij^2 / squares_j says how much of the columns' squares a row holds: the few rows of a
-    rare category are all taken. Rows are chosen systematically along the sum of the probabilities, without chance.
+    The leverage sum_j weight_i x_ij^2 / squares_j is the part of a row in the squares of the columns: the few rows of a
+    rare category are all taken. Rows are chosen systematically along the cumulative probabilities, not at random.
     """
     inverse = np.divide(1.0, squares, out=np.zeros_like(squares), where=squares > SMALLEST)
     leverage = np.concatenate([np.square(X[rows]) @ inverse for rows in row_blocks(*X.shape)]) * weight
-    chance = np.minimum(SAMPLE * leverage, 1.0)
-    passed = np.floor(np.cumsum(chance) + 0.5)
-    rows = np.flatnonzero((np.diff(passed, prepend=0.0) > 0.0) | (chance == 1.0))
-    return weighted_grams(X[rows], (weight[rows] / chance[rows])[np.newaxis])[0]
+    probability = np.minimum(SAMPLE * leverage, 1.0)
+    passed = np.floor(np.cumsum(probability) + 0.5)
+    rows = np.flatnonzero((np.diff(passed, prepend=0.0) > 0.0) | (probability == 1.0))
+    return weighted_grams(X[rows], (weight[rows] / probability[rows])[np.newaxis])[0]
 
 
 def weighted_ridge(X: Floats, weights: Floats, right: Floats, l2: float, sample: bool = False) -> Floats:
     """(X' diag(weights[k]) X + l2 I)^-1 right[k], [K, p]; with `sample` from a part of the rows where they are many."""
     n, p = X.shape
-    if n < p and l2 > SAFE_BY_ROWS * float(np.max(weights @ (X * X), initial=0.0)):
+    if n < p and l2 > SMALL_PRIOR_BY_ROWS * float(np.max(weights @ (X * X), initial=0.0)):
         return np.array([_ridge_by_rows(X, *each, l2) for each in zip(weights, right, strict=True)])
     grams = sampled_grams(X, weights) if sample else weighted_grams(X, weights)
     return solve_normal_equations(grams, right, l2)
@@ -129,7 +129,7 @@ def solve_normal_equations(grams: Floats, right: Floats, l2: float) -> Floats:
     """(grams[k] + l2 I)^-1 right[k], [K, p]; the shortest solution where that matrix is (nearly) singular."""
     p = right.shape[1]
     matrices = grams + l2 * np.eye(p)
-    if l2 > SAFE * float(np.max(np.diagonal(grams, axis1=1, axis2=2), initial=0.0)):
+    if l2 > SMALL_PRIOR * float(np.max(np.diagonal(grams, axis1=1, axis2=2), initial=0.0)):
         return np.asarray(np.linalg.solve(matrices, right[:, :, np.newaxis])[:, :, 0], np.float64)
     values, vectors = np.linalg.eigh(matrices)
     is_real = values > np.maximum(p * EPS * np.abs(values).max(axis=1, keepdims=True), SMALLEST)

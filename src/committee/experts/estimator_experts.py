@@ -1,10 +1,11 @@
 """Any scikit-learn estimator that takes sample weights as expert: trees of the engine among them.
 
-A regressor f_k answers with N(y; f_k(x), s_k^2), the variance as that of linear experts; a classifier with its
-probabilities, kept from 0 by a share EPS of even ones, for ln 0 would forbid an expert a row for ever.
+A regressor f_k has the density N(y; f_k(x), s_k^2), with a variance as that of linear experts; a classifier has its
+probabilities, mixed with equal ones of weight EPS: with a probability of 0, an expert could never be responsible for a
+row again.
 
-The M-step fits a new copy with the responsibilities as weights. Nothing says that its likelihood is larger than that of
-the old one: EM keeps the old one where it is not, and so its bound does not fall with such experts either.
+The M-step fits a new copy with the responsibilities as weights. Its likelihood need not be larger than that of the old
+one; EM keeps the old one if it is not, so that the bound does not decrease with such experts either.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from committee.members.estimators import fit_constant, predicted_probabilities, 
 Codes = NDArray[np.int64]
 
 EPS = 1e-3
-MIN_SHARE = 1e-9
-"""Of an expert's load: rows with less do not take part in its fit."""
+MIN_FRACTION = 1e-9
+"""Of the total weight of an expert: rows of less weight are left out of its fit."""
 
 
 class FittedExperts(NamedTuple):
@@ -31,8 +32,8 @@ class FittedExperts(NamedTuple):
 
 
 def _fitted(estimator: Any, seed: int, X: Floats, y: NDArray[Any], weight: Floats) -> Any:
-    """A copy fitted on the rows that matter to it; one class alone is learned by a constant."""
-    rows = np.flatnonzero(weight > MIN_SHARE * weight.sum())
+    """A copy fitted on the rows with weight; a constant for a single class."""
+    rows = np.flatnonzero(weight > MIN_FRACTION * weight.sum())
     rows = rows if rows.size else np.arange(len(X))
     w = weight[rows] if weight[rows].sum() > 0.0 else np.ones(rows.size)
     if y.dtype.kind == "i" and np.all(y[rows] == y[rows[0]]):
@@ -41,7 +42,7 @@ def _fitted(estimator: Any, seed: int, X: Floats, y: NDArray[Any], weight: Float
 
 
 class EstimatorRegressors(NamedTuple):
-    """Copies of a regressor; the last column of X, the 1 of the intercept, is not shown to them."""
+    """Copies of a regressor; they do not see the last column of X, the 1 of the intercept."""
 
     estimator: Any
     seed: int = 0
@@ -81,8 +82,8 @@ class EstimatorRegressors(NamedTuple):
     def scaled_gradient(self, params: FittedExperts, X: Floats, y: NDArray[Any], weights: Floats) -> Floats:
         return _no_gradient(params)
 
-    def between(self, old: FittedExperts, new: FittedExperts, share: Floats) -> FittedExperts:
-        return _whole_steps(old, new, share)
+    def between(self, old: FittedExperts, new: FittedExperts, fraction: Floats) -> FittedExperts:
+        return _full_steps(old, new, fraction)
 
     def _predictions(self, member: Any, X: Floats) -> Floats:
         if member is None:
@@ -102,11 +103,11 @@ class EstimatorClassifiers(NamedTuple):
 
     def log_proba(self, params: FittedExperts, X: Floats) -> Floats:
         """ln q_k(c | x), [K, C, n]."""
-        return np.array([np.log(self._shares(member, X)).T for member in params.members])
+        return np.array([np.log(self._proba(member, X)).T for member in params.members])
 
     def log_likelihood(self, params: FittedExperts, X: Floats, y: Codes) -> Floats:
         rows = np.arange(len(X))
-        return np.array([np.log(self._shares(member, X)[rows, y]) for member in params.members])
+        return np.array([np.log(self._proba(member, X)[rows, y]) for member in params.members])
 
     def log_prior(self, params: FittedExperts) -> Floats:
         return np.zeros(len(params.members))
@@ -126,25 +127,25 @@ class EstimatorClassifiers(NamedTuple):
     def scaled_gradient(self, params: FittedExperts, X: Floats, y: NDArray[Any], weights: Floats) -> Floats:
         return _no_gradient(params)
 
-    def between(self, old: FittedExperts, new: FittedExperts, share: Floats) -> FittedExperts:
-        return _whole_steps(old, new, share)
+    def between(self, old: FittedExperts, new: FittedExperts, fraction: Floats) -> FittedExperts:
+        return _full_steps(old, new, fraction)
 
-    def _shares(self, member: Any, X: Floats) -> Floats:
-        """Probabilities [n, C]; classes that a member has not seen get only their part of EPS."""
-        shares = np.full((len(X), self.n_classes), 1.0 / self.n_classes)
+    def _proba(self, member: Any, X: Floats) -> Floats:
+        """Probabilities [n, C]; classes that a member does not know have probability EPS / C."""
+        even = np.full((len(X), self.n_classes), 1.0 / self.n_classes)
         if member is None:
-            return shares
+            return even
         p = predicted_probabilities(member, X[:, :-1], np.arange(self.n_classes))
-        return shares * EPS + (1.0 - EPS) * p
+        return even * EPS + (1.0 - EPS) * p
 
 
 def _no_gradient(params: FittedExperts) -> Floats:
-    """A fitted estimator has no gradient that we know: the certificate of EM is that of the gate alone."""
+    """The gradient of a fitted estimator is unknown: convergence is that of the gate alone."""
     return np.zeros((len(params.members), 1))
 
 
-def _whole_steps(old: FittedExperts, new: FittedExperts, share: Floats) -> FittedExperts:
-    """There is nothing between two fitted estimators: anything but a whole step keeps the old one."""
-    pairs = zip(old.members, new.members, share, strict=True)
+def _full_steps(old: FittedExperts, new: FittedExperts, fraction: Floats) -> FittedExperts:
+    """Fitted estimators cannot be interpolated: anything but a full step keeps the old one."""
+    pairs = zip(old.members, new.members, fraction, strict=True)
     members = tuple(b if s >= 1.0 else a for a, b, s in pairs)
-    return FittedExperts(members, np.where(share >= 1.0, new.variance, old.variance))
+    return FittedExperts(members, np.where(fraction >= 1.0, new.variance, old.variance))

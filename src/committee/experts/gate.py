@@ -1,4 +1,4 @@
-"""The gate of a mixture of experts: softmax regression on the row, or constant shares.
+"""The gate of a mixture of experts: softmax regression on the row, or constant probabilities.
 
     g_k(x) = e^(v_k'x) / sum_j e^(v_j'x),        prior: -l2/2 sum_k |v_k|^2
 
@@ -8,11 +8,11 @@ diag(g) - g g', which is at most diag(g); so
 
     v_k  <-  v_k + (sum_i w_i g_ik x_i x_i' + l2 I)^-1 (sum_i w_i (r_ik - g_ik) x_i - l2 v_k)
 
-is a step uphill, one weighted regression for each expert, at a cost that is linear in K (the whole Newton step couples
-all pairs of experts). It is Newton's step wherever g does not depend on x, for diag(1/g) inverts diag(g) - g g' on
-vectors whose sum is 0. What all v_k have in common changes no g; it is taken away, which the prior likes.
+is an ascent step, one weighted regression for each expert, at a cost that is linear in K (the full Newton step couples
+all pairs of experts). This is Newton's step wherever g does not depend on x, for diag(1/g) inverts diag(g) - g g' on
+vectors whose sum is 0. The mean of all v_k changes no g; it is subtracted, which increases the prior.
 
-With constant shares the maximum is g_k = mean responsibility.
+With constant probabilities the maximum is g_k = mean responsibility.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 
 from committee.base.array_types import Floats
 from committee.experts._weighted_least_squares import scaled_slopes, weighted_ridge
-from committee.experts.em import part_way
+from committee.experts.em import interpolate
 from committee.kernels.mixture.em import BLOCK, log_softmax, softmax_slopes
 
 
@@ -35,9 +35,9 @@ def log_softmax_scores(coef: Floats, X: Floats) -> Floats:
 
 
 def softmax_step(coef: Floats, X: Floats, weights: Floats, log_p: Floats, l2: float, *, exact: bool = False) -> Floats:
-    """Coefficients of softmax regression after one step uphill: weights [K, n] count the (soft) labels of each row.
+    """Coefficients of softmax regression after one ascent step: weights [K, n] count the (soft) labels of each row.
 
-    With `exact` the matrix of the step is made of all rows, else of a sample if there are many.
+    With `exact` the matrix of the step comes from all rows, else from a sample if there are many.
     """
     if len(coef) == 1:  # one expert has every row
         return np.zeros_like(coef)
@@ -84,15 +84,15 @@ class SoftmaxGate(NamedTuple):
     def scaled_gradient(self, params: Floats, X: Floats, weights: Floats) -> Floats:
         return softmax_scaled_gradient(params, X, weights, self.log_proba(params, X), self.l2)
 
-    def between(self, old: Floats, new: Floats, share: float) -> Floats:
-        return part_way(old, new, share)
+    def between(self, old: Floats, new: Floats, fraction: float) -> Floats:
+        return interpolate(old, new, fraction)
 
     def n_parameters(self, n_experts: int, n_columns: int) -> int:
         return (n_experts - 1) * n_columns
 
 
 class ConstantGate(NamedTuple):
-    """The same shares for every row; the parameters are their logarithms [K]."""
+    """The same probabilities for every row; the parameters are their logarithms [K]."""
 
     def start(self, n_experts: int, n_columns: int) -> Floats:
         return np.full(n_experts, -np.log(n_experts))
@@ -114,9 +114,9 @@ class ConstantGate(NamedTuple):
         expected = np.exp(params) * weights.sum()
         return (weights.sum(axis=1) - expected) / np.sqrt(np.maximum(expected, 1.0))
 
-    def between(self, old: Floats, new: Floats, share: float) -> Floats:
-        """The step is exact: a fall is a matter of rounding, and the old shares stay."""
-        return new if share >= 1.0 else old
+    def between(self, old: Floats, new: Floats, fraction: float) -> Floats:
+        """The step is exact: a decrease is a rounding error, and the old probabilities are kept."""
+        return new if fraction >= 1.0 else old
 
     def n_parameters(self, n_experts: int, n_columns: int) -> int:
         return n_experts - 1

@@ -1,19 +1,19 @@
 """A tree of softmax gates (Jordan and Jacobs, Hierarchical mixtures of experts and the EM algorithm, 1994).
 
-Every gate divides what reaches it among its b branches, the experts are the leaves. With depth 2 and b = 2:
+Every gate divides the rows that reach it among its b branches, the experts are the leaves. With depth 2 and b = 2:
 
                 gate 0                      gates are numbered level by level; at level l (from 0) the j-th of b^l
               /        \\                    gates leads by its branch c to the place j b + c of the next level
          gate 1        gate 2
-         /    \\        /    \\               g_leaf(x) = product of the softmax shares on the way from the root
+         /    \\        /    \\               g_leaf(x) = product of the softmax probabilities from the root
     expert 0    1     2      3
 
-ln g is a sum over the way, so the gates' part of the bound falls apart into one for every gate m,
+ln g is a sum over the gates on the path, so the gates' part of the bound is a sum with one term for every gate m,
 
     sum_i w_i sum_c h_mc ln g_c|m(x_i) + ln prior(m),    h_mc = sum of the responsibilities of the leaves below branch c
 
-the joint responsibilities: each gate is a softmax regression on the rows that reach it, and takes a step of its own,
-halved until its part does not fall.
+the joint responsibilities: each gate is a softmax regression on the rows that reach it, with its own step, halved until
+its term does not decrease.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from committee.base.array_types import Floats
-from committee.experts.em import guarded_step, part_way
+from committee.experts.em import guarded_step, interpolate
 from committee.experts.gate import softmax_scaled_gradient, softmax_step
 from committee.kernels.mixture.em import BLOCK, log_softmax
 
@@ -36,7 +36,7 @@ class Branch(NamedTuple):
     level: int
     branch: int
     leads_to: str  # "gate 3" or "expert 1"
-    load: float  # share of all rows
+    load: float  # fraction of all rows
 
 
 class GateTree(NamedTuple):
@@ -68,18 +68,18 @@ class GateTree(NamedTuple):
 
     def log_proba(self, params: Floats, X: Floats) -> Floats:
         """ln g of the leaves, [leaves, n]."""
-        shares = self.log_shares(params, X)
-        below = shares[0]
+        weights = self.log_branch_proba(params, X)
+        below = weights[0]
         for _, gates in list(self.levels())[1:]:
-            below = (below[:, np.newaxis] + shares[gates]).reshape(-1, len(X))
+            below = (below[:, np.newaxis] + weights[gates]).reshape(-1, len(X))
         return below
 
-    def log_shares(self, params: Floats, X: Floats) -> Floats:
+    def log_branch_proba(self, params: Floats, X: Floats) -> Floats:
         """ln g of every branch among those of its gate, [gates, branching, n]: one pass over X for all gates."""
-        shares = (params.reshape(-1, params.shape[2]) @ X.T).reshape(len(params), self.branching, len(X))
-        for gate in shares:
+        weights = (params.reshape(-1, params.shape[2]) @ X.T).reshape(len(params), self.branching, len(X))
+        for gate in weights:
             log_softmax(gate, np.empty((2, BLOCK)))
-        return shares
+        return weights
 
     def log_prior(self, params: Floats) -> float:
         return -0.5 * self.l2 * float(np.vdot(params, params))
@@ -94,26 +94,26 @@ class GateTree(NamedTuple):
     def m_step(
         self, params: Floats, X: Floats, weights: Floats, at: Floats | None = None, *, exact: bool = False
     ) -> Floats:
-        """Every gate after a step that does not lower its part; weights [leaves, n] are joint responsibilities."""
+        """Every gate after a step that does not decrease its part; weights [leaves, n] are joint responsibilities."""
         h = self.joint(weights)
-        if self.depth == 1:  # the root alone: EM looks after its step, as in a plain mixture
-            log_g = self.log_shares(params, X) if at is None else at[np.newaxis]
+        if self.depth == 1:  # the root alone: EM guards its step, as in a plain mixture
+            log_g = self.log_branch_proba(params, X) if at is None else at[np.newaxis]
             return self.steps(params, X, h, log_g, exact=exact)
 
-        def look(trial: Floats) -> tuple[Floats, Floats]:
-            log_g = self.log_shares(trial, X)
+        def evaluate_trial(trial: Floats) -> tuple[Floats, Floats]:
+            log_g = self.log_branch_proba(trial, X)
             prior = -0.5 * self.l2 * np.einsum("gbp,gbp->g", trial, trial)
             return log_g, np.einsum("gbn,gbn->g", h, log_g) + prior
 
-        log_g, before = look(params)
+        log_g, before = evaluate_trial(params)
         return guarded_step(
             params,
             self.steps(params, X, h, log_g, exact=exact),
             lambda: self.steps(params, X, h, log_g, exact=True),
             lambda: self._scaled_gradients(params, X, h, log_g),
             before,
-            _part_way,
-            look,
+            _interpolate,
+            evaluate_trial,
         ).params
 
     def steps(self, params: Floats, X: Floats, h: Floats, log_g: Floats, *, exact: bool = False) -> Floats:
@@ -122,14 +122,14 @@ class GateTree(NamedTuple):
         return np.array([softmax_step(coef, X, of_gate, at, self.l2, exact=exact) for coef, of_gate, at in each])
 
     def scaled_gradient(self, params: Floats, X: Floats, weights: Floats) -> Floats:
-        return self._scaled_gradients(params, X, self.joint(weights), self.log_shares(params, X))
+        return self._scaled_gradients(params, X, self.joint(weights), self.log_branch_proba(params, X))
 
     def _scaled_gradients(self, params: Floats, X: Floats, h: Floats, log_g: Floats) -> Floats:
         each = zip(params, h, log_g, strict=True)
         return np.array([softmax_scaled_gradient(coef, X, of_gate, at, self.l2) for coef, of_gate, at in each])
 
-    def between(self, old: Floats, new: Floats, share: float) -> Floats:
-        return part_way(old, new, share)
+    def between(self, old: Floats, new: Floats, fraction: float) -> Floats:
+        return interpolate(old, new, fraction)
 
     def n_parameters(self, n_experts: int, n_columns: int) -> int:
         return self.n_gates * (self.branching - 1) * n_columns
@@ -138,13 +138,13 @@ class GateTree(NamedTuple):
         """All branches from the root down, with the loads [leaves] of the experts summed below each."""
         for level, gates in self.levels():
             summed = load.reshape(self.branching ** (level + 1), -1).sum(axis=1)
-            for place, share in enumerate(summed.tolist()):
+            for place, fraction in enumerate(summed.tolist()):
                 gate, branch = gates.start + place // self.branching, place % self.branching
                 is_last = level == self.depth - 1
                 leads_to = f"expert {place}" if is_last else f"gate {gates.stop + place}"
-                yield Branch(gate, level, branch, leads_to, share)
+                yield Branch(gate, level, branch, leads_to, fraction)
 
 
-def _part_way(old: Floats, new: Floats, share: Floats) -> Floats:
-    """For each gate this share [gates] of its step."""
-    return part_way(old, new, share[:, np.newaxis, np.newaxis])
+def _interpolate(old: Floats, new: Floats, fraction: Floats) -> Floats:
+    """For each gate this fraction [gates] of its step."""
+    return interpolate(old, new, fraction[:, np.newaxis, np.newaxis])

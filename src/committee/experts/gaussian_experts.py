@@ -1,6 +1,6 @@
-"""Gaussian experts: densities q_k(y) = N(y; m_k, S_k) of a row y of numbers, without a target.
+"""Gaussian experts: densities q_k(y) = N(y; m_k, S_k) of a numeric row y, without a target.
 
-The prior keeps covariances from being singular where an expert holds few rows or columns say the same:
+The prior keeps covariances from being singular where an expert has few rows or columns are collinear:
 
     ln prior(k) = -nu/2 (s0^2 tr S_k^-1 + ln |S_k|)
 
@@ -8,7 +8,7 @@ as if nu more rows were scattered around m_k with covariance s0^2 I. The M-step 
 
     m_k = sum_i w_i r_ik y_i / N_k,    S_k = (sum_i w_i r_ik (y_i - m_k)(y_i - m_k)' + nu s0^2 I) / (N_k + nu)
 
-A mixture of densities integrates to 1 if its gate is constant, or depends on other columns than the densities (H-2).
+A mixture of densities integrates to 1 if its gate is constant, or depends on other columns than the densities.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import numpy as np
 
 from committee.base.array_types import Floats
 from committee.experts._weighted_least_squares import row_blocks
-from committee.experts.em import part_way
+from committee.experts.em import interpolate
 from committee.experts.linear_experts import LOG_2PI
 
 Shape = Literal["full", "diag"]
 
 SINGULAR = 1e-14
-"""Without a prior a covariance may be singular: its eigenvalues are kept above this share of the largest."""
+"""Without a prior a covariance may be singular: its eigenvalues are kept above this fraction of the largest."""
 
 
 class GaussianParams(NamedTuple):
@@ -34,7 +34,7 @@ class GaussianParams(NamedTuple):
 
 
 class GaussianExperts(NamedTuple):
-    """Gaussian densities with full or diagonal covariances; the table X of the gate means nothing to them."""
+    """Gaussian densities with full or diagonal covariances; they ignore the table X of the gate."""
 
     covariance_type: Shape = "full"
     variance_rows: float = 1.0  # nu
@@ -97,11 +97,11 @@ class GaussianExperts(NamedTuple):
         moved *= np.sqrt((load + self.variance_rows) / 2.0)[:, np.newaxis, np.newaxis]
         return np.column_stack([by_mean, moved.reshape(len(moved), -1)])
 
-    def between(self, old: GaussianParams, new: GaussianParams, share: Floats) -> GaussianParams:
+    def between(self, old: GaussianParams, new: GaussianParams, fraction: Floats) -> GaussianParams:
         """Covariances further on than the new ones need not be such: the step ends there."""
-        share = np.minimum(share, 1.0)
-        covariance = part_way(old.covariance, new.covariance, share[:, np.newaxis, np.newaxis])
-        return GaussianParams(part_way(old.mean, new.mean, share[:, np.newaxis]), covariance)
+        fraction = np.minimum(fraction, 1.0)
+        covariance = interpolate(old.covariance, new.covariance, fraction[:, np.newaxis, np.newaxis])
+        return GaussianParams(interpolate(old.mean, new.mean, fraction[:, np.newaxis]), covariance)
 
     def n_parameters(self, n_experts: int, n_columns: int) -> int:
         n_free = n_columns * (n_columns + 1) // 2 if self.covariance_type == "full" else n_columns

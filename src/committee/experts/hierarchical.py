@@ -9,48 +9,44 @@ linear or logistic experts. EM as for the plain mixture (em.py):
     M-step: every gate a softmax regression weighted by the responsibilities of its branches,
             every expert a regression weighted by its own
 
-The penalised log-likelihood never falls. With depth 1 it is the plain mixture.
+The penalised log-likelihood never decreases. With depth 1 it is the plain mixture.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
-from committee.base.parameters import at_least, fixed, param
-from committee.experts._base import BaseMixtureOfExperts, Criterion, GateKind, Plan, Task
+from committee.base.parameters import at_least, fitted, fixed, param
+from committee.experts._base import BaseMixtureOfExperts, BestStart, Criterion, GateKind, Plan, Task
 from committee.experts._initialization import (
     MAX_POINTS,
     SHORT_RUN,
-    Blank,
-    Problem,
     Restart,
-    go_on,
+    continue_run,
+    fit_responsibilities,
     kmeans,
-    learn_shares,
 )
-from committee.experts.em import Found, Mixture, run_em
+from committee.experts.em import EMResult, Mixture, run_em
 from committee.experts.gate_tree import Branch, GateTree
 from committee.experts.mixture_of_experts import MixtureOfExpertsClassifier, MixtureOfExpertsRegressor
 from committee.records.history import History
 
 MAX_LEAVES = 1024
-"""More experts than that are a slip in depth or branching."""
+"""A larger number of experts is probably an error in depth or branching."""
 
-SURE = 0.9
-"""Of a row's weight goes to its leaf at a nested start, the rest to all: no expert begins without rows."""
+NESTED_WEIGHT = 0.9
+"""Fraction of a row's weight for its leaf at a nested start; the rest is for all leaves, so that none has no rows."""
 
 
-def nested_shares(points: Floats, weight: Floats, tree: GateTree, seed: int) -> Floats:
-    """weight * responsibilities from k-means within k-means: leaves that are near in the tree begin with near rows."""
+def nested_responsibilities(points: Floats, weight: Floats, tree: GateTree, seed: int) -> Floats:
+    """weight * responsibilities from nested k-means: leaves that are close in the tree start with close rows."""
     rng = np.random.default_rng(seed)
     leaf = np.zeros(len(points), np.int64)
     for level in range(tree.depth):
@@ -59,34 +55,39 @@ def nested_shares(points: Floats, weight: Floats, tree: GateTree, seed: int) -> 
             rows = np.flatnonzero(leaf == place)
             branch[rows] = _nearest(points[rows], weight[rows], tree.branching, rng)
         leaf = leaf * tree.branching + branch
-    shares = np.full((tree.n_leaves, len(points)), (1.0 - SURE) / tree.n_leaves)
-    shares[leaf, np.arange(len(points))] += SURE
-    return weight * shares
+    responsibilities = np.full((tree.n_leaves, len(points)), (1.0 - NESTED_WEIGHT) / tree.n_leaves)
+    responsibilities[leaf, np.arange(len(points))] += NESTED_WEIGHT
+    return weight * responsibilities
 
 
 def _nearest(points: Floats, weight: Floats, n_centres: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The centre of every row; centres from an even sample of very many rows."""
+    """The nearest centre of every row; centres from a sample if there are very many rows."""
     if len(points) < n_centres:
         return np.arange(len(points))
-    looked = np.unique(np.linspace(0, len(points) - 1, min(len(points), MAX_POINTS)).astype(np.int64))
-    centres = kmeans(points[looked], weight[looked], n_centres, rng)
+    sample = np.unique(np.linspace(0, len(points) - 1, min(len(points), MAX_POINTS)).astype(np.int64))
+    centres = kmeans(points[sample], weight[sample], n_centres, rng)
     return np.array([np.sum((points - centre) ** 2, axis=1) for centre in centres]).argmin(axis=0)
 
 
 class _Hierarchy(BaseMixtureOfExperts):
-    """What a tree of gates changes of a mixture of experts."""
+    """A mixture of experts with a tree of gates."""
 
-    depth: int = param(at_least(1), default=2, kw_only=False)
-    branching: int = param(at_least(2), default=2, kw_only=False)
+    depth: int = param(at_least(1), default=2, kw_only=False, doc="Levels of gates; 1 is the plain mixture of experts.")
+    branching: int = param(
+        at_least(2),
+        default=2,
+        kw_only=False,
+        doc="Branches of each gate; the tree has branching**depth experts.",
+    )
     n_experts: Any = fixed(1)
     gate: GateKind = fixed("softmax")
     criterion: Criterion = fixed("bic")
     validation_fraction: float = fixed(0.2)
 
-    _own_constraints: ClassVar[dict[str, list[Any]]] = {
-        "depth": [Interval(Integral, 1, None, closed="left")],
-        "branching": [Interval(Integral, 2, None, closed="left")],
-    }
+    gate_coef_: Floats = fitted(
+        doc="Coefficients of the gates, [n_gates, branching, p], level by level, in units of the original columns."
+    )
+    gate_intercept_: Floats = fitted(doc="Intercepts of the gates, [n_gates, branching], level by level.")
 
     def _tree(self) -> GateTree:
         return GateTree(int(self.depth), int(self.branching), float(self.gate_l2))
@@ -95,7 +96,7 @@ class _Hierarchy(BaseMixtureOfExperts):
         if min(self.depth, MAX_LEAVES) * math.log(self.branching) > math.log(MAX_LEAVES + 0.5):
             raise ValueError(
                 f"depth={self.depth} and branching={self.branching} make branching**depth experts, more than "
-                f"{MAX_LEAVES}: lower one of them."
+                f"{MAX_LEAVES}: use a smaller depth or branching."
             )
         return [self._tree().n_leaves]
 
@@ -103,26 +104,25 @@ class _Hierarchy(BaseMixtureOfExperts):
         plan = super()._plan(task, seed)
         return plan._replace(mixture=Mixture(self._tree(), plan.mixture.experts))
 
-    def _fit_number(self, plan: Plan, n_experts: int, seeds: Sequence[int], tick: Any) -> tuple[Found, list[Restart]]:
-        """The starts of a plain mixture, and for more than one level a nested one; it goes on if it promises most."""
+    def _fit_number(self, plan: Plan, n_experts: int, seeds: Sequence[int], tick: Any) -> BestStart:
+        """The starts of a plain mixture, and for more levels a nested one, continued if it is the best so far."""
         result, restarts = super()._fit_number(plan, n_experts, seeds, tick)
         if self.depth == 1 or self.init not in ("mixed", "kmeans"):
             return result, restarts
-        tree, experts = plan.mixture
-        rows = plan.rows
-        blank = Blank(tree.start(n_experts, rows.gate_table.shape[1]), experts.start(n_experts, plan.n_columns))
-        start = learn_shares(plan.mixture, rows, blank, nested_shares(plan.points, rows.weight, tree, seeds[1]))
+        problem, rows = plan.problem(n_experts), plan.rows
+        nested_start = nested_responsibilities(plan.points, rows.weight, self._tree(), seeds[1])
+        start = fit_responsibilities(plan.mixture, rows, problem.blank, nested_start)
         nested = run_em(plan.mixture, rows, start, max_iter=min(SHORT_RUN, self.max_iter), tol=self.tol)
         short_run, reached = nested.objective, np.nan
         if short_run > max(each.short_run for each in restarts):
-            nested = go_on(Problem(plan.mixture, rows, blank, plan.points, n_experts), nested, self.max_iter, self.tol)
+            nested = continue_run(problem, nested, self.max_iter, self.tol)
             reached = nested.objective
         is_better = bool(reached > result.objective)
         restarts = [each._replace(is_chosen=each.is_chosen and not is_better) for each in restarts]
         row = Restart(start="nested", short_run=short_run, objective=reached, is_chosen=is_better)
         return (nested if is_better else result), [*restarts, row]
 
-    def _keep(self, task: Task, plan: Plan, result: Found, restarts: list[Restart], n_experts: int) -> None:
+    def _keep(self, task: Task, plan: Plan, result: EMResult, restarts: list[Restart], n_experts: int) -> None:
         super()._keep(task, plan, result, restarts, n_experts)
         self.gate_coef_, self.gate_intercept_ = plan.view.gate_design.unscale(result.state.gate)
 
@@ -135,9 +135,9 @@ class _Hierarchy(BaseMixtureOfExperts):
         return list(tree.branches(self.load_))
 
     def gate_table(self) -> History:
-        """One row for every branch of every gate: where it leads, its share of the rows, intercept and coefficients.
+        """One row for each branch of each gate: where it leads, its fraction of the rows, intercept and coefficients.
 
-        A branch is taken with softmax probability of intercept + coefficients times columns, among those of its gate.
+        The probability of a branch, among those of its gate, is the softmax of intercept + coefficients times columns.
         """
         branches = self._branches()
         names = self._fitted.view.gate_design.names
@@ -147,13 +147,13 @@ class _Hierarchy(BaseMixtureOfExperts):
         return History({**own, "intercept": self.gate_intercept_.ravel(), **by_column})
 
     def export_gates(self, decimals: int = 2) -> str:
-        """The tree of gates as text: every branch with its share of the rows and its score."""
+        """The tree of gates as text: every branch with its fraction of the rows and its score."""
         branches = self._branches()
         names = self._fitted.view.gate_design.names
         return "\n".join(_outline(branches, self.gate_coef_, self.gate_intercept_, names, decimals, 0))
 
     def export_graphviz(self, decimals: int = 2) -> str:
-        """The tree of gates in the language of Graphviz."""
+        """The tree of gates in the DOT language of Graphviz."""
         lines = [
             "digraph gates {",
             '    node [shape=box, style=rounded, fontname="helvetica"];',
@@ -173,7 +173,7 @@ class _Hierarchy(BaseMixtureOfExperts):
 
 
 def _score(coef: Floats, intercept: Floats, branch: Branch, names: Sequence[str], decimals: int) -> str:
-    """The linear score of a branch in words."""
+    """The linear score of a branch as text."""
     terms = [
         (f"{value:+.{decimals}f}", name) for value, name in zip(coef[branch.gate, branch.branch], names, strict=True)
     ]
@@ -199,91 +199,8 @@ class HierarchicalMixtureOfExpertsRegressor(_Hierarchy, MixtureOfExpertsRegresso
     """Hierarchical mixture of linear experts, for regression.
 
     A tree of softmax gates divides the space softly; its leaves are the experts, and the weight of a leaf is the
-    product of the gates on the way to it. All gates and experts are fitted together by the EM algorithm. `gate_table`
-    and `export_gates` show the tree.
-
-    Parameters
-    ----------
-    depth : int, default=2
-        Levels of gates; 1 is the plain mixture of experts.
-    branching : int, default=2
-        Branches of each gate; the tree has branching**depth experts.
-    gate_features : array-like or None, default=None
-        Names or positions of the columns that the gate uses; None for all columns.
-    gate_l2 : float, default=0.001
-        L2 penalty of the coefficients of the gate, for standardised columns.
-    init : "mixed", "kmeans", "annealing" or "random", default="mixed"
-        How the responsibilities are initialised; "mixed" uses the other three in turn. A start by k-means within
-        k-means, level by level, is added.
-    n_restarts : int, default=6
-        Number of starts. The two best after 30 iterations are run to convergence.
-    max_iter : int, default=1000
-        Largest number of EM iterations.
-    tol : float, default=1e-05
-        EM stops when an iteration increases the mean penalised log-likelihood of a row by less.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts, and of the choice of held-out rows.
-    n_jobs : int or None, default=None
-        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
-        same for any number.
-    verbose : int, default=0
-        Show progress if larger than 0.
-    expert : estimator or None, default=None
-        The estimator of an expert; None is linear regression with its own noise variance. Any regressor whose `fit`
-        takes `sample_weight`; it is fitted on standardised columns and targets.
-    expert_features : array-like or None, default=None
-        Names or positions of the columns that the experts use; None for all columns.
-    l2 : float, default=0.01
-        L2 penalty of the coefficients of the experts, for standardised columns.
-    categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Columns that hold categories: those of a categorical or text type, given names, positions or a mask, or none.
-    variance_prior : float, default=1.0
-        Weight of the prior of the noise variance, in rows; it keeps the variance away from 0.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_experts, p)
-        Coefficients of the experts, in units of the original columns (a categorical column has one coefficient per
-        category); absent with an `expert` of your own.
-    intercept_ : ndarray of shape (n_experts,)
-        Intercepts of the experts; absent with an `expert` of your own.
-    noise_ : ndarray of shape (n_experts,)
-        Standard deviation of the noise of each expert.
-    load_ : ndarray of shape (n_experts,)
-        Mean responsibility of each expert; the sum is 1.
-    effective_experts_ : float
-        Effective number of experts: e to the entropy of `load_`.
-    n_experts_ : int
-        Number of experts, branching**depth.
-    gate_coef_ : ndarray of shape (n_gates, branching, p)
-        Coefficients of the gates in units of the original columns, level by level.
-    gate_intercept_ : ndarray of shape (n_gates, branching)
-        Intercepts of the gates, level by level.
-    log_likelihood_ : float
-        Log-likelihood of the training rows.
-    bic_ : float
-        Bayesian information criterion; smaller is better. NaN where the number of parameters of an expert is unknown.
-    history_ : History
-        A row for every EM iteration: log-likelihood, penalised log-likelihood (`objective`), its bound, effective
-        number of experts, smallest load, step halvings and repairs of experts without rows.
-    restarts_ : History
-        A row for every start: its kind, and the objective after the short run and at the end.
-    selection_ : History
-        Empty: the number of experts is given.
-    n_iter_ : int
-        Number of EM iterations of the best start.
-    converged_ : bool
-        Whether EM reached a maximum within `max_iter` iterations.
-    gradient_norm_ : float
-        Scaled norm of the gradient of the penalised log-likelihood at the end.
-    mixture_ : Fitted
-        The fitted parameters for standardised columns.
-    columns_ : Columns
-        Names, categories and number of the columns of the training table.
-    n_features_in_ : int
-        Number of columns of the training table.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, if the training table has names that are strings.
+    product of the gates on the path to it. All gates and experts are fitted together by the EM algorithm, with a
+    further start by k-means within k-means, level by level. `gate_table` and `export_gates` show the tree.
 
     References
     ----------
@@ -307,90 +224,8 @@ class HierarchicalMixtureOfExpertsClassifier(_Hierarchy, MixtureOfExpertsClassif
     """Hierarchical mixture of logistic experts, for classification.
 
     A tree of softmax gates divides the space softly; its leaves are the experts, and the weight of a leaf is the
-    product of the gates on the way to it. All gates and experts are fitted together by the EM algorithm. `gate_table`
-    and `export_gates` show the tree.
-
-    Parameters
-    ----------
-    depth : int, default=2
-        Levels of gates; 1 is the plain mixture of experts.
-    branching : int, default=2
-        Branches of each gate; the tree has branching**depth experts.
-    gate_features : array-like or None, default=None
-        Names or positions of the columns that the gate uses; None for all columns.
-    gate_l2 : float, default=0.001
-        L2 penalty of the coefficients of the gate, for standardised columns.
-    init : "mixed", "kmeans", "annealing" or "random", default="mixed"
-        How the responsibilities are initialised; "mixed" uses the other three in turn. A start by k-means within
-        k-means, level by level, is added.
-    n_restarts : int, default=6
-        Number of starts. The two best after 30 iterations are run to convergence.
-    max_iter : int, default=1000
-        Largest number of EM iterations.
-    tol : float, default=1e-05
-        EM stops when an iteration increases the mean penalised log-likelihood of a row by less.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts, and of the choice of held-out rows.
-    n_jobs : int or None, default=None
-        Number of threads; -1 is all processors, None one thread or what the surrounding code allows. The model is the
-        same for any number.
-    verbose : int, default=0
-        Show progress if larger than 0.
-    expert : estimator or None, default=None
-        The estimator of an expert; None is logistic (multinomial for more than two classes) regression. Any classifier
-        with `predict_proba` whose `fit` takes `sample_weight`; it is fitted on standardised columns and the class codes
-        0, 1, 2 ...
-    expert_features : array-like or None, default=None
-        Names or positions of the columns that the experts use; None for all columns.
-    l2 : float, default=0.01
-        L2 penalty of the coefficients of the experts, for standardised columns.
-    categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Columns that hold categories: those of a categorical or text type, given names, positions or a mask, or none.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The class labels, sorted.
-    coef_ : ndarray
-        Coefficients of the experts in units of the original columns: shape (n_experts, p) for two classes, (n_experts,
-        n_classes, p) for more; absent with an `expert` of your own.
-    intercept_ : ndarray
-        Intercepts of the experts, of shape (n_experts,) or (n_experts, n_classes); absent with an `expert` of your own.
-    load_ : ndarray of shape (n_experts,)
-        Mean responsibility of each expert; the sum is 1.
-    effective_experts_ : float
-        Effective number of experts: e to the entropy of `load_`.
-    n_experts_ : int
-        Number of experts, branching**depth.
-    gate_coef_ : ndarray of shape (n_gates, branching, p)
-        Coefficients of the gates in units of the original columns, level by level.
-    gate_intercept_ : ndarray of shape (n_gates, branching)
-        Intercepts of the gates, level by level.
-    log_likelihood_ : float
-        Log-likelihood of the training rows.
-    bic_ : float
-        Bayesian information criterion; smaller is better. NaN where the number of parameters of an expert is unknown.
-    history_ : History
-        A row for every EM iteration: log-likelihood, penalised log-likelihood (`objective`), its bound, effective
-        number of experts, smallest load, step halvings and repairs of experts without rows.
-    restarts_ : History
-        A row for every start: its kind, and the objective after the short run and at the end.
-    selection_ : History
-        Empty: the number of experts is given.
-    n_iter_ : int
-        Number of EM iterations of the best start.
-    converged_ : bool
-        Whether EM reached a maximum within `max_iter` iterations.
-    gradient_norm_ : float
-        Scaled norm of the gradient of the penalised log-likelihood at the end.
-    mixture_ : Fitted
-        The fitted parameters for standardised columns.
-    columns_ : Columns
-        Names, categories and number of the columns of the training table.
-    n_features_in_ : int
-        Number of columns of the training table.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, if the training table has names that are strings.
+    product of the gates on the path to it. All gates and experts are fitted together by the EM algorithm, with a
+    further start by k-means within k-means, level by level. `gate_table` and `export_gates` show the tree.
 
     References
     ----------

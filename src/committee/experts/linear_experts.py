@@ -1,6 +1,6 @@
 """Linear experts with noise: q_k(y | x) = N(y; b_k'x, s_k^2).
 
-The prior keeps coefficients finite where columns say the same, and variances from 0 where an expert fits few rows:
+The prior keeps coefficients finite where columns are collinear, and variances from 0 where an expert fits few rows:
 
     ln prior(k) = -(l2 |b_k|^2 + nu s0^2) / (2 s_k^2) - nu/2 ln s_k^2
 
@@ -18,14 +18,14 @@ import numpy as np
 
 from committee.base.array_types import Floats
 from committee.experts._weighted_least_squares import scaled_slopes, weighted_ridge
-from committee.experts.em import part_way
+from committee.experts.em import interpolate
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 MIN_VARIANCE = 1e-300
 """Without a prior an expert may fit its rows exactly."""
 
 ROUNDING = 1e-24
-"""Variance of a standardised target below which residuals are rounding errors: their gradient tells nothing."""
+"""Variance of a standardised target below which residuals are rounding errors: their gradient is meaningless."""
 
 
 class LinearParams(NamedTuple):
@@ -92,10 +92,10 @@ class LinearExperts(NamedTuple):
         of_variance = np.sqrt(load / 2.0) * (moved / variance)
         return np.column_stack([of_coef, of_variance])
 
-    def between(self, old: LinearParams, new: LinearParams, share: Floats) -> LinearParams:
+    def between(self, old: LinearParams, new: LinearParams, fraction: Floats) -> LinearParams:
         """Variances are averaged as logarithms."""
-        coef = part_way(old.coef, new.coef, share[:, np.newaxis])
-        return LinearParams(coef, np.exp(part_way(np.log(old.variance), np.log(new.variance), share)))
+        coef = interpolate(old.coef, new.coef, fraction[:, np.newaxis])
+        return LinearParams(coef, np.exp(interpolate(np.log(old.variance), np.log(new.variance), fraction)))
 
     def n_parameters(self, n_experts: int, n_columns: int) -> int:
         return n_experts * (n_columns + 1)

@@ -2,7 +2,7 @@
 
     prior: -l2/2 |b_k|^2
 
-which keeps the coefficients finite where an expert separates its classes or has seen one class only. The M-step is one
+which keeps the coefficients finite where an expert separates its classes or has one class only. The M-step is one
 step of Newton's method for weighted logistic regression (IRLS), with q the probability of the class that a row has:
 
     b_k  <-  b_k + (sum_i w_i r_ik q_i (1 - q_i) x_i x_i' + l2 I)^-1 (sum_i w_i r_ik (y_i - P(1 | x_i)) x_i - l2 b_k)
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from committee.base.array_types import Floats
 from committee.experts._weighted_least_squares import scaled_slopes, weighted_ridge
-from committee.experts.em import part_way
+from committee.experts.em import interpolate
 from committee.experts.gate import log_softmax_scores, softmax_scaled_gradient, softmax_step
 from committee.kernels.mixture.em import log_sigmoid, logistic_slopes
 
@@ -64,8 +64,8 @@ class LogisticExperts(NamedTuple):
         logistic_slopes(log_q, y, weights, slope, curvature)
         return slope, curvature
 
-    def between(self, old: Floats, new: Floats, share: Floats) -> Floats:
-        return part_way(old, new, share[:, np.newaxis])
+    def between(self, old: Floats, new: Floats, fraction: Floats) -> Floats:
+        return interpolate(old, new, fraction[:, np.newaxis])
 
     def n_parameters(self, n_experts: int, n_columns: int) -> int:
         return n_experts * n_columns
@@ -97,8 +97,8 @@ class MultinomialExperts(NamedTuple):
         is_class = y == np.arange(self.n_classes)[:, np.newaxis]
         return np.array(
             [
-                softmax_step(coef, X, is_class * share, log_softmax_scores(coef, X), self.l2, exact=exact)
-                for coef, share in zip(params, weights, strict=True)
+                softmax_step(coef, X, is_class * fraction, log_softmax_scores(coef, X), self.l2, exact=exact)
+                for coef, fraction in zip(params, weights, strict=True)
             ]
         )
 
@@ -106,13 +106,13 @@ class MultinomialExperts(NamedTuple):
         is_class = y == np.arange(self.n_classes)[:, np.newaxis]
         return np.array(
             [
-                softmax_scaled_gradient(coef, X, is_class * share, log_softmax_scores(coef, X), self.l2)
-                for coef, share in zip(params, weights, strict=True)
+                softmax_scaled_gradient(coef, X, is_class * fraction, log_softmax_scores(coef, X), self.l2)
+                for coef, fraction in zip(params, weights, strict=True)
             ]
         )
 
-    def between(self, old: Floats, new: Floats, share: Floats) -> Floats:
-        return part_way(old, new, share[:, np.newaxis, np.newaxis])
+    def between(self, old: Floats, new: Floats, fraction: Floats) -> Floats:
+        return interpolate(old, new, fraction[:, np.newaxis, np.newaxis])
 
     def n_parameters(self, n_experts: int, n_columns: int) -> int:
         return n_experts * (self.n_classes - 1) * n_columns

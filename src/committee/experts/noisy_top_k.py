@@ -44,16 +44,16 @@ class Gating(NamedTuple):
     spread: Floats  # [n, E], softplus(raw) and the floor; empty without noise
     eps: Floats | None  # [n, E]
     ranking: NDArray[np.int64]  # [n, E], experts from the largest H down; of equal ones the first
-    share: Floats  # [n, k], G of the chosen experts
+    proba: Floats  # [n, k], G of the chosen experts
 
     @property
     def chosen(self) -> NDArray[np.int64]:
         """The experts of every row, [n, k]."""
-        return self.ranking[:, : self.share.shape[1]]
+        return self.ranking[:, : self.proba.shape[1]]
 
     @property
     def is_sparse(self) -> bool:
-        return self.share.shape[1] < self.clean.shape[1]
+        return self.proba.shape[1] < self.clean.shape[1]
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -62,9 +62,9 @@ class Gating(NamedTuple):
 
     def dense(self) -> Floats:
         """G, [n, E]."""
-        shares = np.zeros_like(self.clean)
-        shares[self.rows, self.chosen] = self.share
-        return shares
+        gate_values = np.zeros_like(self.clean)
+        gate_values[self.rows, self.chosen] = self.proba
+        return gate_values
 
 
 class Load(NamedTuple):
@@ -83,20 +83,20 @@ def noisy_top_k(x: Floats, gate: Floats, noise: Floats, k: int, eps: Floats | No
     noisy = clean if eps is None else clean + eps * spread
     ranking = np.argsort(-noisy, axis=1, kind="stable")
     kept = noisy[np.arange(len(x))[:, np.newaxis], ranking[:, :k]]
-    share = np.exp(kept - kept[:, :1])
-    share /= share.sum(axis=1, keepdims=True)
-    return Gating(x, clean, noisy, raw, spread, eps, ranking, share)
+    proba = np.exp(kept - kept[:, :1])
+    proba /= proba.sum(axis=1, keepdims=True)
+    return Gating(x, clean, noisy, raw, spread, eps, ranking, proba)
 
 
 def importance(gating: Gating, weight: Floats) -> Floats:
     """Sum of the shares of every expert, [E]."""
-    shares = gating.share * weight[:, np.newaxis]
-    return np.bincount(gating.chosen.ravel(), shares.ravel(), gating.clean.shape[1]).astype(np.float64)
+    gate_values = gating.proba * weight[:, np.newaxis]
+    return np.bincount(gating.chosen.ravel(), gate_values.ravel(), gating.clean.shape[1]).astype(np.float64)
 
 
 def hard_load(gating: Gating, weight: Floats) -> Floats:
     """Weight of the rows that every expert gets, [E]."""
-    weights = np.repeat(weight, gating.share.shape[1])
+    weights = np.repeat(weight, gating.proba.shape[1])
     return np.bincount(gating.chosen.ravel(), weights, gating.clean.shape[1]).astype(np.float64)
 
 
@@ -104,7 +104,7 @@ def smooth_load(gating: Gating) -> Load | None:
     """P_i(x); None where the gate draws no noise or every expert gets every row: then there is nothing to balance."""
     if gating.eps is None or not gating.is_sparse:
         return None
-    k = gating.share.shape[1]
+    k = gating.proba.shape[1]
     is_chosen = np.zeros(gating.clean.shape, np.bool_)
     is_chosen[gating.rows, gating.chosen] = True
     last_in, first_out = (gating.noisy[gating.rows, gating.ranking[:, place : place + 1]] for place in (k - 1, k))
@@ -117,9 +117,9 @@ def squared_variation(amount: Floats) -> tuple[float, Floats]:
     total = float(amount.sum())
     if total <= 0.0:
         return 0.0, np.zeros_like(amount)
-    share = amount / total
-    mean_square = amount.size * float(share @ share)
-    return max(mean_square - 1.0, 0.0), 2.0 * (amount.size * share - mean_square) / total
+    proba = amount / total
+    mean_square = amount.size * float(proba @ proba)
+    return max(mean_square - 1.0, 0.0), 2.0 * (amount.size * proba - mean_square) / total
 
 
 class GateSlope(NamedTuple):
@@ -131,11 +131,11 @@ class GateSlope(NamedTuple):
 
 
 def gate_gradient(
-    gating: Gating, gate: Floats, noise: Floats, d_share: Floats, load: Load | None, d_probability: Floats
+    gating: Gating, gate: Floats, noise: Floats, d_proba: Floats, load: Load | None, d_probability: Floats
 ) -> GateSlope:
     """From derivatives by the shares [n, k] and by P [n, E] (of no use where load is None) to those by the weights."""
     d_noisy = np.zeros_like(gating.clean)
-    d_kept = gating.share * (d_share - (gating.share * d_share).sum(axis=1, keepdims=True))  # softmax
+    d_kept = gating.proba * (d_proba - (gating.proba * d_proba).sum(axis=1, keepdims=True))  # softmax
     d_noisy[gating.rows, gating.chosen] = d_kept
     d_clean = np.zeros_like(gating.clean)
     d_deviation = np.zeros_like(gating.clean)
@@ -153,7 +153,7 @@ def gate_gradient(
 
 def _add_thresholds(d_noisy: Floats, gating: Gating, load: Load, d_distance: Floats) -> None:
     """The threshold of a chosen expert is the first H left out, that of another the last H let in; adds to d_noisy."""
-    k, rows = gating.share.shape[1], gating.rows[:, 0]
+    k, rows = gating.proba.shape[1], gating.rows[:, 0]
     of_chosen = (d_distance * load.is_chosen).sum(axis=1)
     d_noisy[rows, gating.ranking[:, k]] -= of_chosen
     d_noisy[rows, gating.ranking[:, k - 1]] -= d_distance.sum(axis=1) - of_chosen

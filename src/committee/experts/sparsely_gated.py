@@ -1,17 +1,17 @@
-"""The sparsely gated mixture of experts, in one layer or several (H-4).
+"""The sparsely gated mixture of experts, in one layer or several.
 
 Noisy top-k gates with balance losses are Shazeer et al. (2017), see `noisy_top_k.py`; layers stacked on layers are
 Eigen, Ranzato and Sutskever (2013), see `deep_mixture.py`; the experts are small neural networks, see
-`neural_layers.py`. All parameters learn together by stochastic gradient descent:
+`_neural_layers.py`. All parameters are fitted together by stochastic gradient descent:
 
     for every epoch
         for every batch of rows, in a new order
-            eps ~ N(0, 1)                               noise of the gates, so that every expert gets its chance
+            eps ~ N(0, 1)                               noise of the gates, so that every expert receives rows
             theta <- adam(theta, gradient of the objective on the batch)
-        judge on the rows held out, without noise; stop when they get no better, keep the best theta
+        evaluate on the held-out rows, without noise; stop when their loss no longer decreases, keep the best theta
 
-A table has no order: equal rows become one with their weights together before anything is drawn, so a weight means
-exactly what repetition means.
+Before anything is drawn, equal rows are merged and their weights are added: the order of the rows does not matter, and
+an integer weight w is equivalent to repeating a row w times.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ from committee.tabular.validation import (
     reject_missing_cells,
 )
 
-FEW_ROWS = 500
-"""Tables with fewer distinct rows spare none for validation by themselves."""
+MIN_ROWS_TO_STOP = 500
+"""With fewer distinct rows, early_stopping="auto" holds out none."""
 
 NOISE = 0.1
-"""Share by which the noise of the gates may raise the loss of a few rows."""
+"""Relative increase of the training loss that the noise of the gates may cause on a few rows."""
 
-FURTHEST = 1e6
-"""Standardised values are cut here."""
+LIMIT = 1e6
+"""Largest absolute value of a standardised column."""
 
 MIN_BATCH, MAX_BATCH, BATCHES = 32, 256, 50
 """batch_size="auto" makes about 50 batches an epoch within these sizes."""
@@ -99,24 +99,24 @@ class Plan(NamedTuple):
 
 
 class Capacity(NamedTuple):
-    """How a layer uses its experts; what `capacity_` holds for every layer."""
+    """How evenly a layer uses its experts: an entry of `capacity_`."""
 
-    load: Floats  # [E], share of the rows that an expert gets: the sum is k
-    importance: Floats  # [E], mean share in the answers: the sum is 1
+    load: Floats  # [E], fraction of the rows that an expert receives: the sum is k
+    importance: Floats  # [E], mean gate value: the sum is 1
     load_cv: float  # deviation / mean over the experts
     importance_cv: float
     max_over_mean_load: float
 
 
 class Epoch(NamedTuple):
-    """What an epoch measured: a row of `history_`."""
+    """A row of `history_`."""
 
     epoch: int
     train_loss: float  # mean over the batches, each before its step and under its noise
     importance_loss: float  # CV^2, summed over the layers, mean over the batches
     load_loss: float
     validation_loss: float  # nan where no rows are held out
-    expert_load: tuple[float, ...]  # share of the training rows that each expert got, layer after layer
+    expert_load: tuple[float, ...]  # fraction of the training rows that each expert received, layer after layer
 
 
 def sparsely_gated_mixture(network: Network, theta: Floats, rows: Batch, plan: Plan) -> Iterator[Epoch]:
@@ -141,69 +141,107 @@ def sparsely_gated_mixture(network: Network, theta: Floats, rows: Batch, plan: P
 
 
 def mean_loss(network: Network, theta: Floats, rows: Batch) -> float:
-    """The loss of rows as the network answers, without noise."""
+    """Mean loss of the predictions, without noise."""
     loss, _ = row_losses(network, scores(network, theta, rows.X), rows.y)
     return float(np.average(loss, weights=rows.weight))
 
 
 def measure_capacity(network: Network, theta: Floats, rows: Batch) -> list[Capacity]:
-    """Load and importance of every expert of every layer, without noise."""
+    """Load and importance of the experts of each layer, without noise."""
     sums = np.zeros((len(network.shapes), 2, network.shapes[0].n_experts))
     for block, works in predictions(network, theta, rows.X):
         for layer, work in enumerate(works):
             weight = rows.weight[block]
             sums[layer] += hard_load(work.gating, weight), importance(work.gating, weight)
     sums /= rows.weight.sum()
-    return [_capacity(load, share) for load, share in sums]
+    return [_capacity(*amounts) for amounts in sums]
 
 
-def _capacity(load: Floats, share: Floats) -> Capacity:
-    load_cv, importance_cv = (math.sqrt(squared_variation(amount)[0]) for amount in (load, share))
-    return Capacity(load, share, load_cv, importance_cv, float(load.max() / load.mean()))
+def _capacity(load: Floats, mean_gate: Floats) -> Capacity:
+    load_cv, importance_cv = (math.sqrt(squared_variation(amount)[0]) for amount in (load, mean_gate))
+    return Capacity(load, mean_gate, load_cv, importance_cv, float(load.max() / load.mean()))
 
 
-def divide(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows] | None:
-    """Training and validation rows; None if there are no rows to spare."""
+def split_rows(rows: Rows, fraction: float, seed: int) -> tuple[Rows, Rows] | None:
+    """Training and validation rows; None if there are too few rows."""
     to_split = rows_to_split(rows.X, rows.codes if rows.codes.size else rows.target, is_class=rows.codes.size > 0)
     result = hold_out(to_split, fraction, seed)
     return None if result is None else (rows.take(result.train), rows.take(result.test))
 
 
 class BaseSparselyGatedMixture(Estimator):
-    """The deep, sparsely gated mixture; a subclass says what y is and turns scores into answers.
+    """The deep, sparsely gated mixture; a subclass reads the target and converts scores to predictions."""
 
-    Fitted attributes: ``history_`` (one row per epoch), ``n_iter_`` (epochs run), ``best_epoch_`` (whose parameters
-    were kept), ``stop_reason_``, ``start_loss_`` and ``loss_`` (of the training rows before the first epoch and with
-    the parameters kept), ``capacity_`` (a `Capacity` of every layer on the training rows: load, importance and
-    their coefficients of variation), ``expert_load_`` [layers, experts], ``layers_`` (the parameters).
-    """
-
-    n_experts: int = param(at_least(1), default=8)
-    top_k: int | None = param(at_least(1), None, default=2)
-    n_layers: int = param(at_least(1), default=1)
-    hidden_units: int = param(at_least(1), default=16)
-    layer_width: int = param(at_least(1), default=16)
-    noisy_gating: bool = param("boolean", default=True)
-    importance_loss: float = param(non_negative, default=0.1)
-    load_loss: float = param(non_negative, default=0.1)
-    alpha: float = param(non_negative, default=1e-4)
-    learning_rate: float = param(positive, default=0.01)
-    batch_size: int | Literal["auto"] = param(at_least(1), one_of("auto"), default="auto")
-    max_iter: int = param(at_least(1), default=100)
-    early_stopping: bool | Literal["auto"] = param("boolean", one_of("auto"), default="auto")
-    validation_fraction: float = param(inner_fraction, default=0.1)
-    n_iter_no_change: int = param(at_least(1), default=20)
-    tol: float = param(non_negative, default=1e-4)
+    n_experts: int = param(at_least(1), default=8, doc="Number of experts of each layer.")
+    top_k: int | None = param(
+        at_least(1), None, default=2, doc="Number of experts that a row is sent to; None for all, the dense mixture."
+    )
+    n_layers: int = param(at_least(1), default=1, doc="Number of mixtures stacked on each other.")
+    hidden_units: int = param(at_least(1), default=16, doc="Hidden units of an expert.")
+    layer_width: int = param(at_least(1), default=16, doc="Number of outputs of a layer that the next layer reads.")
+    noisy_gating: bool = param(
+        "boolean", default=True, doc="Whether to add noise to the gates in training; its size is learned."
+    )
+    importance_loss: float = param(
+        non_negative,
+        default=0.1,
+        doc="Weight of the squared coefficient of variation of the mean gate values in the loss.",
+    )
+    load_loss: float = param(
+        non_negative,
+        default=0.1,
+        doc="Weight of the squared coefficient of variation of the number of rows per expert in the loss.",
+    )
+    alpha: float = param(non_negative, default=1e-4, doc="L2 penalty of the weights of the experts.")
+    learning_rate: float = param(
+        positive,
+        default=0.01,
+        doc="Learning rate of Adam in the first epoch; it decreases linearly to 0 after `max_iter` epochs.",
+    )
+    batch_size: int | Literal["auto"] = param(
+        at_least(1),
+        one_of("auto"),
+        default="auto",
+        doc='Distinct rows per step. "auto" makes about 50 steps an epoch, of 32 to 256 rows.',
+    )
+    max_iter: int = param(at_least(1), default=100, doc="Maximum number of epochs.")
+    early_stopping: bool | Literal["auto"] = param(
+        "boolean",
+        one_of("auto"),
+        default="auto",
+        doc='Whether to hold out validation rows, and to stop and select the best epoch by their loss; "auto" does so '
+        "from 500 rows on. Otherwise the training loss is used.",
+    )
+    validation_fraction: float = param(inner_fraction, default=0.1, doc="Fraction of the rows held out for validation.")
+    n_iter_no_change: int = param(
+        at_least(1), default=20, doc="Number of epochs without an improvement by `tol` after which training stops."
+    )
+    tol: float = param(non_negative, default=1e-4, doc="Smallest decrease of the loss that counts as an improvement.")
     categorical_features: Any = param(*CATEGORICAL_FEATURES, default="from_dtype")
     random_state: RandomState = param(*RANDOM_STATE, default=None)
     verbose: int = param("verbose", default=0)
 
+    history_: History = fitted(
+        doc="A row for each epoch: training loss, balance losses, validation loss and load of the experts."
+    )
+    n_iter_: int = fitted(doc="Number of epochs.")
+    best_epoch_: int = fitted(doc="The epoch whose parameters were kept.")
+    stop_reason_: str = fitted()
+    start_loss_: float = fitted(doc="Loss of the training rows before the first epoch.")
+    loss_: float = fitted(doc="Loss of the training rows with the parameters that were kept.")
+    capacity_: list[Capacity] = fitted(
+        doc="Load and importance of the experts of each layer on the training rows, with their coefficients of "
+        "variation."
+    )
+    expert_load_: Floats = fitted(doc="Fraction of the training rows that each expert receives, [n_layers, n_experts].")
     columns_: Columns = fitted()
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
 
     # --- what a subclass chooses --------------------------------------------------------------------------------------
 
     def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
-        """The rows with their targets; sets what describes these."""
+        """The rows with their targets; sets the attributes that describe the target."""
         raise NotImplementedError
 
     def _reweigh(self, rows: Rows) -> Rows:
@@ -213,7 +251,7 @@ class BaseSparselyGatedMixture(Estimator):
         return 0
 
     def _as_batch(self, rows: Rows) -> Batch:
-        """Rows as the network sees them."""
+        """Rows with standardised columns and targets."""
         raise NotImplementedError
 
     # --- fitting ------------------------------------------------------------------------------------------------------
@@ -223,20 +261,23 @@ class BaseSparselyGatedMixture(Estimator):
 
         Parameters
         ----------
-        X : table of shape (n_samples, n_features); categories become one column each
-        y : targets of shape (n_samples,)
-        sample_weight : weights of the rows, optional; a whole weight counts as so many equal rows
+        X : table of shape (n_samples, n_features)
+            Categorical columns become one column for each category.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            An integer weight w is equivalent to repeating the row w times.
         """
         self._validate_params()
         if self.top_k is not None and self.top_k > self.n_experts:
             raise ValueError(
-                f"top_k={self.top_k} experts for a row are more than the n_experts={self.n_experts} there are: lower "
-                "top_k, or pass None for all."
+                f"top_k={self.top_k} is larger than n_experts={self.n_experts}: pass a smaller top_k, or None for all "
+                "experts."
             )
         if self.top_k == 1 < self.n_experts:
             warnings.warn(
-                "top_k=1: the share of the only expert is 1 whatever the gate says, so the gate learns nothing from y; "
-                "take top_k=2 or more.",
+                "top_k=1: the gate value of a single expert is always 1, so the gate cannot be fitted to y; use "
+                "top_k=2 or more.",
                 UserWarning,
                 stacklevel=level_of_caller(),
             )
@@ -245,7 +286,7 @@ class BaseSparselyGatedMixture(Estimator):
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """The distinct rows that count, in the order of their content."""
+        """The distinct rows with weight, in the order of their content."""
         columns, table = read_training_table(
             self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
         )
@@ -260,23 +301,23 @@ class BaseSparselyGatedMixture(Estimator):
     def _train(self, rows: Rows) -> None:
         seeds = [int(seed) for seed in member_seeds(self.random_state, 3)]
         self._encoder = fit_encoder(self.columns_, rows.X, rows.weight, EncoderOptions(categories="standardised"))
-        divided = divide(rows, self.validation_fraction, seeds[0]) if self._holds_out(len(rows.X)) else None
-        learned, judged = (rows, None) if divided is None else divided
-        train = self._as_batch(learned)
+        parts = split_rows(rows, self.validation_fraction, seeds[0]) if self._holds_out(len(rows.X)) else None
+        training, validation = (rows, None) if parts is None else parts
+        train = self._as_batch(training)
         train = train._replace(weight=train.weight / train.weight.mean())
         self._network = self._make_network(train.X.shape[1])
         theta = start(self._network.shapes, np.random.default_rng(seeds[1]))
         plan = Plan(self._batch_size(len(train.X)), self.learning_rate, self.max_iter, self.noisy_gating, seeds[2])
         self.start_loss_ = mean_loss(self._network, theta, train)
-        with np.errstate(over="ignore", invalid="ignore"):  # a run that overflows is refused below
-            self._run(theta, train, None if judged is None else self._as_batch(judged), plan)
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that overflows raises an error below
+            self._run(theta, train, None if validation is None else self._as_batch(validation), plan)
         self.loss_ = mean_loss(self._network, self._theta, train)
         self._warn_if_no_progress()
         self.capacity_ = measure_capacity(self._network, self._theta, train)
         self.expert_load_ = np.array([each.load for each in self.capacity_])
 
     def _holds_out(self, n_rows: int) -> bool:
-        return n_rows >= FEW_ROWS if self.early_stopping == "auto" else bool(self.early_stopping)
+        return n_rows >= MIN_ROWS_TO_STOP if self.early_stopping == "auto" else bool(self.early_stopping)
 
     def _batch_size(self, n_rows: int) -> int:
         if self.batch_size == "auto":
@@ -290,33 +331,33 @@ class BaseSparselyGatedMixture(Estimator):
         top_k = self.n_experts if self.top_k is None else self.top_k
         return make_network(widths, self.n_experts, self.hidden_units, top_k, self._n_classes(), prices)
 
-    def _run(self, theta: Floats, train: Batch, judged: Batch | None, plan: Plan) -> None:
-        """Take epochs until they get no better, or their number ends the run; keep the best parameters."""
+    def _run(self, theta: Floats, train: Batch, validation: Batch | None, plan: Plan) -> None:
+        """Run epochs until the loss stops decreasing or `max_iter` is reached; keep the best parameters."""
         records: list[Epoch] = []
         best, best_epoch, waited = math.inf, 0, 0
         kept, reason = theta.copy(), f"all {self.max_iter} epochs were run"
         epochs = sparsely_gated_mixture(self._network, theta, train, plan)
         with progress(type(self).__name__, self.max_iter, self.verbose) as tick:
             for record in epochs:
-                if judged is not None:
-                    record = record._replace(validation_loss=mean_loss(self._network, theta, judged))
+                if validation is not None:
+                    record = record._replace(validation_loss=mean_loss(self._network, theta, validation))
                 self._reject_divergence(record, theta)
                 records.append(record)
                 tick(f"training loss {record.train_loss:.4f}")
-                loss = record.train_loss if judged is None else record.validation_loss
+                loss = record.train_loss if validation is None else record.validation_loss
                 waited = 0 if loss < best - self.tol else waited + 1
                 if loss < best:
                     best, best_epoch = loss, record.epoch
                     kept[:] = theta
                 if waited >= self.n_iter_no_change:
-                    reason = f"the loss fell by no more than {self.tol:g} in {waited} epochs"
+                    reason = f"the loss decreased by no more than {self.tol:g} in {waited} epochs"
                     break
         self.history_ = History.from_records(records)
         self.n_iter_, self.best_epoch_, self.stop_reason_ = len(records), best_epoch, reason
         self._theta = kept
 
     def _warn_if_no_progress(self) -> None:
-        """Stochastic steps have no certificate; but the loss of the training rows must not rise by more than noise."""
+        """Warn if the training loss increased by more than noise: stochastic steps give no other certificate."""
         if not self.loss_ <= (1.0 + NOISE) * self.start_loss_ + self.tol:
             warnings.warn(
                 f"Training made no progress in {self.n_iter_} epochs: the loss of the training rows is "
@@ -329,11 +370,11 @@ class BaseSparselyGatedMixture(Estimator):
     def _reject_divergence(self, record: Epoch, theta: Floats) -> None:
         if not math.isfinite(record.train_loss) or not np.all(np.isfinite(theta)):
             raise ValueError(
-                f"The loss ran away to infinity in epoch {record.epoch} with learning_rate={self.learning_rate}: lower "
-                "it, or raise batch_size."
+                f"The loss diverged to infinity in epoch {record.epoch} with learning_rate={self.learning_rate}: use a "
+                "smaller one, or a larger batch_size."
             )
 
-    # --- what a fitted network answers --------------------------------------------------------------------------------
+    # --- predictions --------------------------------------------------------------------------------------------------
 
     def _inputs(self, X: Any) -> Floats:
         table = read_table(self, X)
@@ -341,10 +382,10 @@ class BaseSparselyGatedMixture(Estimator):
         return self._standardised(table)
 
     def _standardised(self, table: NDArray[np.floating]) -> Floats:
-        """The columns that the network sees; rows beyond every scale are cut, they must not end in inf - inf."""
+        """The inputs of the network; extreme values are limited, since they must not end in inf - inf."""
         with np.errstate(over="ignore", invalid="ignore"):
             columns = self._encoder(table)
-        return np.clip(np.nan_to_num(columns, copy=False, nan=0.0), -FURTHEST, FURTHEST)
+        return np.clip(np.nan_to_num(columns, copy=False, nan=0.0), -LIMIT, LIMIT)
 
     def _scores(self, X: Any) -> Floats:
         inputs = self._inputs(X)
@@ -352,11 +393,11 @@ class BaseSparselyGatedMixture(Estimator):
 
     @property
     def layers_(self) -> list[Layer]:
-        """The parameters of every layer, for standardised columns."""
+        """The parameters of each layer, for standardised columns."""
         return views(self._theta, self._network.shapes)
 
     def gate_proba(self, X: Any, layer: int = 0) -> Floats:
-        """G(x), the share of every expert of a layer in the answer, [n, experts]; 0 for experts that are not asked."""
+        """Gate values G(x) of the experts of a layer, [n, experts]; 0 for experts that a row is not sent to."""
         inputs = self._inputs(X)
         n_layers = len(self._network.shapes)
         if layer not in range(n_layers):
@@ -367,7 +408,7 @@ class BaseSparselyGatedMixture(Estimator):
         return out
 
     def capacity(self, X: Any, sample_weight: ArrayLike | None = None) -> list[Capacity]:
-        """Load, importance and their coefficients of variation of every layer on these rows."""
+        """Load, importance and their coefficients of variation of each layer on these rows."""
         inputs = self._inputs(X)
         weight = read_weights(sample_weight, len(inputs))
         rows = Batch(inputs, np.zeros(len(inputs)), np.ones(len(inputs)) if weight is None else weight)
@@ -381,80 +422,6 @@ class SparselyGatedMixtureClassifier(ClassifierMixin, BaseSparselyGatedMixture):
     neural networks with one hidden layer. Columns are standardised, a category becomes a column.
 
     Training minimises the log-loss by Adam.
-
-    Parameters
-    ----------
-    n_experts : int, default=8
-        Number of experts of each layer.
-    top_k : int or None, default=2
-        Number of experts that a row is sent to; None for all, the dense mixture.
-    n_layers : int, default=1
-        Number of mixtures stacked on each other.
-    hidden_units : int, default=16
-        Hidden units of an expert.
-    layer_width : int, default=16
-        Number of outputs of a layer that the next layer reads.
-    noisy_gating : bool, default=True
-        Add noise to the gates in training, whose size is learned.
-    importance_loss : float, default=0.1
-        Weight of the squared coefficient of variation of the mean gate values in the loss.
-    load_loss : float, default=0.1
-        Weight of the squared coefficient of variation of the number of rows per expert in the loss.
-    alpha : float, default=0.0001
-        L2 penalty of the weights of the experts.
-    learning_rate : float, default=0.01
-        Learning rate of Adam in the first epoch; it decreases linearly to 0 after `max_iter` epochs.
-    batch_size : int or "auto", default="auto"
-        Distinct rows per step. "auto" makes about 50 steps an epoch, of 32 to 256 rows.
-    max_iter : int, default=100
-        Largest number of epochs.
-    early_stopping : bool or "auto", default="auto"
-        Hold out validation rows, and stop and select the best epoch by their loss; "auto" does so from 500 rows on.
-        Otherwise the training loss is used.
-    validation_fraction : float, default=0.1
-        Fraction of the rows held out for validation.
-    n_iter_no_change : int, default=20
-        Number of epochs without an improvement by `tol` after which training stops.
-    tol : float, default=0.0001
-        Smallest decrease of the loss that counts as an improvement.
-    categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Columns that hold categories: those of a categorical or text type, given names, positions or a mask, or none.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the initial parameters, the batches, the noise and the validation rows.
-    verbose : int, default=0
-        Show progress if larger than 0.
-    class_weight : dict, "balanced" or None, default=None
-        Weight of each class, which multiplies the sample weights. "balanced" gives all classes the same total weight;
-        None leaves the weights as they are.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The class labels, sorted.
-    history_ : History
-        A row for every epoch: training loss, balance losses, validation loss and load of the experts.
-    n_iter_ : int
-        Number of epochs.
-    best_epoch_ : int
-        The epoch whose parameters were kept.
-    stop_reason_ : str
-        Why training stopped.
-    start_loss_ : float
-        Loss of the training rows before the first epoch.
-    loss_ : float
-        Loss of the training rows with the parameters that were kept.
-    capacity_ : list of Capacity
-        Load and importance of the experts of each layer on the training rows, with their coefficients of variation.
-    expert_load_ : ndarray of shape (n_layers, n_experts)
-        Fraction of the training rows that each expert receives.
-    layers_ : list of Layer
-        The parameters of each layer, for standardised columns.
-    columns_ : Columns
-        Names, categories and number of the columns of the training table.
-    n_features_in_ : int
-        Number of columns of the training table.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, if the training table has names that are strings.
 
     References
     ----------
@@ -471,11 +438,13 @@ class SparselyGatedMixtureClassifier(ClassifierMixin, BaseSparselyGatedMixture):
     >>> model = SparselyGatedMixtureClassifier(random_state=0).fit(vehicle.X[::2], vehicle.y[::2])
     >>> round(model.score(vehicle.X[1::2], vehicle.y[1::2]), 1)
     0.8
-    >>> model.expert_load_.shape, round(float(model.expert_load_.sum()), 6)  # shares of the rows, two experts for each
+    >>> model.expert_load_.shape, round(float(model.expert_load_.sum()), 6)  # two experts for each row
     ((1, 8), 2.0)
     """
 
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = param(*CLASS_WEIGHT, default=None)
+
+    classes_: NDArray[Any] = fitted()
 
     def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
         self.classes_, codes = read_targets_classification(y, len(X))
@@ -496,7 +465,7 @@ class SparselyGatedMixtureClassifier(ClassifierMixin, BaseSparselyGatedMixture):
         return Batch(self._standardised(rows.X), rows.codes, rows.weight)
 
     def predict_proba(self, X: Any) -> Floats:
-        """softmax of the mixed scores, [n, classes]."""
+        """Class probabilities, [n, classes]."""
         return softmax(self._scores(X), axis=1)
 
     def predict_log_proba(self, X: Any) -> Floats:
@@ -522,75 +491,6 @@ class SparselyGatedMixtureRegressor(RegressorMixin, PredictionIntervals, BaseSpa
     neural networks with one hidden layer. Columns are standardised, a category becomes a column.
 
     Training minimises the squared error of the standardised target by Adam; losses are half squared errors.
-
-    Parameters
-    ----------
-    n_experts : int, default=8
-        Number of experts of each layer.
-    top_k : int or None, default=2
-        Number of experts that a row is sent to; None for all, the dense mixture.
-    n_layers : int, default=1
-        Number of mixtures stacked on each other.
-    hidden_units : int, default=16
-        Hidden units of an expert.
-    layer_width : int, default=16
-        Number of outputs of a layer that the next layer reads.
-    noisy_gating : bool, default=True
-        Add noise to the gates in training, whose size is learned.
-    importance_loss : float, default=0.1
-        Weight of the squared coefficient of variation of the mean gate values in the loss.
-    load_loss : float, default=0.1
-        Weight of the squared coefficient of variation of the number of rows per expert in the loss.
-    alpha : float, default=0.0001
-        L2 penalty of the weights of the experts.
-    learning_rate : float, default=0.01
-        Learning rate of Adam in the first epoch; it decreases linearly to 0 after `max_iter` epochs.
-    batch_size : int or "auto", default="auto"
-        Distinct rows per step. "auto" makes about 50 steps an epoch, of 32 to 256 rows.
-    max_iter : int, default=100
-        Largest number of epochs.
-    early_stopping : bool or "auto", default="auto"
-        Hold out validation rows, and stop and select the best epoch by their loss; "auto" does so from 500 rows on.
-        Otherwise the training loss is used.
-    validation_fraction : float, default=0.1
-        Fraction of the rows held out for validation.
-    n_iter_no_change : int, default=20
-        Number of epochs without an improvement by `tol` after which training stops.
-    tol : float, default=0.0001
-        Smallest decrease of the loss that counts as an improvement.
-    categorical_features : "from_dtype", array-like or None, default="from_dtype"
-        Columns that hold categories: those of a categorical or text type, given names, positions or a mask, or none.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the initial parameters, the batches, the noise and the validation rows.
-    verbose : int, default=0
-        Show progress if larger than 0.
-
-    Attributes
-    ----------
-    history_ : History
-        A row for every epoch: training loss, balance losses, validation loss and load of the experts.
-    n_iter_ : int
-        Number of epochs.
-    best_epoch_ : int
-        The epoch whose parameters were kept.
-    stop_reason_ : str
-        Why training stopped.
-    start_loss_ : float
-        Loss of the training rows before the first epoch.
-    loss_ : float
-        Loss of the training rows with the parameters that were kept.
-    capacity_ : list of Capacity
-        Load and importance of the experts of each layer on the training rows, with their coefficients of variation.
-    expert_load_ : ndarray of shape (n_layers, n_experts)
-        Fraction of the training rows that each expert receives.
-    layers_ : list of Layer
-        The parameters of each layer, for standardised columns.
-    columns_ : Columns
-        Names, categories and number of the columns of the training table.
-    n_features_in_ : int
-        Number of columns of the training table.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, if the training table has names that are strings.
 
     References
     ----------
@@ -626,6 +526,6 @@ class SparselyGatedMixtureRegressor(RegressorMixin, PredictionIntervals, BaseSpa
         super()._train(rows)
 
     def predict(self, X: Any) -> Floats:
-        """The mixed answer of the experts."""
+        """The gated sum of the experts' predictions."""
         score = self._scores(X)[:, 0]
         return self._centre + self._scale * score

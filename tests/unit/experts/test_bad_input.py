@@ -88,15 +88,15 @@ def test_missing_numbers_are_rejected_with_advice(cls: type[Any]) -> None:
 
 def test_a_class_that_was_not_there_in_fit_is_rejected() -> None:
     for method in JUDGES:
-        with pytest.raises(ValueError, match=r"classes that were not there in fit: \[7\]; it had \[0, 1\]"):
+        with pytest.raises(ValueError, match=r"classes that were not in fit: \[7\]; it had \[0, 1\]"):
             getattr(fitted(MixtureOfExpertsClassifier), method)(X, np.where(LABELS, 7, 0))
 
 
 # --- parameters ------------------------------------------------------------------------------------------------------
 
 BAD_PARAMETERS = table(
-    ("no numbers", {"n_experts": []}, r"several such numbers to choose from; got \[\]"),
-    ("a bad number", {"n_experts": [1, 0]}, r"at least 1, .* got \[1, 0\]"),
+    ("no numbers", {"n_experts": []}, r"n_experts must be an integer >= 1, or several .* got \[\]"),
+    ("a bad number", {"n_experts": [1, 0]}, r"n_experts must be an integer >= 1, .* got \[1, 0\]"),
     ("gate_features name", {"gate_features": ["a"]}, "columns without names, positions from 0 to 2"),
     ("gate_features position", {"gate_features": [3]}, "no column 3, which gate_features holds"),
     ("gate_features twice", {"gate_features": [1, 1]}, "stands twice in gate_features"),
@@ -119,18 +119,16 @@ def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], tex
 
 def test_bad_experts_are_rejected() -> None:
     rejected: list[tuple[type[Any], Any, str]] = [
-        (MixtureOfExpertsRegressor, KNeighborsRegressor(), "KNeighborsRegressor takes no sample_weight, .* take an"),
+        (MixtureOfExpertsRegressor, KNeighborsRegressor(), "KNeighborsRegressor takes no sample_weight"),
         (MixtureOfExpertsClassifier, KNeighborsClassifier(), "KNeighborsClassifier takes no sample_weight"),
-        (MixtureOfExpertsClassifier, Perceptron(), "Perceptron has no predict_proba: an expert must say how sure"),
+        (MixtureOfExpertsClassifier, Perceptron(), "Perceptron has no predict_proba"),
         (MixtureOfExpertsRegressor, LogisticRegression(), "is a classifier"),
         (MixtureOfExpertsClassifier, Lasso(), "is a regressor"),
     ]
     for cls, expert, text in rejected:
         assert_rejected(make(cls, expert=expert), (ValueError, TypeError), text, X, target_of(cls))
     model = make(MixtureOfExpertsRegressor, n_experts=[1, 2], expert=Lasso())
-    assert_rejected(
-        model, ValueError, "how many parameters an expert of your own has: take criterion='held_out'", X, VALUES
-    )
+    assert_rejected(model, ValueError, "number of parameters .* criterion='held_out'", X, VALUES)
 
 
 class _Infinite(Lasso):
@@ -159,12 +157,10 @@ def test_what_a_density_cannot_be_of() -> None:
         X,
     )
     frame = FRAME.assign(c=pd.Categorical(np.where(LABELS, "a", "b")))
-    assert_rejected(
-        cls(), ValueError, "Column c holds categories, which have no gaussian density: drop it, or name", frame
-    )
+    assert_rejected(cls(), ValueError, "Column c holds categories, which have no Gaussian density", frame)
     model = make(cls, gate_features=["c"]).fit(frame)
     assert model.gate_proba(frame).shape == (N, 2)
-    with pytest.raises(ValueError, match="The gate has columns of its own: pass a table X that holds them"):
+    with pytest.raises(ValueError, match="pass a table X"):
         model.sample(3)
     drawn, label = model.sample(X=frame)
     assert drawn.shape == (N, 2)
@@ -173,7 +169,7 @@ def test_what_a_density_cannot_be_of() -> None:
 
 def test_too_few_rows_to_hold_some_out() -> None:
     model = make(MixtureOfExpertsRegressor, n_experts=[1, 2], criterion="held_out")
-    assert_rejected(model, ValueError, "n_samples=1: so few distinct rows cannot be divided", X[:1], VALUES[:1])
+    assert_rejected(model, ValueError, "n_samples=1: too few distinct rows", X[:1], VALUES[:1])
 
 
 def test_too_few_iterations_warn() -> None:

@@ -48,16 +48,16 @@ def test_rows_are_shared_out(n: int, cooling: float) -> None:
     log_gate, log_density = naive.log_softmax(rng.normal(size=(3, n))), 100.0 * rng.normal(size=(3, n))
     weight = rng.random(n)
     expected, log_p = naive.responsibilities(log_gate, log_density, cooling)
-    shares, result = e_step(log_gate, log_density, weight, cooling)
-    np.testing.assert_allclose(shares, weight * expected, rtol=1e-12, atol=1e-300)
+    weights, result = e_step(log_gate, log_density, weight, cooling)
+    np.testing.assert_allclose(weights, weight * expected, rtol=1e-12, atol=1e-300)
     np.testing.assert_allclose(result, log_p, rtol=1e-13)
-    np.testing.assert_allclose(shares.sum(axis=0), weight, rtol=1e-14)
+    np.testing.assert_allclose(weights.sum(axis=0), weight, rtol=1e-14)
 
 
 def test_densities_beyond_float64_are_shared_out() -> None:
     """e^-5000 is 0, the ratio of two such numbers is not."""
-    shares, log_p = e_step(np.log([[0.5], [0.5]]), np.array([[-5000.0], [-5001.0]]), np.ones(1))
-    np.testing.assert_allclose(shares[:, 0], 1.0 / (1.0 + np.exp([-1.0, 1.0])), rtol=1e-14)
+    weights, log_p = e_step(np.log([[0.5], [0.5]]), np.array([[-5000.0], [-5001.0]]), np.ones(1))
+    np.testing.assert_allclose(weights[:, 0], 1.0 / (1.0 + np.exp([-1.0, 1.0])), rtol=1e-14)
     assert log_p[0] == pytest.approx(-5000.0 + np.log(0.5 * (1.0 + np.exp(-1.0))), rel=1e-15)
 
 
@@ -65,24 +65,24 @@ def test_densities_beyond_float64_are_shared_out() -> None:
 def test_logistic_passes(n: int) -> None:
     X, y, _ = draw(n)
     rng = np.random.default_rng(n)
-    coef, shares = 5.0 * rng.normal(size=(2, X.shape[1])), rng.random((2, n))
+    coef, weights = 5.0 * rng.normal(size=(2, X.shape[1])), rng.random((2, n))
     log_q = LogisticExperts().log_likelihood(coef, X, y)
     np.testing.assert_allclose(log_q, naive.log_logistic(coef, X, y), rtol=1e-12, atol=1e-14)
     slope, curvature = np.empty((2, n)), np.empty((2, n))
-    kernels.logistic_slopes(log_q, y, shares, slope, curvature)
+    kernels.logistic_slopes(log_q, y, weights, slope, curvature)
     p = 1.0 / (1.0 + np.exp(-coef @ X.T))
-    np.testing.assert_allclose(slope, shares * (y - p), atol=1e-14)
-    np.testing.assert_allclose(curvature, shares * p * (1.0 - p), atol=1e-14)
+    np.testing.assert_allclose(slope, weights * (y - p), atol=1e-14)
+    np.testing.assert_allclose(curvature, weights * p * (1.0 - p), atol=1e-14)
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_softmax_slopes(n: int) -> None:
     rng = np.random.default_rng(n)
-    log_p, shares = naive.log_softmax(rng.normal(size=(3, n))), rng.random((3, n))
+    log_p, weights = naive.log_softmax(rng.normal(size=(3, n))), rng.random((3, n))
     slope, curvature = np.empty((3, n)), np.empty((3, n))
-    kernels.softmax_slopes(log_p, shares, shares.sum(axis=0), slope, curvature)
-    np.testing.assert_allclose(curvature, shares.sum(axis=0) * np.exp(log_p), rtol=1e-13)
-    np.testing.assert_allclose(slope, shares - curvature, atol=1e-15)
+    kernels.softmax_slopes(log_p, weights, weights.sum(axis=0), slope, curvature)
+    np.testing.assert_allclose(curvature, weights.sum(axis=0) * np.exp(log_p), rtol=1e-13)
+    np.testing.assert_allclose(slope, weights - curvature, atol=1e-15)
 
 
 def test_fewer_rows_than_columns_are_solved_by_rows_with_the_same_answer() -> None:
@@ -155,9 +155,9 @@ def test_a_logistic_step_is_newtons() -> None:
 def test_a_step_of_the_gate() -> None:
     X, _, _ = draw(60)
     rng = np.random.default_rng(3)
-    coef, shares = rng.normal(size=(3, 4)), rng.random((3, 60))
-    result = SoftmaxGate(0.2).m_step(coef, X, shares)
-    np.testing.assert_allclose(result, naive.softmax_step(coef, X, shares, 0.2), rtol=1e-9, atol=1e-12)
+    coef, weights = rng.normal(size=(3, 4)), rng.random((3, 60))
+    result = SoftmaxGate(0.2).m_step(coef, X, weights)
+    np.testing.assert_allclose(result, naive.softmax_step(coef, X, weights, 0.2), rtol=1e-9, atol=1e-12)
 
 
 def test_the_step_of_a_gate_without_columns_is_newtons() -> None:
@@ -240,7 +240,7 @@ def test_between_old_and_new(kind: str) -> None:
 
 def test_nothing_between_is_taken_from_an_infinite_step() -> None:
     old, new = np.zeros((2, 1)), np.array([[np.inf], [2.0]])
-    np.testing.assert_array_equal(em.part_way(old, new, np.array([[0.0], [0.5]])), [[0.0], [1.0]])
+    np.testing.assert_array_equal(em.interpolate(old, new, np.array([[0.0], [0.5]])), [[0.0], [1.0]])
 
 
 def test_constant_shares_are_mean_responsibilities() -> None:
@@ -255,10 +255,10 @@ def test_constant_shares_are_mean_responsibilities() -> None:
 def climbed(proposed: float, top: float) -> Any:
     """From 0 towards `proposed` on -(x - top)^2."""
 
-    def look(params: Any) -> tuple[Any, Any]:
+    def evaluate_trial(params: Any) -> tuple[Any, Any]:
         return params, -((params - top) ** 2)
 
-    return climb(np.zeros(1), np.array([proposed]), look(np.zeros(1))[1], em.part_way, look)
+    return climb(np.zeros(1), np.array([proposed]), evaluate_trial(np.zeros(1))[1], em.interpolate, evaluate_trial)
 
 
 @pytest.mark.parametrize(
@@ -279,10 +279,10 @@ def test_a_step_that_never_helps_is_not_made(proposed: float) -> None:
 
 
 def test_only_the_expert_that_falls_is_halved() -> None:
-    def look(params: Any) -> tuple[Any, Any]:
+    def evaluate_trial(params: Any) -> tuple[Any, Any]:
         return params, -((params - 1.0) ** 2)
 
-    result = climb(np.zeros(2), np.array([1.0, 3.0]), look(np.zeros(2))[1], em.part_way, look)
+    result = climb(np.zeros(2), np.array([1.0, 3.0]), evaluate_trial(np.zeros(2))[1], em.interpolate, evaluate_trial)
     np.testing.assert_array_equal(result.params, [1.0, 1.5])
 
 
@@ -346,9 +346,9 @@ def test_em_of_the_library_is_em_on_paper() -> None:
     state = evaluate(mixture, rows, gate, coef)
     objectives = []
     for _ in range(5):
-        shares, log_p = e_step(state.log_gate, state.log_density, rows.weight)
+        weights, log_p = e_step(state.log_gate, state.log_density, rows.weight)
         objectives.append(float(log_p.sum()) + log_prior(mixture, state))
-        state: State = m_step(mixture, rows, state, shares).state
+        state: State = m_step(mixture, rows, state, weights).state
     np.testing.assert_allclose(objectives, naive.em_logistic(X, y, gate, coef, 0.1, 5), rtol=1e-12)
 
 

@@ -21,7 +21,7 @@ from committee.experts.gate_tree import GateTree
 from committee.experts.hierarchical import (
     HierarchicalMixtureOfExpertsClassifier,
     HierarchicalMixtureOfExpertsRegressor,
-    nested_shares,
+    nested_responsibilities,
 )
 from committee.experts.linear_experts import LinearExperts, LinearParams
 from committee.experts.logistic_experts import LogisticExperts, MultinomialExperts
@@ -103,13 +103,13 @@ def test_no_gate_lowers_its_part_even_by_steps_that_are_too_long(
 
     def parts(at: Any) -> Any:
         prior = -0.05 * (at**2).sum(axis=(1, 2))
-        return np.einsum("gbn,gbn->g", h, tree.log_shares(at, rows)) + prior
+        return np.einsum("gbn,gbn->g", h, tree.log_branch_proba(at, rows)) + prior
 
     def too_long(self: GateTree, at: Any, *args: Any, **kwargs: Any) -> Any:
         return at + 40.0 * (steps(self, at, *args, **kwargs) - at)
 
     monkeypatch.setattr(GateTree, "steps", too_long)
-    assert np.any(parts(too_long(tree, params, rows, h, tree.log_shares(params, rows))) < parts(params))
+    assert np.any(parts(too_long(tree, params, rows, h, tree.log_branch_proba(params, rows))) < parts(params))
     assert np.all(parts(tree.m_step(params, rows, weights)) > parts(params))
     whole = float(np.vdot(weights, tree.log_proba(params, rows))) + tree.log_prior(params)
     assert parts(params).sum() == pytest.approx(whole)
@@ -128,12 +128,12 @@ def test_branches_lead_where_the_drawing_says() -> None:
 def test_nested_starts_put_near_rows_under_one_gate() -> None:
     corners = np.array([[0.0, 0.0], [0.0, 1.0], [10.0, 0.0], [10.0, 1.0]])
     points = np.repeat(corners, 20, axis=0) + 0.01 * np.random.default_rng(0).normal(size=(80, 2))
-    shares = nested_shares(points, np.ones(80), GateTree(2, 2), 0)
-    np.testing.assert_allclose(shares.sum(axis=0), 1.0)
-    leaf = shares.argmax(axis=0)
+    weights = nested_responsibilities(points, np.ones(80), GateTree(2, 2), 0)
+    np.testing.assert_allclose(weights.sum(axis=0), 1.0)
+    leaf = weights.argmax(axis=0)
     assert len(set(leaf)) == 4
     assert len(set(leaf[:40] // 2)) == 1  # the first two corners share a gate
-    few = nested_shares(points[:3], np.ones(3), GateTree(3, 2), 0)
+    few = nested_responsibilities(points[:3], np.ones(3), GateTree(3, 2), 0)
     np.testing.assert_allclose(few.sum(axis=0), 1.0)
 
 
@@ -245,7 +245,7 @@ def test_straight_pieces_are_found() -> None:
 
 def test_a_nested_start_goes_on_if_it_promises_most(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = four_pieces()
-    start = "committee.experts.hierarchical.nested_shares"
+    start = "committee.experts.hierarchical.nested_responsibilities"
     model = make(HierarchicalMixtureOfExpertsRegressor, init="kmeans", n_restarts=2).fit(x, y)
     table = model.restarts_
     assert table.start.tolist() == ["kmeans", "kmeans", "nested"]
@@ -387,9 +387,9 @@ BAD_PARAMETERS = table(
     ("no gate", {"depth": 0}, "The 'depth' parameter"),
     ("half a gate", {"depth": 0.5}, "The 'depth' parameter"),
     ("one branch", {"branching": 1}, "The 'branching' parameter"),
-    ("a forest", {"depth": 11}, r"depth=11 and branching=2 make branching\*\*depth experts, more than 1024: lower"),
+    ("a forest", {"depth": 11}, r"depth=11 and branching=2 make branching\*\*depth experts, more than 1024"),
     ("too many branches", {"depth": 1, "branching": 1025}, "depth=1 and branching=1025 make"),
-    ("an endless tree", {"depth": 10**400}, r"depth=10+ and branching=2 make .* more than 1024: lower"),
+    ("an endless tree", {"depth": 10**400}, r"depth=10+ and branching=2 make .* more than 1024"),
     ("negative prior", {"gate_l2": -1.0}, "The 'gate_l2' parameter"),
     ("unknown start", {"init": "here"}, "The 'init' parameter"),
     ("unknown columns", {"gate_features": [7]}, "gate_features"),
@@ -408,9 +408,9 @@ def test_methods_before_fit(cls: type[Any]) -> None:
         if hasattr(cls, method):
             with pytest.raises(NotFittedError):
                 getattr(cls(), method)(X)
-    for look in (cls().gate_table, cls().export_gates, cls().export_graphviz):
+    for evaluate_trial in (cls().gate_table, cls().export_gates, cls().export_graphviz):
         with pytest.raises(NotFittedError):
-            look()
+            evaluate_trial()
 
 
 # --- taken -----------------------------------------------------------------------------------------------------------

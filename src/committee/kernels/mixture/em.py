@@ -54,7 +54,7 @@ def log_softmax(score, scratch):
 
 
 @kernel
-def share_out_rows(log_gate, log_density, weight, cooling, shares_out, log_p_out, scratch):
+def compute_responsibilities(log_gate, log_density, weight, cooling, weights_out, log_p_out, scratch):
     """The E-step: shares_out[k] = weight * r[k] with r[k] proportional to (g[k] q[k])^cooling.
 
     log_p_out gets ln sum_k g[k] q[k] where cooling is 1; scratch [2, BLOCK] is overwritten.
@@ -68,12 +68,12 @@ def share_out_rows(log_gate, log_density, weight, cooling, shares_out, log_p_out
             largest[i] = -np.inf
             total[i] = 0.0
         for k in range(n_experts):
-            gate, density, out = log_gate[k, first:last], log_density[k, first:last], shares_out[k, first:last]
+            gate, density, out = log_gate[k, first:last], log_density[k, first:last], weights_out[k, first:last]
             for i in range(n):
                 out[i] = cooling * (gate[i] + density[i])
                 largest[i] = max(largest[i], out[i])
         for k in range(n_experts):
-            out = shares_out[k, first:last]
+            out = weights_out[k, first:last]
             for i in range(n):
                 out[i] = exp(out[i] - largest[i])
                 total[i] += out[i]
@@ -82,7 +82,7 @@ def share_out_rows(log_gate, log_density, weight, cooling, shares_out, log_p_out
             log_p[i] = largest[i] + log(total[i])
             total[i] = w[i] / total[i]
         for k in range(n_experts):
-            out = shares_out[k, first:last]
+            out = weights_out[k, first:last]
             for i in range(n):
                 out[i] *= total[i]
 
@@ -117,14 +117,14 @@ def log_sigmoid(score, y):
 
 
 @kernel
-def logistic_slopes(log_q, y, shares, slope_out, curvature_out):
+def logistic_slopes(log_q, y, weights, slope_out, curvature_out):
     """First and (minus the) second derivative of shares * ln q with respect to the score, from ln q itself."""
     n_experts, n_rows = log_q.shape
     for first in range(0, n_rows, BLOCK):
         last = min(first + BLOCK, n_rows)
         label = y[first:last]
         for k in range(n_experts):
-            share, slope, curvature = shares[k, first:last], slope_out[k, first:last], curvature_out[k, first:last]
+            share, slope, curvature = weights[k, first:last], slope_out[k, first:last], curvature_out[k, first:last]
             exp_of(log_q[k, first:last], curvature)
             for i in range(np.uintp(last - first)):
                 s = share[i] * (1.0 - curvature[i])
@@ -133,7 +133,7 @@ def logistic_slopes(log_q, y, shares, slope_out, curvature_out):
 
 
 @kernel
-def softmax_slopes(log_p, shares, weight, slope_out, curvature_out):
+def softmax_slopes(log_p, weights, weight, slope_out, curvature_out):
     """The same of sum_k shares[k] ln p[k], sum_k shares[k] = weight: shares - weight p, and weight p in place of the
     curvature, of which it is a bound (gate.py)."""
     n_experts, n_rows = log_p.shape
@@ -141,7 +141,7 @@ def softmax_slopes(log_p, shares, weight, slope_out, curvature_out):
         last = min(first + BLOCK, n_rows)
         w = weight[first:last]
         for k in range(n_experts):
-            share, slope, curvature = shares[k, first:last], slope_out[k, first:last], curvature_out[k, first:last]
+            share, slope, curvature = weights[k, first:last], slope_out[k, first:last], curvature_out[k, first:last]
             exp_of(log_p[k, first:last], curvature)
             for i in range(np.uintp(last - first)):
                 p = w[i] * curvature[i]
