@@ -341,7 +341,7 @@ def draw_margins(ax: Any, margins: Mapping[int, Floats]) -> None:
     for color, (t, values) in zip(colors, margins.items(), strict=True):
         cumulative = margin_distribution(values)
         value = np.concatenate([[-1.0, cumulative.value[0]], cumulative.value, [1.0]])
-        fraction = np.concatenate([[0.0, 0.0], cumulative.share, [1.0]])
+        fraction = np.concatenate([[0.0, 0.0], cumulative.fraction, [1.0]])
         label = f"{t} round{'s' if t > 1 else ''}"
         ax.step(value, fraction, where="post", color=color, linewidth=1.5, label=label)
     ax.axvline(0.0, color=GREY, linewidth=0.8, zorder=0)

@@ -69,7 +69,6 @@ COMMON = {
     "interaction_cst": "Groups of features, by position or name, that may meet on a path from the root to a leaf; "
     '"pairwise" and "no_interactions" are all pairs and all single features.',
     "max_bins": "Maximum number of bins per feature of binned trees.",
-    "columns_": "Names, types and categories of the columns of X in `fit`.",
     "max_features_": "Number of features searched at every node.",
     "n_outputs_": "Number of targets.",
     "classes_": "The class labels, in ascending order.",

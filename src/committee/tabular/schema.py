@@ -276,9 +276,11 @@ def find_columns(
 
     `what` names the parameter in errors; `from_end` allows negative positions, counted from the last column.
     """
-    names: Any = table.names if isinstance(table, Columns) else getattr(table, "columns", ())
+    known_names: Any = table.names if isinstance(table, Columns) else getattr(table, "columns", None)
+    names: list[Any] = [] if known_names is None else list(known_names)
     n_columns = table.n_features if isinstance(table, Columns) else table.shape[1]
-    place = {name: f for f, name in enumerate(names or ()) if isinstance(name, str)} | {f: f for f in range(n_columns)}
+    place: dict[Any, int] = {f: f for f in range(n_columns)}
+    place |= {name: f for f, name in enumerate(names) if isinstance(name, str)}
     if from_end:
         place |= {f - n_columns: f for f in range(n_columns)}
     result: list[int] = []
@@ -286,7 +288,7 @@ def find_columns(
         if isinstance(feature, bool) or not (isinstance(feature, str) or hasattr(feature, "__index__")):
             raise InvalidParameterError(f"{what} must hold names or positions of columns, not {feature!r}.")
         if feature not in place:
-            known = f"the names {list(names)[:8]}" if names else "columns without names"
+            known = f"the names {names[:8]}" if names else "columns without names"
             raise ValueError(
                 f"X has no column {feature!r}, which {what} holds: it has {known}, positions from "
                 f"{-n_columns if from_end else 0} to {n_columns - 1}."

@@ -194,7 +194,7 @@ class BaseDecisionTree(Estimator):
 
     def _store(self, tree: Tree, curve: PruningCurve | None, training: Training, described: dict[str, Any]) -> None:
         self.adopt(tree, training.columns, described)
-        self.has_missing_ = np.isnan(training.X).any(axis=0)
+        self.has_missing_ = np.any(np.isnan(training.X), axis=0)
         if curve is not None:
             self.pruning_ = curve
         elif hasattr(self, "pruning_"):
