@@ -390,7 +390,7 @@ def measure(case: Case, budget: float, hindsight: bool) -> Outcome:
         source, saved = folder / "train.csv", folder / "model.committee"
         case.train.to_csv(source, index=False)
         case.test.drop(columns=case.target).to_csv(folder / "test.csv", index=False)
-        request = Request(str(source), case.target, budget=budget)
+        request = Request(str(source), case.target, time_budget=budget)
         outcome, seconds = _timed(request)
         write_model(saved, outcome.model, outcome.facts)
         frame = read_frame(str(folder / "test.csv"))
@@ -468,8 +468,8 @@ def report(results: Sequence[Outcome], budget: float) -> str:
             "Written by `python -m benchmarks.new_user`; do not edit. Measured with "
             + ", ".join(f"{key} {value}" for key, value in describe_machine().items())
             + ".",
-            f"`committee compare --budget {budget:g}s` on the training rows, the saved model on the test rows (later "
-            "in time, other groups, or drawn at random). Log-loss, or root mean squared error, each with its "
+            f"`committee compare --time-budget {budget:g}s` on the training rows, the saved model on the test rows "
+            "(later in time, other groups, or drawn at random). Log-loss, or root mean squared error, each with its "
             f"standard error. Reported within two standard errors of the truth: {reported} of {len(results)}. Chosen "
             f"method within one standard error of the best in hindsight: {well} of {len(results)}. Over the budget by "
             f"more than 10 % and a second: {late}. "
@@ -477,7 +477,7 @@ def report(results: Sequence[Outcome], budget: float) -> str:
             "recognised, a constant of smaller loss replaced, last fits cut short, a committee of other members on "
             "more rows), so they are no independent evidence. The rule that chooses was decided on other tables "
             "(docs/command.md). Time is the whole command "
-            "without compilation; fit is `committee fit --folds 2` of the chosen method.",
+            "without compilation; fit is `committee fit --cv 2` of the chosen method.",
             markdown_table(header, [_cells(one) for one in results]),
         ]
     ) + "\n"  # fmt: skip
@@ -495,7 +495,7 @@ def _cells(one: Outcome) -> list[str]:
 
 @click.command()
 @click.option("--only", multiple=True, help="Names of tables; all without.")
-@click.option("--budget", default=60.0, show_default=True, help="Seconds for comparing.")
+@click.option("--time-budget", "budget", default=60.0, show_default=True, help="Seconds for comparing.")
 @click.option("--hindsight/--no-hindsight", default=True, help="Fit all other methods too.")
 @click.option("--write/--no-write", default=True, help="Write NEW_USER.md, or only print what was measured.")
 def main(only: Sequence[str], budget: float, hindsight: bool, write: bool) -> None:

@@ -1,7 +1,7 @@
 """Is the error that `committee compare` reports the one that new rows get? `python -m benchmarks.reported_errors`.
 
 As a new user would: two thirds of a public file, as it lies there, become a CSV file; `committee compare` chooses and
-reports, `committee predict` answers the other rows, and this module, which shares nothing with the library, counts the
+reports, `committee predict` predicts the other rows, and this module, which shares nothing with the library, counts the
 errors. Reported is the error on rows that chose nothing, with its standard error.
 """
 
@@ -80,16 +80,16 @@ def measure(data: DataSet, budget: str) -> Judged:
         train.to_csv(folder / "train.csv", index=False)
         test.drop(columns=data.target).to_csv(folder / "test.csv", index=False)
         start = time.perf_counter()
-        _committee(folder, "compare", "train.csv", "--target", data.target, "--budget", budget, "--output-dir", "out")
+        options = ("--target", data.target, "--time-budget", budget, "--output-dir", "out")
+        _committee(folder, "compare", "train.csv", *options)
         seconds = time.perf_counter() - start
-        _committee(folder, "predict", "out/model.committee", "test.csv", "--output", "answers.csv")
-        said = json.loads((folder / "out" / "results.json").read_text())
-        predictions = pd.read_csv(folder / "answers.csv").iloc[:, 0].to_numpy()
-    winner = said["winner"]
+        _committee(folder, "predict", "out/model.committee", "test.csv", "--output", "predictions.csv")
+        compared = json.loads((folder / "out" / "results.json").read_text())
+        predictions = pd.read_csv(folder / "predictions.csv").iloc[:, 0].to_numpy()
     result, error = judge(test[data.target].to_numpy(), predictions, data.task == "regression")
-    reported = winner["held_out"][said["metric"]]
+    reported = compared["held_out_losses"][compared["metric"]]
     return Judged(
-        data, len(train), len(test), winner["method"], reported, winner["held_out_stderr"], result, error, seconds
+        data, len(train), len(test), compared["winner"], reported, compared["held_out_loss_se"], result, error, seconds
     )  # fmt: skip
 
 
@@ -118,9 +118,9 @@ def report(results: Sequence[Judged], budget: str) -> str:
             "Written by `python -m benchmarks.reported_errors`; do not edit. Measured with "
             + ", ".join(f"{key} {value}" for key, value in describe_machine().items())
             + ".",
-            f"`committee compare --budget {budget}` on two thirds of the rows of a public file (adult: its training "
-            "file), `committee predict` on the others. Errors in per cent, or root mean squared errors, each with its "
-            "standard error; apart is their difference in standard errors: beyond two on "
+            f"`committee compare --time-budget {budget}` on two thirds of the rows of a public file (adult: its "
+            "training file), `committee predict` on the others. Errors in per cent, or root mean squared errors, each "
+            "with its standard error; apart is their difference in standard errors: beyond two on "
             f"{far} of {len(results)} sets.",
             markdown_table(header, [_cells(one) for one in results]),
         ]
@@ -142,7 +142,7 @@ def _error(one: Judged, value: float, error: float) -> str:
 
 @click.command()
 @click.option("--only", multiple=True, help="Names of sets; all without.")
-@click.option("--budget", default="5m", show_default=True, help="Time for comparing, as in the command.")
+@click.option("--time-budget", "budget", default="5m", show_default=True, help="Time for comparing, as in the command.")
 @click.option("--write/--no-write", default=True, help="Write REPORTED.md, or only say what was measured.")
 def main(only: Sequence[str], budget: str, write: bool) -> None:
     """Measure and report."""

@@ -32,7 +32,7 @@ from committee.cli.console_results import (
 from committee.cli.model_files import ModelFacts, thinned, write_model
 from committee.evaluation._time_budget import Clock
 from committee.evaluation.compare_bias_variance import compare_bias_variance
-from committee.evaluation.comparison import Comparison, compare, pick
+from committee.evaluation.comparison import Comparison, MethodResult, compare, pick
 from committee.evaluation.methods import Variants, family_variants
 from committee.evaluation.metrics import find_metric
 from committee.ingest.files import read_frame
@@ -54,26 +54,26 @@ MENTIONED = 1.0
 
 
 class Request(NamedTuple):
-    """What a user asks for."""
+    """The table and the options of a comparison; the others are named like the parameters of `compare`."""
 
     source: str
     target: str
-    methods: tuple[str, ...] = ()  # all where empty
+    methods: tuple[str, ...] = ()  # empty for all
     metric: str = "auto"
     task: Literal["auto", "classification", "regression"] = "auto"
     cv: int = 5
-    held_out: float = 0.2
-    budget: float | None = None
-    weights: str = ""
-    group: str = ""
-    time_column: str = ""
+    test_size: float = 0.2
+    time_budget: float | None = None
+    sample_weight: str = ""
+    groups: str = ""
+    time: str = ""
     drop: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     drop_duplicates: bool = False
-    shuffle: bool = False  # whatever the order of the rows seems to tell
-    seed: int = 0
+    shuffle: bool = False  # do not look for time order or groups
+    random_state: int = 0
     n_jobs: int = -1
-    bias_variance: bool = True  # on the page
+    bias_variance: bool = True  # in the report
 
 
 class Outcome(NamedTuple):
@@ -111,24 +111,24 @@ def all_methods(task: Any, X: Any, y: Any, budget: float | None = None) -> dict[
 
 def run(request: Request, out: Console) -> Outcome:
     """Read the table, evaluate the methods, fit the winner."""
-    clock = Clock(request.budget)  # reading counts
+    clock = Clock(request.time_budget)  # reading counts
     with out.status("reading the table, looking at its columns"):
         table = read_training_table(
-            read_frame(request.source), request.target, task=request.task, weights=request.weights,
-            group=request.group, time=request.time_column, drop=request.drop, keep=request.keep,
+            read_frame(request.source), request.target, task=request.task, weights=request.sample_weight,
+            group=request.groups, time=request.time, drop=request.drop, keep=request.keep,
             drop_duplicates=request.drop_duplicates, shuffle=request.shuffle,
         )  # fmt: skip
     out.print(_described(request, table), markup=False)
     print_warnings(out, table.warnings)
     metric = find_metric(request.metric, table.recipe.task)
-    chosen = all_methods(table.recipe.task, table.X, table.y, request.budget)
+    chosen = all_methods(table.recipe.task, table.X, table.y, request.time_budget)
     chosen = pick(chosen, request.methods or "all")
     with LiveComparison(out, metric, n_methods=len(chosen)) as watch:
         found, model = compare(
             table.X, table.y, task=table.recipe.task, methods=chosen, metric=metric, cv=request.cv,
-            test_size=request.held_out, time_budget=request.budget, sample_weight=table.weights, groups=table.groups,
-            time=table.times if table.order is None else table.order, random_state=request.seed, n_jobs=request.n_jobs,
-            callback=watch, clock=clock,
+            test_size=request.test_size, time_budget=request.time_budget, sample_weight=table.weights,
+            groups=table.groups, time=table.times if table.order is None else table.order,
+            random_state=request.random_state, n_jobs=request.n_jobs, callback=watch, clock=clock,
         )  # fmt: skip
     return Outcome(table, found, model, _facts(table, found))
 
@@ -169,7 +169,9 @@ def table_digest(X: pl.DataFrame, y: Any) -> str:
 # --- what is written --------------------------------------------------------------------------------------------------
 
 
-def write_outputs(outcome: Outcome, request: Request, folder: Path, out: Console, page: bool = True) -> dict[str, Path]:
+def write_outputs(
+    outcome: Outcome, request: Request, folder: Path, out: Console, report: bool = True
+) -> dict[str, Path]:
     """The model, the figures and the page; each file is whole or not there."""
     folder.mkdir(parents=True, exist_ok=True)
     written = {"results": folder / "results.json"}
@@ -179,13 +181,13 @@ def write_outputs(outcome: Outcome, request: Request, folder: Path, out: Console
     except UnstorableError as error:  # the figures and the page are worth having all the same
         print_warnings(out, [f"The model cannot be written to a file: {error}"])
     write_text(written["results"], json.dumps(results(outcome, request), indent=1))
-    if page:
+    if report:
         written["report"] = folder / "report.html"
-        write_page(outcome, request, written["report"], out)
+        write_html(outcome, request, written["report"], out)
     return written
 
 
-def write_page(outcome: Outcome, request: Request, path: Path, out: Console) -> None:
+def write_html(outcome: Outcome, request: Request, path: Path, out: Console) -> None:
     from committee.report import TableNotes, write_report
 
     name = "stdin" if request.source == "-" else Path(request.source).name
@@ -202,7 +204,7 @@ def write_page(outcome: Outcome, request: Request, path: Path, out: Console) -> 
     with out.status("writing the page"):
         write_report(
             path, outcome.model, outcome.table.X, outcome.table.y, comparison=outcome.found, table=notes,
-            bias_variance=parts, sample_weight=outcome.table.weights, random_state=request.seed,
+            bias_variance=parts, sample_weight=outcome.table.weights, random_state=request.random_state,
         )  # fmt: skip
     _say_time(out, "the page was written", start)
 
@@ -210,13 +212,13 @@ def write_page(outcome: Outcome, request: Request, path: Path, out: Console) -> 
 def bias_and_variance(outcome: Outcome, request: Request, out: Console) -> dict[str, Decomposition]:
     """Which ensemble reduces bias and which variance on this table, or on a sample of it (J-4)."""
     X, y = outcome.table.X, np.asarray(outcome.table.y)
-    rows = np.sort(np.random.default_rng(request.seed).permutation(len(y))[:BIAS_VARIANCE_ROWS])
+    rows = np.sort(np.random.default_rng(request.random_state).permutation(len(y))[:BIAS_VARIANCE_ROWS])
     start = time.perf_counter()
     with out.status("measuring bias and variance (--no-bias-variance leaves it out)"):
         try:
             found = compare_bias_variance(
                 X[rows], y[rows], task=outcome.found.task, n_sets=BIAS_VARIANCE_SETS,
-                n_estimators=BIAS_VARIANCE_MEMBERS, random_state=request.seed, n_jobs=request.n_jobs,
+                n_estimators=BIAS_VARIANCE_MEMBERS, random_state=request.random_state, n_jobs=request.n_jobs,
             )  # fmt: skip
         except ValueError as error:  # a class of one row, say: the rest of the page does not need it
             print_warnings(out, [f"Bias and variance could not be measured: {error}"])
@@ -237,46 +239,41 @@ def command_line() -> str:
 
 
 def results(outcome: Outcome, request: Request) -> dict[str, Any]:
-    """Everything that was found, ready for JSON."""
+    """The comparison as plain values, under the names of the fields of `Comparison`."""
     found, table = outcome.found, outcome.table
     return as_json({
         "committee": version("committee"),
         "table": {
             "source": request.source, "target": table.recipe.target, "task": table.recipe.task,
-            "rows": table.X.height, "columns": table.X.width, "warnings": table.warnings,
-            "features": table.X.columns,
+            "n_rows": table.X.height, "features": table.X.columns, "warnings": table.warnings,
         },
         "metric": found.metric,
         "classes": found.classes,
-        "winner": {
-            "method": found.winner, "setting": found.result(found.winner).setting,
-            "beats_constant": found.result(found.winner).beats_constant, "model_note": found.model_note,
-            "held_out": found.held_out_losses, "held_out_rows": found.held_out_rows.size,
-            "held_out_stderr": found.held_out_loss_se,
-            "learning_curve": None if found.learning_curve is None else found.learning_curve._asdict(),
-            "held_out_no_model": beside_no_model(outcome)[0],
-            "nested": found.nested_loss, "nested_stderr": found.nested_loss_se,
-        },
-        "methods": [_method_line(result) for result in found.results],
+        "results": [_result(result) for result in found.results],
+        "winner": found.winner,
         "held_out_rows": table.rows[found.held_out_rows],
-        "seed": found.random_state,
+        "held_out_losses": found.held_out_losses,
+        "held_out_loss_se": found.held_out_loss_se,
+        "held_out_loss_of_constant": beside_no_model(outcome)[0],
+        "nested_loss": found.nested_loss,
+        "nested_loss_se": found.nested_loss_se,
+        "learning_curve": None if found.learning_curve is None else found.learning_curve._asdict(),
+        "model_note": found.model_note,
+        "random_state": found.random_state,
         "seconds": round(found.seconds, 2),
         "compile_seconds": round(found.compile_seconds, 2),
-        "plan": found.settings,
+        "settings": found.settings,
     })  # fmt: skip
 
 
-def _method_line(result: Any) -> dict[str, Any]:
-    _, error = mean_and_stderr(result)
+def _result(result: MethodResult) -> dict[str, Any]:
+    """The fields of a `MethodResult` but the predictions, and its mean loss."""
+    fields = result._asdict()
+    del fields["oof_predictions"], fields["estimated_loss"]
+    mean, stderr = mean_and_stderr(result)
     calibration = None if result.calibration is None else result.calibration._asdict()
-    return {
-        "name": result.name, "estimator": result.estimator, "parameters": result.parameters, "status": result.status,
-        "setting": result.setting, "note": result.note, "loss": result.mean_loss, "stderr": error,
-        "losses": result.losses, "folds_evaluated": result.n_evaluated, "beats_constant": result.beats_constant,
-        "calibration": calibration,
-        "error": result.mean_loss, "errors": result.losses,  # the names that loss and losses had before
-        "scores": result.metric_losses, "fit_seconds": result.fit_seconds, "predict_seconds": result.predict_seconds,
-    }  # fmt: skip
+    evaluated = {"mean_loss": mean, "mean_loss_se": stderr, "n_evaluated": result.n_evaluated}
+    return {**fields, **evaluated, "calibration": calibration}
 
 
 def print_outcome(outcome: Outcome, written: Mapping[str, Path], out: Console) -> None:

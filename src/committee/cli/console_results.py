@@ -193,7 +193,7 @@ def method_notes(found: Comparison) -> list[str]:
     if any(each.status == "partial" for each in found.results):
         notes.append(
             "~ estimated: for lack of time these have some of the folds only, and are compared with the best method on "
-            "them. A longer --budget evaluates all."
+            "them. A longer --time-budget evaluates all."
         )
     return notes
 
@@ -202,7 +202,7 @@ def left_out(found: Comparison) -> list[str]:
     """A line for each method that was not evaluated, with the reason."""
     lines = [f"{e.name}: {e.status}, {e.note}" for e in found.results if e.status in ("failed", "out of time")]
     is_short = any(each.status == "out of time" for each in found.results)
-    return [*lines, "A longer --budget evaluates those that were out of time."] if is_short else lines
+    return [*lines, "A longer --time-budget evaluates those that were out of time."] if is_short else lines
 
 
 def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better") -> str:

@@ -1,4 +1,4 @@
-"""`committee demo`: the whole job on built-in data."""
+"""`committee demo`: compare methods on a built-in data set."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ DATA = "pima_diabetes"
 
 
 def write_sample(name: str, path: Path) -> str:
-    """A built-in set as a CSV file, as a user would have it; the name of its target."""
+    """Write a built-in data set as a CSV file; return the name of its target."""
     sample = load_dataset(name)
     frame = pl.DataFrame(sample.X, schema=list(sample.feature_names))
     frame.with_columns(pl.Series(sample.target_name, sample.y.tolist())).write_csv(path)
     return sample.target_name
 
 
-def run_demo(out: Console, folder: Path, budget: float | None, seed: int = 0) -> None:
-    """Compare the family on the Pima diabetes data; say where the page is."""
+def run_demo(out: Console, folder: Path, time_budget: float | None) -> None:
+    """Compare methods on the Pima diabetes data and print where the report is."""
     out.print(f"[bold]{DATA}[/bold]: {load_dataset(DATA).description}")
-    out.print("The first run compiles the methods once; later runs do not.\n")
+    out.print("The first run compiles the kernels; later runs load them.\n")
     with tempfile.TemporaryDirectory() as place:
         source = Path(place) / f"{DATA}.csv"
         target = write_sample(DATA, source)
-        request = Request(str(source), target, budget=budget, seed=seed)
+        request = Request(str(source), target, time_budget=time_budget)
         outcome = run(request, out)
         written = write_outputs(outcome, request, folder, out)
     print_outcome(outcome, written, out)

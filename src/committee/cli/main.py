@@ -38,7 +38,7 @@ class WrongInput(click.ClickException):
 class Duration(click.ParamType[Any]):
     """Seconds, or a number with s, m or h: 90, 90s, 1.5m, 1h; "none" for no limit."""
 
-    name = "time"
+    name = "duration"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float | None:
         if value is None or isinstance(value, float):
@@ -47,25 +47,25 @@ class Duration(click.ParamType[Any]):
             return None
         found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(s|sec|m|min|h)?\s*", str(value))
         if found is None:
-            self.fail(f"{value!r} is no time: write 90s, 5m or 1h.", param, ctx)
+            self.fail(f"{value!r} is not a duration: write 90s, 5m or 1h.", param, ctx)
         unit = {"s": 1.0, "m": 60.0, "h": 3600.0}[(found[2] or "s")[0]]
         return float(found[1]) * unit
 
 
-class Percentage(click.ParamType[Any]):
-    """A share: 0.9 or 90%."""
+class Fraction(click.ParamType[Any]):
+    """A fraction: 0.9 or 90%."""
 
-    name = "share"
+    name = "fraction"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> float:
         text = str(value).strip()
         try:
-            share = float(text.rstrip("%")) / (100.0 if text.endswith("%") else 1.0)
+            fraction = float(text.rstrip("%")) / (100.0 if text.endswith("%") else 1.0)
         except ValueError:
-            share = -1.0
-        if not 0.0 <= share < 1.0:
-            self.fail(f"{value!r} is no share: write 0.9 or 90%.", param, ctx)
-        return share
+            fraction = -1.0
+        if not 0.0 <= fraction < 1.0:
+            self.fail(f"{value!r} is not a fraction: write 0.9 or 90%.", param, ctx)
+        return fraction
 
 
 class Threads(click.ParamType[Any]):
@@ -76,13 +76,20 @@ class Threads(click.ParamType[Any]):
     def convert(self, value: Any, param: Any, ctx: Any) -> int:
         found = re.fullmatch(r"\s*(-?[1-9]\d*)\s*", str(value))
         if found is None:
-            self.fail(f"{value!r} is no number of threads: write 1, 2, ... or -1 for all cores.", param, ctx)
+            self.fail(f"{value!r} is not a number of threads: write 1, 2, ... or -1 for all cores.", param, ctx)
         return int(found[1])
 
 
+EXTRAS = {
+    **dict.fromkeys(("polars", "jinja2", "altair", "vl_convert", "matplotlib"), "app"),
+    "committee_reproductions": "reproductions",
+}
+"""Optional packages and the extras that install them."""
+
 NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 
-SEEDS = click.IntRange(0, 2**32 - 1)
+RANDOM_STATE = click.IntRange(0, 2**32 - 1)
+QUIET = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 
 
 @contextmanager
@@ -115,9 +122,9 @@ def helpful_errors(quiet: bool = False) -> Generator[None]:
         raise click.exceptions.Exit(0) from None
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing in ("polars", "jinja2", "altair", "vl_convert", "matplotlib"):
-            raise click.ClickException(f"{missing} is missing: pip install 'committee[app]'") from error
-        raise
+        if missing not in EXTRAS:
+            raise
+        raise click.ClickException(f"{missing} is not installed: pip install 'committee[{EXTRAS[missing]}]'") from error
     except (ValueError, OSError, RuntimeError) as error:
         if os.environ.get("COMMITTEE_TRACEBACK"):
             raise
@@ -125,39 +132,44 @@ def helpful_errors(quiet: bool = False) -> Generator[None]:
         raise kind(str(error)) from error
 
 
-def talking(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that every command has which works."""
-    command = click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")(command)
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of all commands that print a result."""
+    command = QUIET(command)
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on stdout.")(command)
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What a table is and how methods are evaluated on it, for compare and fit."""
+    """Options of compare and fit, named like the parameters of `compare` in Python."""
     for option in reversed((
         click.option("--target", "-t", required=True, metavar="COLUMN", help="The column to predict."),
         click.option("--task", type=click.Choice(["auto", "classification", "regression"]), default="auto",
-                     show_default=True, help="What the target is; auto looks at its values."),
+                     show_default=True, help="The task; auto chooses it by the values of the target."),
         click.option("--metric", default="auto", metavar="NAME",
-                     help="What chooses: log_loss (default), accuracy, balanced_accuracy, brier, roc_auc, f1, "
-                          "f1_macro, average_precision, mcc; rmse (default), mae, r2."),
-        click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Number of folds."),
-        click.option("--held-out", type=Percentage(), default="0.2", show_default=True,
-                     help="Fraction of the rows kept apart for the winner's loss."),
-        click.option("--budget", type=Duration(), default="5m", show_default=True,
-                     help="Time for reading, comparing and the last fit, such as 90s, 5m, 1h, none; slow methods are "
-                          "evaluated on less."),
-        click.option("--weights", default="", metavar="COLUMN", help="A column of weights of the rows."),
-        click.option("--group", default="", metavar="COLUMN", help="Rows of one group stay together in a fold."),
-        click.option("--time-column", default="", metavar="COLUMN",
-                     help="Fit on earlier rows, validate on later ones; row-order takes the rows as they stand."),
+                     help="The metric that methods are ranked by: log_loss (default), accuracy, balanced_accuracy, "
+                          "brier, roc_auc, f1, f1_macro, average_precision, mcc; rmse (default), mae, r2."),
+        click.option("--cv", type=click.IntRange(2), default=5, show_default=True,
+                     help="Number of cross-validation folds."),
+        click.option("--test-size", type=Fraction(), default="0.2", show_default=True,
+                     help="Fraction of the rows held out to evaluate the winner."),
+        click.option("--time-budget", type=Duration(), default="5m", show_default=True,
+                     help="Time for reading, comparing and the final fit, such as 90s, 5m, 1h, none; slow methods are "
+                          "evaluated on fewer folds or rows."),
+        click.option("--sample-weight", default="", metavar="COLUMN", help="The column with the sample weights."),
+        click.option("--groups", default="", metavar="COLUMN",
+                     help="The column with the groups; rows of one group stay in one fold."),
+        click.option("--time", default="", metavar="COLUMN",
+                     help="The column with the times: fit on earlier rows, validate on later ones; row-order for the "
+                          "order of the rows."),
         click.option("--shuffle", is_flag=True,
-                     help="The rows are exchangeable: do not look for time order or repeated entities."),
+                     help="Shuffle the rows; do not look for time order or repeated entities."),
         click.option("--drop", multiple=True, metavar="COLUMN", help="A column to leave out; may be repeated."),
-        click.option("--keep", multiple=True, metavar="COLUMN", help="A column to keep that would be left out."),
-        click.option("--drop-duplicates", is_flag=True, help="Leave out rows that are copies of others."),
-        click.option("--seed", type=SEEDS, default=0, show_default=True, help="Of everything that is drawn at random."),
-        click.option("--jobs", "-j", type=Threads(), default=-1, show_default=True,
-                     help="Threads; -1 takes all cores."),
+        click.option("--keep", multiple=True, metavar="COLUMN",
+                     help="A column to use that would be left out; may be repeated."),
+        click.option("--drop-duplicates", is_flag=True, help="Leave out copies of rows."),
+        click.option("--random-state", type=RANDOM_STATE, default=0, show_default=True,
+                     help="Seed of the folds and of the methods."),
+        click.option("--n-jobs", "-j", type=Threads(), default=-1, show_default=True,
+                     help="Number of threads; -1 for all cores."),
     )):  # fmt: skip
         command = option(command)
     return command
@@ -169,8 +181,8 @@ def main() -> None:
     """Ensemble learning on tables.
 
     \b
-    committee compare sales.csv --target bought    the family on your table, the best one, and a page
-    committee predict committee-out/model.committee new.csv > answers.csv
+    committee compare sales.csv --target bought    compare methods, write the best model and a report
+    committee predict committee-out/model.committee new.csv > predictions.csv
     """
 
 
@@ -179,33 +191,33 @@ def main() -> None:
 
 @main.command()
 @click.argument("table")
-@click.option("--methods", "-m", multiple=True, metavar="NAMES", help="Methods to compare, with commas between.")
+@click.option("--methods", "-m", multiple=True, metavar="NAMES", help="Methods to compare, separated by commas.")
 @click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=HERE, show_default=True,
-              help="Where report.html, model.committee and results.json go.")  # fmt: skip
-@click.option("--no-report", is_flag=True, help="Write no page.")
+              help="Folder of report.html, model.committee and results.json.")  # fmt: skip
+@click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--bias-variance/--no-bias-variance", default=True, show_default=True,
-              help="Measure, on up to 500 rows, which ensemble reduces bias and which variance.")  # fmt: skip
+              help="Estimate bias and variance of the ensembles on up to 500 rows.")  # fmt: skip
 @reading_options
-@talking
-def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet: bool, **asked: Any) -> None:
-    """Compare all methods on TABLE and keep the best.
+@output_options
+def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Compare methods on TABLE and fit the best one on all rows.
 
-    Every method is evaluated on the same folds. The winner's loss comes from rows that were held out before anything
-    was chosen; then it is fitted on all rows. TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
+    All methods are evaluated on the same folds. The loss of the winner is estimated on rows that were held out before
+    the comparison; then it is fitted on all rows. TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
     """
     with helpful_errors(quiet):
-        from committee.cli.compare import print_outcome, results, run, split_names, write_outputs
+        from committee.cli.compare import Request, print_outcome, results, run, split_names, write_outputs
         from committee.cli.console_results import console
         from committee.ingest.files import require_writable
 
         out = console(quiet)
-        names = asked.pop("methods")
+        names = options.pop("methods")
         if names and not split_names(names):
-            raise WrongInput("--methods names none: write names with commas between, or leave it out for all.")
-        request = _request(table, split_names(names), asked)
+            raise WrongInput("--methods is empty: write names separated by commas, or leave it out for all methods.")
+        request = Request(table, methods=split_names(names), **options)
         require_writable(output_dir, is_folder=True)
         outcome = run(request, out)
-        written = write_outputs(outcome, request, output_dir, out, page=not no_report)
+        written = write_outputs(outcome, request, output_dir, out, report=not no_report)
         print_outcome(outcome, written, out)
         if as_json:
             click.echo(json.dumps(results(outcome, request), indent=1))
@@ -215,18 +227,25 @@ def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet:
 
 @main.command()
 @click.argument("table")
-@click.option("--method", "-m", default="gradient boosting", show_default=True, metavar="NAME", help="The method.")
+@click.option(
+    "--method",
+    "-m",
+    default="gradient boosting",
+    show_default=True,
+    metavar="NAME",
+    help="The method; `committee methods` lists them.",
+)
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("model.committee"),
               show_default=True, help="The model file.")  # fmt: skip
 @reading_options
-@talking
-def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **asked: Any) -> None:
-    """Fit one method on TABLE, with an unbiased estimate of its loss.
+@output_options
+def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **options: Any) -> None:
+    """Fit one method on TABLE and estimate its loss on held-out rows.
 
     TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin.
     """
     with helpful_errors(quiet):
-        from committee.cli.compare import print_outcome, results, run
+        from committee.cli.compare import Request, print_outcome, results, run
         from committee.cli.console_results import console
         from committee.cli.model_files import write_model
         from committee.ingest.files import require_writable
@@ -234,7 +253,7 @@ def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **ask
         out = console(quiet)
         if not method.strip():
             raise WrongInput("--method is empty: name one (`committee methods` lists them).")
-        request = _request(table, (method,), asked)
+        request = Request(table, methods=(method,), **options)
         require_writable(output)
         outcome = run(request, out)
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -242,14 +261,6 @@ def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **ask
         print_outcome(outcome, {"model": output}, out)
         if as_json:
             click.echo(json.dumps(results(outcome, request), indent=1))
-
-
-def _request(table: str, methods: tuple[str, ...], asked: dict[str, Any]) -> Any:
-    from committee.cli.compare import Request
-
-    cv, n_jobs = asked.pop("folds"), asked.pop("jobs")
-    drop, keep = tuple(asked.pop("drop")), tuple(asked.pop("keep"))
-    return Request(table, methods=methods, cv=cv, n_jobs=n_jobs, drop=drop, keep=keep, **asked)
 
 
 # --- using a model ----------------------------------------------------------------------------------------------------
@@ -260,13 +271,13 @@ def _request(table: str, methods: tuple[str, ...], asked: dict[str, Any]) -> Any
 @click.argument("table", default="-")
 @click.option("--output", "-o", default="-", show_default=True, help="A .csv, .parquet, .arrow or .ndjson file.")
 @click.option("--probabilities", "-p", is_flag=True, help="A column for the probability of each class.")
-@click.option("--interval", type=Percentage(), default=None, metavar="SHARE",
+@click.option("--interval", type=Fraction(), default=None, metavar="SHARE",
               help="Columns low and high that hold the truth with this probability, such as 0.9.")  # fmt: skip
 @click.option("--votes", is_flag=True, help="A column for the answer of each member.")
 @click.option("--keep", multiple=True, metavar="COLUMN", help="A column of TABLE to hand through, or all.")
 @click.option("--batch-rows", type=click.IntRange(1), default=50_000, show_default=True,
               help="Rows at a time, at most.")  # fmt: skip
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
+@QUIET
 def predict(
     model: str, table: str, output: str, probabilities: bool, interval: float | None, votes: bool,
     keep: tuple[str, ...], batch_rows: int, quiet: bool,
@@ -306,9 +317,9 @@ def predict(
 @click.argument("table", required=False)
 @click.option("--rows", default="", metavar="NUMBERS", help="Explain these rows by SHAP, such as 0,3,10-12.")
 @click.option("--top", type=click.IntRange(1), default=15, show_default=True, help="Columns to show.")
-@click.option("--seed", type=SEEDS, default=0, show_default=True, help="Of the permutations.")
-@talking
-def explain(model: str, table: str | None, rows: str, top: int, seed: int, as_json: bool, quiet: bool) -> None:
+@click.option("--random-state", type=RANDOM_STATE, default=0, show_default=True, help="Seed of the permutations.")
+@output_options
+def explain(model: str, table: str | None, rows: str, top: int, random_state: int, as_json: bool, quiet: bool) -> None:
     """Which columns matter to MODEL; with --rows, what made it answer as it did.
 
     With a TABLE that has the target, columns are permuted; without one, the splits of the trees are counted.
@@ -326,7 +337,7 @@ def explain(model: str, table: str | None, rows: str, top: int, seed: int, as_js
                 raise WrongInput("--rows needs the TABLE that has them.")
             _show_rows(explain_rows(known, frame, _row_numbers(rows)), top, as_json, quiet)
         else:
-            ranking = column_importances(known, frame, seed)
+            ranking = column_importances(known, frame, random_state)
             print_warnings(console(quiet), [ranking.note] if ranking.note else [])
             found = ranking.columns[:top]
             lines = [(each.column, f"{each.value:.1f}") for each in found]
@@ -374,7 +385,7 @@ def _shown(value: object) -> str:
 @click.argument("table")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("report.html"),
               show_default=True, help="The page.")  # fmt: skip
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
+@QUIET
 def report(model: str, table: str, output: Path, quiet: bool) -> None:
     """A page about MODEL on the rows of TABLE, which must have the target.
 
@@ -393,7 +404,7 @@ def report(model: str, table: str, output: Path, quiet: bool) -> None:
 
 @main.command()
 @click.argument("model", type=click.Path(dir_okay=False))
-@talking
+@output_options
 def inspect(model: str, as_json: bool, quiet: bool) -> None:
     """What a model file holds, without loading the model."""
     with helpful_errors(quiet):
@@ -408,7 +419,7 @@ def inspect(model: str, as_json: bool, quiet: bool) -> None:
 
 @main.command()
 @click.argument("name", required=False)
-@talking
+@output_options
 def methods(name: str | None, as_json: bool, quiet: bool) -> None:
     """The methods that compare runs, and every estimator with its paper; with NAME, its properties."""
     with helpful_errors(quiet):
@@ -432,7 +443,7 @@ def methods(name: str | None, as_json: bool, quiet: bool) -> None:
 @click.option("--quick", is_flag=True, help="Fewer rounds, folds or samples: seconds instead of minutes.")
 @click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=Path("reproductions"),
               show_default=True, help="Where the figure and the numbers go.")  # fmt: skip
-@talking
+@output_options
 def reproduce(experiment: str | None, quick: bool, output_dir: Path, as_json: bool, quiet: bool) -> None:
     """Run a published experiment again; without NAME, list them."""
     with helpful_errors(quiet):
@@ -466,15 +477,15 @@ def warmup() -> None:
 @main.command()
 @click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=Path("demo"),
               show_default=True, help="Where the page, the model and the figures go.")  # fmt: skip
-@click.option("--budget", type=Duration(), default="100s", show_default=True, help="Time for comparing.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
-def demo(output_dir: Path, budget: float | None, quiet: bool) -> None:
-    """Compare the family on built-in data and write the page about the winner."""
+@click.option("--time-budget", type=Duration(), default="100s", show_default=True, help="Time for comparing.")
+@QUIET
+def demo(output_dir: Path, time_budget: float | None, quiet: bool) -> None:
+    """Compare methods on a built-in data set and write the report."""
     with helpful_errors(quiet):
         from committee.cli.console_results import console
         from committee.cli.demo import run_demo
 
-        run_demo(console(quiet, stderr_=False), output_dir, budget)
+        run_demo(console(quiet, stderr_=False), output_dir, time_budget)
 
 
 @main.command()

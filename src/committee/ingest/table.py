@@ -143,7 +143,7 @@ def read_training_table(
     looked for.
     """
     if shuffle and (group or time):
-        raise TableError("--shuffle contradicts --group and --time-column: leave one of them out.")
+        raise TableError("--shuffle contradicts --groups and --time: leave one of them out.")
     by_rows = time == ROW_ORDER and ROW_ORDER not in frame.columns
     time = "" if by_rows else time
     target, weights, group, time = (find_column(frame, name) if name else "" for name in (target, weights, group, time))
@@ -167,7 +167,7 @@ def read_training_table(
     recipes = [_recipe(frame[name], dropped, kept, counters) for name in frame.columns if name not in special]
     recipes, leaks, leaking = _without_leaks(_without_twins(recipes, frame, kept), frame, y, chosen, kept)
     order = None if shuffle or group or time or by_rows else _row_order(recipes, frame, y, chosen)
-    if order is not None and order.kind == "groups" and len(order.columns) == 1:  # as with --group, no feature
+    if order is not None and order.kind == "groups" and len(order.columns) == 1:  # as with --groups, no feature
         group = order.columns[0]
         recipes = [each for each in recipes if each.name != group]
     recipe = TableRecipe(target, chosen, tuple(recipes), labels, weights, group, time)
@@ -193,8 +193,8 @@ def read_training_table(
 def _nothing_left(recipes: Sequence[ColumnRecipe], target: str) -> str:
     if not recipes:
         return (
-            f"No column is left to learn from: the table has none but {target!r} and those of --weights, --group, "
-            "--time-column."
+            f"No column is left to learn from: the table has none but {target!r} and those of --sample-weight, "
+            "--groups and --time."
         )
     more = f"; and {len(recipes) - MAX_NAMED} more" if len(recipes) > MAX_NAMED else ""
     return (
@@ -574,10 +574,10 @@ def _order_words(order: RowOrder) -> list[str]:
 def _switches(order: RowOrder) -> Switches:
     from committee.evaluation.row_order import Switches
 
-    by_group = f"pass --group {order.columns[0]!r}" if order.columns else "pass --group COLUMN"
+    by_group = f"pass --groups {order.columns[0]!r}" if order.columns else "pass --groups COLUMN"
     if len(order.columns) > 1:
-        by_group = "join them into one column and pass it as --group"
-    return Switches("pass --shuffle", f"pass --time-column {ROW_ORDER}", by_group)
+        by_group = "join them into one column and pass it as --groups"
+    return Switches("pass --shuffle", f"pass --time {ROW_ORDER}", by_group)
 
 
 def _times(series: pl.Series) -> NDArray[Any]:

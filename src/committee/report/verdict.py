@@ -247,7 +247,7 @@ def _doubts(found: Evidence, comparison: Comparison) -> list[str]:
     failed = [r.name for r in comparison.results if r.status in ("failed", "out of time")]
     if failed:
         is_short = any(r.status == "out of time" for r in comparison.results)
-        advice = " More time (--budget) would evaluate them." if is_short else ""
+        advice = " More time (--time-budget) would evaluate them." if is_short else ""
         notes.append(f"Not evaluated: {', '.join(failed)}. The winner is the best of the others.{advice}")
     notes += _of_winner(comparison)
     if 0 < comparison.held_out_rows.size < 200:

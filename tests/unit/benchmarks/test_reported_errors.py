@@ -45,9 +45,9 @@ def test_the_table_has_what_the_command_said_and_what_the_other_rows_say(monkeyp
     def command(folder: Path, *words: str) -> None:
         calls.append(words[0])
         (folder / "out").mkdir(exist_ok=True)
-        winner = {"method": "stump", "held_out": {"error": 0.3}, "held_out_stderr": 0.1}
-        (folder / "out" / "results.json").write_text(json.dumps({"winner": winner, "metric": "error"}))
-        (folder / "answers.csv").write_text("\n".join(["y", *["no"] * 30]))
+        losses = {"held_out_losses": {"error": 0.3}, "held_out_loss_se": 0.1}
+        (folder / "out" / "results.json").write_text(json.dumps({"winner": "stump", "metric": "error", **losses}))
+        (folder / "predictions.csv").write_text("\n".join(["y", *["no"] * 30]))
 
     monkeypatch.setattr(reported_errors, "_committee", command)
     result = reported_errors.measure(TOY, "1m")

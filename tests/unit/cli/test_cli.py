@@ -89,7 +89,7 @@ def test_demo_compares_the_family_and_says_where_the_page_is(tmp_path: Path, mon
     # The whole family takes minutes; what is told is the same with two of its members.
     chosen = pick(family("classification", 768, 8), ["constant", "pruned tree"])
     monkeypatch.setattr("committee.cli.compare.all_methods", lambda *_: chosen)
-    result = run("demo", "--output-dir", str(tmp_path / "new"), "--budget", "none")
+    result = run("demo", "--output-dir", str(tmp_path / "new"), "--time-budget", "none")
     assert result.exit_code == 0
     for part in ("pima_diabetes", "768 rows, 8 columns", "chosen", "rows that chose nothing", "in a browser"):
         assert part in result.output

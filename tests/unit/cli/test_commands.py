@@ -25,7 +25,7 @@ from committee.cli.console_results import left_out
 from committee.cli.demo import write_sample
 from committee.cli.model_files import read_model, thinned
 from committee.cli.predict import Wish, interval_ends, predict_frame
-from committee.evaluation.comparison import Comparison, compare
+from committee.evaluation.comparison import Comparison, MethodResult, compare
 from committee.evaluation.methods import METHODS
 from committee.evaluation.metrics import format_loss
 from committee.ingest.row_hashes import packed, training_places, unpacked
@@ -33,7 +33,7 @@ from committee.storage import load_model, save_model
 from committee.tabular.identity import row_keys
 
 RNG = np.random.default_rng(0)
-FEW = ("--budget", "none", "--methods", "constant,pruned tree", "--folds", "3")
+FEW = ("--time-budget", "none", "--methods", "constant,pruned tree", "--cv", "3")
 
 
 def run(*arguments: object, **more: Any) -> Result:
@@ -70,7 +70,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def numbers(tmp_path_factory: pytest.TempPathFactory) -> Made:
     x = RNG.normal(size=300)
     frame = pl.DataFrame({"x": x, "z": RNG.normal(size=300), "y": 3.0 * x + RNG.normal(size=300)})
-    return Made(tmp_path_factory.mktemp("numbers"), "y", frame, "--methods", "linear-model", "--budget", "none")
+    return Made(tmp_path_factory.mktemp("numbers"), "y", frame, "--methods", "linear-model", "--time-budget", "none")
 
 
 def test_compare_says_what_it_did(classes: Made):
@@ -83,10 +83,13 @@ def test_compare_says_what_it_did(classes: Made):
 
 def test_results_are_those_of_the_comparison(classes: Made):
     results = json.loads((classes.folder / "out" / "results.json").read_text())
-    assert [method["name"] for method in results["methods"]] == ["constant", "pruned tree"]
-    best = min(results["methods"], key=lambda method: method["error"])
-    assert results["winner"]["method"] == best["name"]
-    assert len(results["held_out_rows"]) == results["winner"]["held_out_rows"] == 48
+    assert [method["name"] for method in results["results"]] == ["constant", "pruned tree"]
+    best = min(results["results"], key=lambda method: method["mean_loss"])
+    assert results["winner"] == best["name"]
+    assert len(results["held_out_rows"]) == results["settings"]["n_held_out"] == 48
+    assert set(Comparison._fields) - set(results) == {"task", "rows", "fold", "held_out_predictions"}
+    fields = set(MethodResult._fields) - {"oof_predictions", "estimated_loss"}
+    assert set(best) == fields | {"mean_loss", "mean_loss_se", "n_evaluated"}
     assert results["table"]["task"] == "classification"
 
 
@@ -103,7 +106,7 @@ def test_the_reported_error_is_that_of_the_held_out_rows(classes: Made):
     learned = np.setdiff1d(np.arange(240), apart)
     model: Any = clone(load_model(classes.model)).fit(reading.X[learned], reading.y[learned])
     error = np.mean(model.predict(reading.X[apart]) != reading.y[apart])
-    assert results["winner"]["held_out"]["error"] == pytest.approx(error)
+    assert results["held_out_losses"]["error"] == pytest.approx(error)
 
 
 def test_predict_streams_to_stdout_and_files(classes: Made, tmp_path: Path):
@@ -152,7 +155,7 @@ def test_intervals_of_few_rows_say_what_they_cannot_promise(tmp_path: Path, meth
     """Residuals of rows out of fold, out of bag, and out of fold where a forest has none out of bag."""
     table, model = tmp_path / "few.csv", tmp_path / "model"
     pl.DataFrame({"x": np.linspace(0.0, 1.0, 30), "y": np.linspace(0.0, 3.0, 30) ** 2}).write_csv(table)
-    fitted = run("fit", table, "-t", "y", "-m", method, "-o", model, "--budget", "none", "--folds", "3")
+    fitted = run("fit", table, "-t", "y", "-m", method, "-o", model, "--time-budget", "none", "--cv", "3")
     assert fitted.exit_code == 0, fitted.output
     enough = run("predict", model, table, "--interval", "0.5")
     assert enough.exit_code == 0, enough.output
@@ -276,7 +279,7 @@ def test_rows_are_known_by_short_hashes_too():
 def test_compare_writes_the_page_and_prints_json(numbers: Made, tmp_path: Path):
     result = run("compare", numbers.table, "--target", "Y", "-o", tmp_path, "-m", "constant", "--json", "-q")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["winner"]["method"] == "constant"
+    assert json.loads(result.stdout)["winner"] == "constant"
     assert "rmse" in (tmp_path / "report.html").read_text()
 
 
@@ -286,8 +289,8 @@ def test_compare_writes_the_page_and_prints_json(numbers: Made, tmp_path: Path):
         (("compare", "TABLE", "--target", "bougth"), "No such column: 'bougth'. Did you mean 'bought'"),
         (("compare", "TABLE", "--target", "bought", "-m", "forest"), "Did you mean 'random forest'"),
         (("compare", "TABLE", "--target", "bought", "--metric", "rmse"), "No metric 'rmse'"),
-        (("compare", "TABLE", "--target", "bought", "--budget", "soon"), "is no time"),
-        (("compare", "TABLE", "--target", "bought", "--held-out", "2"), "is no share"),
+        (("compare", "TABLE", "--target", "bought", "--time-budget", "soon"), "not a duration"),
+        (("compare", "TABLE", "--target", "bought", "--test-size", "2"), "not a fraction"),
         (("compare", "TABLE"), "Missing option '--target'"),
         (("compare", "nothing.csv", "--target", "y"), "There is no file nothing.csv"),
         (("predict", "nothing.committee", "TABLE"), "nothing.committee"),
@@ -300,8 +303,8 @@ def test_compare_writes_the_page_and_prints_json(numbers: Made, tmp_path: Path):
         (("explain", "MODEL", "--rows", "1"), "--rows needs the TABLE"),
         (("explain", "MODEL", "TABLE", "--rows", "a-b"), "are no row numbers"),
         (("explain", "MODEL", "TABLE", "--rows", "3-1"), "are no row numbers"),
-        (("compare", "TABLE", "--target", "bought", "--jobs", "0"), "is no number of threads"),
-        (("compare", "TABLE", "--target", "bought", "--seed", "-1"), "not in the range"),
+        (("compare", "TABLE", "--target", "bought", "--n-jobs", "0"), "not a number of threads"),
+        (("compare", "TABLE", "--target", "bought", "--random-state", "-1"), "not in the range"),
         (("methods", "adabost"), "Did you mean"),
         (("reproduce", "none"), "no reproduction 'none'"),
     ],
@@ -351,6 +354,15 @@ def test_reproductions_are_listed_and_run(tmp_path: Path):
     assert (tmp_path / "xor.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_reproduce_names_the_package_that_is_missing(monkeypatch: pytest.MonkeyPatch):
+    for name in ("committee_reproductions", "committee_reproductions.registry"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for words in (("reproduce",), ("reproduce", "xor")):
+        result = run(*words)
+        assert result.exit_code == 1
+        assert "pip install 'committee[reproductions]'" in result.output
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(shell: str):
     assert "_COMMITTEE_COMPLETE" in run("completion", shell).stdout
@@ -360,7 +372,7 @@ def test_interrupting_leaves_no_file(tmp_path: Path):
     table, out = tmp_path / "t.csv", tmp_path / "out"
     target = write_sample("vehicle", table)
     program = "import sys; from committee.cli import main; main(sys.argv[1:])"
-    arguments = ["compare", str(table), "--target", target, "-o", str(out), "--budget", "none", "-m", "committee"]
+    arguments = ["compare", str(table), "--target", target, "-o", str(out), "--time-budget", "none", "-m", "committee"]
     with subprocess.Popen([sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "846 rows" in process.stderr.readline()
@@ -424,7 +436,9 @@ def test_who_ran_out_of_time_is_told_what_to_do():
     def listed(status: str) -> list[str]:
         return left_out(cast(Comparison, SimpleNamespace(results=[SimpleNamespace(name="a", status=status, note="b")])))
 
-    assert listed("out of time") == ["a: out of time, b", "A longer --budget evaluates those that were out of time."]
+    line, advice = listed("out of time")
+    assert line == "a: out of time, b"
+    assert "--time-budget" in advice
     assert listed("failed") == ["a: failed, b"]
     assert listed("done") == []
 
@@ -467,7 +481,7 @@ def test_the_report_evaluates_the_intervals_that_predict_gives(tmp_path: Path, m
     old, new, model = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "model"
     pl.DataFrame({"x": x[:250], "y": y[:250]}).write_csv(old)
     pl.DataFrame({"x": x[250:], "y": y[250:] + 2.0}).write_csv(new)
-    fitted = run("fit", old, "-t", "y", "-m", method, "-o", model, "--budget", "none", "--folds", "3")
+    fitted = run("fit", old, "-t", "y", "-m", method, "-o", model, "--time-budget", "none", "--cv", "3")
     assert fitted.exit_code == 0, fitted.output
     csv = pl.read_csv(io.StringIO(run("predict", model, new, "--interval", "0.9", "-q").stdout))
     low, high, truth = csv["low"].to_numpy(), csv["high"].to_numpy(), y[250:] + 2.0

@@ -39,8 +39,8 @@ def test_rows_in_time_order_are_validated_forward_and_it_is_said(days, tmp_path)
     said, result = fitted(days, tmp_path)
     assert "The rows are in time order (columns 'year', 'month'; autocorrelation of residuals" in said
     assert "pass --shuffle" in said
-    assert result["plan"]["folds"] == "forward in time"
-    assert result["plan"]["row_order"]["kind"] == "time"
+    assert result["settings"]["folds"] == "forward in time"
+    assert result["settings"]["row_order"]["kind"] == "time"
     assert result["held_out_rows"] == list(range(657, 821))
     assert any("time order" in note for note in result["table"]["warnings"])
     assert result["table"]["features"] == PARTS
@@ -49,7 +49,7 @@ def test_rows_in_time_order_are_validated_forward_and_it_is_said(days, tmp_path)
 def test_shuffle_switches_it_off(days, tmp_path):
     said, result = fitted(days, tmp_path, "--shuffle")
     assert "time order" not in said
-    assert result["plan"]["folds"] == "at random"
+    assert result["settings"]["folds"] == "at random"
 
 
 def test_row_order_as_the_time(tmp_path):
@@ -57,11 +57,11 @@ def test_row_order_as_the_time(tmp_path):
     x = rng.normal(size=200)
     path = tmp_path / "plain.csv"
     pl.DataFrame({"x": x, "y": x + rng.normal(size=200)}).write_csv(path)
-    said, result = fitted(path, tmp_path, "--time-column", "row-order")
-    assert result["plan"]["folds"] == "forward in time"
+    said, result = fitted(path, tmp_path, "--time", "row-order")
+    assert result["settings"]["folds"] == "forward in time"
     assert result["held_out_rows"] == list(range(160, 200))
     said, result = fitted(path, tmp_path)
-    assert result["plan"]["folds"] == "at random"
+    assert result["settings"]["folds"] == "at random"
     assert "time order" not in said
 
 
@@ -71,7 +71,7 @@ def test_entities_are_kept_together_and_are_no_feature(tmp_path):
     X.with_columns(pl.format("P{}", "patient_id").alias("patient_id"), y=y).write_csv(path)
     said, result = fitted(path, tmp_path)
     assert "'patient_id' has 60 values that repeat" in said
-    assert result["plan"]["folds"] == "by group"
+    assert result["settings"]["folds"] == "by group"
     assert result["table"]["features"] == ["age", "dose"]
     new = tmp_path / "new.csv"
     X.select("age", "dose")[:5].write_csv(new)

@@ -35,7 +35,7 @@ def test_after_the_warm_up_a_comparison_compiles_nothing(task: str, tmp_path: Pa
     lines = [f"{a},{b},{'u' if c > 0 else 'v'},{y}" for (a, b, c), y in zip(x, target, strict=True)]
     table = tmp_path / "table.csv"
     table.write_text("\n".join(["a,b,c,y", *lines]))
-    words = ["compare", str(table), "--target", "y", "--folds", "2", "--no-report", "--quiet", "-o", str(tmp_path)]
+    words = ["compare", str(table), "--target", "y", "--cv", "2", "--no-report", "--quiet", "-o", str(tmp_path)]
     done = subprocess.run([sys.executable, "-c", SCRIPT, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].strip() == "compiled:"

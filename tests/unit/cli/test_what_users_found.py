@@ -52,7 +52,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Result
     folder = tmp_path_factory.mktemp("fitted")
     source, model = folder / "table.csv", folder / "m.committee"
     table().write_csv(source)
-    result = run("fit", source, "-t", "y", "-m", "random forest", "-o", model, "--folds", "3", "--budget", "none")
+    result = run("fit", source, "-t", "y", "-m", "random forest", "-o", model, "--cv", "3", "--time-budget", "none")
     assert result.exit_code == 0, result.output
     return source, model, result
 
@@ -142,7 +142,7 @@ def test_a_forest_is_explained_out_of_bag_on_its_own_rows(fitted: tuple[Path, Pa
 
 def test_rows_learned_by_heart_are_warned_of(fitted: tuple[Path, Path, Result], tmp_path: Path):
     model = tmp_path / "tree.committee"
-    assert run("fit", fitted[0], "-t", "y", "-m", "pruned tree", "-o", model, "--folds", "3").exit_code == 0
+    assert run("fit", fitted[0], "-t", "y", "-m", "pruned tree", "-o", model, "--cv", "3").exit_code == 0
     assert "learned by heart" in run("explain", model, fitted[0]).stderr
 
 
@@ -164,8 +164,8 @@ def test_explained_rows_have_numbers_and_a_base(fitted: tuple[Path, Path, Result
         (("fit", "TABLE", "-t", "y", "-o", "/proc/none/m.committee"), "/proc/none/m.committee cannot be written"),
         (("predict", "MODEL", "TABLE", "-o", "/proc/none/p.csv"), "/proc/none/p.csv cannot be written"),
         (("fit", "TABLE", "-t", "y", "-m", ""), "--method is empty"),
-        (("compare", "TABLE", "-t", "y", "-m", ""), "--methods names none"),
-        (("compare", "TABLE", "-t", "y", "--weights", "y"), "'y' is the target: it cannot be the weights"),
+        (("compare", "TABLE", "-t", "y", "-m", ""), "--methods is empty"),
+        (("compare", "TABLE", "-t", "y", "--sample-weight", "y"), "'y' is the target: it cannot be the weights"),
         (("compare", "TABLE", "-t", "charges"), "There are: nr, code"),
     ],
 )
@@ -333,7 +333,7 @@ def test_the_command_can_be_copied(monkeypatch: pytest.MonkeyPatch):
 def test_auc_is_understood(tmp_path: Path):
     source = tmp_path / "table.csv"
     table().write_csv(source)
-    words = ("-t", "y", "-m", "constant", "--metric", "AUC", "-o", tmp_path / "m", "--folds", "2", "--json", "-q")
+    words = ("-t", "y", "-m", "constant", "--metric", "AUC", "-o", tmp_path / "m", "--cv", "2", "--json", "-q")
     assert json.loads(run("fit", source, *words).stdout)["metric"] == "1 - auc"
 
 
@@ -360,13 +360,13 @@ def test_page_figures_and_terminal_tell_the_same_of_no_model(tmp_path: Path):
     noise.write_csv(tmp_path / "noise.csv")
     words = ("-t", "y", "--metric", "mae", "-m", "SVM,linear model", "--no-bias-variance", "-o", tmp_path / "out")
     result = run("compare", tmp_path / "noise.csv", *words)
-    winner = json.loads((tmp_path / "out" / "results.json").read_text())["winner"]
-    held_out = sorted(json.loads((tmp_path / "out" / "results.json").read_text())["held_out_rows"])
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    held_out, constant = sorted(results["held_out_rows"]), results["held_out_loss_of_constant"]
     y = noise["y"].to_numpy()
     others = np.delete(y, held_out)
     median = np.sort(others)[(others.size - 1) // 2]
-    assert winner["held_out_no_model"] == pytest.approx(np.abs(y[held_out] - median).mean())  # not the mean: by mae
-    assert f"the constant has {winner['held_out_no_model']:.4g}" in result.stderr
+    assert constant == pytest.approx(np.abs(y[held_out] - median).mean())  # not the mean: by mae
+    assert f"the constant has {constant:.4g}" in result.stderr
     doubt = " it is no better" in result.stderr or " it is not clearly better" in result.stderr
     page = (tmp_path / "out" / "report.html").read_text()
     assert doubt
@@ -385,17 +385,18 @@ def test_small_errors_can_be_told_apart():
 def test_a_winner_that_is_no_better_than_the_constant_is_said_first(tmp_path: Path):
     rng = np.random.default_rng(3)
     pl.DataFrame({"x": rng.normal(size=200), "y": rng.choice(["a", "b"], 200)}).write_csv(tmp_path / "noise.csv")
-    words = ("-t", "y", "-m", "pruned tree,linear model", "--folds", "3", "--no-report", "-o", tmp_path)
+    words = ("-t", "y", "-m", "pruned tree,linear model", "--cv", "3", "--no-report", "-o", tmp_path)
     result = run("compare", tmp_path / "noise.csv", *words)
     assert "no better than the constant" in result.stderr
-    winner = json.loads((tmp_path / "results.json").read_text())["winner"]
+    found = json.loads((tmp_path / "results.json").read_text())
+    (winner,) = [each for each in found["results"] if each["name"] == found["winner"]]
     assert winner["beats_constant"] is False
-    assert f"{winner['method']} is no better than the constant" in result.stderr
+    assert f"{winner['name']} is no better than the constant" in result.stderr
 
 
 def test_metrics_by_their_usual_names_on_the_command_line(tmp_path: Path):
     table().write_csv(tmp_path / "t.csv")
-    options = ("-t", "y", "-m", "constant", "--folds", "2", "-o", tmp_path / "m", "--json", "-q")
+    options = ("-t", "y", "-m", "constant", "--cv", "2", "-o", tmp_path / "m", "--json", "-q")
     for name, loss in (("accuracy", "error"), ("f1_macro", "1 - f1 macro"), ("roc_auc", "1 - auc")):
         assert json.loads(run("fit", tmp_path / "t.csv", "--metric", name, *options).stdout)["metric"] == loss
     assert "Did you mean 'accuracy'" in run("fit", tmp_path / "t.csv", "--metric", "acuracy", *options).output
