@@ -27,7 +27,7 @@ def catalogue() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 def properties_of(name: str) -> tuple[str, list[tuple[str, str]]]:
     """The title of a method of compare or of an estimator, by its name or another one, and lines about it."""
-    from committee.report.method_cards import CARDS, PROPERTIES
+    from committee.report.method_cards import CARDS
 
     compared = {each["name"]: each["what"] for each in catalogue()[0]}
     names = {each.lower(): entry for entry in reversed(CATALOG) for each in (*entry.aliases, entry.name)}
@@ -39,9 +39,7 @@ def properties_of(name: str) -> tuple[str, list[tuple[str, str]]]:
     lines += [("also called", ", ".join(entry.aliases)), ("paper", entry.paper), ("in", entry.module)]
     card = CARDS.get(entry.name)
     if card is not None:
-        for each in PROPERTIES:
-            found = getattr(card, each)
-            lines.append((each.replace("_", " "), f"{found.value}: {found.why}"))
+        lines += [(each.replace("_", " "), f"{own.value}: {own.reason}") for each, own in card.properties.items()]
         if card.measured is not None:
             lines.append(("measured", f"{card.measured.time}, {card.measured.task}"))
     return entry.name, lines

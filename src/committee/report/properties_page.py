@@ -1,43 +1,36 @@
-"""The properties cards of all methods (J-3) as a page of the documentation.
-
-`python -m committee.report.properties_page > docs/properties.md` writes it.
-"""
+"""Property cards of all methods in Markdown: `python -m committee.report.properties_page > docs/properties.md`."""
 
 from __future__ import annotations
 
 from committee.catalog import CATALOG
-from committee.report.method_cards import CARDS, PROPERTIES, Card
+from committee.report.method_cards import CARDS, QUESTIONS, Card
 
 INTRODUCTION = """# Properties of the methods
 
-<!-- Written by `python -m committee.report.properties_page > docs/properties.md`; do not edit. -->
+<!-- Generated from method_cards.toml by `python -m committee.report.properties_page > docs/properties.md`. -->
 
-Seven questions about every method of the library (J-3). "partly" means: under conditions, which the reason names.
-Theorems are about the method on paper; where they ask for a schedule (leaves that grow with the rows, rounds that stop
-in time) a fit with default parameters does not follow it by itself. Times are those of `benchmarks/RESULTS.md`, one
-thread.
+"partly" means under the conditions that the reason names. Theorems are about the idealised method: schedules that they
+require (leaves that grow with the number of rows, early stopping) are not followed by a fit with default parameters.
+Times are those of `benchmarks/RESULTS.md`, one thread.
 """
 
 
 def as_markdown() -> str:
-    """A table of all methods, then the card of each with the reasons; methods of one card stand together."""
-    lines = [INTRODUCTION, "| method | " + " | ".join(_title(name) for name in PROPERTIES) + " |"]
-    lines.append("|" + " --- |" * (len(PROPERTIES) + 1))
-    together = dict[Card, list[str]]()
+    """Return the questions, a table of all methods, then each card; methods with the same card are grouped."""
+    titles = {name: name.replace("_", "-") for name in QUESTIONS}
+    lines = [INTRODUCTION, *(f"- {titles[name]}: {question}" for name, question in QUESTIONS.items()), ""]
+    lines += [f"| method | {' | '.join(titles.values())} |", "|" + " --- |" * (len(titles) + 1)]
+    groups = dict[Card, list[str]]()
     for entry in CATALOG:
         card = CARDS[entry.name]
-        together.setdefault(card, []).append(entry.name)
-        lines.append(f"| {entry.name} | " + " | ".join(getattr(card, name).value for name in PROPERTIES) + " |")
-    for card, names in together.items():
-        lines += ["", f"## {', '.join(names)}", "", "| | | |", "| --- | --- | --- |"]
-        lines += [f"| {_title(p)} | {getattr(card, p).value} | {getattr(card, p).why} |" for p in PROPERTIES]
+        groups.setdefault(card, []).append(entry.name)
+        lines.append(f"| {entry.name} | {' | '.join(each.value for each in card.properties.values())} |")
+    for card, names in groups.items():
+        lines += ["", f"## {', '.join(names)}", "", "| property | value | reason |", "| --- | --- | --- |"]
+        lines += [f"| {titles[name]} | {each.value} | {each.reason} |" for name, each in card.properties.items()]
         if card.measured is not None:
-            lines += ["", f"Measured: {card.measured.time} ({card.measured.task})."]
+            lines += ["", f"Time of a fit: {card.measured.time} ({card.measured.task})."]
     return "\n".join(lines) + "\n"
-
-
-def _title(name: str) -> str:
-    return name.replace("_", "-")
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ from committee.report.importances import importances
 from committee.report.intervals import intervals
 from committee.report.label_issues import suspicious
 from committee.report.margins import margins
+from committee.report.method_cards import properties_card
 from committee.report.partial_dependence import partial_dependence
-from committee.report.properties_card import properties_card
 from committee.report.provenance import provenance
 from committee.report.residuals import residuals
 from committee.report.support_vectors import support_vectors

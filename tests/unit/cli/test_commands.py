@@ -326,7 +326,7 @@ def test_methods_lists_the_family_and_the_properties():
     found = json.loads(run("methods", "--json").stdout)
     assert [each["name"] for each in found["compare"]] == [*(method.name for method in METHODS), "committee"]
     assert "Breiman, Random forests, 2001" in run("methods").stdout
-    assert "critique" in run("methods", "random forest").stdout
+    assert "uncertainty" in run("methods", "random forest").stdout
 
 
 def test_the_committee_takes_part():

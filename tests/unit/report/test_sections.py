@@ -39,7 +39,7 @@ from committee.report.importances import importances
 from committee.report.intervals import crossed_coverage, intervals
 from committee.report.label_issues import suspicious
 from committee.report.margins import margins
-from committee.report.properties_card import properties_card
+from committee.report.method_cards import properties_card
 from committee.report.provenance import provenance
 from committee.report.render import render
 from committee.report.residuals import residuals
@@ -349,7 +349,7 @@ def test_other_models_have_splits_exchanges_and_shap() -> None:
 
 
 def test_shap_values_that_would_take_minutes_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("committee.report.importances.MOST_WALKED", 10)
+    monkeypatch.setattr("committee.report.importances.MAX_WALKED", 10)
     assert "chart-importance-shap" not in [one.key for one in made(importances(of_booster())).figures]
 
 
