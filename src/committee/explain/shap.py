@@ -40,7 +40,13 @@ from committee.boosting._classifier_base import BaseBooster
 from committee.boosting.adaboost_r2 import AdaBoostRegressor
 from committee.boosting.forward_stagewise import StagewiseRegressor
 from committee.ensemble.base import BaseEnsemble
-from committee.kernels.shap.tree_shap import add_shap_interactions, add_shap_values, lay_out_paths
+from committee.kernels.shap.tree_shap import (
+    Paths,
+    Scratch,
+    add_shap_interactions,
+    add_shap_values,
+    lay_out_paths,
+)
 from committee.members.member import TreeMember
 from committee.records.ensemble import TreeSum
 from committee.records.tree import LEAF, Tree
@@ -386,7 +392,8 @@ def _walk(kernel: Callable[..., None], plan: _Plan, columns: Floats, out: Floats
     path["z"][0] = 1.0
     product = np.ones((levels, 1 + n_points, width))
     below = np.zeros((levels, n_columns, n_points, width))
-    kernel(columns, plan.edges, plan.walks, plan.values, plan.categories, plan.rule, path, product, below, out)
+    paths = Paths(plan.edges, plan.walks, plan.values, plan.categories, plan.rule)
+    kernel(columns, paths, Scratch(path, product, below), out)
 
 
 def _run(explain: Callable[[slice], None], plan: _Plan, n: int, cells: int, n_jobs: int | None) -> None:

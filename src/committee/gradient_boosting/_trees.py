@@ -186,10 +186,8 @@ def newton_values(
     grown: GrownTree, loss: Loss, g: Floats, h: Floats, weight: Floats, plan: TreePlan, rate: float
 ) -> int:
     """Newton steps of the leaves into grown.value; return how many might raise the loss of their leaf."""
-    return leaves.newton_leaves(
-        grown.nodes, grown.nodes.size, grown.rows, g, h, weight, plan.l1, plan.l2, rate, loss.curvature_bound,
-        grown.value,
-    )  # fmt: skip
+    step = leaves.NewtonStep(plan.l1, plan.l2, rate, loss.curvature_bound)
+    return leaves.newton_leaves(grown.nodes, grown.nodes.size, grown.rows, g, h, weight, step, grown.value)
 
 
 def quantile_values(grown: GrownTree, loss: Loss, y: Floats, score: Floats, weight: Floats, rate: float) -> None:

@@ -46,7 +46,7 @@ class Derivatives:
                 _fill_by_user(user_values, score[k], self.weight, g, h, sums)
             else:
                 call = (loss.code, loss.parameter, self.y, score[k], self.weight)
-                self._run(d.differentiate, call, (g, h, sums), threads)
+                self._run(d.differentiate, call, d.Derivative(g, h, sums), threads)
             sum_loss, size_g, size_h = column_sums(sums)
             total += sum_loss
             self.sizes.append((size_g, size_h))
@@ -56,20 +56,20 @@ class Derivatives:
         n_outputs = len(self.losses)
         factor = n_outputs / (n_outputs - 1.0)
         call = (self.y, score, self.weight, factor)
-        self._run(d.softmax_derivatives, call, (self.g, self.h, self.all_sums), threads)
+        self._run(d.softmax_derivatives, call, d.Derivative(self.g, self.h, self.all_sums), threads)
         sum_loss, *sizes = column_sums(self.all_sums)
         self.sizes = list(zip(sizes[::2], sizes[1::2], strict=True))
         return sum_loss / self.total_weight
 
-    def _run(self, kernel: Any, given: tuple[Any, ...], out: tuple[Any, ...], threads: int) -> None:
+    def _run(self, kernel: Any, given: tuple[Any, ...], out: d.Derivative, threads: int) -> None:
         """Every thread takes a range of blocks and its own scratch."""
         if threads == 1:
-            kernel(*given, 0, self.n_blocks, *out, self.scratch[0])
+            kernel(*given, (0, self.n_blocks), out, self.scratch[0])
             return
         while len(self.scratch) < threads:
             self.scratch.append(np.empty((2, d.BLOCK)))
         ends = [self.n_blocks * i // threads for i in range(threads + 1)]
-        run(kernel, [(*given, a, b, *out, self.scratch[i]) for i, (a, b) in enumerate(pairwise(ends))], threads)
+        run(kernel, [(*given, blocks, out, self.scratch[i]) for i, blocks in enumerate(pairwise(ends))], threads)
 
 
 def column_sums(sums: Floats) -> list[float]:

@@ -137,6 +137,14 @@ FEATURE = np.dtype(
 )
 
 
+class Sample(NamedTuple):
+    """The rows of a tree: those of a node are contiguous in `rows`."""
+
+    rows: NDArray[np.uint32]  # [n] rows of the table
+    stat: NDArray[np.int64]  # [n, 2] (g, h), in the order of rows
+    table: Table
+
+
 class Work(NamedTuple):
     """Scratch memory of one thread for nodes of n rows, k classes, and cuts between c codes."""
 
@@ -190,6 +198,16 @@ class Search(NamedTuple):
     is_copied: bool  # the subtree has copies of the columns; else codes are read from the table
     is_ranked: bool  # copied codes are dense ranks
     is_plain: bool  # the plain criterion, no categories, no constraints: what the quick searches can do
+
+
+class PackedSample(NamedTuple):
+    """The rows of a tree on packed histograms (kernels/trees/histogram_tree.py)."""
+
+    words: NDArray[np.uint32]  # [tiles, n, 8] the coded table by rows
+    codes: NDArray[np.uint8]  # [d, n] and by columns
+    records: NDArray[np.void]  # [d] FEATURE
+    rows: NDArray[np.uint32]  # rows of the table, reordered so that those of a node are contiguous
+    amounts: NDArray[np.int64]  # [n] (g << 32) + h of the rows of the table
 
 
 class HistogramWork(NamedTuple):

@@ -154,9 +154,19 @@ def read_nodes(nodes: NDArray[np.void], used: NDArray[np.int64], matrix: BinnedM
         n_samples=np.empty(m, np.int64),
         categories=np.empty((0, 4), np.uint64),
     )
-    if not statistics.read_splits(nodes, used, matrix.offsets, matrix.n_bins, matrix.lower, matrix.upper, *out[:-1]):
+    bins = BinEdges(matrix.offsets, matrix.n_bins, matrix.lower, matrix.upper)
+    if not statistics.read_splits(nodes, used, bins, out):
         return out
     return out._replace(categories=nodes["set"][used[out.category_set >= 0]])
+
+
+class BinEdges(NamedTuple):
+    """The smallest and largest value of every bin; those of feature f begin at offsets[f]."""
+
+    offsets: NDArray[np.int64]
+    n_bins: NDArray[np.int64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
 
 
 class NodeArrays(NamedTuple):
@@ -182,7 +192,7 @@ def _node_statistics(
         sums = np.empty((m, 3))
         scratch = np.empty(rows.size, np.uint32), np.empty((2, rows.size), np.uint64), np.empty(2112, np.int32)
         rank = np.ascontiguousarray(response.stat[:, 0])
-        statistics.medians(nodes, rows, rank, response.ranked_target, w, *scratch, sums)
+        statistics.medians(nodes, rows, rank, response.ranked_target, w, scratch, sums)
         return sums[:, 1:2].copy(), sums[:, 2] / sums[:, 0], sums[:, 0].copy()
     if response.criterion in ("gini", "entropy", "edge", "z"):
         return class_statistics(nodes, rows, target, w, response.goal.n_classes, response.criterion)

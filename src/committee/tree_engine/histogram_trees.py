@@ -14,7 +14,7 @@ from committee.kernels.trees.criteria import FIRST_CLASS_CRITERION
 from committee.kernels.trees.histogram_tree import assist, grow_on_histograms
 from committee.kernels.work_sharing import IDLE, LINE, QUIT, STATE
 from committee.records.binned import BinnedMatrix
-from committee.records.growth import Constraints, HistogramWork, Limits, Team
+from committee.records.growth import Constraints, HistogramWork, Limits, PackedSample, Team
 from committee.records.tree import Tree
 from committee.tree_engine.growing import as_tree, class_statistics, leaf_of_rows
 from committee.tree_engine.histograms import make_tiles
@@ -83,15 +83,12 @@ class HistogramGrower:
     ) -> int:
         """The same into fresh nodes, along some features or all; return how many nodes the tree has."""
         looked_at = self.features if features is None else features
-        call = (
-            rules, looked_at, self.words, self.codes, self.records, rows, amounts, nodes, self.pool, self.work,
-            self.team,
-        )  # fmt: skip
+        sample = PackedSample(self.words, self.codes, self.records, rows, amounts)
+        call = rules, looked_at, sample, nodes, self.pool, self.work, self.team
         if not self.scratch:
             return grow_on_histograms(*call)
         self.team.board[:, STATE] = IDLE
-        d = self.records.size
-        calls = [(self.words, d, rows, amounts, each, self.pool, self.team, j) for j, each in enumerate(self.scratch)]
+        calls = [(sample, scratch, self.pool, self.team, j) for j, scratch in enumerate(self.scratch)]
         return run_assisted(grow_on_histograms, call, assist, calls, self._dismiss)
 
     def _dismiss(self) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from committee.base.threads import run
 from committee.kernels.trees.criteria import FIRST_CLASS_CRITERION
 from committee.kernels.trees.histogram import TILE, build_histogram, fill_tiles, search_histogram
-from committee.records.growth import Table, Work
+from committee.records.growth import Sample, Table, Work
 
 HISTOGRAM_ROWS = 1024
 """Nodes below this are searched feature by feature: the sweep over 256 bins of every feature would cost more."""
@@ -61,9 +61,8 @@ class NodeHistograms:
 
     def search(self, i: int, nodes: NDArray[np.void], rules: NDArray[np.void], work: Work) -> None:
         """Write the best split of node i along the numeric features into its record."""
-        search_histogram(
-            nodes, i, self.numeric, rules, self.rows, self.stat, self.table, self.sums[i], self.is_packed, work
-        )
+        sample = Sample(self.rows, self.stat, self.table)
+        search_histogram(nodes, i, self.numeric, rules, sample, self.sums[i], self.is_packed, work)
 
     def share_out(self, i: int, nodes: NDArray[np.void]) -> None:
         """Turn the histogram of node i, just split, into those of its children."""

@@ -101,19 +101,9 @@ class StumpSearch:
         predictions, sums = np.empty(y.size, np.int8), np.empty((2, 2, 2))
         f = max(stump.feature, 0)
         n_codes = int(self.matrix.n_bins[f])
-        code = n_codes if stump.feature < 0 else stump.code  # without a cut every row is on the left
-        divide_rows(
-            self.matrix.codes[f],
-            code,
-            n_codes,
-            stump.missing_left,
-            y,
-            weight,
-            stump.left,
-            stump.right,
-            predictions,
-            sums,
-        )
+        if stump.feature < 0:
+            stump = stump._replace(code=n_codes)  # without a cut every row is on the left
+        divide_rows(self.matrix.codes[f], n_codes, stump, y, weight, predictions, sums)
         return predictions, sums
 
     def as_tree(self, stump: Stump, sums: NDArray[np.float64]) -> Tree:

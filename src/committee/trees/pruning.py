@@ -49,18 +49,21 @@ def pruning_path(tree: Tree) -> PruningPath:
     m = tree.n_nodes
     cost = tree.impurity * tree.weight / tree.weight[0]
     n_inner = int(np.count_nonzero(~tree.is_leaf))
-    pruned_at, order = np.empty(m, np.int64), np.empty(n_inner, np.int64)
-    alpha, impurity, n_leaves = np.empty(n_inner), np.empty(n_inner), np.empty(n_inner, np.int64)
-    scratch = np.empty(m), np.empty(m), np.empty((4, m), np.int64)
-    result = pruned_at, order, alpha, impurity, n_leaves
-    n_steps = prune_weakest_links(tree.left, parents(tree), cost, *scratch, *result)
-    full = float(cost[tree.is_leaf].sum())
+    steps = PruningPath(
+        alpha=np.empty(n_inner),
+        impurity=np.empty(n_inner),
+        n_leaves=np.empty(n_inner, np.int64),
+        order=np.empty(n_inner, np.int64),
+        pruned_at=np.empty(m, np.int64),
+    )
+    work = np.empty(m), np.empty(m), np.empty((4, m), np.int64)
+    n_steps = prune_weakest_links(tree.left, parents(tree), cost, work, steps)
     return PruningPath(
-        alpha=np.append(0.0, alpha[:n_steps]),
-        impurity=np.append(full, impurity[:n_steps]),
-        n_leaves=np.append(n_inner + 1, n_leaves[:n_steps]),
-        order=order[:n_steps],
-        pruned_at=pruned_at,
+        alpha=np.append(0.0, steps.alpha[:n_steps]),
+        impurity=np.append(float(cost[tree.is_leaf].sum()), steps.impurity[:n_steps]),
+        n_leaves=np.append(n_inner + 1, steps.n_leaves[:n_steps]),
+        order=steps.order[:n_steps],
+        pruned_at=steps.pruned_at,
     )
 
 
@@ -128,10 +131,9 @@ def cross_validate(
         at = np.where(own.pruned_at >= 0, np.maximum.accumulate(own.alpha)[own.pruned_at], np.inf)
         first = np.where(np.isinf(at), alpha.size, np.searchsorted(between, at))
         first[tree.is_leaf] = 0
-        pruned_losses(
-            parents(tree), first, predict(tree), apply_tree(tree, X[test]), target[test], weight[test],
-            LOSSES[loss], np.empty(tree.n_nodes, np.int64), differences,
-        )  # fmt: skip
+        sequence = parents(tree), first, predict(tree)
+        leaves, scratch = apply_tree(tree, X[test]), np.empty(tree.n_nodes, np.int64)
+        pruned_losses(sequence, leaves, target[test], weight[test], LOSSES[loss], scratch, differences)
         total += float(weight[test].sum())
         n_tested += int(np.count_nonzero(weight[test]))
     mean, mean_square = differences[:, :-1].cumsum(axis=1) / total

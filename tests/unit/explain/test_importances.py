@@ -139,7 +139,7 @@ def test_what_has_no_trees_is_rejected():
         tree_importances(AdaBoostClassifier(LogisticRegression(), n_estimators=2).fit(X, y))
     booster = AdaBoostRegressor(LinearRegression(), n_estimators=2, random_state=0)
     booster.fit(X, X[:, 0] + 0.1 * X[:, 1] ** 2)
-    with pytest.raises(TypeError, match="take permutation_importances"):
+    with pytest.raises(TypeError, match="permutation_importances"):
         tree_importances(booster)
     with pytest.raises(NotFittedError):
         tree_importances(GradientBoostingRegressor())

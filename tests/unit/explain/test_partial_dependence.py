@@ -326,7 +326,7 @@ def test_bad_requests_say_what_to_do(mixed):
         partial_dependence(model, X, "colour", grid={"colour": ["red", "pink"]})
     with pytest.raises(ValueError, match="a list of at least one value"):
         partial_dependence(model, X, "size", grid={"size": []})
-    with pytest.raises(ValueError, match="Recursion knows averages under the training weights only"):
+    with pytest.raises(ValueError, match="method='brute'"):
         partial_dependence(model, X, "size", kind="both", method="recursion")
     with pytest.raises(ValueError, match="predict_proba is not the sum of the trees"):
         partial_dependence(model, X, "size", response="predict_proba", method="recursion")

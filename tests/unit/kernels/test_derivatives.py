@@ -94,9 +94,9 @@ def differentiate(loss: Loss, y: NDArray, score: NDArray, weight: NDArray = NO_W
     """g, h and block sums; all blocks at once, or those of `ranges` one call after the other."""
     n_blocks = -(-y.size // d.BLOCK)
     g, h, sums = np.full(y.size, np.nan), np.full(y.size, np.nan), np.full((n_blocks, 3), np.nan)
-    for first, last in ranges or [(0, n_blocks)]:
+    for blocks in ranges or [(0, n_blocks)]:
         scratch = np.full((2, d.BLOCK), np.nan)
-        d.differentiate(loss.code, loss.p, y, score, weight, first, last, g, h, sums, scratch)
+        d.differentiate(loss.code, loss.p, y, score, weight, blocks, d.Derivative(g, h, sums), scratch)
     return g, h, sums
 
 
@@ -212,7 +212,8 @@ def test_softmax(n, n_classes, kind):
     n_blocks = -(-n // d.BLOCK)
     g, h, sums = np.empty((n_classes, n)), np.empty((n_classes, n)), np.empty((n_blocks, 1 + 2 * n_classes))
     for block in reversed(range(n_blocks)):
-        d.softmax_derivatives(y, score, weight, factor, block, block + 1, g, h, sums, np.empty((2, d.BLOCK)))
+        out, scratch = d.Derivative(g, h, sums), np.empty((2, d.BLOCK))
+        d.softmax_derivatives(y, score, weight, factor, (block, block + 1), out, scratch)
     long = score.astype(np.longdouble)
 
     def value(s: Long) -> Long:

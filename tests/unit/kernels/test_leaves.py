@@ -40,9 +40,8 @@ def newton(
     tree: Leaves, g, h, weight, l1=0.0, l2=0.0, rate=1.0, curvature_bound=0.0
 ) -> tuple[NDArray[np.float64], int]:
     value = np.full(tree.nodes.size, np.nan)
-    n_unsafe = leaves.newton_leaves(
-        tree.nodes, tree.nodes.size, tree.rows, g, h, weight, l1, l2, rate, curvature_bound, value
-    )  # fmt: skip
+    step = leaves.NewtonStep(l1, l2, rate, curvature_bound)
+    n_unsafe = leaves.newton_leaves(tree.nodes, tree.nodes.size, tree.rows, g, h, weight, step, value)
     return value, n_unsafe
 
 

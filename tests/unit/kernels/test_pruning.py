@@ -26,7 +26,7 @@ def test_pruned_losses(kind, loss):
     leaves = rng.choice([1, 3, 4], 30)
     target, weight = rng.integers(0, 3, 30).astype(float), rng.random(30)
     out = np.zeros((2, 5))
-    pruned_losses(PARENT, COLLAPSE, prediction, leaves, target, weight, kind, np.empty(5, np.int64), out)
+    pruned_losses((PARENT, COLLAPSE, prediction), leaves, target, weight, kind, np.empty(5, np.int64), out)
     sums = out[:, :4].cumsum(axis=1)
     for tree in range(4):
         expected = np.zeros(2)

@@ -65,7 +65,7 @@ def test_medians(nodes):
     ranked, rank = np.unique(target, return_inverse=True)
     out = np.empty((5, 3))
     scratch = np.empty(N, np.uint32), np.empty((2, N), np.uint64), np.empty(2112, np.int32)
-    statistics.medians(nodes, ROWS, rank, ranked, WEIGHT, *scratch, out)
+    statistics.medians(nodes, ROWS, rank, ranked, WEIGHT, scratch, out)
     for i in range(5):
         rows = inside(nodes, i)
         y, w = target[rows], WEIGHT[rows]

@@ -15,6 +15,7 @@ from committee.kernels.trees.stump import (
     sweep_bins,
     sweep_orders,
 )
+from committee.tree_engine.stumps import Stump
 
 
 def column(seed, n=50, n_codes=9):
@@ -79,7 +80,7 @@ def test_rows_are_divided(seed, missing_left):
     rng = np.random.default_rng(seed)
     y, weight = rng.choice(np.array([-1, 1], np.int8), codes.size), rng.random(codes.size)
     predictions, sums = np.empty(codes.size, np.int8), np.empty((2, 2, 2))
-    divide_rows(codes, 3, n_codes, missing_left, y, weight, -1, 1, predictions, sums)
+    divide_rows(codes, n_codes, Stump(0, 3, missing_left, -1, 1), y, weight, predictions, sums)
     left = np.where(codes == n_codes, missing_left, codes <= 3)
     np.testing.assert_array_equal(predictions, np.where(left, -1, 1))
     for side, inside in enumerate((left, ~left)):

@@ -7,7 +7,10 @@ p is the loss's own parameter.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from committee.base.jit import kernel, part
 from committee.kernels.exp_log import LN2, exp, exp_of_any, log1p_of_any, log_1_to_2, nearest
@@ -23,6 +26,14 @@ ZERO_SLOPE = 4.0 * np.finfo(np.float64).eps
 HALF, ONE = np.int64(32), np.int64(1)
 BLOCK = 4096
 """Rows whose numbers stay in the cache between two loops; sums are kept per block, in an order no thread changes."""
+
+
+class Derivative(NamedTuple):
+    """What a round writes: negative gradients and hessians (without weights) of the rows, and sums of their blocks."""
+
+    g: NDArray[np.float64]  # [n], of several classes [K, n]
+    h: NDArray[np.float64]
+    sums: NDArray[np.float64]  # [blocks, 1 + 2 K]: weighted sums of the loss, then of |g| and of h of each output
 
 
 @part
@@ -224,34 +235,33 @@ def evaluate(code, p, y, score, value_out, g_out, h_out):
 
 
 @kernel
-def differentiate(code, p, y, score, weight, first_block, last_block, g_out, h_out, sums_out, scratch_2):
-    """Negative gradients and hessians (without weights) of the rows of blocks first_block : last_block.
+def differentiate(code, p, y, score, weight, blocks, out, scratch_2):
+    """The `Derivative` of the rows of blocks[0] : blocks[1].
 
-    sums_out[block] gets the weighted sums of the loss, of |g| and of h. weight is empty for equal weights; scratch_2
-    [2, BLOCK] is overwritten.
+    weight is empty for equal weights; scratch_2 [2, BLOCK] is overwritten.
     """
     scratch = scratch_2[0]
-    for block in range(first_block, last_block):
+    for block in range(blocks[0], blocks[1]):
         first = block * BLOCK
         last = min(first + BLOCK, y.size)
         w = weight[first:last]
-        g, h = g_out[first:last], h_out[first:last]
+        g, h = out.g[first:last], out.h[first:last]
         fill(code, p, y[first:last], score[first:last], scratch, g, h)
         if code == LOG_LOSS:
-            sums_out[block, 0] = total_log_loss(y[first:last], score[first:last], w, g, scratch)
+            out.sums[block, 0] = total_log_loss(y[first:last], score[first:last], w, g, scratch)
         else:
-            sums_out[block, 0] = total_of(scratch[: last - first], w)
-        total_sizes(g, h, w, scratch, sums_out[block])
+            out.sums[block, 0] = total_of(scratch[: last - first], w)
+        total_sizes(g, h, w, scratch, out.sums[block])
 
 
 @kernel
-def softmax_derivatives(y, score, weight, factor, first_block, last_block, g_out, h_out, sums_out, scratch):
+def softmax_derivatives(y, score, weight, factor, blocks, out, scratch):
     """The same for the multinomial log-loss ln(sum_k e^(s_k)) - s_y: y holds classes, score, g, h are [K, n].
 
-    h is factor * p (1 - p). sums_out [blocks, 1 + 2 K]: the loss, then |g| and h of each class. scratch [2, BLOCK].
+    h is factor * p (1 - p). scratch [2, BLOCK] is overwritten.
     """
     n_classes = score.shape[0]
-    for block in range(first_block, last_block):
+    for block in range(blocks[0], blocks[1]):
         first = block * BLOCK
         last = min(first + BLOCK, y.size)
         n = np.uintp(last - first)
@@ -265,22 +275,23 @@ def softmax_derivatives(y, score, weight, factor, first_block, last_block, g_out
             for i in range(n):
                 largest[i] = max(largest[i], row[i])
         for k in range(n_classes):
-            row, out = score[k, first:last], g_out[k, first:last]
+            row, g = score[k, first:last], out.g[k, first:last]
             for i in range(n):
                 e = exp(row[i] - largest[i])
-                out[i] = e
+                g[i] = e
                 total[i] += e
         for k in range(n_classes):
-            out, h = g_out[k, first:last], h_out[k, first:last]
+            g, h = out.g[k, first:last], out.h[k, first:last]
             for i in range(n):
-                probability = out[i] / total[i]
-                out[i] = (1.0 if label[i] == k else 0.0) - probability
+                probability = g[i] / total[i]
+                g[i] = (1.0 if label[i] == k else 0.0) - probability
                 h[i] = factor * probability * (1.0 - probability)
         for i in range(n):
             total[i] = np.log(total[i]) + largest[i] - score[label[i], first + i]
-        sums_out[block, 0] = total_of(total, w)
+        out.sums[block, 0] = total_of(total, w)
         for k in range(n_classes):
-            total_sizes(g_out[k, first:last], h_out[k, first:last], w, total, sums_out[block, 2 * k : 2 * k + 3])
+            g, h = out.g[k, first:last], out.h[k, first:last]
+            total_sizes(g, h, w, total, out.sums[block, 2 * k : 2 * k + 3])
 
 
 @kernel

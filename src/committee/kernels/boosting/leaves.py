@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from committee.base.jit import kernel, part
 from committee.kernels.exp_log import exp
+
+
+class NewtonStep(NamedTuple):
+    """The step rate * S(G, l1) / (H + l2) of a leaf, S being the soft threshold."""
+
+    l1: float
+    l2: float
+    learning_rate: float
+    curvature_bound: float  # of `cannot_increase`; 0 for a quadratic loss, negative where no bound is known
 
 
 @part
@@ -52,13 +63,14 @@ def cannot_increase(step, h_sum, l2, learning_rate, curvature_bound):
 
 
 @kernel
-def newton_leaves(nodes, n_nodes, rows, g, h, weight, l1, l2, learning_rate, curvature_bound, value_out):
-    """Values rate * S(G, l1) / (H + l2) of the leaves (0 elsewhere); return how many may increase their leaf's loss.
+def newton_leaves(nodes, n_nodes, rows, g, h, weight, newton, value_out):
+    """Write the `NewtonStep` of every leaf (0 elsewhere); return how many may increase the loss of their leaf.
 
-    Those are marked by a 1 in the node's `score` field. curvature_bound = 0 means a quadratic loss, a negative one that
-    nothing is known of its third derivative: its leaves without curvature (H = 0) step along the mean gradient. A step
-    that bounds on the values make longer than Newton's may increase the loss too; boosting checks all leaves then.
+    Those are marked by a 1 in the node's `score` field. Without a curvature bound, leaves of H = 0 step along the mean
+    gradient. A step that bounds on the values make longer than Newton's may increase the loss too; boosting checks all
+    leaves then.
     """
+    l1, l2, learning_rate, curvature_bound = newton
     n_unsafe = 0
     for i in range(n_nodes):
         node = nodes[i]

@@ -65,11 +65,12 @@ def turn_table(X, begin, n, source, block_out):
 
 
 @part
-def strike_out(block, shift, first, last, column, holes_left, threshold, kept, mask_out):
-    """Let nodes first:last strike leaves out of the rows' masks; four at a time, to load and store masks less often."""
+def strike_out(block, shift, trees, t, mask_out):
+    """Let the nodes of tree t strike leaves out of the masks; four at a time, to load and store masks less often."""
+    column, holes_left, threshold, kept = trees.column, trees.holes_left, trees.threshold, trees.kept
     ones = all_ones(kept[0])
     n = np.uintp(mask_out.size)
-    j = first
+    j, last = trees.first[t], trees.first[t + 1]
     while j + 4 <= last:
         a, b = block[column[j] + shift * holes_left[j]], block[column[j + 1] + shift * holes_left[j + 1]]
         c, d = block[column[j + 2] + shift * holes_left[j + 2]], block[column[j + 3] + shift * holes_left[j + 3]]
@@ -87,15 +88,12 @@ def strike_out(block, shift, first, last, column, holes_left, threshold, kept, m
 
 
 @kernel
-def add_masked_scores(
-    X, source, column, holes_left, threshold, kept, first, leaf_first, outputs, values, block, mask, score_out
-):
-    """Add to score_out [n, k] the values of the leaves that rows of X [n, d] reach; tree t adds to column outputs[t].
+def add_masked_scores(X, trees, block, mask, score_out):
+    """Add to score_out [n, k] the values of the leaves of `MaskedTrees` that rows of X [n, d] reach.
 
-    Nodes first[t]:first[t + 1] are those of tree t: the row of the turned table, where missing values go (0 or 1), the
-    threshold and the leaves that are kept when a row goes right. values[leaf_first[t] + i] is of leaf i.
-    block [2 * source.size, m] and mask [m] are scratch for m rows at a time.
+    block [2 * trees.source.size, m] and mask [m] are scratch for m rows at a time.
     """
+    source, outputs = trees.source, trees.output
     n, m = X.shape[0], mask.size
     ones = all_ones(mask[0])
     for begin in range(0, n, m):
@@ -105,7 +103,7 @@ def add_masked_scores(
         for t in range(outputs.size):
             for r in range(np.uintp(n_here)):
                 here[r] = ones
-            strike_out(block, shift, first[t], first[t + 1], column, holes_left, threshold, kept, here)
-            k, leaf = outputs[t], np.uintp(leaf_first[t])
+            strike_out(block, shift, trees, t, here)
+            k, leaf = outputs[t], np.uintp(trees.leaf_first[t])
             for r in range(np.uintp(n_here)):
-                score_out[np.uintp(begin) + r, k] += values[leaf + np.uintp(lowest_bit(here[r]))]
+                score_out[np.uintp(begin) + r, k] += trees.value[leaf + np.uintp(lowest_bit(here[r]))]

@@ -21,11 +21,32 @@ An edge leads from a node to a child. Edges stand in the order of the walk:
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from committee.base.jit import kernel, part
+import numpy as np
+from numpy.typing import NDArray
+
+from committee.base.jit import inlined, kernel, part
 
 ONE = np.uintp(1)
+
+
+class Paths(NamedTuple):
+    """The trees to explain, edge by edge in the order of the walk."""
+
+    edges: NDArray[np.void]
+    trees: NDArray[np.void]
+    values: NDArray[np.float64]
+    categories: NDArray[np.uint64]
+    rule: NDArray[np.float64]  # [2, .] points and weights of quadratures
+
+
+class Scratch(NamedTuple):
+    """Memory of a walk, by level; level 0 of path has z = 1, of product 1.0 everywhere."""
+
+    path: NDArray[np.void]  # [levels]
+    product: NDArray[np.float64]  # [levels, 1 + points, width]: o first, then G
+    below: NDArray[np.float64]  # [levels, columns, points, width]: H
 
 
 @part
@@ -104,10 +125,11 @@ def find_followers(columns, start, rows, edge, categories, product):
 
 
 @part
-def enter_edge(columns, start, rows, edges, e, tree, categories, rule, path, product):
+def enter_edge(columns, start, rows, e, tree, paths, scratch):
     """One level down: o, z and G of the edge. A row that left the path at an earlier edge keeps o = 0: f is z."""
-    edge = edges[e]
-    find_followers(columns, start, rows, edge, categories, product)
+    edge = paths.edges[e]
+    path, product, rule = scratch.path, scratch.product, paths.rule
+    find_followers(columns, start, rows, edge, paths.categories, product)
     d, up, zero = np.uintp(edge.depth), np.uintp(edge.up), np.uintp(0)
     share, z_before = edge.share, path[up].z
     z = z_before * share
@@ -129,8 +151,10 @@ def ratio_of_followers(z, t):
 
 
 @part
-def leave_edge(start, rows, edges, d, tree, values, rule, path, product, below, out):
+def leave_edge(start, rows, d, tree, paths, scratch, out):
     """One level up: the leaves below the edge give its feature H times the change of r, and their H to the parent."""
+    path, product, below = scratch.path, scratch.product, scratch.below
+    edges, values, rule = paths.edges, paths.values, paths.rule
     edge = edges[path[d].edge]
     f, up, zero = np.uintp(edge.feature), np.uintp(edge.up), np.uintp(0)
     path[up].is_last = True
@@ -158,39 +182,14 @@ def clear_below(rows, depth, tree, below):
                 below[depth, c, m, r] = 0.0
 
 
-@kernel
-def add_shap_values(columns, edges, trees, values, categories, rule, path, product, below, out):
-    """Add the SHAP values of the rows in `columns` [d, n] to out [d, K, n].
-
-    Scratch: path [levels], product [levels, 1 + points, width] (o first, then G), below [levels, columns, points,
-    width]; level 0 of path has z = 1, of product 1.0 everywhere. `rule` [2, .] are points and weights of quadratures.
-    """
-    n, width = columns.shape[1], product.shape[2]
-    for first in range(0, n, width):
-        start, rows = np.uintp(first), np.uintp(min(width, n - first))
-        for i in range(trees.size):
-            tree = trees[i]
-            top = np.uintp(0)
-            for e in range(tree.first, tree.last):
-                depth = np.uintp(edges[e].depth)
-                while top >= depth:
-                    leave_edge(start, rows, edges, top, tree, values, rule, path, product, below, out)
-                    top -= ONE
-                enter_edge(columns, start, rows, edges, e, tree, categories, rule, path, product)
-                top = depth
-                if edges[e].value < 0:
-                    clear_below(rows, depth, tree, below)
-            while top > np.uintp(0):
-                leave_edge(start, rows, edges, top, tree, values, rule, path, product, below, out)
-                top -= ONE
-
-
 @part
-def leave_edge_in_pairs(start, rows, edges, d, tree, values, rule, path, product, below, out):
+def leave_edge_in_pairs(start, rows, d, tree, paths, scratch, out):
     """`leave_edge` for one column, and H times the change of r times the r of every other feature above.
 
     G of the edge is not needed any more: its place takes the weighted H times the change.
     """
+    path, product, below = scratch.path, scratch.product, scratch.below
+    edges, values, rule = paths.edges, paths.values, paths.rule
     edge = edges[path[d].edge]
     f, up, k, zero = np.uintp(edge.feature), np.uintp(edge.up), np.uintp(tree.output), np.uintp(0)
     path[up].is_last = True
@@ -218,27 +217,39 @@ def leave_edge_in_pairs(start, rows, edges, d, tree, values, rule, path, product
                     out[f, g, k, start + r] += product[d, m + ONE, r] * ratio
 
 
-@kernel
-def add_shap_interactions(columns, edges, trees, values, categories, rule, path, product, below, out):
-    """Add the interactions of the rows in `columns` [d, n] to out [d, d, K, n], SHAP values to its diagonal.
-
-    The interaction of i and j is out[i, j] + out[j, i]. All trees have one column. Scratch as in `add_shap_values`.
-    """
-    n, width = columns.shape[1], product.shape[2]
+@inlined
+def walk(columns, paths, scratch, leave, out):
+    """Go through all trees with the rows in `columns` [d, n], as many at a time as fit the scratch."""
+    n, width = columns.shape[1], scratch.product.shape[2]
     for first in range(0, n, width):
         start, rows = np.uintp(first), np.uintp(min(width, n - first))
-        for i in range(trees.size):
-            tree = trees[i]
+        for i in range(paths.trees.size):
+            tree = paths.trees[i]
             top = np.uintp(0)
             for e in range(tree.first, tree.last):
-                depth = np.uintp(edges[e].depth)
+                depth = np.uintp(paths.edges[e].depth)
                 while top >= depth:
-                    leave_edge_in_pairs(start, rows, edges, top, tree, values, rule, path, product, below, out)
+                    leave(start, rows, top, tree, paths, scratch, out)
                     top -= ONE
-                enter_edge(columns, start, rows, edges, e, tree, categories, rule, path, product)
+                enter_edge(columns, start, rows, e, tree, paths, scratch)
                 top = depth
-                if edges[e].value < 0:
-                    clear_below(rows, depth, tree, below)
+                if paths.edges[e].value < 0:
+                    clear_below(rows, depth, tree, scratch.below)
             while top > np.uintp(0):
-                leave_edge_in_pairs(start, rows, edges, top, tree, values, rule, path, product, below, out)
+                leave(start, rows, top, tree, paths, scratch, out)
                 top -= ONE
+
+
+@kernel
+def add_shap_values(columns, paths, scratch, out):
+    """Add the SHAP values of the rows in `columns` [d, n] to out [d, K, n]."""
+    walk(columns, paths, scratch, leave_edge, out)
+
+
+@kernel
+def add_shap_interactions(columns, paths, scratch, out):
+    """Add the interactions of the rows in `columns` [d, n] to out [d, d, K, n], SHAP values to its diagonal.
+
+    The interaction of i and j is out[i, j] + out[j, i]. All trees have one column.
+    """
+    walk(columns, paths, scratch, leave_edge_in_pairs, out)

@@ -128,13 +128,14 @@ def cut_sums(sums, f, n_codes, is_packed, cuts_out):
 
 
 @kernel
-def search_histogram(nodes, i, features, rules_1, rows, stat, table, sums, is_packed, work):
+def search_histogram(nodes, i, features, rules_1, sample, sums, is_packed, work):
     """Write the best split of node i along numeric `features`, in their order, into its record."""
+    table = sample.table
     node = nodes[i]
     rules = rules_1[0]
-    if not begin_node(node, rules, stat, table.target, rows):
+    if not begin_node(node, rules, sample.stat, table.target, sample.rows):
         return
-    score_node(node, rules, stat, work.by_class[0])
+    score_node(node, rules, sample.stat, work.by_class[0])
     for j in range(features.size):
         f = features[j]
         feature = table.features[f]

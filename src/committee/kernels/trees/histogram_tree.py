@@ -99,16 +99,16 @@ def clear(sums_out):
 
 
 @part
-def sum_rows(words, n_features, first_tile, last_tile, rows, amounts, ordered, sums_out):
-    """Add the amounts of `rows` by feature and code to sums_out [features * 256], for the features of some tiles.
+def sum_rows(words, n_features, tiles, rows, amounts, ordered, sums_out):
+    """Add the amounts of `rows` by feature and code to sums_out [features * 256], for tiles[0]:tiles[1].
 
     ordered [n] is scratch, used where there are several tiles.
     """
-    is_ordered = last_tile - first_tile > 1
+    is_ordered = tiles[1] - tiles[0] > 1
     if is_ordered:
         for i in range(rows.size):
             ordered[i] = amounts[rows[i]]
-    for t in range(first_tile, last_tile):
+    for t in range(tiles[0], tiles[1]):
         n_words = min(WORDS, (n_features - t * TILE + 3) // 4)
         base = np.uintp(t * TILE * 256)
         if is_ordered:
@@ -118,12 +118,13 @@ def sum_rows(words, n_features, first_tile, last_tile, rows, amounts, ordered, s
 
 
 @part
-def sum_together(words, n_features, rows, first, last, amounts, ordered, team, pool, slot):
-    """Overwrite pool[slot] with the sums of rows[first:last]; of many rows, assistants take a share.
+def sum_together(sample, first, last, ordered, team, pool, slot):
+    """Overwrite pool[slot] with the sums of sample.rows[first:last]; of many rows, assistants take a share.
 
     They take tiles, which lie apart in the histogram, or where there are few of these rows, into histograms of their
     own. What no assistant has begun is done here.
     """
+    words, rows, amounts, n_features = sample.words, sample.rows, sample.amounts, sample.records.size
     sums = pool[slot]
     clear(sums)
     n_tiles = words.shape[0]
@@ -143,13 +144,13 @@ def sum_together(words, n_features, rows, first, last, amounts, ordered, team, p
             line[SLOT] = slot if by_tiles else NO_SLOT
             post(team.board, (j - 1) * LINE, POSTED)
         else:
-            sum_rows(words, n_features, t, u, rows[a:b], amounts, ordered, sums)
+            sum_rows(words, n_features, (t, u), rows[a:b], amounts, ordered, sums)
     for j in range(1, n_shares):
         place = (j - 1) * LINE
         if swap(team.board, place, POSTED, IDLE) == 1:
             line = team.board[j - 1]
             members = rows[line[FIRST] : line[LAST]]
-            sum_rows(words, n_features, line[FIRST_TILE], line[LAST_TILE], members, amounts, ordered, sums)
+            sum_rows(words, n_features, (line[FIRST_TILE], line[LAST_TILE]), members, amounts, ordered, sums)
             continue
         wait_for_change(team.board, place, CLAIMED)
         if not by_tiles:
@@ -159,20 +160,20 @@ def sum_together(words, n_features, rows, first, last, amounts, ordered, team, p
 
 
 @kernel
-def assist(words, n_features, rows, amounts, ordered, pool, team, j):
+def assist(sample, ordered, pool, team, j):
     """Sum the rows that the grower of a tree posts to assistant j, until it says QUIT."""
     place = j * LINE
     state = look(team.board, place)
     while state != QUIT:
         if state == POSTED and swap(team.board, place, POSTED, CLAIMED) == 1:
             line = team.board[j]
-            members = rows[line[FIRST] : line[LAST]]
+            members = sample.rows[line[FIRST] : line[LAST]]
+            sums = pool[max(line[SLOT], 0)]
             if line[SLOT] == NO_SLOT:
-                clear(team.sums[j])
-                sum_rows(words, n_features, line[FIRST_TILE], line[LAST_TILE], members, amounts, ordered, team.sums[j])
-            else:
-                slot = line[SLOT]
-                sum_rows(words, n_features, line[FIRST_TILE], line[LAST_TILE], members, amounts, ordered, pool[slot])
+                sums = team.sums[j]
+                clear(sums)
+            tiles = line[FIRST_TILE], line[LAST_TILE]
+            sum_rows(sample.words, sample.records.size, tiles, members, sample.amounts, ordered, sums)
             post(team.board, place, DONE)
             state = DONE
         else:
@@ -443,13 +444,13 @@ def search_histogram_node(features, has_counts, node, rules, records, histogram,
 
 
 @part
-def search_node(is_counted, features, words, rows, node, rules, records, histogram, counts, work):
+def search_node(is_counted, features, sample, node, rules, histogram, counts, work):
     """The best split of the node into its record; is_counted, one that leaves enough rows on either side."""
     if is_counted:
-        members = rows[node.start : node.start + node.n]
+        words, members = sample.words, sample.rows[node.start : node.start + node.n]
         clear(counts)
-        sum_rows(words, records.size, 0, words.shape[0], members, work.ones, work.ordered, counts)
-    return search_histogram_node(features, is_counted, node, rules, records, histogram, counts, work)
+        sum_rows(words, sample.records.size, (0, words.shape[0]), members, work.ones, work.ordered, counts)
+    return search_histogram_node(features, is_counted, node, rules, sample.records, histogram, counts, work)
 
 
 @part
@@ -551,22 +552,21 @@ def take_sums(node, rules, left, right):
 
 
 @kernel
-def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, nodes, pool, work, team):
-    """Grow the tree of `rows` from nodes[0], which holds its bounds, depth and key; return the number of nodes.
+def grow_on_histograms(rules_1, features, sample, nodes, pool, work, team):
+    """Grow the tree of a `PackedSample` from nodes[0], which holds its bounds, depth and key; return how many nodes.
 
-    words [tiles, n, 8] and codes [d, n] are the coded table by rows and by columns, amounts [n] the packed sums of
-    its rows. pool [leaves + 1, features * 256] has a histogram for every open leaf, and one for counts. Modified in
+    pool [leaves + 1, features * 256] has a histogram for every open leaf, and one for counts. Modified in
     place: rows (those of every node end up contiguous), nodes, pool, work.
     """
     rules = rules_1[0]
-    n_features = records.size
+    codes, records, rows = sample.codes, sample.records, sample.rows
     counts = pool[pool.shape[0] - 1]
     # Under weights the sums of h are no counts. A split is then tried without, and counted when it is taken.
     needs_count = rules.min_samples_leaf > 1 and rules.unit_weights == 0
     few = COUNTED * rules.min_samples_leaf
     root = nodes[0]
     root.n = rows.size
-    sum_together(words, n_features, rows, 0, rows.size, amounts, work.ordered, team, pool, 0)
+    sum_together(sample, 0, rows.size, work.ordered, team, pool, 0)
     total = np.int64(0)
     for c in range(256):
         total += pool[0, c]
@@ -579,9 +579,7 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
     n_nodes = 1
     n_splits = 0
     is_counted = needs_count and root.count < few
-    if may_split(root, rules) and search_node(
-        is_counted, features, words, rows, root, rules, records, pool[0], counts, work
-    ):
+    if may_split(root, rules) and search_node(is_counted, features, sample, root, rules, pool[0], counts, work):
         work.frontier[0] = 0
         n_frontier = 1
     while n_frontier > 0 and n_splits < rules.max_splits:
@@ -600,7 +598,7 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
             node.n_rejected += 1
             if node.n_rejected > 2:
                 continue  # cannot be: an end all the same
-            if search_node(True, features, words, rows, node, rules, records, pool[slot], counts, work):
+            if search_node(True, features, sample, node, rules, pool[slot], counts, work):
                 push(work.frontier, n_frontier, i, True, nodes)
                 n_frontier += 1
             continue
@@ -625,9 +623,7 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
         small = first if left.n <= right.n else first + 1
         large = 2 * first + 1 - small
         fewer = nodes[small]
-        sum_together(
-            words, n_features, rows, fewer.start, fewer.start + fewer.n, amounts, work.ordered, team, pool, n_slots
-        )
+        sum_together(sample, fewer.start, fewer.start + fewer.n, work.ordered, team, pool, n_slots)
         for j in range(pool.shape[1]):
             pool[slot, j] -= pool[n_slots, j]
         work.slot[large] = slot
@@ -636,9 +632,8 @@ def grow_on_histograms(rules_1, features, words, codes, records, rows, amounts, 
         for child in range(first, first + 2):
             opens = opens_left if child == first else opens_right
             is_counted = needs_count and nodes[child].count < few
-            if opens and search_node(
-                is_counted, features, words, rows, nodes[child], rules, records, pool[work.slot[child]], counts, work
-            ):
+            histogram = pool[work.slot[child]]
+            if opens and search_node(is_counted, features, sample, nodes[child], rules, histogram, counts, work):
                 push(work.frontier, n_frontier, child, True, nodes)
                 n_frontier += 1
     for j in range(team.board.shape[0]):

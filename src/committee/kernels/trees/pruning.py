@@ -57,30 +57,29 @@ def remove(i, heap, size, where, link):
 
 
 @kernel
-def prune_weakest_links(
-    left, parent, cost, branch_cost, link, scratch, pruned_at_out, order_out, alpha_out, cost_out, n_leaves_out
-):
+def prune_weakest_links(left, parent, cost, work, path_out):
     """Collapse the weakest inner node again and again until the root is a leaf; return the number of steps.
 
     The link of node t is g(t) = (R(t) - R(T_t)) / (leaves of T_t - 1): the price per leaf at which its subtree T_t is
-    no longer worth keeping. cost is R(t), a node's share of the tree's impurity. Step s collapses order_out[s] at
-    alpha_out[s] and leaves a tree of cost cost_out[s] with n_leaves_out[s] leaves; pruned_at_out[t] is the step that
-    made t a leaf, 0 for leaves, -1 for nodes that vanish below another. branch_cost, link [m] and
-    scratch [4, m] are overwritten.
+    no longer worth keeping. cost is R(t), the node's part of the tree's impurity. Step s collapses path.order[s] at
+    path.alpha[s] and leaves a tree of cost path.impurity[s] with path.n_leaves[s] leaves; path.pruned_at[t] is the step
+    that made t a leaf, 0 for leaves, -1 for nodes that vanish below another. work, overwritten, is two arrays [m] of
+    floats and one [4, m] of integers.
     """
     m = left.size
+    branch_cost, link, scratch = work
     n_leaves, heap, where, below = scratch[0], scratch[1], scratch[2], scratch[3]
     size = 0
     for t in range(m - 1, -1, -1):
         branch_cost[t] = cost[t]
         n_leaves[t] = 1
         where[t] = -1
-        pruned_at_out[t] = 0
+        path_out.pruned_at[t] = 0
         if left[t] >= 0:
             branch_cost[t] = branch_cost[left[t]] + branch_cost[left[t] + 1]
             n_leaves[t] = n_leaves[left[t]] + n_leaves[left[t] + 1]
             link[t] = (cost[t] - branch_cost[t]) / (n_leaves[t] - 1)
-            pruned_at_out[t] = -1
+            path_out.pruned_at[t] = -1
             heap[size] = t
             where[t] = size
             size += 1
@@ -89,10 +88,10 @@ def prune_weakest_links(
     n_steps = 0
     while size > 0:
         t = heap[0]
-        order_out[n_steps] = t
-        alpha_out[n_steps] = link[t]
+        path_out.order[n_steps] = t
+        path_out.alpha[n_steps] = link[t]
         n_steps += 1
-        pruned_at_out[t] = n_steps
+        path_out.pruned_at[t] = n_steps
         # Step 1: every inner node below t is gone
         n_below = 1
         below[0] = t
@@ -116,21 +115,22 @@ def prune_weakest_links(
                 sift_down(where[u], heap, size, where, link)
                 sift_up(where[u], heap, where, link)
             u = parent[u]
-        cost_out[n_steps - 1] = branch_cost[0]
-        n_leaves_out[n_steps - 1] = n_leaves[0]
+        path_out.impurity[n_steps - 1] = branch_cost[0]
+        path_out.n_leaves[n_steps - 1] = n_leaves[0]
     return n_steps
 
 
 @kernel
-def pruned_losses(parent, collapse, prediction, leaves, target, weight, loss_kind, path, loss_out):
+def pruned_losses(sequence, leaves, target, weight, loss_kind, path, loss_out):
     """Add the losses, and their squares, of rows under every tree of a pruning sequence to loss_out[2, trees + 1].
 
     What is added are differences along the sequence: the sums are the cumulative sums of loss_out[:, :trees].
 
-    Node t answers in the trees collapse[t], collapse[t] + 1, ... as long as none of its ancestors does. leaves holds
-    the leaf of each row in the full tree; path [nodes] is overwritten. loss_kind: 0 wrong class, 1 squared,
-    2 absolute, 3 half Poisson deviance.
+    sequence is (parent, collapse, prediction) by node: node t is a leaf of the trees collapse[t], collapse[t] + 1, ...
+    as long as none of its ancestors is. leaves holds the leaf of each row in the full tree; path [nodes] is
+    overwritten. loss_kind: 0 wrong class, 1 squared, 2 absolute, 3 half Poisson deviance.
     """
+    parent, collapse, prediction = sequence
     n_trees = loss_out.shape[1] - 1
     for i in range(leaves.size):
         length = 0

@@ -25,11 +25,8 @@ def class_weights(nodes, rows, target, weight, sums_out):
 
 
 @kernel
-def read_splits(
-    nodes, used, offsets, n_bins, lower, upper, feature_out, threshold_out, left_out, missing_left_out, set_out,
-    gain_out, n_out,
-):  # fmt: skip
-    """What a tree keeps of the node records `used`: each is read once. Return how many splits are sets of categories.
+def read_splits(nodes, used, bins, out):
+    """Write what a tree keeps of the node records `used` to `NodeArrays`; return how many splits are category sets.
 
     A threshold lies half-way between the last value on the left and the first on the right that the node's rows have.
     """
@@ -38,19 +35,19 @@ def read_splits(
         node = nodes[used[i]]
         is_inner = node.left >= 0
         is_set = is_inner and node.is_set == 1
-        left_out[i] = node.left
-        feature_out[i] = node.feature if is_inner else -1
-        missing_left_out[i] = is_inner and node.missing_left == 1
-        gain_out[i] = node.gain if is_inner else 0.0
-        n_out[i] = node.n
-        set_out[i] = n_sets if is_set else np.int32(-1)
+        out.left[i] = node.left
+        out.feature[i] = node.feature if is_inner else -1
+        out.missing_left[i] = is_inner and node.missing_left == 1
+        out.gain[i] = node.gain if is_inner else 0.0
+        out.n_samples[i] = node.n
+        out.category_set[i] = n_sets if is_set else np.int32(-1)
         n_sets += np.int32(is_set)
-        threshold_out[i] = split_threshold(node, offsets, n_bins, lower, upper) if is_inner and not is_set else np.nan
+        out.threshold[i] = split_threshold(node, bins) if is_inner and not is_set else np.nan
     return n_sets
 
 
 @part
-def split_threshold(node, offsets, n_bins, lower, upper):
+def split_threshold(node, bins):
     """Where only missing values go to one side, every value goes to the other."""
     if node.first_right < 0:
         return LARGEST
@@ -58,9 +55,10 @@ def split_threshold(node, offsets, n_bins, lower, upper):
         return -LARGEST
     if node.threshold == node.threshold:
         return node.threshold
-    offset = offsets[node.feature]
-    last_bin = n_bins[node.feature] - 1
-    return midpoint(upper[offset + min(node.last_left, last_bin)], lower[offset + min(node.first_right, last_bin)])
+    offset = bins.offsets[node.feature]
+    last_bin = bins.n_bins[node.feature] - 1
+    low = bins.upper[offset + min(node.last_left, last_bin)]
+    return midpoint(low, bins.lower[offset + min(node.first_right, last_bin)])
 
 
 @part
@@ -125,11 +123,12 @@ def merge_moments(a, b, out):
 
 
 @kernel
-def medians(nodes, rows, rank, ranked_target, weight, column, keys, counters, out):
+def medians(nodes, rows, rank, ranked_target, weight, scratch, out):
     """Weight, weighted median and sum of absolute deviations of every node: out[node, :3].
 
-    rank holds the rank of each row's target among ranked_target. Overwrites column, keys and counters.
+    rank holds the rank of each row's target among ranked_target. scratch is column, keys and counters as in `Work`.
     """
+    column, keys, counters = scratch
     for node in range(nodes.size):
         inside = rows[nodes[node].start : nodes[node].start + nodes[node].n]
         total = 0.0

@@ -144,24 +144,24 @@ def pick_cut(result, total, best_out):
 
 
 @kernel
-def divide_rows(
-    codes, code, n_codes, missing_left, y, weight, prediction_left, prediction_right, predictions_out, sums_out
-):
-    """The answers of a stump to the rows it was found on; sums_out[side, class, :2] gets their weight and number.
+def divide_rows(codes, n_codes, stump, y, weight, predictions_out, sums_out):
+    """The predictions of a `Stump` for the rows it was found on; `codes` are those of its feature (missing: n_codes).
+
+    sums_out[side, class, :2] gets the weight and the number of the rows.
 
     Free of branches, which would be mispredicted at every other row: side and class are the place of the sums.
     """
     sums_out[:] = 0.0
     flat = sums_out.reshape(8)
-    last = np.uint32(code)
+    last = np.uint32(stump.code)
     missing = np.uint32(n_codes)
-    right_if_missing = np.uint32(not missing_left)
-    difference = np.int8(prediction_right - prediction_left)
+    right_if_missing = np.uint32(not stump.missing_left)
+    difference = np.int8(stump.right - stump.left)
     for i in range(np.uintp(codes.size)):
         c = np.uint32(codes[i])
         is_missing = np.uint32(c == missing)
         right = (np.uint32(c > last) & (is_missing ^ np.uint32(1))) | (is_missing & right_if_missing)
-        predictions_out[i] = np.int8(prediction_left) + np.int8(right) * difference
+        predictions_out[i] = np.int8(stump.left) + np.int8(right) * difference
         place = np.uintp(right) * np.uintp(4) + np.uintp(y[i] > 0) * np.uintp(2)
         flat[place] += weight[i]
         flat[place + np.uintp(1)] += 1.0

@@ -28,15 +28,19 @@ FEW_ROWS = 64
 
 
 class MaskedTrees(NamedTuple):
-    """Trees of at most 32 (float32) or 64 leaves for kernels/leaf_masks; thresholds have the width of the masks."""
+    """Trees of at most 32 (float32) or 64 leaves for kernels/predict/leaf_masks.py.
 
-    source: NDArray[np.int64]  # [columns], features in use
-    column: NDArray[np.int64]  # [inner nodes]
-    holes_left: NDArray[np.int64]  # [inner nodes], 1 where missing values go left
+    Thresholds have the width of the masks. Inner nodes first[t] : first[t + 1] are those of tree t; leaf i of the tree
+    has the value leaf_first[t] + i and adds to column output[t] of the scores.
+    """
+
+    source: NDArray[np.int64]  # [columns] features in use
+    column: NDArray[np.int64]  # [inner nodes] place of the feature in `source`
+    holes_left: NDArray[np.int64]  # [inner nodes] 1 where missing values go left
     threshold: NDArray[np.floating]  # [inner nodes]
-    kept: NDArray[np.unsignedinteger]  # [inner nodes], leaves that are not on the left side
-    first: NDArray[np.int64]  # [trees + 1], of inner nodes
-    leaf_first: NDArray[np.int64]  # [trees + 1], of leaves
+    kept: NDArray[np.unsignedinteger]  # [inner nodes] leaves that are not on the left side
+    first: NDArray[np.int64]  # [trees + 1] of inner nodes
+    leaf_first: NDArray[np.int64]  # [trees + 1] of leaves
     output: NDArray[np.int64]  # [trees]
     value: Floats  # [leaves]
 
@@ -171,7 +175,7 @@ def add_scores(packed: PackedSum, X: NDArray[np.floating], score: Floats, n_jobs
 
         def add(rows: slice) -> None:
             block, mask = np.empty((2 * n_columns, n_rows), table.dtype), np.empty(n_rows, masked.kept.dtype)
-            add_masked_scores(table[rows], *masked, block, mask, score[rows])
+            add_masked_scores(table[rows], masked, block, mask, score[rows])
 
     else:
         table = np.ascontiguousarray(X)
