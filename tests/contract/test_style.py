@@ -21,7 +21,6 @@ MAX_LINES = 60
 MAX_KERNEL_LINES = 120
 
 LONG_SIGNATURES: dict[str, str] = {
-    "boosting/adaboost_r2:adaboost_r2": "not shortened yet",
     "cli/main:predict": "one parameter for each option of the command",
     "evaluation/bias_variance:bias_variance": "public: keyword parameters with defaults",
     "evaluation/bootstrap:bootstrap": "public: keyword parameters with defaults",

@@ -69,6 +69,8 @@ COMMON = {
     "interaction_cst": "Groups of features, by position or name, that may meet on a path from the root to a leaf; "
     '"pairwise" and "no_interactions" are all pairs and all single features.',
     "max_bins": "Maximum number of bins per feature of binned trees.",
+    "validation_fraction": 'Fraction of the rows held out by early_stopping="validation".',
+    "n_iter_no_change": "Rounds without a better validation error after which the fit stops.",
     "max_features_": "Number of features searched at every node.",
     "n_outputs_": "Number of targets.",
     "classes_": "The class labels, in ascending order.",

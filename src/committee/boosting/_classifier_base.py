@@ -1,4 +1,4 @@
-"""What every boosted classifier shares: the rows, the loop, early stopping and warm starts, predictions."""
+"""Base classes of boosted classifiers: the rows, the loop, early stopping and warm starts, predictions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from committee.base.parameters import at_least, between, fitted, fixed, inner_fr
 from committee.base.prediction_only_error import kept_from_fit
 from committee.base.stacklevel import level_of_caller
 from committee.boosting._vote_calibration import (
+    DEFAULT_C,
     MIN_ROUNDS,
     NEGLIGIBLE,
-    USUAL,
     HeldOutScores,
     Trial,
     fit_shrinkage,
@@ -28,7 +28,7 @@ from committee.boosting._vote_calibration import (
     shrinkage,
     vote_size,
 )
-from committee.boosting._votes import ManyClasses, TwoClasses, make_votes, vote_probabilities
+from committee.boosting._votes import Votes, make_votes, vote_probabilities
 from committee.boosting._weak_learners import PredictionKind, TrainingRows, make_learner
 from committee.boosting.multiplicative_weights import Rule, State, Turn, boost
 from committee.ensemble.incremental import (
@@ -52,18 +52,18 @@ from committee.trees.decision_stump import DecisionStump
 
 Weighting = Literal["reweight", "resample"]
 Settings = Mapping[str, Any]
-"""Fitted attributes that are known before the first round."""
+"""Fitted attributes that are set before the first round."""
 
 
 class ValidationVotes:
-    """The running vote on rows that the booster is not fitted on."""
+    """The vote so far for the validation rows."""
 
     def __init__(self, X: NDArray[np.floating], codes: NDArray[np.int64], n_classes: int, weight: Floats) -> None:
         self.X, self.codes, self.n_classes = X, codes, n_classes
         self.weight, self.votes = weight / weight.sum(), make_votes(codes, n_classes)
 
     def fresh(self) -> ValidationVotes:
-        """The same rows with no votes yet."""
+        """Return the same rows without votes."""
         return ValidationVotes(self.X, self.codes, self.n_classes, self.weight)
 
     def add(self, members: Sequence[Member], coefficients: Sequence[float], n_jobs: int | None) -> None:
@@ -72,12 +72,12 @@ class ValidationVotes:
             self.votes.add(coefficient, member.predictions(self.X, n_jobs))
 
     def error(self) -> float:
-        """The weighted error of the vote."""
+        """Compute the weighted error of the vote."""
         return float((self.weight * self.votes.wrong()).sum())
 
 
 class Vote(NamedTuple):
-    """Members and their coefficients; `packed` holds them in one piece where they are trees."""
+    """Members and their coefficients; `packed` are all nodes in common arrays if the members are trees."""
 
     members: list[Member]
     coefficients: Floats
@@ -90,18 +90,18 @@ class Vote(NamedTuple):
         return cls(members, np.array(listed), n_classes, pack_members(members, listed, n_classes))
 
     def scores(self, table: NDArray[np.floating], n_jobs: int | None) -> Floats:
-        """sum a h(x): [n, 1] for two classes, votes [n, K] for more."""
+        """Compute sum a h(x): [n, 1] for two classes, the votes [n, K] for more."""
         if self.packed is not None:
             return score_packed(self.packed, table, n_jobs)
         return score_members(self.members, self.coefficients.tolist(), table, self.n_classes, n_jobs)
 
     def attributes(self) -> dict[str, Any]:
-        """The fitted attributes that hold it."""
+        """Return the fitted attributes of the vote."""
         return {"members_": self.members, "coefficients_": self.coefficients, "_packed": self.packed}
 
 
 class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
-    """A vote of weak hypotheses; a subclass fits them."""
+    """Base class of weighted votes of weak hypotheses; a subclass fits them."""
 
     estimator: Any = param(
         HasMethods(["fit", "predict"]),
@@ -114,14 +114,14 @@ class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
     early_stopping: Any = fixed(None)
     classes_: NDArray[Any] = fitted()
     n_classes_: int = fitted()
-    coefficients_: Floats = fitted(doc="Coefficients of the members in the vote.")
-    estimator_weights_: Floats = fitted(doc="Coefficients of the members on scikit-learn's scale, twice the papers'.")
+    coefficients_: Floats = fitted(doc="Coefficients a of the members in the vote.")
+    estimator_weights_: Floats = fitted(doc="Coefficients of the members on scikit-learn's scale, 2 a.")
     estimator_errors_: Floats = fitted(doc="Weighted error of each member in its round.")
     stop_reason_: str = fitted()
     history_: History = fitted()
     sample_weights_: Floats = fitted(doc="Weights of the training rows after the last round.")
     probability_slope_: float = fitted(
-        doc="Factor on the scores that makes their probabilities fit held-out rows, see `predict_proba`."
+        doc="Factor s on the scores, which calibrates the probabilities, see `predict_proba`."
     )
     _packed: PackedTrees | None = fitted()
     _rows_seen: int = fitted()
@@ -135,7 +135,7 @@ class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
             tags.classifier_tags.multi_class = False
         return tags
 
-    # --- what an algorithm chooses ------------------------------------------------------------------------------------
+    # --- hooks of the subclasses --------------------------------------------------------------------------------------
 
     def _default_estimator(self) -> Any:
         return DecisionStump()
@@ -147,14 +147,14 @@ class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
         return np.abs(self.coefficients_)
 
     def _holds_out(self) -> bool:
-        """Whether rows are held out for validation if the user gives none."""
+        """Whether rows are held out for validation if none are given."""
         return False
 
     def _check_classes(self, classes: NDArray[Any]) -> None:
         if self._two_classes_only and len(classes) > 2:
             raise ValueError(
                 f"Only binary classification is supported by {type(self).__name__}; y has {len(classes)} classes. Use "
-                "AdaBoostClassifier, which takes any number of classes."
+                "AdaBoostClassifier, which supports any number of classes."
             )
 
     def _boost(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
     # --- predictions -----------------------------------------------------------------------------------------------
 
     def _scores(self, X: Any) -> Floats:
-        """sum a h(x): [n, 1] for two classes, votes [n, K] for more."""
+        """Compute sum a h(x): [n, 1] for two classes, the votes [n, K] for more."""
         table = self._read_rows(X)
         vote = Vote(self.members_, self.coefficients_, self.n_classes_, self._packed)
         return vote.scores(table, self.n_jobs)
@@ -196,27 +196,27 @@ class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
         return self.classes_[codes]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the larger vote."""
+        """Predict the class with the largest vote."""
         return self._labels(self._scores(X))
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """`predict` of the first member, of the first two, and so on."""
+        """Yield the predictions after each member."""
         for score in self._staged_scores(X):
             yield self._labels(score)
 
     def staged_score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Iterator[float]:
-        """Accuracy after every member."""
+        """Yield the accuracy after each member."""
         from sklearn.metrics import accuracy_score
 
         for labels in self.staged_predict(X):
             yield float(accuracy_score(y, labels, sample_weight=sample_weight))
 
     def decision_function(self, X: Any) -> Floats:
-        """f(x) / sum |a| in [-1, 1] for two classes; for K classes the votes, coded 1 for and -1/(K-1) against."""
+        """Compute f(x) / sum |a| in [-1, 1]; for K classes the votes, 1 for a class and -1/(K-1) for the others."""
         return self._decision(self._scores(X), float(np.sum(np.abs(self.coefficients_))))
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
-        """`decision_function` after every member."""
+        """Yield the decision function after each member."""
         totals = np.cumsum(np.abs(self.coefficients_))
         for total, score in zip(totals, self._staged_scores(X), strict=True):
             yield self._decision(score, float(total))
@@ -228,20 +228,20 @@ class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
         return (score - against) / total
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities by the link of the exponential loss: P(y = +1 | x) = 1 / (1 + exp(-2 s f(x))).
+        """Predict class probabilities by the link of the exponential loss: P(y = +1 | x) = 1 / (1 + exp(-2 s f(x))).
 
-        The minimiser of the expected exponential loss is half the log-odds (Friedman, Hastie and Tibshirani 2000); for
+        The minimizer of the expected exponential loss is half the log-odds (Friedman, Hastie and Tibshirani 2000); for
         K classes P(k | x) is proportional to exp(2 s sum of the coefficients that vote for k) (Zhu et al. 2009). The
-        slope s, ``probability_slope_``, makes up for a vote being surer than it should be of rows it learned from. It
-        is fitted on the validation rows where there are any. Where not, s = n / (n + c S) with S the sum of the votes
-        a h of all leaves without their signs; c is measured by trial runs of a quarter of the rounds on either half of
-        the rows, judged on the other half, or is 12 where the slope is close to 1 anyhow.
+        slope s, `probability_slope_`, corrects for overconfidence on the training rows. It is fitted on the validation
+        rows if there are any. Otherwise s = n / (n + c S) with S the sum of |a h| over all leaves; c is estimated by
+        trial fits with a quarter of the rounds on each half of the rows, evaluated on the other half, or is 12 where
+        the slope is close to 1.
         """
         score = self._scores(X)
         return self._probabilities(self.probability_slope_ * score)
 
     def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
-        """`predict_proba` after every member."""
+        """Yield the class probabilities after each member."""
         for score in self._staged_scores(X):
             yield self._probabilities(self.probability_slope_ * score)
 
@@ -249,25 +249,25 @@ class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
         return self._link(score, vars(self))
 
     def _link(self, score: Floats, settings: Settings) -> Floats:
-        """Probabilities of the classes; `settings` are fitted attributes, which a fit has before they are set."""
+        """Convert scores to probabilities; `settings` are fitted attributes, which need not be set yet."""
         return vote_probabilities(score, settings["n_classes_"])
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of `predict_proba`."""
+        """Predict the logarithms of the class probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
-    # --- evidence -----------------------------------------------------------------------------------------------------
+    # --- margins and edges --------------------------------------------------------------------------------------------
 
     def margins(self, X: Any, y: Any) -> Floats:
-        """Normalised margins (E-9): y f(x) / sum |a|, or the lead of the true class over the best other one."""
+        """Compute y f(x) / sum |a|, for K classes the vote of the true class less the largest other, over sum |a|."""
         score = self._scores(X)
         return self._margins(
             score, read_known_classes(y, len(score), self.classes_), float(np.sum(np.abs(self.coefficients_)))
         )
 
     def staged_margins(self, X: Any, y: Any) -> Iterator[Floats]:
-        """`margins` after every member."""
+        """Yield the margins after each member."""
         totals = np.cumsum(np.abs(self.coefficients_))
         codes: NDArray[np.int64] | None = None
         for total, score in zip(totals, self._staged_scores(X), strict=True):
@@ -278,45 +278,45 @@ class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
         return make_votes(codes, self.n_classes_, score[:, 0] if self.n_classes_ <= 2 else score).margins(total)
 
     def agreements(self, X: Any, y: Any) -> Floats:
-        """u = y h_t(x) of every row and member, [n, T]: what the linear programs of `committee.theory` work on."""
+        """Compute u = y h_t(x) of each row and member, [n, T], as the linear programs of `committee.theory` use it."""
         table = self._read_rows(X)
         votes = make_votes(read_known_classes(y, len(table), self.classes_), self.n_classes_)
         columns = [votes.agreement(member.predictions(table, self.n_jobs)) for member in self.members_]
         return np.column_stack(columns).astype(np.float64)
 
     def edges(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Floats:
-        """Edge of every member under `sample_weight`; None takes the weights after the last round (training rows)."""
+        """Compute the edge of each member under `sample_weight`, None for the training weights after the last round."""
         agreement = self.agreements(X, y)
         if sample_weight is None and len(agreement) == self._rows_seen:
-            agreement = agreement[self._rows_kept]  # rows without weight and rows held out took no part
+            agreement = agreement[self._rows_kept]  # without held-out rows and rows of weight zero
         weight = self.sample_weights_ if sample_weight is None else read_weights(sample_weight, len(agreement))
         if weight is None or weight.size != len(agreement):
             raise ValueError(
-                f"The last weights are those of the {self.sample_weights_.size} training rows, X has {len(agreement)}: "
-                "pass the training table, or sample_weight."
+                f"sample_weight=None is for the {self.sample_weights_.size} training rows, X has {len(agreement)}: "
+                "pass the training rows, or sample_weight."
             )
         return np.sum(agreement * (weight / weight.sum())[:, None], axis=0)
 
 
 class BaseRoundBooster(BaseBooster):
-    """A vote that grows round by round, with early stopping and warm starts."""
+    """Base class of boosters that add a member in each round, with early stopping and warm starts."""
 
-    n_estimators: Any = param(at_least(1), default=50, doc="Number of rounds.")
+    n_estimators: Any = param(at_least(1), default=50, doc="Maximum number of rounds.")
     early_stopping: Any = param(
         one_of("validation", "bound", "margin"),
         None,
         default=None,
         doc='"validation" evaluates every round on X_val, y_val or on held-out rows and keeps the members up to the '
-        'best round; "bound" stops once no training row can be misclassified any more; "margin" once the smallest '
-        "margin can grow by no more than `tol` (two classes).",
+        'best round; "bound" stops once the bound on the training error excludes every error; "margin" once the '
+        "smallest margin can increase by no more than `tol` (two classes).",
     )
-    validation_fraction: float = param(
-        inner_fraction, default=0.1, doc='Fraction of the rows held out by early_stopping="validation".'
+    validation_fraction: float = param(inner_fraction, default=0.1)
+    n_iter_no_change: int = param(at_least(1), default=10)
+    tol: float = param(
+        non_negative,
+        default=1e-4,
+        doc="Minimum change of the validation error or of the margin that counts as an improvement.",
     )
-    n_iter_no_change: int = param(
-        at_least(1), default=10, doc="Rounds without a better validation error after which the fit stops."
-    )
-    tol: float = param(non_negative, default=1e-4, doc="Smallest improvement that counts.")
 
     def _holds_out(self) -> bool:
         return self.early_stopping == "validation"
@@ -325,13 +325,13 @@ class BaseRoundBooster(BaseBooster):
         super()._check_classes(classes)
         if self.early_stopping == "margin" and len(classes) > 2:
             raise ValueError(
-                "early_stopping='margin' is for two classes: with more, edges do not enclose the largest margin. Use "
+                "early_stopping='margin' is for two classes: for more, edges do not bound the largest margin. Use "
                 "'validation' or 'bound'."
             )
 
 
 class BoostingRun(Run):
-    """A run that counts the hypotheses without an error on the training rows."""
+    """A run that counts the hypotheses without training error."""
 
     n_perfect = 0
 
@@ -341,7 +341,7 @@ class BoostingRun(Run):
 
 
 class BaseMultiplicativeBooster(BaseRoundBooster):
-    """A booster by multiplicative weights; a subclass gives the rule for the coefficient."""
+    """Base class of boosting by multiplicative weights; a subclass gives the rule for the coefficient."""
 
     weighting: Weighting = param(
         one_of("reweight", "resample"),
@@ -352,32 +352,32 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
         between(0.0, 1.0, "left"), None, default=None, doc="Training error at which the fit stops."
     )
 
-    # --- what an algorithm chooses ------------------------------------------------------------------------------------
+    # --- hooks of the subclasses --------------------------------------------------------------------------------------
 
     def _rule(self) -> Rule:
         """The rule for the coefficient."""
         raise NotImplementedError
 
     def _predictions(self) -> PredictionKind:
-        """What the members predict: a class, a confidence in [-1, 1], or log-odds."""
+        """The kind of predictions of the members: classes, confidences in [-1, 1], or log-odds."""
         return "votes"
 
     def _learning_rate(self) -> float:
         return 1.0
 
     def _settings(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
-        """Fitted attributes that are known before the first round."""
+        """Fitted attributes that are set before the first round."""
         return {}
 
     def _n_rounds(self, settings: Settings) -> int:
         return int(self.n_estimators)
 
     def _rounds(
-        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int], settings: Settings
+        self, weak_learner: WeakLearner, votes: Votes, state: State, seeds: list[int], settings: Settings
     ) -> Iterator[Turn]:
-        """The rounds of the algorithm: the multiplicative loop, unless a subclass has its own."""
+        """The rounds of the algorithm; a subclass may override the loop of multiplicative weights."""
         return boost(
-            learn, votes, state, self._rule(), seeds,
+            weak_learner, votes, state, self._rule(), seeds,
             n_classes=settings["n_classes_"], learning_rate=self._learning_rate(),
         )  # fmt: skip
 
@@ -387,15 +387,15 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
         settings = {"n_classes_": rows.n_classes, **self._settings(rows, validation)}
         state = self._resume_or_start(rows)
         run, stopping, patience = BoostingRun(*state[-4:]), *self._stopping(state)
-        n_wanted, n_there = self._n_rounds(settings), len(run.members)
-        check_n_estimators(n_wanted, n_there)
-        learn = make_learner(self._weak(), rows, weighting=self.weighting, kind=self._predictions(), n_jobs=self.n_jobs)
-        votes = make_votes(rows.codes, rows.n_classes, state.score if n_there else None)
+        n_wanted, n_done = self._n_rounds(settings), len(run.members)
+        check_n_estimators(n_wanted, n_done)
+        weak_learner = self._weak_learner(rows)
+        votes = make_votes(rows.codes, rows.n_classes, state.score if n_done else None)
         if validation is not None:
             validation.add(run.members, run.coefficients, self.n_jobs)
-        rounds = self._rounds(learn, votes, state, seeds_of_rounds(rows.seed, n_there, n_wanted), settings)
+        rounds = self._rounds(weak_learner, votes, state, seeds_of_rounds(rows.seed, n_done, n_wanted), settings)
         reason = self._extend(
-            run, rounds, lambda turn: self._validated(turn, validation), stopping, n_rounds=n_wanted - n_there,
+            run, rounds, lambda turn: self._validated(turn, validation), stopping, n_rounds=n_wanted - n_done,
             status=lambda record: f"training error {record.train_error:.4f}",
         )  # fmt: skip
         vote = self._best_vote(run, patience, rows.n_classes)
@@ -415,8 +415,11 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
             ),
         }  # fmt: skip
 
+    def _weak_learner(self, rows: TrainingRows) -> WeakLearner:
+        return make_learner(self._weak(), rows, weighting=self.weighting, kind=self._predictions(), n_jobs=self.n_jobs)
+
     def _resume_or_start(self, rows: TrainingRows) -> State:
-        """The state after the last round of an earlier fit, or that before the first one."""
+        """The state after the last round of the previous fit, or the initial one."""
         fingerprint = rows.fingerprint()
         if self._is_continued():
             state: State = kept_from_fit(self, "_state")
@@ -433,7 +436,7 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
         return Stopping(TargetError(-1.0 if self.target_error is None else self.target_error), *chosen), patience
 
     def _validated(self, turn: Turn, validation: ValidationVotes | None) -> Any:
-        """The record of a round, with the validation error."""
+        """The record of a round with the validation error."""
         if validation is None:
             return turn.record
         if turn.member is not None:
@@ -454,7 +457,7 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
                 f"Boosting ended after {count}: {run.stop}.", ConvergenceWarning, stacklevel=level_of_caller()
             )
         elif run.n_perfect:
-            message = f"{run.n_perfect} of {count} make no training error: their coefficients were cut to finite ones."
+            message = f"{run.n_perfect} of {count} have no training error: their coefficients were cut to finite ones."
             warnings.warn(message, ConvergenceWarning, stacklevel=level_of_caller())
 
     # --- the slope of the probabilities -------------------------------------------------------------------------------
@@ -462,39 +465,38 @@ class BaseMultiplicativeBooster(BaseRoundBooster):
     def _probability_slope(
         self, vote: Vote, rows: TrainingRows, validation: ValidationVotes | None, settings: Settings
     ) -> float:
-        """Fitted on the validation rows, or else by the shrinkage law of `_vote_calibration`."""
+        """The slope, fitted on the validation rows or estimated by the shrinkage rule of `_vote_calibration`."""
         if validation is not None:
             scores = vote.scores(validation.X, self.n_jobs)
             held_out = HeldOutScores(scores, validation.codes, validation.weight)
             return fit_slope(held_out, lambda score: self._link(score, settings))
         size = vote_size(vote.members, vote.coefficients, rows.X.shape[1])
         if size <= NEGLIGIBLE * rows.n_effective or rows.n_classes == 1:
-            return shrinkage(USUAL, rows.n_effective, size)
+            return shrinkage(DEFAULT_C, rows.n_effective, size)
         return shrinkage(self._shrinkage(rows, len(vote.members), settings), rows.n_effective, size)
 
     def _shrinkage(self, rows: TrainingRows, n_members: int, settings: Settings) -> float:
-        """The constant of the law, from a trial on either half of the rows."""
+        """The constant c of the shrinkage rule, from a trial fit on each half of the rows."""
         parts = halves(rows.X, rows.codes)
         if parts is None:
-            return USUAL
+            return DEFAULT_C
         n_rounds = min(n_members, max(MIN_ROUNDS, n_members // 4))
         try:
             trials = [self._trial(rows, train, test, n_rounds, settings) for train, test in (parts, parts[::-1])]
-        except ValueError:  # from a learner that needs more rows, or more of each class, than half the table has
-            return USUAL
+        except ValueError:  # a half has too few rows, or rows of a class, for the weak learner
+            return DEFAULT_C
         return fit_shrinkage(trials, lambda score: self._link(score, settings))
 
     def _trial(
         self, rows: TrainingRows, train: NDArray[np.int64], test: NDArray[np.int64], n_rounds: int, settings: Settings
     ) -> Trial:
-        """A short run on some rows, evaluated on others."""
+        """Fit a few rounds on some rows, evaluate them on others."""
         counts = rows.counts
         half = TrainingRows(rows.columns, rows.X[train], rows.codes[train], rows.classes, counts[train])
         state = State(half.weight.copy(), np.empty(0), half.weight, (), (), (), (), "")
         seeds = np.random.SeedSequence(rows.seed).generate_state(n_rounds, np.uint64).tolist()
-        learn = make_learner(self._weak(), half, weighting=self.weighting, kind=self._predictions(), n_jobs=self.n_jobs)
-        run = Run()
-        for turn in self._rounds(learn, make_votes(half.codes, half.n_classes), state, seeds, settings):
+        run, votes = Run(), make_votes(half.codes, half.n_classes)
+        for turn in self._rounds(self._weak_learner(half), votes, state, seeds, settings):
             run.add(turn, turn.record)
         score = score_members(run.members, run.coefficients, rows.X[test], rows.n_classes, self.n_jobs)
         size = vote_size(run.members, run.coefficients, rows.X.shape[1])

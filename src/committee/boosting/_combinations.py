@@ -1,4 +1,4 @@
-"""The running combination of regressors over rows: sum, mean, median (B-6)."""
+"""Combinations of regressors that are updated member by member: sum, mean, weighted median."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from committee.members.member import Predictions
 
 
 class Combination(Protocol):
-    """The answer of the members so far to a set of rows."""
+    """The combined prediction of the members so far for a set of rows."""
 
     value: Floats
 
@@ -42,21 +42,24 @@ class RunningMean:
 
 
 class RunningMedian:
-    """Weighted median of the members, kept up to date: a new member moves it to a neighbour at most places."""
+    """Weighted median of the members; a new member mostly moves it to a neighbouring prediction."""
 
     def __init__(self, n_rows: int, capacity: int = 16) -> None:
         self.predictions = np.empty((n_rows, capacity))
         self.coefficients: list[float] = []
         self.value = np.zeros(n_rows)
-        self.below, self.at = np.zeros(n_rows), np.zeros(n_rows)  # weight of smaller and of equal answers
+        self.below, self.at = (
+            np.zeros(n_rows),
+            np.zeros(n_rows),
+        )  # coefficients of smaller and equal ones
 
     def add(self, predictions: Predictions, coefficient: float) -> None:
-        n_held = len(self.coefficients)
-        if n_held == self.predictions.shape[1]:
+        n_members = len(self.coefficients)
+        if n_members == self.predictions.shape[1]:
             self.predictions = np.hstack([self.predictions, np.empty_like(self.predictions)])
-        self.predictions[:, n_held] = predictions
+        self.predictions[:, n_members] = predictions
         self.coefficients.append(coefficient)
-        if n_held == 0:
+        if n_members == 0:
             self.value = np.array(predictions, np.float64)
         self.below += np.where(predictions < self.value, coefficient, 0.0)
         self.at += np.where(predictions == self.value, coefficient, 0.0)
@@ -65,23 +68,23 @@ class RunningMedian:
         self._move(half, up=False)
 
     def _move(self, half: float, up: bool) -> None:
-        """Step to the next larger or smaller answer where half the weight does not lie at the median."""
+        """Move to the next larger or smaller prediction until the median has half of the coefficients."""
         c = np.array(self.coefficients)
         rows = np.flatnonzero(self.below + self.at < half if up else self.below >= half)
         while rows.size:
-            held, value = self.predictions[rows, : c.size], self.value[rows, np.newaxis]
-            beyond = held > value if up else held < value
-            is_left = beyond.any(axis=1)  # not so at the last answer, where rounding asks for another
-            rows, held, beyond = rows[is_left], held[is_left], beyond[is_left]
-            value = np.where(beyond, held, np.inf).min(axis=1) if up else np.where(beyond, held, -np.inf).max(axis=1)
-            at = (held == value[:, np.newaxis]) @ c
+            all_, value = self.predictions[rows, : c.size], self.value[rows, np.newaxis]
+            beyond = all_ > value if up else all_ < value
+            has_next = beyond.any(axis=1)  # false only by rounding
+            rows, all_, beyond = rows[has_next], all_[has_next], beyond[has_next]
+            value = np.where(beyond, all_, np.inf).min(axis=1) if up else np.where(beyond, all_, -np.inf).max(axis=1)
+            at = (all_ == value[:, np.newaxis]) @ c
             below = self.below[rows] + self.at[rows] if up else self.below[rows] - at
             self.value[rows], self.below[rows], self.at[rows] = value, below, at
             rows = rows[below + at < half] if up else rows[below >= half]
 
 
-class Untraced:
-    """Stands in where following the combination would cost more than the fit: nan."""
+class NotTracked:
+    """A combination of value nan, where updating it would cost more than the fit."""
 
     def __init__(self, n_rows: int) -> None:
         self.value = np.full(n_rows, np.nan)
@@ -91,10 +94,10 @@ class Untraced:
 
 
 def root_mean_square(residual: Floats, weight: Floats) -> float:
-    """Of the residuals under weights that sum to one."""
+    """Compute the root mean square of residuals under weights that sum to one."""
     return float(np.sqrt(np.sum(weight * residual**2)))
 
 
 def mean_absolute(residual: Floats, weight: Floats) -> float:
-    """Of the residuals under weights that sum to one."""
+    """Compute the mean absolute residual under weights that sum to one."""
     return float(np.sum(weight * np.abs(residual)))

@@ -1,4 +1,4 @@
-"""What every boosted regressor shares: the rows, the rounds, early stopping and warm starts, predictions."""
+"""Base class of boosted regressors: the rows, the rounds, early stopping and warm starts, predictions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from committee.trees.decision_tree import DecisionTreeRegressor
 
 
 class Turn(NamedTuple):
-    """One round of a booster: what it measured, its member unless that was discarded, and why to stop if so."""
+    """The result of one round: its record, the member unless discarded, and a reason to stop, if any."""
 
     record: Any  # a named tuple with round, coefficient, train_error and validation_error
     member: Member | None
@@ -46,7 +46,7 @@ class Turn(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where a run stands; a warm start continues from here. The weights are changed in place by a run."""
+    """The state after a round, from which a warm start continues; a run changes the weights in place."""
 
     weight: Floats
     members: tuple[Member, ...]
@@ -57,7 +57,7 @@ class State(NamedTuple):
 
 
 class RegressionRun(Run):
-    """A run that keeps the records of members that were left out, unless they end it."""
+    """A run that keeps the records of discarded members, unless they end it."""
 
     def add(self, round_: Turn, record: Any) -> None:
         if round_.member is None and not round_.stop:
@@ -66,7 +66,7 @@ class RegressionRun(Run):
 
 
 class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncrementalEnsemble):
-    """A boosted regressor; a subclass gives the rounds and the combination of the members."""
+    """Base class of boosted regressors; a subclass gives the rounds and the combination of the members."""
 
     estimator: Any = param(
         HasMethods(["fit", "predict"]),
@@ -76,7 +76,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
         doc="The base regressor: a tree of this library or any regressor with `fit` and `predict`. None is "
         "`DecisionTreeRegressor(max_depth=3)`.",
     )
-    n_estimators: int = param(at_least(1), default=100, doc="Number of rounds.")
+    n_estimators: int = param(at_least(1), default=100, doc="Maximum number of rounds.")
     learning_rate: float = param(positive, default=1.0)
     early_stopping: Literal["validation"] | None = param(
         one_of("validation"),
@@ -85,14 +85,12 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
         doc='"validation" evaluates every round on X_val, y_val or on held-out rows, and keeps the members up to the '
         "best round.",
     )
-    validation_fraction: float = param(
-        inner_fraction, default=0.1, doc='Fraction of the rows held out by early_stopping="validation".'
-    )
-    n_iter_no_change: int = param(
-        at_least(1), default=10, doc="Rounds without a better validation error after which the fit stops."
-    )
+    validation_fraction: float = param(inner_fraction, default=0.1)
+    n_iter_no_change: int = param(at_least(1), default=10)
     tol: float = param(
-        between(0.0, 1.0, "left"), default=1e-4, doc="Fraction by which an error must decrease to count as better."
+        between(0.0, 1.0, "left"),
+        default=1e-4,
+        doc="Fraction by which the validation error must decrease to count as better.",
     )
     coefficients_: Floats = fitted(doc="Coefficients of the members in the combination.")
     history_: History = fitted()
@@ -101,20 +99,20 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
     _state: State = fitted()
     _kind = "regressor"
 
-    # --- what an algorithm chooses ------------------------------------------------------------------------------------
+    # --- hooks of the subclasses --------------------------------------------------------------------------------------
 
     def _weighting(self) -> Weighting:
         raise NotImplementedError
 
     def _settings(self, rows: TrainingRows) -> dict[str, Any]:
-        """Fitted attributes that are known before the first round."""
+        """Fitted attributes that are set before the first round."""
         return {}
 
     def _combination(self, n_rows: int, start: float) -> Combination:
         raise NotImplementedError
 
     def _rounds(
-        self, learn: WeakRegressor, rows: TrainingRows, state: State, seeds: Sequence[int], start: float
+        self, weak_learner: WeakRegressor, rows: TrainingRows, state: State, seeds: Sequence[int], start: float
     ) -> Iterator[Turn]:
         raise NotImplementedError
 
@@ -142,13 +140,13 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
         run = RegressionRun(state.members, state.coefficients, state.records, state.stop)
         n_wanted, n_done = int(self.n_estimators), len(run.records)
         check_n_estimators(n_wanted, n_done)
-        learn = make_regressor(self._weak(), rows, weighting=self._weighting(), n_jobs=self.n_jobs)
+        weak_learner = make_regressor(self._weak(), rows, weighting=self._weighting(), n_jobs=self.n_jobs)
         patience = Patience(
             self.n_iter_no_change, self.tol, tol_of="best", is_active=self.early_stopping == "validation"
         )
         reason = self._extend(
             run,
-            self._rounds(learn, rows, state, seeds_of_rounds(data.seed, n_done, n_wanted), start),
+            self._rounds(weak_learner, rows, state, seeds_of_rounds(data.seed, n_done, n_wanted), start),
             self._validated_by(validation, state, start),
             Stopping(patience),
             n_rounds=n_wanted - n_done,
@@ -160,7 +158,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
         return {**settings, **self._attributes(state, reason or ALL_ROUNDS, patience)}
 
     def _resume_or_start(self, rows: TrainingRows) -> State:
-        """The state after the last round of an earlier fit, or that before the first one."""
+        """The state after the last round of the previous fit, or the initial one."""
         if not self._is_continued():
             return State(rows.weight.copy(), (), (), (), rows.fingerprint())
         state: State = kept_from_fit(self, "_state")
@@ -168,14 +166,14 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
         return state._replace(weight=state.weight.copy())
 
     def _combine(self, state: State, X: NDArray[np.floating], start: float) -> Combination:
-        """The combination of the members so far."""
+        """Combine the predictions of the members so far."""
         combined = self._combination(len(X), start)
         for member, coefficient in zip(state.members, state.coefficients, strict=True):
             combined.add(member.predictions(X, self.n_jobs), coefficient)
         return combined
 
     def _validated_by(self, validation: ValidationSet | None, state: State, start: float) -> Callable[[Turn], Any]:
-        """A function that gives the record of a round, with the validation error."""
+        """Return a function from a round to its record with the validation error."""
         if validation is None:
             return lambda turn: turn.record
         combined, weight = self._combine(state, validation.X, start), validation.weight / validation.weight.sum()
@@ -208,13 +206,13 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
         }
 
     def _record_fields(self) -> tuple[str, ...]:
-        """The columns of ``history_``, there even if no round was kept."""
+        """The columns of `history_`."""
         raise NotImplementedError
 
     # --- predictions -----------------------------------------------------------------------------------------------
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
-        """`predict` of the first member, of the first two, and so on."""
+        """Yield the predictions after each member."""
         table = self._read_rows(X)
         combined = self._combination(len(table), getattr(self, "init_", 0.0))
         for member, coefficient in zip(self.members_, self.coefficients_, strict=True):
@@ -222,7 +220,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
             yield combined.value.copy()
 
     def staged_score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Iterator[float]:
-        """R^2 after every member."""
+        """Yield R^2 after each member."""
         from sklearn.metrics import r2_score
 
         for predicted in self.staged_predict(X):

@@ -1,8 +1,7 @@
-"""From the `estimator` parameter of a booster to a weak learner of its loop.
+"""Weak learners of boosted classifiers, made from the parameter `estimator`.
 
-Trees of the engine are grown on a table that is coded once; any other scikit-learn classifier is fitted with sample
-weights where it takes them and on a weighted resample where it does not (A-7). So a new weak learner is a subclass of
-scikit-learn's BaseEstimator with `fit(X, y, sample_weight)` and `predict(X)`: no more is asked of it.
+Trees of this library are grown on a table that is binned once. Any other classifier with `fit` and `predict` is fitted
+with sample weights if its `fit` accepts them, else on a sample of the rows drawn by the weights.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from committee.ensemble.warm_start import data_fingerprint
 from committee.members.estimators import fit_constant, resampled_rows, unfitted
-from committee.members.member import EstimatorMember, Guess, Predictions, TreeMember, WeakLearner
+from committee.members.member import EstimatorMember, Predictions, TreeMember, WeakHypothesis, WeakLearner
 from committee.records.tree import Tree
 from committee.sampling.resampling import draw, number_of_draws
 from committee.tabular.class_weight import class_weights
@@ -34,37 +33,37 @@ PredictionKind = Literal["votes", "confidence", "log_odds"]
 
 
 class TrainingRows:
-    """The rows a booster learns from: a coded table, codes of the classes, weights that sum to one."""
+    """Training rows: an encoded table, class codes, weights that sum to one."""
 
     def __init__(self, columns: Columns, X: NDArray[np.floating], codes: NDArray[np.int64], classes: NDArray[Any],
                  weight: NDArray[np.float64], seed: int = 0) -> None:  # fmt: skip
         self.columns, self.X, self.codes, self.classes, self.seed = columns, X, codes, classes, seed
         self.weight = weight / weight.sum()
-        self.n_effective = max(float(weight.sum()), float(weight.size))  # rows, where whole weights repeat them
+        self.n_effective = max(float(weight.sum()), float(weight.size))  # rows, where integer weights repeat them
         self.n_draws = number_of_draws(weight)
         self.n_classes = len(classes)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What a warm start must find again."""
+        """A fingerprint of the rows, compared by a warm start."""
         return data_fingerprint(self.X, self.codes, self.weight, settings=tuple(self.classes.tolist()))
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """The weights as numbers of rows, where they are: exact integers, so that sums of them are exact too."""
+        """The weights as given; if these are integers without rounding error, so that their sums are exact."""
         counts = self.weight * self.n_effective
         whole = np.rint(counts)
         return whole if np.allclose(counts, whole, rtol=1e-9, atol=0.0) else counts
 
     @cached_property
     def y(self) -> NDArray[np.int8]:
-        """The second of two classes as +1, the first as -1."""
+        """+1 for the second of two classes, -1 for the first."""
         return np.where(self.codes == 1, np.int8(1), np.int8(-1))
 
 
 def make_learner(
     estimator: Any, rows: TrainingRows, *, weighting: str, kind: PredictionKind, n_jobs: int | None
 ) -> WeakLearner:
-    """The weak learner for this estimator on these rows."""
+    """Make the weak learner of an estimator for these rows."""
     if isinstance(estimator, DecisionTreeClassifier) and estimator.ccp_alpha == 0.0:
         learner = _tree_learner(estimator, rows, kind, n_jobs)
         return Resampling(learner, rows) if weighting == "resample" else learner
@@ -90,21 +89,21 @@ def _with_class_weight(estimator: Any, rows: TrainingRows) -> NDArray[np.float64
 
 
 class StumpLearner:
-    """The stump of largest edge, constants included (A-1)."""
+    """The stump of largest edge, or a constant if that has a larger one."""
 
     def __init__(self, search: StumpSearch, y: NDArray[np.int8]) -> None:
         self.search, self.y, self.resamples = search, y, False
 
-    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> WeakHypothesis:
         stump = self.search.find(self.y, weight)
         predictions, sums = self.search.divide(stump, self.y, weight)
         tree = self.search.as_tree(stump, sums)
         sides = [stump.left] if tree.n_nodes == 1 else [1 if sums[:, 1, 0].sum() > 0.5 else -1, stump.left, stump.right]
-        return Guess(TreeMember(tree, np.array(sides, np.int8)), predictions)
+        return WeakHypothesis(TreeMember(tree, np.array(sides, np.int8)), predictions)
 
 
 class TreeLearner:
-    """A tree of the engine (A-2). It answers with the class of the leaf, a confidence, or log-odds (E-5)."""
+    """A tree of the engine that predicts the class of the leaf, a confidence, or log-odds."""
 
     def __init__(self, training: Training, rows: TrainingRows, kind: PredictionKind) -> None:
         training.expect_many()
@@ -113,16 +112,16 @@ class TreeLearner:
         self.smoothing = 0.5 / rows.n_effective
         self.resamples = False
 
-    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> WeakHypothesis:
         tree, leaf = self.training.grow_placed(weight * self.extra, seed)
-        if np.any(leaf < 0):  # rows without weight: not in the sample, or as good as zero
+        if np.any(leaf < 0):  # rows without weight
             rows = np.flatnonzero(leaf < 0)
             leaf[rows] = apply_tree(tree, self.rows.X[rows])
         predictions = self._node_predictions(tree)
         scale = float(np.abs(predictions).max()) if self.kind == "log_odds" else 1.0
         if scale not in (0.0, 1.0):
             predictions = predictions / scale
-        return Guess(TreeMember(tree, predictions), predictions[leaf], scale)
+        return WeakHypothesis(TreeMember(tree, predictions), predictions[leaf], scale)
 
     def _node_predictions(self, tree: Tree) -> Predictions:
         if self.kind == "confidence":
@@ -133,27 +132,27 @@ class TreeLearner:
         return np.where(codes == 1, np.int8(1), np.int8(-1)) if self.rows.n_classes <= 2 else codes.astype(np.int64)
 
     def _log_odds(self, tree: Tree) -> NDArray[np.float64]:
-        """1/2 ln((W+ + s) / (W- + s)), smoothed by half the mean weight of a row."""
-        share = tree.weight / tree.weight[0]
-        positive = tree.value[:, 1] * share if self.rows.n_classes == 2 else np.zeros(tree.n_nodes)
-        negative = tree.value[:, 0] * share
+        """Compute 1/2 ln((W+ + s) / (W- + s)), smoothed by half the mean weight of a row."""
+        fraction = tree.weight / tree.weight[0]
+        positive = tree.value[:, 1] * fraction if self.rows.n_classes == 2 else np.zeros(tree.n_nodes)
+        negative = tree.value[:, 0] * fraction
         return 0.5 * np.log((positive + self.smoothing) / (negative + self.smoothing))
 
 
 class Resampling:
-    """Another learner on a sample of rows drawn by weight, as whole counts (S2: re-sampling against re-weighting)."""
+    """Another weak learner on a sample of the rows drawn by the weights, as a count for each row."""
 
     def __init__(self, learner: WeakLearner, rows: TrainingRows) -> None:
         self.learner, self.n_draws, self.resamples = learner, rows.n_draws, True
         self.order = content_order(rows.X, rows.codes.astype(np.float64))
 
-    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> WeakHypothesis:
         counts = draw(weight, self.order, self.n_draws, seed)
         return self.learner(counts / self.n_draws, seed)
 
 
 class EstimatorLearner:
-    """Any scikit-learn classifier, by weights or on a resample (A-7)."""
+    """Any scikit-learn classifier, fitted with sample weights or on a sample of the rows."""
 
     def __init__(self, estimator: Any, rows: TrainingRows, kind: PredictionKind, takes_weights: bool) -> None:
         self.estimator, self.rows, self.kind, self.takes_weights = estimator, rows, kind, takes_weights
@@ -161,7 +160,7 @@ class EstimatorLearner:
         if self.resamples:
             self.order = content_order(rows.X, rows.codes.astype(np.float64))
 
-    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess:
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> WeakHypothesis:
         fresh = unfitted(self.estimator, seed)
         codes = self.rows.codes[weight > 0.0]
         if np.ptp(codes) == 0:
@@ -174,9 +173,9 @@ class EstimatorLearner:
             fresh.fit(self.rows.X[rows], self.labels[rows])
         has_scores = hasattr(fresh, "predict_proba") or hasattr(fresh, "decision_function")
         member = EstimatorMember(fresh, self.rows.classes, self.kind != "votes" and has_scores)
-        return Guess(member, member.predictions(self.rows.X))
+        return WeakHypothesis(member, member.predictions(self.rows.X))
 
-    def _constant(self, code: int) -> Guess:
-        """One class has all the weight."""
+    def _constant(self, code: int) -> WeakHypothesis:
+        """A constant, where one class has all the weight."""
         member = EstimatorMember(fit_constant(self.rows.classes[[code]]), self.rows.classes)
-        return Guess(member, member.predictions(self.rows.X))
+        return WeakHypothesis(member, member.predictions(self.rows.X))

@@ -1,7 +1,7 @@
-"""From the `estimator` parameter of a boosted regressor to a weak regressor of its loop.
+"""Weak learners of boosted regressors, made from the parameter `estimator`.
 
-Trees of the engine are grown on a table that is coded once; any other regressor is fitted with sample weights where it
-takes them and on a weighted resample where it does not (A-7). A resample is a count per row (`sampling/resampling.py`).
+Trees of this library are grown on a table that is binned once. Any other regressor is fitted with sample weights if its
+`fit` accepts them, else on a sample of the rows drawn by the weights: a count for each row (`sampling/resampling.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from committee.base.array_types import Floats
 from committee.ensemble.warm_start import data_fingerprint
 from committee.members.estimators import predicted_values, repeated_rows, unfitted
-from committee.members.member import Guess, Predictions, TreeMember
+from committee.members.member import Predictions, TreeMember, WeakHypothesis
 from committee.sampling.resampling import are_whole, draw, number_of_draws
 from committee.tabular.identity import content_order
 from committee.tabular.schema import Columns
@@ -25,11 +25,11 @@ from committee.trees.decision_tree import DecisionTreeRegressor
 from committee.trees.training import Training
 
 Weighting = Literal["resample", "reweight", "fixed"]
-"""Learn from a sample drawn by the weights, under the weights, or under weights that never change."""
+"""Fit on a sample drawn by the weights, under the weights, or under weights that do not change."""
 
 
 class TrainingRows:
-    """The rows a booster learns from; `counts` are the user's weights, `weight` the same with sum one."""
+    """Training rows; `counts` are the sample weights as given, `weight` the same with sum one."""
 
     def __init__(self, columns: Columns, X: NDArray[np.floating], y: Floats, counts: Floats) -> None:
         self.columns, self.X, self.y, self.counts = columns, X, y, counts
@@ -38,14 +38,14 @@ class TrainingRows:
         self.n_draws = number_of_draws(counts)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What a warm start must find again."""
+        """A fingerprint of the rows, compared by a warm start."""
         return data_fingerprint(self.X, self.y, self.counts)
 
 
 class WeakRegressor(Protocol):
-    """Learns to predict a target under weights of any scale; the seed decides whatever is random in it."""
+    """Fits a regressor to a target under weights of any scale."""
 
-    def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess: ...
+    def __call__(self, target: Floats, weight: Floats, seed: int) -> WeakHypothesis: ...
 
 
 class RegressorMember(NamedTuple):
@@ -58,9 +58,9 @@ class RegressorMember(NamedTuple):
 
 
 def make_regressor(estimator: Any, rows: TrainingRows, *, weighting: Weighting, n_jobs: int | None) -> WeakRegressor:
-    """The weak regressor for this estimator on these rows."""
+    """Make the weak learner of an estimator for these rows."""
     on_engine = isinstance(estimator, DecisionTreeRegressor) and estimator.ccp_alpha == 0.0
-    if on_engine and estimator.criterion != "poisson":  # negative targets are for the tree itself to refuse
+    if on_engine and estimator.criterion != "poisson":  # for which the tree rejects negative targets itself
         learner = TreeRegression(estimator, rows, n_jobs)
         return Resampling(learner, rows) if weighting == "resample" else learner
     if weighting != "resample" and has_fit_parameter(estimator, "sample_weight"):
@@ -80,23 +80,23 @@ class TreeRegression:
         self.training.expect_many()
         self.n_jobs = prototype.n_jobs
 
-    def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
+    def __call__(self, target: Floats, weight: Floats, seed: int) -> WeakHypothesis:
         self.training.target = target
         tree, leaf = self.training.grow_placed(weight, seed)
-        rows = np.flatnonzero(leaf < 0)  # those the sample left out
+        rows = np.flatnonzero(leaf < 0)  # not in the sample
         if rows.size:
             leaf[rows] = apply_tree(tree, self.training.X[rows], self.n_jobs)
         values = tree.value[:, 0].copy()
-        return Guess(TreeMember(tree, values), values[leaf])
+        return WeakHypothesis(TreeMember(tree, values), values[leaf])
 
 
 class EstimatorRegression:
-    """Any scikit-learn regressor; without weights of its own it sees every row as often as its whole weight says."""
+    """Any scikit-learn regressor, fitted with sample weights or on rows repeated by integer weights."""
 
     def __init__(self, estimator: Any, rows: TrainingRows, takes_weights: bool) -> None:
         self.estimator, self.rows, self.takes_weights = estimator, rows, takes_weights
 
-    def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
+    def __call__(self, target: Floats, weight: Floats, seed: int) -> WeakHypothesis:
         fresh = unfitted(self.estimator, seed)
         X = self.rows.X
         if self.takes_weights:
@@ -105,15 +105,15 @@ class EstimatorRegression:
             rows = repeated_rows(np.rint(weight), X.shape[1], type(self.estimator).__name__)
             fresh.fit(X[rows], target[rows])
         member = RegressorMember(fresh)
-        return Guess(member, member.predictions(X))
+        return WeakHypothesis(member, member.predictions(X))
 
 
 class Resampling:
-    """Another learner on a sample of rows drawn by weight, as whole counts."""
+    """Another weak learner on a sample of the rows drawn by the weights, as a count for each row."""
 
     def __init__(self, learner: WeakRegressor, rows: TrainingRows) -> None:
         self.learner, self.n_draws = learner, rows.n_draws
         self.order = content_order(rows.X, rows.y)
 
-    def __call__(self, target: Floats, weight: Floats, seed: int) -> Guess:
+    def __call__(self, target: Floats, weight: Floats, seed: int) -> WeakHypothesis:
         return self.learner(target, draw(weight, self.order, self.n_draws, seed), seed)

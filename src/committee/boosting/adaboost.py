@@ -1,49 +1,49 @@
-"""AdaBoost (Freund and Schapire 1997), for K classes SAMME (Zhu, Zou, Rosset and Hastie 2009).
+"""AdaBoost (Freund and Schapire, A decision-theoretic generalization of on-line learning, 1997).
 
-    a_t = 1/2 (ln((1 - e_t) / e_t) + ln(K - 1)),    w_i <- w_i exp(-a_t u_i) / Z_t
+    w_i = 1 / n
+    for t = 1, ..., T
+        h_t  = a hypothesis fitted under the weights w
+        e_t  = sum_i w_i [h_t(x_i) != y_i]
+        a_t  = 1/2 ln((1 - e_t) / e_t),    stop if e_t >= 1/2
+        w_i <- w_i exp(-a_t y_i h_t(x_i)) / Z_t,    Z_t = 2 sqrt(e_t (1 - e_t))
+    H(x) = sign(f(x)),  f = sum_t a_t h_t
 
-with u = +1 where the hypothesis is right and -1 where it is wrong. For two classes f = sum a_t h_t answers with its
-sign and Z_t = 2 sqrt(e_t (1 - e_t)); `estimator_weights_` are 2 a_t, scikit-learn's scale.
+It is SAMME (`samme.py`) for two classes; `AdaBoostClassifier` is both. `estimator_weights_` are 2 a_t, scikit-learn's
+scale.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 from committee.base.parameters import one_of, param, positive
 from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting.multiplicative_weights import Round, Rule, Step
-
-CHANCE = 1e-10
-"""Coefficients smaller than this are rounding errors of zero."""
+from committee.boosting.samme import samme
 
 
-MIN_ERROR = 1e-16
-PERFECT = "a hypothesis is perfect on the training rows, its coefficient was cut to a finite one"
-
-
-def adaboost(this: Round, negate: bool = False) -> Step:
-    """a = 1/2 (ln((1 - e) / e) + ln(K - 1)); no better than chance is e >= 1 - 1/K."""
-    if this.error <= 0.0:
-        return perfect(this)
-    if this.error >= 1.0:  # never right: as good as perfect, turned round
-        return perfect(this, sign=-1.0) if negate else Step(0.0, stop="the error 1 is no better than chance")
-    a = 0.5 * (math.log((1.0 - this.error) / this.error) + math.log(max(this.n_classes - 1, 1)))
-    if abs(a) < CHANCE or (a < 0.0 and not negate):
-        return Step(0.0, stop=f"the error {this.error:.4f} is no better than chance")
-    return Step(a)
-
-
-def perfect(this: Round, sign: float = 1.0) -> Step:
-    """A hypothesis without error gets the coefficient of one that errs on half of the lightest row: finite (E-4)."""
-    e = min(max(0.5 * this.min_start, MIN_ERROR), 0.25)
-    a = 0.5 * (math.log((1.0 - e) / e) + math.log(max(this.n_classes - 1, 1)))
-    return Step(sign * a, stop=PERFECT, is_perfect=True)
+def adaboost(this: Round) -> Step:
+    """Return a = 1/2 ln((1 - e) / e), whatever the number of classes."""
+    return samme(this._replace(n_classes=2))
 
 
 class AdaBoostClassifier(BaseMultiplicativeBooster):
     """AdaBoost for two classes, SAMME for more.
+
+    Every round fits the weak learner under weights of the training rows, and increases the weights of the rows that it
+    misclassifies. Predictions are the weighted vote of the hypotheses.
+
+    Notes
+    -----
+    The product of the normalizers Z_t, `history_.exponential_risk`, bounds the training error. A hypothesis without
+    training error has a finite coefficient, and ends the fit unless rows are resampled.
+
+    References
+    ----------
+    Freund, Y. and Schapire, R. E. (1997). A decision-theoretic generalization of on-line learning and an application to
+    boosting. Journal of Computer and System Sciences 55, 119-139.
+
+    Zhu, J., Zou, H., Rosset, S. and Hastie, T. (2009). Multi-class AdaBoost. Statistics and Its Interface 2, 349-360.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class AdaBoostClassifier(BaseMultiplicativeBooster):
 
     def _rule(self) -> Rule:
         negate = self.on_worse_than_chance == "negate"
-        return lambda this: adaboost(this, negate and this.n_classes <= 2)
+        return lambda this: samme(this, negate and this.n_classes <= 2)
 
     def _learning_rate(self) -> float:
         return self.learning_rate

@@ -1,27 +1,27 @@
-"""AdaBoost.M1: AdaBoost's first form for K classes (Freund and Schapire 1997; S2).
+"""AdaBoost.M1, the first AdaBoost for K classes (Freund and Schapire 1997).
 
     a_t = 1/2 ln((1 - e_t) / e_t),    stop when e_t >= 1/2
 
-A weak learner for K classes must beat one half, not 1 - 1/K: with stumps on many classes M1 stops at once, where SAMME
-(`AdaBoostClassifier`) goes on. For two classes both are AdaBoost.
+A weak learner for K classes must have an error below 1/2, not below 1 - 1/K: with stumps and many classes M1 stops at
+once, where SAMME (`samme.py`) continues. For two classes both are AdaBoost.
 """
 
 from __future__ import annotations
 
 from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting.adaboost import adaboost
-from committee.boosting.multiplicative_weights import Round, Rule, Step
-
-
-def adaboost_m1(this: Round) -> Step:
-    """AdaBoost's coefficient whatever the number of classes."""
-    return adaboost(this._replace(n_classes=2))
+from committee.boosting.multiplicative_weights import Rule
 
 
 class AdaBoostM1Classifier(BaseMultiplicativeBooster):
     """AdaBoost.M1 for any number of classes.
 
-    It is here for comparison with SAMME (`AdaBoostClassifier`).
+    `AdaBoostClassifier`, which is SAMME, accepts weaker hypotheses; this class is for comparison.
+
+    References
+    ----------
+    Freund, Y. and Schapire, R. E. (1997). A decision-theoretic generalization of on-line learning and an application to
+    boosting. Journal of Computer and System Sciences 55, 119-139.
 
     Examples
     --------
@@ -35,4 +35,4 @@ class AdaBoostM1Classifier(BaseMultiplicativeBooster):
     """
 
     def _rule(self) -> Rule:
-        return adaboost_m1
+        return adaboost

@@ -1,4 +1,4 @@
-"""AdaBoost*_nu: a margin within nu of the best in a known number of rounds (Raetsch and Warmuth 2005; S0).
+"""AdaBoost*_nu: a margin within nu of the largest in a known number of rounds (Raetsch and Warmuth 2005).
 
     theta_t = min over j <= t of r_j - nu
     a_t = 1/2 ln((1 + r_t) / (1 - r_t)) - 1/2 ln((1 + theta_t) / (1 - theta_t))
@@ -20,12 +20,20 @@ from committee.theory.bounds import star_rounds
 
 
 def adaboost_star(this: Round, nu: float) -> Step:
-    """Aim nu below the smallest edge seen, this round's included."""
+    """Set the margin target nu below the smallest edge so far."""
     return target_margin(this, max(this.min_edge - nu, -1.0 + 1e-12))
 
 
 class AdaBoostStarClassifier(BaseMultiplicativeBooster):
-    """AdaBoost*_nu, which reaches the largest margin up to nu (two classes).
+    """AdaBoost*_nu, which maximizes the smallest margin up to nu (two classes).
+
+    The margin target of a round is the smallest edge so far less nu. With a weak learner that maximizes the edge, the
+    smallest margin is within nu of the largest possible one after `guaranteed_rounds_` rounds.
+
+    References
+    ----------
+    Raetsch, G. and Warmuth, M. K. (2005). Efficient margin maximizing with boosting. Journal of Machine Learning
+    Research 6, 2131-2152.
 
     Examples
     --------
@@ -42,7 +50,7 @@ class AdaBoostStarClassifier(BaseMultiplicativeBooster):
         at_least(1),
         one_of("guaranteed"),
         default=50,
-        doc='Number of rounds; "guaranteed" runs as many as the theorem asks for.',
+        doc='Number of rounds; "guaranteed" is `guaranteed_rounds_`.',
     )
     guaranteed_rounds_: int = fitted(doc="Rounds after which the theorem guarantees the accuracy `nu`.")
     _two_classes_only = True

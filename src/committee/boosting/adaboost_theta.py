@@ -1,4 +1,4 @@
-"""AdaBoost_theta: AdaBoost with a margin target (S0; Raetsch, Onoda and Mueller 2001).
+"""AdaBoost_theta: AdaBoost with a margin target (Raetsch, Onoda and Mueller 2001).
 
     a_t = 1/2 ln((1 + r_t) / (1 - r_t)) - 1/2 ln((1 + theta) / (1 - theta))
 
@@ -20,18 +20,18 @@ from sklearn.exceptions import ConvergenceWarning
 from committee.base.array_types import Floats
 from committee.base.parameters import between, fitted, one_of, param
 from committee.boosting._classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
-from committee.boosting._votes import ManyClasses, TwoClasses
+from committee.boosting._votes import Votes
 from committee.boosting._weak_learners import TrainingRows
-from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import Round, State, Step, Turn, boost
+from committee.boosting.samme import CHANCE, coefficient, perfect
 from committee.members.member import WeakLearner
 
 
 def target_margin(this: Round, theta: float) -> Step:
-    """The coefficient for the margin target theta; the last hypothesis then has error (1 - theta) / 2."""
+    """Return the coefficient for the margin target theta, after which the hypothesis has the error (1 - theta) / 2."""
     if this.error <= 0.0:
         return perfect(this)._replace(theta=theta)
-    a = 0.5 * math.log((1.0 - this.error) / this.error) - math.atanh(theta) if this.error < 1.0 else 0.0
+    a = coefficient(this.error, 2) - math.atanh(theta) if this.error < 1.0 else 0.0
     if a < CHANCE:
         return Step(0.0, theta, stop=f"the edge {this.edge:.4f} does not exceed the margin target {theta:.4f}")
     return Step(a, theta)
@@ -39,6 +39,12 @@ def target_margin(this: Round, theta: float) -> Step:
 
 class AdaBoostThetaClassifier(BaseMultiplicativeBooster):
     """AdaBoost with the margin target theta (two classes).
+
+    It minimizes the exponential loss of the margins less theta, and stops when no hypothesis has an edge above theta.
+
+    References
+    ----------
+    Raetsch, G., Onoda, T. and Mueller, K.-R. (2001). Soft margins for AdaBoost. Machine Learning 42, 287-320.
 
     Examples
     --------
@@ -72,19 +78,19 @@ class AdaBoostThetaClassifier(BaseMultiplicativeBooster):
             return {"theta_": float(self.theta)}
         if self._is_continued() and hasattr(self, "theta_errors_"):
             return {"theta_": self.theta_, "theta_errors_": self.theta_errors_}
-        assert validation is not None  # rows were held out if the user gave none
-        return self._choose(rows, validation)
+        assert validation is not None  # rows are held out if none were given
+        return self._select_theta(rows, validation)
 
     def _rounds(
-        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int], settings: Settings
+        self, weak_learner: WeakLearner, votes: Votes, state: State, seeds: list[int], settings: Settings
     ) -> Iterator[Turn]:
-        return boost(learn, votes, state, lambda this: target_margin(this, settings["theta_"]), seeds)
+        return boost(weak_learner, votes, state, lambda this: target_margin(this, settings["theta_"]), seeds)
 
-    def _choose(self, rows: TrainingRows, validation: ValidationVotes) -> dict[str, Any]:
-        """The candidate with the smallest validation error after n_estimators rounds; the larger one of a tie."""
+    def _select_theta(self, rows: TrainingRows, validation: ValidationVotes) -> dict[str, Any]:
+        """Select the candidate with the smallest validation error after n_estimators rounds, the larger of a tie."""
         thetas = np.sort(np.asarray(self.thetas, np.float64))
         if thetas.size == 0 or not np.all(np.abs(thetas) < 1.0):  # nan is rejected too
-            raise ValueError(f"thetas must hold margin targets in (-1, 1); got {self.thetas!r}.")
+            raise ValueError(f"thetas must be margin targets in (-1, 1); got {self.thetas!r}.")
         errors = np.array([self._validation_error(float(theta), rows, validation) for theta in thetas])
         return {"theta_": float(thetas[np.flatnonzero(errors == errors.min())[-1]]), "theta_errors_": errors}
 

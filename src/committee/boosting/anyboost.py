@@ -1,4 +1,4 @@
-"""AnyBoost: boosting as descent in function space, for any differentiable loss of the margin (G-3).
+"""AnyBoost: boosting as descent in function space, for any differentiable loss of the margin.
 
 Mason, Baxter, Bartlett and Frean, "Functional gradient techniques for combining hypotheses" (2000). With margins
 m_i = y_i F(x_i), initial weights w0 (sum 1) and the risk R(F) = sum w0_i L(m_i), each round
@@ -29,31 +29,31 @@ from committee.base.array_types import Floats
 from committee.base.parameters import one_of, param, positive
 from committee.base.stacklevel import level_of_caller
 from committee.boosting._classifier_base import BaseMultiplicativeBooster, Settings, ValidationVotes
-from committee.boosting._votes import ManyClasses, TwoClasses
+from committee.boosting._votes import BinaryVotes, Votes
 from committee.boosting._weak_learners import TrainingRows
-from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import ONLY_MEMBER, Round, State, Step, Turn, weighted_error
+from committee.boosting.samme import CHANCE, perfect
 from committee.losses.classification import EXPONENTIAL, MARGIN_LOSSES
 from committee.losses.custom import MarginFunction, margin_loss
 from committee.losses.loss import Loss
 from committee.members.member import WeakLearner
 
 FIRST_REACH, LAST_REACH = 0.25, 128.0
-"""Coefficients the line search looks at; a risk that still falls at the last one has its minimum at infinity."""
+"""Coefficients of the line search; a risk that still decreases at the last one has its minimum at infinity."""
 
-Move = Callable[[Round, NDArray[np.float64]], Step]
-"""How far to go along a hypothesis of positive edge, from the margins m before the round."""
+StepSize = Callable[[Round, NDArray[np.float64]], Step]
+"""From a hypothesis of positive edge and the margins m before the round to the coefficient."""
 
 
 class Descent(NamedTuple):
-    """What a round measured: a row of `history_`."""
+    """Measurements of a round: a row of `history_`."""
 
     round: int
     error: float
     edge: float
     coefficient: float
     loss: float  # the risk sum w0 L(m) after the round
-    exponential_risk: float  # sum w0 exp(-m), which bounds the training error whatever the loss (E-7)
+    exponential_risk: float  # sum w0 exp(-m), which bounds the training error whatever the loss
     train_error: float
     min_margin: float
     max_weight: float
@@ -61,54 +61,54 @@ class Descent(NamedTuple):
 
 
 def anyboost(
-    learn: WeakLearner,
-    votes: TwoClasses,
+    weak_learner: WeakLearner,
+    votes: BinaryVotes,
     state: State,
     loss: Loss,
-    move: Move,
+    step_size: StepSize,
     seeds: Sequence[int],
     *,
     learning_rate: float = 1.0,
 ) -> Iterator[Turn]:
-    """Descend round by round. state.weight and votes.score are changed in place.
+    """Descend round by round; `state.weight` and `votes.score` are changed in place.
 
     Notation: m the margins y F(x), w the weights, u = y h(x), a the coefficient, e the weighted error, r = 1 - 2 e.
     """
     w, w0, y = state.weight, state.start, votes.y
     total = float(np.sum(np.abs(state.coefficients)))
     m = y * votes.score
-    has_weight = reweigh(loss, m, w0, w) if state.records else True
+    has_weight = reweight(loss, m, w0, w) if state.records else True
     for t, seed in enumerate(seeds if has_weight else (), start=len(state.records) + 1):
-        # Step 1: the hypothesis that points most against the gradient is the one of largest edge under the weights
-        guess = learn(w, seed)
-        u = votes.agreement(guess.predictions)
+        # Step 1: a hypothesis of large edge under the weights, in the direction of the negative gradient
+        h = weak_learner(w, seed)
+        u = votes.agreement(h.predictions)
         e = weighted_error(w, u)
         r = 1.0 - 2.0 * e
-        # Step 2: stop where it does not point downhill, else choose how far to go
+        # Step 2: stop if it is no descent direction, else its coefficient
         this = Round(e, r, np.nan, np.nan, 2, float(w0.min()), u, w)
-        step = move(this, m) if r > CHANCE else Step(0.0, stop=f"the edge {r:.4f} is no better than chance")
+        step = step_size(this, m) if r > CHANCE else Step(0.0, stop=f"the edge {r:.4f} is no better than chance")
         a = learning_rate * step.coefficient
         if a == 0.0 and total == 0.0:
-            a = ONLY_MEMBER  # there is no other: it answers alone
+            a = ONLY_MEMBER  # the only hypothesis
         # Step 3: F <- F + a h
-        votes.add(a, guess.predictions)
+        votes.add(a, h.predictions)
         total += abs(a)
         m = y * votes.score
         # Step 4: the negative gradient at the new F
-        has_weight = reweigh(loss, m, w0, w)
-        stop = step.stop or ("" if has_weight else "no row has weight left: the loss is flat at every margin")
-        # Step 5: put down what is known now
+        has_weight = reweight(loss, m, w0, w)
+        stop = step.stop or ("" if has_weight else "every row has weight zero: the loss is constant at every margin")
+        # Step 5: the record
         record = Descent(
             t, e, r, a, mean_loss(loss, m, w0), mean_loss(EXPONENTIAL, m, w0), float((w0 * votes.wrong()).sum()),
             float(votes.margins(total).min()), float(w.max()), np.nan,
         )  # fmt: skip
-        yield Turn(record, guess.member if a != 0.0 else None, stop, step.is_perfect)
+        yield Turn(record, h.member if a != 0.0 else None, stop, step.is_perfect)
         if stop:
             return
 
 
 class FixedStep:
-    """The same coefficient in every round."""
+    """A step size that is the same in every round."""
 
     def __init__(self, step: float) -> None:
         self.step = step
@@ -118,7 +118,7 @@ class FixedStep:
 
 
 class LineSearch:
-    """The coefficient at a minimum of sum w0 L(m + a u); finite, as AdaBoost's, where the minimum is at infinity."""
+    """A step size at a minimum of sum w0 L(m + a u), or as in AdaBoost where the minimum is at infinity."""
 
     def __init__(self, loss: Loss, w0: NDArray[np.float64], stop_at_perfect: bool = True) -> None:
         self.loss, self.w0, self.stop_at_perfect = loss, w0, stop_at_perfect
@@ -132,10 +132,10 @@ class LineSearch:
         def risk(a: float) -> float:
             return float(np.sum(self.w0 * self.loss.value(m + a * u)))
 
-        with np.errstate(over="ignore", invalid="ignore"):  # a loss that is not finite far out is not followed there
+        with np.errstate(over="ignore", invalid="ignore"):  # the loss may overflow for large a
             a = minimum_on_line(slope, risk)
         if a == 0.0:
-            return Step(0.0, stop="no step along the best hypothesis lowers the loss")
+            return Step(0.0, stop="no step along the hypothesis decreases the loss")
         if np.isinf(a):
             end, is_right = perfect(this), bool(np.all(u > 0))
             return end if self.stop_at_perfect and is_right else end._replace(stop="", is_perfect=is_right)
@@ -143,9 +143,9 @@ class LineSearch:
 
 
 def minimum_on_line(slope: Callable[[float], float], risk: Callable[[float], float]) -> float:
-    """A minimum of the risk over a > 0: a bracket of slopes - and +, closed by Brent's safeguarded bisection.
+    """Find a minimum of the risk over a > 0, by bracketing a root of the slope and Brent's method.
 
-    Infinite where the risk falls for ever, 0 where it does not fall at all.
+    Infinite if the risk decreases without end, 0 if it does not decrease.
     """
     if not slope(0.0) < 0.0:
         return 0.0
@@ -163,22 +163,22 @@ def minimum_on_line(slope: Callable[[float], float], risk: Callable[[float], flo
             ConvergenceWarning,
             stacklevel=level_of_caller(),
         )
-    # Between the two slopes there may be a hill, where the loss is not convex: come back until the risk is lower.
+    # If the loss is not convex, the risk may be larger at the root than at 0: decrease a.
     here = risk(0.0)
     while a > 0.0 and risk(a) > here * (1.0 + 1e-14):
         a = 0.5 * a if a > 1e-12 else 0.0
     return a
 
 
-def reweigh(loss: Loss, m: NDArray[np.float64], w0: NDArray[np.float64], w: NDArray[np.float64]) -> bool:
-    """w <- w0 max(-L'(m), 0) / sum in place; False, and w as it was, where every row has weight zero."""
+def reweight(loss: Loss, m: NDArray[np.float64], w0: NDArray[np.float64], w: NDArray[np.float64]) -> bool:
+    """Set w <- w0 max(-L'(m), 0) / sum in place; return False, with w unchanged, if every row has weight zero."""
     with np.errstate(over="ignore"):
         pull = w0 * np.maximum(loss.pull(m), 0.0)
         total = float(pull.sum())
     if not np.isfinite(total):
         raise ValueError(
             f"The derivative of the loss {loss.name!r} is not finite at margins between {m.min():g} and {m.max():g}: "
-            "take a smaller step or learning_rate, or a loss that is defined for every margin."
+            "use a smaller step or learning_rate, or a loss that is defined for every margin."
         )
     if total == 0.0:
         return False
@@ -187,7 +187,7 @@ def reweigh(loss: Loss, m: NDArray[np.float64], w0: NDArray[np.float64], w: NDAr
 
 
 def mean_loss(loss: Loss, m: NDArray[np.float64], w0: NDArray[np.float64]) -> float:
-    """The risk sum w0 L(m)."""
+    """Compute the risk sum w0 L(m)."""
     with np.errstate(over="ignore"):
         return float(np.sum(w0 * loss.value(m)))
 
@@ -195,7 +195,14 @@ def mean_loss(loss: Loss, m: NDArray[np.float64], w0: NDArray[np.float64]) -> fl
 class AnyBoostClassifier(BaseMultiplicativeBooster):
     """Boosting for any differentiable loss of the margin (two classes).
 
-    ``history_`` has the column ``loss``, the weighted mean loss after every round.
+    Gradient descent in function space: the weights of a round are the negative derivatives of the loss at the margins,
+    the coefficient minimizes the loss along the hypothesis. The column `loss` of `history_` is the weighted mean loss
+    after each round.
+
+    References
+    ----------
+    Mason, L., Baxter, J., Bartlett, P. and Frean, M. (2000). Functional gradient techniques for combining hypotheses.
+    Advances in Large Margin Classifiers, MIT Press, 221-246.
 
     Examples
     --------
@@ -211,21 +218,21 @@ class AnyBoostClassifier(BaseMultiplicativeBooster):
         one_of(*MARGIN_LOSSES),
         callable,
         default="exponential",
-        doc='"exponential" is AdaBoost; "savage" and "tangent" are not convex and give rows with wrong labels up. Your '
-        "own loss is a plain Python function of one margin, float to float, such as ``def loss(m): return "
+        doc='"exponential" is AdaBoost; "savage" and "tangent" are not convex and give outliers little weight. A '
+        "user-defined loss is a Python function of one margin, float to float, such as ``def loss(m): return "
         "math.exp(-m)``; it is compiled, and must be finite and decrease around margin zero.",
     )
     loss_derivative: MarginFunction | None = param(
         callable,
         None,
         default=None,
-        doc="Derivative of your own loss; None takes central differences, exact to about 1e-10.",
+        doc="Derivative of a user-defined loss; None uses central differences, with an error of about 1e-10.",
     )
     step: float | None = param(
         positive,
         None,
         default=None,
-        doc="Fixed coefficient; None searches the minimum of the loss along each hypothesis.",
+        doc="Fixed coefficient; None minimizes the loss along each hypothesis.",
     )
     learning_rate: float = param(positive, default=1.0, doc="Factor on every coefficient.")
     _two_classes_only = True
@@ -234,13 +241,13 @@ class AnyBoostClassifier(BaseMultiplicativeBooster):
         return {"_loss_used": (self.loss, self.loss_derivative)}
 
     def _rounds(
-        self, learn: WeakLearner, votes: TwoClasses | ManyClasses, state: State, seeds: list[int], settings: Settings
+        self, weak_learner: WeakLearner, votes: Votes, state: State, seeds: list[int], settings: Settings
     ) -> Iterator[Turn]:
-        assert isinstance(votes, TwoClasses)
+        assert isinstance(votes, BinaryVotes)
         loss = margin_loss(*settings["_loss_used"])
         line = LineSearch(loss, state.start, stop_at_perfect=self.weighting == "reweight")
-        move = line if self.step is None else FixedStep(self.step)
-        return anyboost(learn, votes, state, loss, move, seeds, learning_rate=self.learning_rate)
+        step_size = line if self.step is None else FixedStep(self.step)
+        return anyboost(weak_learner, votes, state, loss, step_size, seeds, learning_rate=self.learning_rate)
 
     def _link(self, score: Floats, settings: Settings) -> Floats:
         if settings["n_classes_"] == 1:

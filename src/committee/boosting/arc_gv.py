@@ -1,4 +1,4 @@
-"""arc-gv: the margin target is the smallest margin reached so far (Breiman 1999; S0).
+"""arc-gv: the margin target is the smallest margin so far (Breiman 1999).
 
     theta_t = max(0, min_i y_i f_{t-1}(x_i) / sum a)
     a_t = 1/2 ln((1 + r_t) / (1 - r_t)) - 1/2 ln((1 + theta_t) / (1 - theta_t))
@@ -15,12 +15,19 @@ from committee.boosting.multiplicative_weights import Round, Rule, Step
 
 
 def arc_gv(this: Round) -> Step:
-    """Aim at the smallest margin of the vote so far."""
+    """Set the margin target to the smallest margin of the vote so far."""
     return target_margin(this, max(0.0, this.min_margin))
 
 
 class ArcGVClassifier(BaseMultiplicativeBooster):
     """arc-gv, boosting that maximizes the smallest margin (two classes).
+
+    The margin target of a round is the smallest margin of the vote before it. With a weak learner that maximizes the
+    edge, the smallest margin converges to the largest possible one.
+
+    References
+    ----------
+    Breiman, L. (1999). Prediction games and arcing algorithms. Neural Computation 11, 1493-1517.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Confidence-rated AdaBoost (Schapire and Singer 1999): hypotheses that say how sure they are.
+"""Confidence-rated AdaBoost (Schapire and Singer 1999): hypotheses with predictions in [-1, 1].
 
     h(x) in [-1, 1]:  a = 1/2 ln((1 + r) / (1 - r)),  r = sum w y h,  Z <= sqrt(1 - r^2)      (closed form)
                       a = argmin Z(a) = sum w exp(-a y h)                                       (numeric)
@@ -11,7 +11,6 @@ sqrt(1 - r^2): only the product of the Z bounds the error.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 import numpy as np
@@ -21,28 +20,28 @@ from sklearn.utils._param_validation import HasMethods
 from committee.base.parameters import one_of, param
 from committee.boosting._classifier_base import BaseMultiplicativeBooster
 from committee.boosting._weak_learners import PredictionKind
-from committee.boosting.adaboost import CHANCE, perfect
 from committee.boosting.multiplicative_weights import Round, Rule, Step
+from committee.boosting.samme import CHANCE, coefficient, perfect
 from committee.trees.decision_tree import DecisionTreeClassifier
 
 
 def closed_form(this: Round) -> Step:
-    """a = 1/2 ln((1 + r) / (1 - r)): minimises the bound sqrt(1 - r^2) on Z."""
+    """Return a = 1/2 ln((1 + r) / (1 - r)), which minimizes a bound on Z, with the value sqrt(1 - r^2)."""
     if this.error <= 0.0:
         return perfect(this)
     if this.edge <= CHANCE:
         return Step(0.0, stop=f"the edge {this.edge:.4f} is no better than chance")
-    return Step(0.5 * math.log((1.0 - this.error) / this.error))
+    return Step(coefficient(this.error, 2))
 
 
 def numeric(this: Round) -> Step:
-    """The minimum of the convex Z(a), where Z'(a) = 0: there the hypothesis has edge 0 under the new weights."""
-    if this.edge <= CHANCE:  # first: no row speaks against answers that are all zero either
+    """Return the minimum of the convex Z(a); the hypothesis has edge 0 under the new weights."""
+    if this.edge <= CHANCE:  # first, as predictions may all be zero
         return Step(0.0, stop=f"the edge {this.edge:.4f} is no better than chance")
     u = np.asarray(this.agreement, np.float64)
     if not np.any((u < -CHANCE) & (this.weight > 0)):
         step = perfect(this)
-        return step if np.all(u > 0) else Step(step.coefficient)  # rows it says nothing about go on
+        return step if np.all(u > 0) else Step(step.coefficient)  # rows with the prediction 0 remain
 
     def slope(a: float) -> float:
         return -float(np.sum(this.weight * u * np.exp(-a * u)))
@@ -55,12 +54,20 @@ def numeric(this: Round) -> Step:
 
 
 def log_odds(this: Round) -> Step:
-    """The best confidence of a leaf is its log-odds: a h with h in [-1, 1] and a the largest of them."""
+    """Return the largest log-odds of a leaf: h is the log-odds of each leaf divided by it."""
     return Step(this.scale)
 
 
 class ConfidenceRatedAdaBoostClassifier(BaseMultiplicativeBooster):
     """AdaBoost with confidence-rated hypotheses (two classes).
+
+    Hypotheses predict a confidence in [-1, 1] whose sign is the class. The default trees are grown by the criterion
+    Z = 2 sum over the leaves of sqrt(W+ W-), and their leaves have half the log-odds of the classes as values.
+
+    References
+    ----------
+    Schapire, R. E. and Singer, Y. (1999). Improved boosting algorithms using confidence-rated predictions. Machine
+    Learning 37, 297-336.
 
     Examples
     --------

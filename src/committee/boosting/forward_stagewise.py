@@ -33,11 +33,11 @@ from committee.tabular.validation import MAX_TARGET
 Loss = Literal["squared_error", "absolute_error"]
 
 EXACT = 4.0 * float(np.finfo(np.float64).eps)
-"""A root mean square of the residuals below this share of that of y is rounding."""
+"""A root mean square of the residuals below this fraction of that of y is rounding."""
 
 
 class Record(NamedTuple):
-    """What a round measured: a row of `history_`."""
+    """Measurements of a round: a row of `history_`."""
 
     round: int
     loss_before: float
@@ -50,14 +50,14 @@ class Record(NamedTuple):
 
 
 def constant(y: Floats, counts: Floats, loss: Loss) -> float:
-    """The best constant: mean or median."""
+    """Compute the constant of smallest loss: mean or median."""
     if loss == "squared_error":
-        return math.fsum(counts * y) / math.fsum(counts)  # exact sums: the order of the rows changes no bit
+        return math.fsum(counts * y) / math.fsum(counts)  # exact for any order of the rows
     return float(weighted_quantile(y, counts, 0.5, half_way=False))
 
 
 def line_search(residual: Floats, predictions: Predictions, w: Floats, loss: Loss) -> float:
-    """rho that minimises the loss of residual - rho answers; 0 where the answers are all zero."""
+    """Find the rho that minimizes the loss of residual - rho h; 0 if all predictions are zero."""
     h = np.asarray(predictions, np.float64)
     size = float(np.sum(w * h * h))
     if size == 0.0:
@@ -69,20 +69,20 @@ def line_search(residual: Floats, predictions: Predictions, w: Floats, loss: Los
 
 
 def _without_rounding(rho: float) -> float:
-    """12 digits: the step along a tree of means is 1 and not 1 plus the rounding of sums over rows in their order.
+    """Round to 12 digits: the step along a tree of means is exactly 1, whatever the order of the rows.
 
-    Rounding would grow, round after round, into other splits wherever two are equally good.
+    Rounding errors would otherwise change later splits where two are equally good.
     """
     return float(f"{rho:.12g}")
 
 
 def mean_loss(residual: Floats, w: Floats, loss: Loss) -> float:
-    """Mean squared or mean absolute residual under weights that sum to one."""
+    """Compute the mean squared or mean absolute residual under weights that sum to one."""
     return root_mean_square(residual, w) ** 2 if loss == "squared_error" else mean_absolute(residual, w)
 
 
 def stagewise(
-    learn: WeakRegressor,
+    weak_learner: WeakRegressor,
     rows: TrainingRows,
     combined: Combination,
     seeds: Sequence[int],
@@ -91,22 +91,22 @@ def stagewise(
     loss: Loss = "squared_error",
     learning_rate: float = 1.0,
 ) -> Iterator[Turn]:
-    """Add member after member to F = combined.value, which is changed."""
+    """Add members to F = combined.value, which is changed in place."""
     y, w = rows.y, rows.weight
     rounding = EXACT * root_mean_square(y, w)
     for t, seed in enumerate(seeds, start=n_done + 1):
-        # Step 1: a member that points from F towards y
+        # Step 1: a member fitted to the residuals, or to their signs
         residual = y - combined.value
-        guess = learn(residual if loss == "squared_error" else np.sign(residual), rows.counts, seed)
-        # Step 2: how far to go along it
-        rho = line_search(residual, guess.predictions, w, loss)
-        # Step 3: a part of the way
+        h = weak_learner(residual if loss == "squared_error" else np.sign(residual), rows.counts, seed)
+        # Step 2: the step of smallest loss
+        rho = line_search(residual, h.predictions, w, loss)
+        # Step 3: shrinkage
         coefficient = learning_rate * rho
-        combined.add(guess.predictions, coefficient)
-        # Step 4: put down what is known now
+        combined.add(h.predictions, coefficient)
+        # Step 4: the record
         after = y - combined.value
         if not np.abs(after).max() <= MAX_TARGET:
-            raise ValueError(f"The residuals grow beyond float64 at learning_rate={learning_rate:g}: take 1 or less.")
+            raise ValueError(f"The residuals exceed float64 with learning_rate={learning_rate:g}: use 1 or less.")
         train_error = root_mean_square(after, w)
         record = Record(
             t, mean_loss(residual, w, loss), mean_loss(after, w, loss), rho, coefficient, train_error,
@@ -114,8 +114,8 @@ def stagewise(
         )  # fmt: skip
         stop = "nothing is left to fit" if train_error <= rounding else ""
         if coefficient == 0.0:
-            stop = "the base regressor finds no direction in which the loss falls"
-        yield Turn(record, guess.member if coefficient != 0.0 else None, stop)
+            stop = "the base regressor finds no direction in which the loss decreases"
+        yield Turn(record, h.member if coefficient != 0.0 else None, stop)
         if stop:
             return
 
@@ -123,8 +123,18 @@ def stagewise(
 class StagewiseRegressor(BaseRegressionBooster):
     """Forward stagewise additive model of any base regressor, with shrinkage and exact line search.
 
-    ``history_`` has the loss before and after every round, the step rho, the root mean square and mean absolute error
-    on the training rows, and the validation error if there are validation rows.
+    Every round fits the base regressor to the residuals, for the absolute error to their signs, and adds it with the
+    coefficient that minimizes the loss, times `learning_rate`.
+
+    Notes
+    -----
+    `history_` has the loss before and after every round, the step rho, the root mean square and mean absolute error on
+    the training rows, and the validation error if there are validation rows.
+
+    References
+    ----------
+    Hastie, T., Tibshirani, R. and Friedman, J. (2009). The Elements of Statistical Learning. Second edition, Springer,
+    section 10.3.
 
     Examples
     --------
@@ -136,9 +146,9 @@ class StagewiseRegressor(BaseRegressionBooster):
     array([7.34, 2.48])
     """
 
-    learning_rate: float = param(positive, default=0.1, doc="The shrinkage eta on every step.")
+    learning_rate: float = param(positive, default=0.1, doc="Shrinkage eta, the factor on every step.")
     loss: Loss = param(
-        one_of("squared_error", "absolute_error"), default="squared_error", doc="The loss that every step decreases."
+        one_of("squared_error", "absolute_error"), default="squared_error", doc="The loss that is minimized."
     )
     init_: float = fitted(doc="The constant F_0.")
 
@@ -168,10 +178,10 @@ class StagewiseRegressor(BaseRegressionBooster):
         return RunningSum(n_rows, start)
 
     def _rounds(
-        self, learn: WeakRegressor, rows: TrainingRows, state: State, seeds: Sequence[int], start: float
+        self, weak_learner: WeakRegressor, rows: TrainingRows, state: State, seeds: Sequence[int], start: float
     ) -> Iterator[Turn]:
         return stagewise(
-            learn, rows, self._combine(state, rows.X, start), seeds,
+            weak_learner, rows, self._combine(state, rows.X, start), seeds,
             n_done=len(state.records), loss=self.loss, learning_rate=self.learning_rate,
         )  # fmt: skip
 
@@ -179,12 +189,12 @@ class StagewiseRegressor(BaseRegressionBooster):
         return (root_mean_square if self.loss == "squared_error" else mean_absolute)(residual, weight)
 
     def _member_shares(self) -> Floats:
-        """How far the loss fell by each member."""
+        """The decrease of the training loss by each member."""
         decrease = self.history_.loss_before - self.history_.loss
         return np.maximum(decrease[: len(self.members_)], 0.0)
 
     def predict(self, X: Any) -> Floats:
-        """The constant and the members' weighted sum."""
+        """Predict the constant plus the weighted sum of the members' predictions."""
         table = self._read_rows(X)
         if self._packed is not None:
             return self.init_ + score_packed(self._packed, table, self.n_jobs)[:, 0]

@@ -1,18 +1,18 @@
 """Online boosting (Oza and Russell, Online bagging and boosting, 2001).
 
-AdaBoost gives a row the weight that makes the last hypothesis err on half of all weight. Online, a row passes from
-member to member with a rate lambda, and every member keeps the sums of the rates it got right and wrong:
+AdaBoost weights the rows so that the last hypothesis has the error 1/2. Online, a row passes from member to member with
+a rate lambda, and every member keeps the sums of the rates of the rows that it classified correctly and incorrectly:
 
     lambda = 1
     for every member h_t
-        k ~ Poisson(lambda);  learn (x, y) with h_t, k times
+        k ~ Poisson(lambda);  update h_t with (x, y), k times
         if h_t(x) = y:  right_t += lambda,   e_t = wrong_t / (right_t + wrong_t),   lambda *= 1 / (2 (1 - e_t))
         else:           wrong_t += lambda,   e_t = wrong_t / (right_t + wrong_t),   lambda *= 1 / (2 e_t)
 
     H(x) = argmax_k sum over t with h_t(x) = k of log((1 - e_t) / e_t)
 
-So the rows that h_t got right and those it got wrong each bring half of the rates to the next member. A row of weight
-w starts with lambda = w.
+So the correctly and the incorrectly classified rows each have half of the rates of the next member. A row of weight w
+starts with lambda = w.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from committee.members.online import OnlineMember, default_classifier
 
 
 class Record(NamedTuple):
-    """What a stretch of the stream measured: a row of `history_`."""
+    """Measurements on a part of the stream: a row of `history_`."""
 
     n_seen: int  # rows of the stream at its end
-    error: float  # of the ensemble on the rows of the stretch, each before it was learned
-    prequential_error: float  # of the ensemble on all rows so far
-    member_errors: Floats  # [members], on the rows of the stretch, each before it was learned
+    error: float  # of the ensemble on these rows, each predicted before the update
+    prequential_error: float  # of the ensemble on all rows so far, likewise
+    member_errors: Floats  # [members], on these rows, each predicted before the update
     weighted_errors: Floats  # [members], e_t under the rates of the rows so far
     edges: Floats  # [members], 1 - 2 e_t
     votes: Floats  # [members], log((1 - e_t) / e_t), not below 0
 
 
 class BoostedMember(OnlineMember):
-    """A member with the rates of the rows that it got right and wrong after learning them."""
+    """A member with the sums of the rates of correctly and incorrectly classified rows."""
 
     right: float = 0.0
     wrong: float = 0.0
@@ -57,11 +57,11 @@ class BoostedMember(OnlineMember):
 
     @property
     def vote(self) -> float:
-        """log((1 - e_t) / e_t); 0 for a member no better than a coin, finite for one that made no error yet."""
+        """log((1 - e_t) / e_t); 0 for a member no better than chance, finite for one without an error."""
         total = self.right + self.wrong
         if total == 0.0:
             return 0.0
-        e = max(self.error, 0.5 / (total + 1.0))  # n rows cannot tell an error below 1 / (2 n) from none
+        e = max(self.error, 0.5 / (total + 1.0))  # smaller errors cannot be estimated from n rows
         return float(np.log((1.0 - e) / e)) if e < 0.5 else 0.0
 
 
@@ -73,44 +73,38 @@ def online_boosting(
     weight: Floats,
     n_before: int,
 ) -> Floats:
-    """Teach the members rows that come after `n_before` others; the members are changed.
+    """Update the members in place with rows that come after `n_before` others.
 
-    `codes` are the classes y as numbers. With one row this is the algorithm of the paper; of several rows a member
-    learns all before it is asked about any. Returns the rates with which the rows leave the last member.
+    `codes` are the codes of the classes y. With one row this is the algorithm of the paper; with several, a member is
+    updated with all of them before it predicts. Returns the rates of the rows after the last member.
     """
     rates = weight
     for member in members:
-        # Step 1: k ~ Poisson(lambda), learn k times
+        # Step 1: k ~ Poisson(lambda), update k times
         member.learn(X, y, member.counts(n_before, rates))
         if not member.has_learned:
             continue
-        # Step 2: what the member gets right and wrong, summed up to each row
+        # Step 2: the rates of correctly and incorrectly classified rows, summed up to each row
         is_right = member.predictions(X) == codes
         right = member.right + np.cumsum(np.where(is_right, rates, 0.0))
         wrong = member.wrong + np.cumsum(np.where(is_right, 0.0, rates))
         member.right, member.wrong = float(right[-1]), float(wrong[-1])
-        # Step 3: half of all rates to either kind of row
+        # Step 3: each kind has half of the rates
         own = np.where(is_right, right, wrong)
-        # Rates that have sunk to 0 stay there
+        # A rate of 0 stays 0
         rates = np.divide(rates * (right + wrong), 2.0 * own, out=np.zeros_like(rates), where=own > 0.0)
     return rates
 
 
 class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
-    """AdaBoost that learns from a stream, row after row, with Poisson counts in place of weights (C-9).
+    """AdaBoost for a stream of rows, with Poisson counts in place of weights.
 
-    Parameters
+    A row passes from member to member: each is updated with it k times, k drawn from a Poisson distribution whose rate
+    increases where the member misclassifies the row. `partial_fit` continues with further rows.
+
+    References
     ----------
-    estimator : the base learner, default logistic regression by `SGDClassifier`, for columns of similar scale
-        Any classifier with `partial_fit`. Where that takes no `sample_weight`, it is shown a row k times.
-    n_estimators : number of members
-    batch_size : rows that are judged, then learned, at once; 1, row by row, is the algorithm of the paper
-        None takes the rows as they come; of the table of `fit` 20 at first, later a tenth of those before.
-    random_state : seed of the counts and of the members
-
-    ``estimator_errors_`` are the members' errors under the rates, ``estimator_weights_`` their votes
-    log((1 - e) / e), ``prequential_error_`` is the error on rows not learned from yet, ``history_`` follows all of
-    them over the stream, ``n_seen_`` is the number of rows, ``estimators_`` are the members.
+    Oza, N. C. and Russell, S. (2001). Online bagging and boosting. AISTATS, 105-112.
 
     Examples
     --------
@@ -135,7 +129,7 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
     def _shares(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, NDArray[np.int64]]:
         predictions = np.array([member.predictions(X) for member in members], np.int64)
         votes = np.array([member.vote for member in _boosted(members)])
-        # As long as nobody is better than a coin, all count the same.
+        # equal votes while no member is better than chance
         return class_votes(predictions, self.n_classes_, votes if votes.any() else None), predictions
 
     def _record(self, members: Sequence[OnlineMember], record: prequential.Record) -> Record:
@@ -145,12 +139,12 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
 
     @property
     def estimator_errors_(self) -> Floats:
-        """Errors of the members under the rates of the rows so far."""
+        """Errors of the members, weighted by the rates of the rows so far."""
         return np.array([member.error for member in _boosted(self._learners())])
 
     @property
     def estimator_weights_(self) -> Floats:
-        """Votes of the members."""
+        """Votes log((1 - e) / e) of the members."""
         return np.array([member.vote for member in _boosted(self._learners())])
 
     def _member_shares(self) -> Floats:

@@ -1,12 +1,12 @@
 """Schapire's first booster: a majority of three (Schapire 1990, The Strength of Weak Learnability).
 
-    h1 learns under D1 = w
-    h2 learns under D2, in which h1 is right half of the time: w / (2 e1) where h1 errs, w / (2 (1 - e1)) elsewhere
-    h3 learns under D3, w restricted to the rows on which h1 and h2 differ
+    h1 is fitted under D1 = w
+    h2 is fitted under D2, for which h1 has the error 1/2: w / (2 e1) where h1 errs, w / (2 (1 - e1)) elsewhere
+    h3 is fitted under D3, w restricted to the rows on which h1 and h2 differ
     H = the majority of the three
 
-If none of the three errs by more than p <= 1/2, each under its own distribution, H errs by at most 3 p^2 - 2 p^3 < p
-under w. H is itself a hypothesis, so three of them make a better one: 3^depth hypotheses in the end.
+If the error of each, under its own distribution, is at most p <= 1/2, the error of H under w is at most
+3 p^2 - 2 p^3 < p. H is itself a hypothesis, so the construction is repeated with it: 3^depth hypotheses in all.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from committee.base.array_types import Floats
 from committee.base.parameters import at_least, fitted, fixed, param
 from committee.base.stacklevel import level_of_caller
 from committee.boosting._classifier_base import BaseBooster, Settings, ValidationVotes, Vote
-from committee.boosting._votes import TwoClasses, vote_shares
+from committee.boosting._votes import BinaryVotes, vote_fractions
 from committee.boosting._weak_learners import TrainingRows, make_learner
-from committee.members.member import Guess, Member, WeakLearner
+from committee.members.member import Member, WeakHypothesis, WeakLearner
 from committee.records.history import History
 from committee.theory.bounds import majority_of_three_bound
 
 ROUNDING = 1e-12
-"""Sums of weights are exact to about this: by so much an error may exceed its bound."""
+"""Tolerance for rounding errors of sums of weights."""
 
 
 class MajorityBound(NamedTuple):
     """The errors of up to three hypotheses, the bound that follows, and the error of their majority."""
 
-    level: int  # 1 where base hypotheses vote, 2 where majorities of them do, ...
+    level: int  # 1 for votes of base hypotheses, 2 for votes of such majorities, ...
     errors: tuple[float, ...]  # each under its own distribution
     p: float  # the largest
     value: float  # 3 p^2 - 2 p^3
@@ -46,9 +46,9 @@ class MajorityBound(NamedTuple):
 
 
 class Majority(NamedTuple):
-    """Three hypotheses with a third of the vote each, or the first alone, as a member of a further vote.
+    """Three hypotheses with a third of the vote each, or the first alone; a member of the majority one level up.
 
-    A coefficient is negative where the hypothesis is turned round, 0 for an h2 that is no other than h1.
+    The coefficient is negative for a negated hypothesis, 0 for an h2 equal to h1.
     """
 
     members: tuple[Member, ...]
@@ -64,7 +64,7 @@ class Majority(NamedTuple):
 
 
 class Hypothesis(NamedTuple):
-    """A guess turned round where it errs more often than not: error <= 1/2 under the weights it learned from."""
+    """A weak hypothesis, negated if its error is above 1/2, and the weights it was fitted under."""
 
     member: Member
     predictions: NDArray[Any]  # in {-1, +1}
@@ -73,75 +73,87 @@ class Hypothesis(NamedTuple):
     weight: Floats
 
 
-class Outcome(NamedTuple):
-    """What `schapire_boost` hands back."""
+class FittedMajority(NamedTuple):
+    """A majority and its predictions for the training rows."""
 
     majority: Majority
     predictions: NDArray[np.int8]
 
 
-def schapire_boost(learn: WeakLearner, y: NDArray[np.int8], w: Floats, seed: int, level: int = 1) -> Outcome:
-    """Three hypotheses under three distributions, and their majority. w sums to one."""
+def schapire_boost(
+    weak_learner: WeakLearner, y: NDArray[np.int8], w: Floats, seed: int, level: int = 1
+) -> FittedMajority:
+    """Fit three hypotheses under three distributions; w sums to one."""
     seeds = [int(s) for s in np.random.SeedSequence(seed).generate_state(3, np.uint64)]
-    # Step 1: h1 under the weights as they are
-    first = _learn_turned(learn, y, w, seeds[0])
+    # Step 1: h1 under the weights
+    first = _fit_hypothesis(weak_learner, y, w, seeds[0])
     if first.error == 0.0:
         return _vote([first], y, w, level, "h1 is perfect on the training rows and votes alone")
-    # Step 2: h2 where h1 is right half of the time
-    second = _learn_turned(learn, y, half_right(w, first.predictions == y, first.error), seeds[1])
+    # Step 2: h2 under weights for which h1 has the error 1/2
+    second = _fit_hypothesis(weak_learner, y, half_error_weights(w, first.predictions == y, first.error), seeds[1])
     # Step 3: h3 where they differ
-    apart = np.where(first.predictions != second.predictions, w, 0.0)
-    if not apart.any():
-        note = "h1 and h2 answer alike on every training row: there is nothing for h3 to decide, h1 votes alone"
+    differs = np.where(first.predictions != second.predictions, w, 0.0)
+    if not differs.any():
+        note = "h1 and h2 agree on every training row, which leaves no row for h3: h1 votes alone"
         return _vote([first, second], y, w, level, note)
-    third = _learn_turned(learn, y, apart / apart.sum(), seeds[2])
+    third = _fit_hypothesis(weak_learner, y, differs / differs.sum(), seeds[2])
     # Step 4: the majority
     return _vote([first, second, third], y, w, level, "three hypotheses vote")
 
 
-def half_right(w: Floats, is_right: NDArray[np.bool_], error: float) -> Floats:
-    """D2: half of the weight on the rows that h1 has right, half on the others."""
+def half_error_weights(w: Floats, is_right: NDArray[np.bool_], error: float) -> Floats:
+    """Compute D2: half of the weight on the rows that h1 classifies correctly, half on the others."""
     return np.where(is_right, w / (2.0 * (1.0 - error)), w / (2.0 * error))
 
 
-def _learn_turned(learn: WeakLearner, y: NDArray[np.int8], w: Floats, seed: int) -> Hypothesis:
-    guess = learn(w, seed)
-    error = float(w[guess.predictions != y].sum())
+def _fit_hypothesis(weak_learner: WeakLearner, y: NDArray[np.int8], w: Floats, seed: int) -> Hypothesis:
+    h = weak_learner(w, seed)
+    error = float(w[h.predictions != y].sum())
     if error > 0.5 + ROUNDING:
-        return Hypothesis(guess.member, -guess.predictions, -1, float(w[guess.predictions == y].sum()), w)
-    return Hypothesis(guess.member, guess.predictions, 1, error, w)
+        return Hypothesis(h.member, -h.predictions, -1, float(w[h.predictions == y].sum()), w)
+    return Hypothesis(h.member, h.predictions, 1, error, w)
 
 
-def _vote(learned: list[Hypothesis], y: NDArray[np.int8], w: Floats, level: int, note: str) -> Outcome:
-    """The majority of three; of fewer, h1 alone, bound by the errors of all."""
-    shares = [1.0 / 3.0] * 3 if len(learned) == 3 else [1.0, 0.0][: len(learned)]
-    score = np.sum([a * h.predictions for a, h in zip(shares, learned, strict=True)], axis=0)
+def _vote(hypotheses: list[Hypothesis], y: NDArray[np.int8], w: Floats, level: int, note: str) -> FittedMajority:
+    """The majority of three hypotheses, or of fewer h1 alone, and the bound from the errors of all."""
+    n = len(hypotheses)
+    vote = [1.0 / 3.0] * 3 if n == 3 else [1.0, 0.0][:n]
+    score = np.sum([a * h.predictions for a, h in zip(vote, hypotheses, strict=True)], axis=0)
     predictions = np.where(score > 0.0, np.int8(1), np.int8(-1))
-    errors = tuple(h.error for h in learned)
-    p = min(max(errors), 0.5)  # an error of 1/2 may come out as 0.5 + 1e-16
+    errors = tuple(h.error for h in hypotheses)
+    p = min(max(errors), 0.5)  # rounding may make it larger
     value, train_error = majority_of_three_bound(p), float(w[predictions != y].sum())
     bound = MajorityBound(level, errors, p, value, train_error, train_error <= value + ROUNDING)
-    members, weights = tuple(h.member for h in learned), tuple(h.weight for h in learned)
-    coefficients = tuple(a * h.sign for a, h in zip(shares, learned, strict=True))
-    return Outcome(Majority(members, coefficients, bound, weights, note), predictions)
+    members, weights = tuple(h.member for h in hypotheses), tuple(h.weight for h in hypotheses)
+    coefficients = tuple(a * h.sign for a, h in zip(vote, hypotheses, strict=True))
+    return FittedMajority(Majority(members, coefficients, bound, weights, note), predictions)
 
 
 class MajorityLearner:
-    """The booster as the weak learner of a booster one level up."""
+    """The booster as the weak learner of the level above."""
 
-    def __init__(self, learn: WeakLearner, y: NDArray[np.int8], level: int) -> None:
-        self.learn, self.y, self.level, self.resamples = learn, y, level, learn.resamples
+    def __init__(self, weak_learner: WeakLearner, y: NDArray[np.int8], level: int) -> None:
+        self.weak_learner, self.y, self.level, self.resamples = weak_learner, y, level, weak_learner.resamples
 
-    def __call__(self, weight: Floats, seed: int) -> Guess:
-        outcome = schapire_boost(self.learn, self.y, weight, seed, self.level)
-        return Guess(outcome.majority._replace(weights=()), outcome.predictions)
+    def __call__(self, weight: Floats, seed: int) -> WeakHypothesis:
+        majority, predictions = schapire_boost(self.weak_learner, self.y, weight, seed, self.level)
+        return WeakHypothesis(majority._replace(weights=()), predictions)
 
 
 class SchapireBoostClassifier(BaseBooster):
     """Schapire's booster of 1990: the majority of three hypotheses (two classes).
 
-    ``history_`` has a row for each hypothesis of the top three: its error under its own distribution, and the training
-    error of the votes so far (two votes that differ leave class 0).
+    The second hypothesis is fitted under weights for which the first has the error 1/2, the third on the rows on which
+    the two differ. If the error of each is at most p, the training error of the majority is at most 3 p^2 - 2 p^3.
+
+    Notes
+    -----
+    `history_` has a row for each of the top three hypotheses: its error under its own distribution, and the training
+    error of the votes so far (class 0 is predicted where two votes differ).
+
+    References
+    ----------
+    Schapire, R. E. (1990). The strength of weak learnability. Machine Learning 5, 197-227.
 
     Examples
     --------
@@ -162,9 +174,11 @@ class SchapireBoostClassifier(BaseBooster):
     verbose: int = fixed(0)
     bound_: MajorityBound = fitted(
         doc="Errors of the three, each under its own distribution, the largest of them p, the bound 3 p^2 - 2 p^3, the "
-        "training error it bounds, and whether it holds."
+        "training error, and whether the bound holds."
     )
-    bounds_: tuple[MajorityBound, ...] = fitted(doc="The same of every majority down the levels, in order of fitting.")
+    bounds_: tuple[MajorityBound, ...] = fitted(
+        doc="The bounds of the majorities of all levels, in the order of fitting."
+    )
     recursive_bound_: float = fitted(
         doc="3 p^2 - 2 p^3 applied `depth` times to the largest error of a base hypothesis."
     )
@@ -174,10 +188,10 @@ class SchapireBoostClassifier(BaseBooster):
     _two_classes_only = True
 
     def _boost(self, rows: TrainingRows, validation: ValidationVotes | None) -> dict[str, Any]:
-        learn = make_learner(self._weak(), rows, weighting="reweight", kind="votes", n_jobs=self.n_jobs)
+        weak_learner = make_learner(self._weak(), rows, weighting="reweight", kind="votes", n_jobs=self.n_jobs)
         for level in range(1, self.depth):
-            learn = MajorityLearner(learn, rows.y, level)
-        top, _ = schapire_boost(learn, rows.y, rows.weight, rows.seed, self.depth)
+            weak_learner = MajorityLearner(weak_learner, rows.y, level)
+        top, _ = schapire_boost(weak_learner, rows.y, rows.weight, rows.seed, self.depth)
         voters = [(member, a) for member, a in zip(top.members, top.coefficients, strict=True) if a != 0.0]
         vote = Vote.of([member for member, _ in voters], [a for _, a in voters], rows.n_classes)
         majority = top._replace(weights=())
@@ -204,7 +218,7 @@ class SchapireBoostClassifier(BaseBooster):
         return bound
 
     def _record(self, top: Majority, rows: TrainingRows, validation: ValidationVotes | None) -> History:
-        votes, errors = TwoClasses(rows.y), np.array(top.bound.errors)
+        votes, errors = BinaryVotes(rows.y), np.array(top.bound.errors)
         train, held_out = np.full(errors.size, np.nan), np.full(errors.size, np.nan)
         for t, (member, a) in enumerate(zip(top.members, top.coefficients, strict=True)):
             votes.add(a, member.predictions(rows.X, self.n_jobs))
@@ -223,13 +237,13 @@ class SchapireBoostClassifier(BaseBooster):
 
     @property
     def estimators_(self) -> list[Any]:
-        """The base hypotheses as estimators of their own."""
+        """The base hypotheses as estimators."""
         check_is_fitted(self, "members_")
         return [self._as_estimator(member) for member, _ in _leaves(self.majority_)]
 
     @property
     def feature_importances_(self) -> Floats:
-        """Impurity falls of the splits of the base hypotheses, averaged, as shares of one."""
+        """Impurity decreases of the splits, averaged over the base hypotheses; the sum is 1."""
         members = self.estimators_
         if not all(hasattr(member, "feature_importances_") for member in members):
             raise AttributeError("The weak learner has no feature_importances_.")
@@ -238,24 +252,24 @@ class SchapireBoostClassifier(BaseBooster):
         return mean / mean.sum() if mean.sum() > 0 else mean
 
     def _link(self, score: Floats, settings: Settings) -> Floats:
-        return vote_shares(score, settings["n_classes_"])
+        return vote_fractions(score, settings["n_classes_"])
 
     def predict_proba(self, X: Any) -> Floats:
-        """The share of the top three votes that each class has: 0, 1/3, 2/3 or 1."""
+        """Predict the fractions of the top three votes: 0, 1/3, 2/3 or 1."""
         return super().predict_proba(X)
 
 
-def _leaves(majority: Majority, share: float = 1.0) -> Iterator[tuple[Member, float]]:
-    """The base hypotheses below that have a vote, each with its share of it."""
+def _leaves(majority: Majority, weight: float = 1.0) -> Iterator[tuple[Member, float]]:
+    """The base hypotheses of nonzero weight, with their weights in the vote."""
     for member, a in zip(majority.members, majority.coefficients, strict=True):
         if isinstance(member, Majority):
-            yield from _leaves(member, share * a)
-        elif share * a != 0.0:
-            yield member, share * a
+            yield from _leaves(member, weight * a)
+        elif weight * a != 0.0:
+            yield member, weight * a
 
 
 def _majorities(majority: Majority) -> Iterator[Majority]:
-    """The majorities below, without a vote or with, and this one last."""
+    """The majorities of all levels, the top one last."""
     for member in majority.members:
         if isinstance(member, Majority):
             yield from _majorities(member)

@@ -56,7 +56,7 @@ class EstimatorMember(NamedTuple):
         return 2.0 * predicted_probabilities(self.estimator, X, self.classes)[:, 1] - 1.0
 
 
-class Guess(NamedTuple):
+class WeakHypothesis(NamedTuple):
     """What a weak learner hands back: the member, and its answers to the training rows.
 
     Where the answers are log-odds divided by the largest of them, `scale` is that largest.
@@ -75,4 +75,4 @@ class WeakLearner(Protocol):
         """Does it learn from a sample of the rows, another one every time?"""
         ...
 
-    def __call__(self, weight: NDArray[np.float64], seed: int) -> Guess: ...
+    def __call__(self, weight: NDArray[np.float64], seed: int) -> WeakHypothesis: ...

@@ -21,9 +21,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from committee.boosting._combinations import RunningMean, RunningMedian
 from committee.boosting._regressor_base import State
 from committee.boosting._weak_regressors import content_order, draw
-from committee.boosting.adaboost_r2 import AdaBoostRegressor, adaboost_r2
+from committee.boosting.adaboost_r2 import AdaBoostRegressor, Options, adaboost_r2
 from committee.combine.rules import weighted_median
-from committee.members.member import Guess, TreeMember
+from committee.members.member import TreeMember, WeakHypothesis
 from committee.trees.decision_tree import DecisionTreeRegressor
 from tests.naive.boosting import drucker_r2
 from tests.naive.boosting import weighted_median as naive_weighted_median
@@ -66,12 +66,12 @@ def test_rounds_are_those_of_the_twin(friedman: tuple[Floats, Floats], loss: Any
 def replay(predictions: Floats, y: Floats, **options: Any) -> tuple[list[Any], State]:
     """The core on answers that are given beforehand; the seed is the number of the round."""
 
-    def learn(target: Floats, weight: Floats, seed: int) -> Guess:
-        return Guess(TreeMember(None, predictions[seed]), predictions[seed])  # type: ignore[arg-type]
+    def learn(target: Floats, weight: Floats, seed: int) -> WeakHypothesis:
+        return WeakHypothesis(TreeMember(None, predictions[seed]), predictions[seed])  # type: ignore[arg-type]
 
     start = np.full(y.size, 1.0 / y.size)
     past = State(start.copy(), (), (), (), ())
-    turns = adaboost_r2(learn, y, start, past, RunningMedian(y.size), range(len(predictions)), **options)
+    turns = adaboost_r2(learn, y, start, past, RunningMedian(y.size), range(len(predictions)), Options(**options))
     return [(turn.record, turn.member is not None, turn.stop) for turn in turns], past
 
 
@@ -260,7 +260,7 @@ def test_a_first_member_that_is_weak_answers_alone(friedman: tuple[Floats, Float
 
 
 def test_very_many_answers_are_not_traced(friedman: tuple[Floats, Floats], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("committee.boosting.adaboost_r2.MAX_TRACED", 200 * 4)
+    monkeypatch.setattr("committee.boosting.adaboost_r2.MAX_TRACKED", 200 * 4)
     X, y = friedman
     traced = AdaBoostRegressor(n_estimators=4, random_state=0).fit(X, y)
     untraced = AdaBoostRegressor(n_estimators=5, random_state=0).fit(X, y)

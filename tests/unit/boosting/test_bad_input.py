@@ -137,7 +137,7 @@ def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], tex
 @pytest.mark.parametrize("thetas", [[], [0.0, 1.0], [nan], [-2.0]])
 def test_bad_candidates_of_theta(thetas: list[float]) -> None:
     model = committee.AdaBoostThetaClassifier(theta="validation", thetas=thetas)
-    with pytest.raises(ValueError, match=r"thetas must hold margin targets in \(-1, 1\); got"):
+    with pytest.raises(ValueError, match=r"thetas must be .* in \(-1, 1\)"):
         model.fit(X, LABELS, X_val=X, y_val=LABELS)
 
 
@@ -428,12 +428,12 @@ def test_weights_too_small_to_divide_by_count_as_zero(cls: type[Any]) -> None:
 
 
 TOO_FAR = table(
-    ("AdaBoost", AdaBoostClassifier(learning_rate=1e4), "takes the weights of the rows beyond float64: lower learning"),
-    ("R2", committee.AdaBoostRegressor(learning_rate=1e3, random_state=0), "learning_rate=1000 leaves no row any w"),
+    ("AdaBoost", AdaBoostClassifier(learning_rate=1e4), "exceed float64.*learning_rate"),
+    ("R2", committee.AdaBoostRegressor(learning_rate=1e3, random_state=0), "learning_rate=1000 all weights are 0"),
     (
         "stagewise",
         committee.StagewiseRegressor(learning_rate=1e3),
-        "residuals grow beyond float64 at learning_rate=1000",
+        "exceed float64 with learning_rate=1000",
     ),
 )
 

@@ -178,7 +178,7 @@ def test_resampling_goes_on_after_a_perfect_hypothesis():
 
 def test_perfect_members_of_a_resampled_run_are_counted():
     X, y = np.arange(20.0)[:, None], np.arange(20) >= 8
-    with pytest.warns(ConvergenceWarning, match="of 10 members make no training error"):
+    with pytest.warns(ConvergenceWarning, match="of 10 members have no training error"):
         model = AdaBoostClassifier(n_estimators=10, weighting="resample", random_state=0).fit(X, y)
     assert len(model.members_) == 10
     assert np.isfinite(model.coefficients_).all()
@@ -300,7 +300,7 @@ def test_edges_under_the_last_weights(pima):
     model = AdaBoostClassifier(n_estimators=10).fit(X, y)
     edges = model.edges(X, y)
     assert edges[-1] == pytest.approx(0.0, abs=1e-9)  # E-6
-    with pytest.raises(ValueError, match="pass the training table"):
+    with pytest.raises(ValueError, match="pass the training rows"):
         model.edges(X[:10], y[:10])
 
 

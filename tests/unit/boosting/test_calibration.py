@@ -11,9 +11,9 @@ from sklearn.naive_bayes import GaussianNB
 from committee import AdaBoostClassifier, AnyBoostClassifier, DecisionStump, DecisionTreeClassifier
 from committee.boosting import _classifier_base as booster
 from committee.boosting._vote_calibration import (
+    DEFAULT_C,
     MAX_ROWS,
     MIN_ROWS,
-    USUAL,
     HeldOutScores,
     Trial,
     fit_shrinkage,
@@ -22,7 +22,7 @@ from committee.boosting._vote_calibration import (
     shrinkage,
     vote_size,
 )
-from committee.boosting._votes import vote_probabilities, vote_shares
+from committee.boosting._votes import vote_fractions, vote_probabilities
 from committee.datasets import load_dataset
 
 
@@ -110,10 +110,10 @@ def test_few_rows_and_learners_that_reject_half_of_them_take_the_usual_constant(
     X, y = pima
     model = AdaBoostClassifier(Choosy(), n_estimators=5).fit(X, y)
     size = 9.0 * np.abs(model.coefficients_).sum()  # eight features and a constant
-    assert model.probability_slope_ == pytest.approx(768 / (768 + USUAL * size))
+    assert model.probability_slope_ == pytest.approx(768 / (768 + DEFAULT_C * size))
     small = AdaBoostClassifier(n_estimators=5).fit(X[: MIN_ROWS - 1], y[: MIN_ROWS - 1])
     size = vote_size(small.members_, small.coefficients_, 8)
-    assert small.probability_slope_ == pytest.approx(shrinkage(USUAL, MIN_ROWS - 1, size))
+    assert small.probability_slope_ == pytest.approx(shrinkage(DEFAULT_C, MIN_ROWS - 1, size))
 
 
 def test_no_trial_is_run_where_little_was_fitted(pima, monkeypatch):
@@ -172,7 +172,7 @@ def test_the_fits_find_the_slope_the_rows_were_drawn_with():
     assert fit_shrinkage(trials, two_class) == pytest.approx(15.0, rel=0.03)
 
 
-@pytest.mark.parametrize("shares", [vote_shares, vote_probabilities])
+@pytest.mark.parametrize("shares", [vote_fractions, vote_probabilities])
 def test_the_class_that_wins_has_the_largest_probability(shares):
     score = np.array([[1e-18], [-1e-18], [0.0], [0.3], [1.0]])
     assert shares(score, 2).argmax(axis=1).tolist() == [1, 0, 0, 1, 1]

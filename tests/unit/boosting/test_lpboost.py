@@ -20,7 +20,7 @@ from committee import AdaBoostClassifier, DecisionTreeClassifier
 from committee.boosting._weak_learners import TrainingRows
 from committee.boosting.lpboost import LPBoostClassifier, lpboost, merge_equal_rows, smallest_nu, solve_master
 from committee.datasets import load_dataset
-from committee.members.member import EstimatorMember, Guess
+from committee.members.member import EstimatorMember, WeakHypothesis
 from committee.tabular.schema import fit_encode, open_table
 
 Data = tuple[NDArray[np.float64], NDArray[np.int64]]
@@ -258,13 +258,13 @@ def test_a_learner_that_repeats_itself_ends_the_run() -> None:
     predictions = [np.array([1, 1, 1, -1], np.int8), np.array([1, 1, 1, -1], np.int8)]
     turns = iter(predictions)
 
-    def learn(weight: NDArray[np.float64], seed: int) -> Guess:
-        return Guess(EstimatorMember(None, np.array([0, 1])), next(turns))
+    def learn(weight: NDArray[np.float64], seed: int) -> WeakHypothesis:
+        return WeakHypothesis(EstimatorMember(None, np.array([0, 1])), next(turns))
 
     seen = list(lpboost(learn, y, np.full(4, 0.25), [], range(9), nu=0.5, tol=-np.inf))
     assert len(seen) == 2
     assert seen[1].member is None
-    assert "found before" in seen[1].stop
+    assert "earlier hypothesis" in seen[1].stop
 
 
 def test_a_perfect_hypothesis_is_the_whole_vote() -> None:
@@ -280,7 +280,7 @@ def test_no_margin_is_said() -> None:
     """XOR: no vote of stumps separates it, the value is 0."""
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     y = np.array([0, 1, 1, 0])
-    with pytest.warns(ConvergenceWarning, match="no margin between the classes.*No nu changes that"):
+    with pytest.warns(ConvergenceWarning, match="no margin between the classes.*No nu"):
         model = LPBoostClassifier(nu=None).fit(X, y)
     assert model.history_.value[-1] == pytest.approx(0.0, abs=1e-9)
     trees = LPBoostClassifier(DecisionTreeClassifier(max_depth=2), nu=None).fit(X, y)
@@ -468,9 +468,9 @@ def test_auto_where_the_rows_of_the_search_hold_one_class() -> None:
 def test_the_warning_states_the_smallest_nu_that_leaves_a_margin() -> None:
     """Of two columns, the second of which brings nothing, it is twice the error of the first."""
     X, y = flipped()
-    with pytest.warns(ConvergenceWarning, match="at every nu above") as seen:
+    with pytest.warns(ConvergenceWarning, match="for nu above") as seen:
         model = LPBoostClassifier(nu=0.1, n_estimators=2).fit(X, y)
-    limit = float(str(seen[0].message).split("at every nu above ")[1].split(":")[0])
+    limit = float(str(seen[0].message).split("for nu above ")[1].split(":")[0])
     assert limit == pytest.approx(2.0 * model.history_.error[0], abs=1e-3)
     assert LPBoostClassifier(nu=limit + 0.01, n_estimators=2).fit(X, y).history_.value[-1] > 0.0
 

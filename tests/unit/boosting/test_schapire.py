@@ -19,7 +19,7 @@ from committee import DecisionStump, DecisionTreeClassifier
 from committee.boosting._weak_learners import TrainingRows, make_learner
 from committee.boosting.schapire_1990 import Majority, SchapireBoostClassifier, schapire_boost
 from committee.datasets import load_dataset
-from committee.members.member import EstimatorMember, Guess
+from committee.members.member import EstimatorMember, WeakHypothesis
 from committee.tabular.schema import fit_encode, open_table
 from committee.theory.bounds import majority_of_three_bound
 
@@ -42,9 +42,9 @@ class Recorder:
     def __init__(self, *predictions: list[int]) -> None:
         self.predictions, self.weights = [np.array(a, np.int8) for a in predictions], list[Weights]()
 
-    def __call__(self, weight: Weights, seed: int) -> Guess:
+    def __call__(self, weight: Weights, seed: int) -> WeakHypothesis:
         self.weights.append(weight)
-        return Guess(EstimatorMember(None, np.array([0, 1])), self.predictions[len(self.weights) - 1])
+        return WeakHypothesis(EstimatorMember(None, np.array([0, 1])), self.predictions[len(self.weights) - 1])
 
 
 def test_the_three_distributions_are_exact() -> None:
@@ -161,7 +161,7 @@ def test_a_perfect_first_hypothesis_votes_alone() -> None:
 def test_two_hypotheses_alike_are_said() -> None:
     """Without a variable that tells the rows apart the constant is all there is, under any weights."""
     X, y = np.zeros((6, 1)), np.array([0, 0, 0, 0, 1, 1])
-    with pytest.warns(ConvergenceWarning, match="answer alike"):
+    with pytest.warns(ConvergenceWarning, match="agree on every training row"):
         model = SchapireBoostClassifier().fit(X, y)
     assert len(model.estimators_) == 1
     assert model.bound_.errors == pytest.approx((1 / 3, 0.5))

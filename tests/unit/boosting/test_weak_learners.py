@@ -18,7 +18,7 @@ from committee.base import threads
 from committee.boosting._weak_learners import Resampling, TrainingRows, make_learner
 from committee.boosting.adaboost import AdaBoostClassifier
 from committee.boosting.confidence_rated import ConfidenceRatedAdaBoostClassifier
-from committee.members.member import Guess
+from committee.members.member import WeakHypothesis
 from committee.members.perceptron import PocketPerceptron
 from committee.members.restarts import RestartClassifier
 from committee.tabular.schema import fit_columns
@@ -140,7 +140,7 @@ def test_a_resample_of_one_class_is_learned_all_the_same() -> None:
 def test_resampled_trees_see_whole_counts() -> None:
     given: list[Floats] = []
 
-    def learner(weight: Floats, seed: int) -> Guess:
+    def learner(weight: Floats, seed: int) -> WeakHypothesis:
         given.append(weight)
         return None  # type: ignore[return-value]
 
