@@ -1,4 +1,4 @@
-"""Which penalty is best, from the losses of held-out rows: columns go from the strongest penalty to the weakest."""
+"""Choice of the penalty by the losses of held-out rows; columns are penalties from the strongest to the weakest."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from committee.base.array_types import Floats
 
 CLEARLY = 2.0
-"""Standard errors by which a loss is past the best one."""
+"""Number of standard errors by which a loss is clearly worse than the best one."""
 
 
 def mean_losses(losses: Floats) -> Floats:
-    """Mean over the folds that have a score, [n_penalties]; infinite where none has."""
+    """Mean over the folds with a loss, [n_penalties]; infinite without any."""
     scored = losses[~np.isnan(losses[:, :1]).ravel()]
     if not len(scored):
         return np.full(losses.shape[1], np.inf)
@@ -20,7 +20,7 @@ def mean_losses(losses: Floats) -> Floats:
 
 
 def is_past_the_best(losses: Floats) -> bool:
-    """Are the last two penalties both clearly worse than the best one, by fold-wise differences?"""
+    """Whether the last two penalties are both clearly worse than the best one, by fold-wise differences."""
     mean = mean_losses(losses)
     best = int(mean.argmin())
     if len(mean) - best < 3 or not np.isfinite(mean[best]):
@@ -37,7 +37,7 @@ def _excess(losses: Floats, c: int, best: int) -> tuple[float, float]:
 
 
 def choose(losses: Floats, one_standard_error: bool) -> int:
-    """The best penalty, or the strongest one within a standard error of it; the strongest where nothing was scored."""
+    """The best penalty, or the strongest one within a standard error of it; the strongest without any loss."""
     mean = mean_losses(losses)
     best = int(mean.argmin())
     if not one_standard_error or not np.isfinite(mean[best]):

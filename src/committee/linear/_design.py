@@ -1,15 +1,16 @@
-"""The table of a linear model: dense or sparse (CSR), float64, rows times columns."""
+"""The design matrix of a linear model: dense or sparse (CSR), float64."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from committee.base.array_types import Floats
-from committee.base.parameters import Estimator, fitted
+from committee.base.parameters import Estimator, fitted, param
 from committee.tabular.schema import Columns
 from committee.tabular.validation import read_table, read_training_table, read_weights, reject_missing_cells
 
@@ -17,18 +18,27 @@ Table = Any
 """A dense array [n, p] or a sparse CSR array of the same shape."""
 
 LARGEST = 1e100
-"""Limit of |x|: sums of weighted squares stay far from the end of float64."""
+"""Limit of |x|, so that sums of weighted squares do not overflow."""
 
 
 class BaseLinearModel(Estimator):
-    """Read tables and score rows: f(x) = x coef + intercept."""
+    """Base class of linear models f(x) = x coef + intercept."""
 
     _reads_sparse_numbers = True
     """Numeric pipelines pass a sparse table if most columns come from categories."""
 
+    fit_intercept: bool = param("boolean", default=True, doc="Whether to fit an intercept; it is never penalised.")
     columns_: Columns = fitted()
-    coef_: Floats = fitted()
-    intercept_: Any = fitted()
+    coef_: Floats = fitted(doc="Coefficients: [p], or [k, p] for k targets or classes.")
+    gradient_norm_: float = fitted(
+        doc="Norm of the gradient at the solution relative to that of the constant model, for columns of mean square 1."
+    )
+    intercept_: Floats | float = fitted(doc="The intercepts.")
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
+    n_iter_: int = fitted(doc="Number of iterations of the solver.")
+    objective_: float = fitted(doc="Penalised mean loss at the solution.")
+    start_objective_: float = fitted(doc="Penalised mean loss of the constant model.")
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()
@@ -36,7 +46,7 @@ class BaseLinearModel(Estimator):
         return tags
 
     def _read_fit(self, X: Any, sample_weight: Any) -> tuple[Table, Floats]:
-        """Table and weights to fit; sets `columns_`."""
+        """Design matrix and sample weights of `fit`; sets `columns_`."""
         if sparse.issparse(X):
             table: Table = sparse.csr_array(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=True))
             self.columns_ = Columns(table.shape[1], None, (None,) * table.shape[1])
@@ -48,7 +58,7 @@ class BaseLinearModel(Estimator):
         return table, np.ones(table.shape[0]) if weight is None else weight
 
     def _read(self, X: Any) -> Table:
-        """Table to predict, in the format of `_read_fit`."""
+        """Design matrix to predict, in the format of `_read_fit`."""
         check_is_fitted(self, "columns_")
         if sparse.issparse(X):
             return sparse.csr_array(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
@@ -57,7 +67,7 @@ class BaseLinearModel(Estimator):
         return table
 
     def _reject_values(self, table: Table) -> None:
-        """Raise ValueError for missing values and for those whose squares are beyond float64."""
+        """Raise ValueError for missing values and for values whose squares overflow."""
         values = table.data if sparse.issparse(table) else table
         if values.size == 0 or (-LARGEST <= float(values.min()) and float(values.max()) <= LARGEST):  # nan fails too
             return

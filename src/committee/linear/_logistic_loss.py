@@ -7,8 +7,8 @@
     gradient  X' diag(w) (P - Y) + penalty B                      Y: 1 in the column of the row's class
     Hessian   block k, l: X' diag(w p_k (1[k = l] - p_l)) X + penalty 1[k = l]
 
-Parameters stand in one array [p + 1, K]: the rows of B, then b. Rows of weight 0 (those held out) take part in the
-products with X but count for nothing, so that the folds of a cross-validation share one table.
+The parameters are one array [p + 1, K]: the rows of B, then b. Held-out rows have weight 0, so that all folds of a
+cross-validation use one design matrix.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from committee.linear._design import Table, column_squares, column_sums, weighte
 
 
 class LogisticProblem(NamedTuple):
-    """What is minimised."""
+    """Data and penalty of a logistic regression."""
 
     X: Table  # [n, p]
     codes: NDArray[np.int64]  # [n], the class of each row, below n_classes
@@ -39,21 +39,21 @@ class LogisticProblem(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Parameters and what was computed there."""
+    """Parameters with the objective and its gradient."""
 
     B: Floats  # [p + 1, K], the intercept in the last row
     objective: float
     gradient: Floats  # [p + 1, K]
-    loss: Floats  # [n], of every row, those of weight 0 among them
+    loss: Floats  # [n], of every row, also those of weight 0
     probability: Floats  # [n, K]
 
 
 def constant_model(problem: LogisticProblem) -> Floats:
-    """Parameters of the model that knows the class frequencies only."""
+    """Parameters of the constant model, whose probabilities are the class frequencies."""
     B = np.zeros((problem.X.shape[1] + 1, problem.n_outputs))
     if problem.has_intercept:
-        share = np.log(np.bincount(problem.codes, problem.weight, problem.n_classes))
-        B[-1] = share[1] - share[0] if problem.is_binary else share - share.mean()
+        logits = np.log(np.bincount(problem.codes, problem.weight, problem.n_classes))
+        B[-1] = logits[1] - logits[0] if problem.is_binary else logits - logits.mean()
     return B
 
 
@@ -77,7 +77,7 @@ def scores(problem: LogisticProblem, B: Floats) -> Floats:
 
 
 def evaluate(problem: LogisticProblem, B: Floats) -> Point:
-    """Objective and gradient in one pass over the table."""
+    """Objective and gradient in one pass over the design matrix."""
     loss, P = row_losses(problem, scores(problem, B))
     residual = P * problem.weight[:, None]
     if problem.is_binary:

@@ -3,16 +3,15 @@
     step      V = -H^-1 g,  B <- B + t V,  t = 1, 1/2, 1/4, ... until J decreases by 1e-4 t |g V| (Armijo)
     end       |g| <= tol |g_0|  and  |g| <= balance |penalty B|
 
-|.| is the norm of the gradient for columns of mean square 1, g_0 the gradient of the constant model: the test does not
-depend on the units of the columns. At the minimum the gradient of the loss is that of the penalty with the other sign;
-the second condition makes g small against both, however weak the penalty is. J is convex and decreases with every step:
-the result is never worse than the start.
+|.| is the norm of the gradient for columns of mean square 1, g_0 the gradient of the constant model: the criterion does
+not depend on the units of the columns. At the minimum the gradients of loss and penalty add up to 0; by the second
+condition g is small relative to both, however weak the penalty is. J is convex and decreases with every step.
 
 Small problems factorise H in every step. For others H^-1 g comes from conjugate gradients (SciPy's), where H is never
 formed, preconditioned by the diagonal blocks of a Hessian nearby: one block for each class, at the minimum for the
 penalty before. A fit to one fold takes the blocks of the fit to all rows, which differ little: a few products with X
-suffice. (SciPy's own minimisers know no preconditioner and compare objectives, where rounding hides the last half of
-the digits: too early for the same model from repeated rows as from integer weights.)
+suffice. (SciPy's own minimisers take no preconditioner and stop by differences of the objective, which rounding limits
+to half of the digits: too early for the same model from repeated rows as from integer weights.)
 """
 
 from __future__ import annotations
@@ -36,31 +35,32 @@ from committee.linear._logistic_loss import (
     loss_diagonal,
 )
 
-LinearOperator: Any = sparse_linalg.LinearOperator  # its stubs know no matvec
-lapack: Any = linalg.lapack  # nor do they know its functions
+LinearOperator: Any = sparse_linalg.LinearOperator  # matvec is missing in its stubs
+lapack: Any = linalg.lapack  # its functions are missing in the stubs
 
 DIRECT_WORK, DIRECT_SIZE = 10_000_000, 600
 """Multiplications to form the whole Hessian, and its size, up to which it is factorised in every step."""
 
 BLOCK_SIZE = 1500
-"""Columns up to which preconditioning blocks are formed; beyond, the diagonal has to do."""
+"""Columns up to which preconditioning blocks are formed; for more the diagonal alone is used."""
 
 BLOCK_WORK = 1_000_000_000
-"""Multiplications for the blocks; of larger tables a sample of the rows is taken."""
+"""Multiplications for the blocks; for more a sample of the rows is used."""
 
 SPARSE_COST = 10
-"""A multiplication of sparse matrices takes about so many times as long as one of dense ones."""
+"""Relative time of a multiplication of sparse matrices to one of dense matrices."""
 
 SUFFICIENT, MAX_HALVINGS = 1e-4, 40
 MAX_CG = 200
 ROUNDING = 1e-14
-"""Gradients below are zero: terms of order 1 were summed."""
-NOTHING_LEFT = 1e-13
-"""Fraction of the objective by which a decrease is hidden by rounding; the gradient decides then."""
+"""Norm of a gradient that counts as zero."""
+
+FLAT = 1e-13
+"""Decreases of the objective by less than this fraction are below rounding; the gradient is compared instead."""
 
 
 class Minimum(NamedTuple):
-    """Where Newton's method ended."""
+    """Result of Newton's method."""
 
     point: Point
     norm: float  # of the gradient, relative to that of the constant model
@@ -69,7 +69,7 @@ class Minimum(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """How gradients are measured."""
+    """Norms of gradients."""
 
     unit: Floats  # [p + 1, 1], root mean square of the columns
     first: float  # norm at the constant model
@@ -83,7 +83,7 @@ class Scale(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """How small the gradient is to become."""
+    """Tolerances of the gradient."""
 
     tol: float  # relative to that of the constant model
     balance: float  # relative to that of the penalty
@@ -97,7 +97,7 @@ def gradient_scale(problem: LogisticProblem, start: Point) -> Scale:
 
 
 def is_direct(problem: LogisticProblem) -> bool:
-    """Is the whole Hessian cheap enough to be formed in every step?"""
+    """Whether the whole Hessian is formed in every step."""
     d, K = problem.X.shape[1] + 1, problem.n_outputs
     return gram_work(problem) * K * (K + 1) // 2 <= DIRECT_WORK and d * K <= DIRECT_SIZE
 
@@ -117,11 +117,11 @@ def newton(
     point = start
     for n_iter in range(max_iter + 1):
         norm = scale.relative(point.gradient)
-        asked = min(aim.tol, aim.balance * scale.norm(problem.penalty * point.B[:-1]) / max(scale.first, ROUNDING))
-        if norm <= asked or n_iter == max_iter:
+        limit = min(aim.tol, aim.balance * scale.norm(problem.penalty * point.B[:-1]) / max(scale.first, ROUNDING))
+        if norm <= limit or n_iter == max_iter:
             return Minimum(point, norm, n_iter, norm <= aim.tol)
         # Step 1: the direction
-        precision = max(0.3 * asked / norm, min(0.1, norm))
+        precision = max(0.3 * limit / norm, min(0.1, norm))
         V = _direct_step(problem, point) if inverse is None else _cg_step(problem, point, inverse, precision)
         # Step 2: the longest of the steps 1, 1/2, 1/4, ... that decreases the objective enough
         after = _line_search(problem, point, V, scale)
@@ -135,7 +135,7 @@ def _line_search(problem: LogisticProblem, point: Point, V: Floats, scale: Scale
     slope = float((point.gradient * V).sum())
     if not slope < 0.0:
         return None
-    is_flat = -slope <= NOTHING_LEFT * abs(point.objective)
+    is_flat = -slope <= FLAT * abs(point.objective)
     for t in 0.5 ** np.arange(0.0, 1.0 if is_flat else MAX_HALVINGS):
         after = evaluate(problem, point.B + t * V)
         if is_flat and scale.relative(after.gradient) < scale.relative(point.gradient):
@@ -146,7 +146,7 @@ def _line_search(problem: LogisticProblem, point: Point, V: Floats, scale: Scale
 
 
 def _centred(problem: LogisticProblem, V: Floats) -> Floats:
-    """The part that changes probabilities: the same added to all classes changes none."""
+    """Subtract the mean over the classes, which does not change the probabilities."""
     return V if problem.is_binary else V - V.mean(axis=1, keepdims=True)
 
 
@@ -180,13 +180,13 @@ def _cg_step(problem: LogisticProblem, point: Point, inverse: Inverse, precision
 
 
 class Curvature(NamedTuple):
-    """Of the loss, without the penalty, near a minimum: blocks for each class, or the diagonal alone."""
+    """Hessian of the loss, without the penalty, near a minimum: blocks for each class, or the diagonal alone."""
 
     blocks: Floats  # [K, p + 1, p + 1], or [0] where there are too many columns
     diagonal: Floats  # [p + 1, K]
 
     def inverse(self, penalty: float) -> Inverse:
-        """With this penalty."""
+        """The approximate inverse with this penalty."""
         diagonal = self.diagonal.copy()
         diagonal[:-1] += penalty
         diagonal[-1] = np.where(diagonal[-1] > 0.0, diagonal[-1], 1.0)
@@ -201,7 +201,7 @@ class Inverse(NamedTuple):
     diagonal: Floats  # [p + 1, K]
 
     def of(self, classes: NDArray[np.int64]) -> Inverse:
-        """For some classes only."""
+        """The inverse for some of the classes."""
         if len(classes) >= self.diagonal.shape[1]:
             return self
         return Inverse(self.blocks[classes] if self.blocks.size else self.blocks, self.diagonal[:, classes])
@@ -212,7 +212,7 @@ class Inverse(NamedTuple):
 
 
 def curvature_at(problem: LogisticProblem, P: Floats) -> Curvature:
-    """At a point with probabilities P; the blocks of a large table come from a sample of its rows, the diagonal not."""
+    """The curvature at probabilities P; the blocks of a large table use a sample of its rows, the diagonal all rows."""
     diagonal = loss_diagonal(problem, P)
     if len(diagonal) > BLOCK_SIZE:
         return Curvature(np.empty(0), diagonal)
@@ -223,7 +223,7 @@ def curvature_at(problem: LogisticProblem, P: Floats) -> Curvature:
 
 
 def _inverse(block: Floats, diagonal: Floats, penalty: float) -> Floats:
-    """Of a block with the penalty, and with the diagonal of all rows where rare columns are missing from the sample."""
+    """Inverse of a block with the penalty; its diagonal is at least that of all rows."""
     A = block.copy()
     A.flat[:: len(A) + 1] = np.maximum(A.diagonal() + penalty, diagonal)
     return cholesky_solve(A, np.eye(len(A)))

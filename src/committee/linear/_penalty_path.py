@@ -1,11 +1,11 @@
 """The strength of the penalty by cross-validation, along a path from strong to weak.
 
     for C from small to large
-        fit all rows, from the minimum for the C before
-        fit every fold likewise; its score is the mean log-loss on the rows held out
-        stop if the mean score is clearly past its best
+        fit all rows, starting from the minimum for the C before
+        fit every fold in the same way; its score is the mean log-loss of the held-out rows
+        stop if the mean score is clearly worse than the best one
 
-The minimum of a strictly convex function does not depend on where the search starts: warm starts only save time.
+The minimum of a strictly convex function does not depend on the starting point: warm starts only save time.
 """
 
 from __future__ import annotations
@@ -30,34 +30,35 @@ class Track(NamedTuple):
     problem: LogisticProblem
     scale: Scale
     point: Point
-    total: float  # weight of the rows, before it was brought to 1
+    total: float  # sum of the weights before they were divided by it
     classes: NDArray[np.int64]  # those that have rows
     test: Floats  # [n], weights of the rows to score, sum 1; [0] for the fit to all rows
 
     def at(self, C: float) -> Track:
-        """With another penalty, from the point reached."""
+        """The track with another penalty, at its current point."""
         problem, point = with_penalty(self.problem, self.point, 1.0 / (C * self.total))
         return self._replace(problem=problem, point=point)
 
 
 class Path(NamedTuple):
-    """What was found for each C."""
+    """Fits and losses for each C."""
 
-    minima: tuple[Minimum, ...]  # of the fits to all rows, as far as the path went
+    minima: tuple[Minimum, ...]  # of the fits to all rows, up to the C where the path stopped
     losses: Floats  # [n_folds, n_Cs], mean log-loss of the held-out rows; nan where not computed
     n_failed: int  # fits to folds that did not converge
 
 
 class Settings(NamedTuple):
+    """Tolerances and limits of the fits."""
+
     aim: Aim
     max_iter: int
     threads: int
 
 
 def make_track(problem: LogisticProblem, weight: Floats, test: Floats | None = None) -> Track | None:
-    """A track for rows of this weight; None if they have fewer than two classes."""
-    held_out = np.bincount(problem.codes, weight, problem.n_classes)
-    classes = np.flatnonzero(held_out)
+    """A track for rows of these weights; None if they have fewer than two classes."""
+    classes = np.flatnonzero(np.bincount(problem.codes, weight, problem.n_classes))
     if len(classes) < 2:
         return None
     place = np.zeros(problem.n_classes, np.int64)
@@ -67,14 +68,14 @@ def make_track(problem: LogisticProblem, weight: Floats, test: Floats | None = N
     start = evaluate(own._replace(penalty=0.0), constant_model(own))
     if test is None:
         return Track(own, gradient_scale(own, start), start, total, classes, np.empty(0))
-    scored = np.where(np.isin(problem.codes, classes), test, 0.0)  # no probability of a class that was never seen
+    scored = np.where(np.isin(problem.codes, classes), test, 0.0)  # classes without training rows are not scored
     if not scored.any():
         return None
     return Track(own, gradient_scale(own, start), start, total, classes, scored / scored.sum())
 
 
 def fold_tracks(problem: LogisticProblem, weight: Floats, folds: Sequence[Split]) -> list[Track | None]:
-    """A track for each fold, None where it cannot be fitted or scored."""
+    """A track for each fold, None if it cannot be fitted or scored."""
     tracks: list[Track | None] = []
     for train, test in folds:
         fitted, scored = np.zeros_like(weight), np.zeros_like(weight)
@@ -84,7 +85,7 @@ def fold_tracks(problem: LogisticProblem, weight: Floats, folds: Sequence[Split]
 
 
 def penalty_path(whole: Track, folds: Sequence[Track | None], Cs: Floats, settings: Settings) -> Path:
-    """Fit all rows and every fold for each C, from the strongest penalty on."""
+    """Fit all rows and every fold for each C, beginning with the strongest penalty."""
     losses = np.full((len(folds), len(Cs)), np.nan)
     tracks = {k: track for k, track in enumerate(folds) if track is not None}
     minima: list[Minimum] = []

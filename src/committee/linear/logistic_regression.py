@@ -4,9 +4,8 @@
 
     minimise over w, b    C sum_i c_i (-log p(y_i | x_i)) + 1/2 |w|^2    c_i the weights of the rows
 
-The intercepts b are not penalised. Of several C the one with the smallest mean log-loss on held-out rows is taken
-(`penalty_path`); Newton's method finds each minimum (`newton`). The columns are taken as they come: bring them to one
-scale, or fit the model inside `NumericPipelineClassifier`, which does so and takes categories and missing values too.
+The intercepts b are not penalised. The C with the smallest mean log-loss on held-out rows is chosen
+(`penalty_path`); Newton's method finds each minimum (`newton`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
-from committee.base.parameters import CLASS_WEIGHT, RANDOM_STATE, at_least, param, positive
+from committee.base.parameters import CLASS_WEIGHT, RANDOM_STATE, at_least, fitted, param, positive
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.threads import n_threads
@@ -39,16 +38,16 @@ from committee.tabular.class_weight import class_weights
 from committee.tabular.validation import read_targets_classification, read_weights
 
 MIN_C, MAX_C = -4.0, 4.0
-"""Exponents of the ends of the grid for a number of Cs, as in scikit-learn."""
+"""Exponents of the smallest and the largest C for a number of Cs, as in scikit-learn."""
 
 FOLDS = Aim(1e-3, 0.1)
-"""Where fits to folds end: their scores are settled by then."""
+"""Tolerances of fits to folds, whose scores no longer change by then."""
 
 BALANCE = 1e-3
-"""Of the final fit, see `newton`."""
+"""The tolerance `balance` of the final fit, see `newton`."""
 
 MAX_ROTATED = 2000
-"""Rows up to which a table with more columns than rows is replaced by its coordinates in the space of its rows."""
+"""Rows up to which a table with more columns than rows is replaced by coordinates in its row space."""
 
 
 class RowSpace(NamedTuple):
@@ -63,7 +62,7 @@ class RowSpace(NamedTuple):
 
 
 def row_space(X: Table) -> RowSpace | None:
-    """The table in the space of its rows; None where that is no smaller or too large."""
+    """The table in its row space; None if that is not smaller, or too large."""
     n, p = X.shape
     if not n < p or n > MAX_ROTATED:
         return None
@@ -74,34 +73,18 @@ def row_space(X: Table) -> RowSpace | None:
 class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
     """Logistic regression, two or more classes, with the L2 penalty chosen by cross-validation on log-loss.
 
-    Parameters have scikit-learn's names:
+    The parameters are those of scikit-learn's class. The columns should have similar scales; inside
+    `NumericPipelineClassifier` they are scaled, categories are encoded and missing values are imputed.
 
-    Parameters
+    Notes
+    -----
+    Newton's method minimises ``C sum_i w_i (-log p(y_i | x_i)) + 1/2 |coef|^2``. A fit that does not reach `tol` issues
+    a ConvergenceWarning. A row of weight w is in one fold as a whole. Rows whose class is missing from the training
+    rows of a fold are not scored in that fold.
+
+    References
     ----------
-    Cs : int or array
-        Inverse strengths of the penalty to choose from; a number takes so many from 1e-4 to 1e4 at equal ratios.
-    fit_intercept : fit intercepts, which are never penalised
-    cv : int, splitter or iterable of (train, test)
-        A number shuffles the rows and distributes each class evenly over so many folds. A row of weight w stays
-        whole. Rows of a class that is missing from the training rows of a fold are not scored there.
-    class_weight : dict, "balanced" or None
-        Factors of the sample weights by class, in the fit and in the scores.
-    tol : float
-        The final fit ends if the gradient norm is below `tol` times that of the constant model. Fits to folds, which
-        are only scored, end at 1e-3 or `tol`, whichever is larger.
-    max_iter : Newton steps for each C
-    one_standard_error : bool
-        Take the strongest penalty whose mean log-loss is within a standard error of the best one.
-    n_jobs : threads over the folds; the model does not depend on it
-    random_state : seed of the shuffling
-
-    ``coef_`` [1, p] for two classes, else [K, p], ``intercept_``, ``C_`` the chosen C, ``Cs_`` all of them, ascending,
-    ``scores_`` [folds, Cs] negative mean log-loss of the held-out rows, nan where it was not computed: the path stops
-    when two successive C are clearly worse than the best one. ``n_iter_`` counts Newton steps.
-
-    The certificate: ``gradient_norm_`` relative to the constant model, ``objective_`` (mean log-loss with the penalty
-    divided by C and the sum of the weights) and ``start_objective_`` of the constant model. A fit that does not reach
-    `tol` warns with ConvergenceWarning.
+    le Cessie and van Houwelingen, Ridge estimators in logistic regression, 1992.
 
     Examples
     --------
@@ -114,18 +97,49 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
     (0.0464, True, True)
     """
 
-    Cs: int | ArrayLike = param(at_least(1), "array-like", default=10, kw_only=False)
-    fit_intercept: bool = param("boolean", default=True)
-    cv: Any = param("cv_object", default=5)
+    Cs: int | ArrayLike = param(
+        at_least(1),
+        "array-like",
+        default=10,
+        kw_only=False,
+        doc="Candidates for the inverse strength of the penalty; a number n means n values from 1e-4 to 1e4 on a "
+        "logarithmic scale.",
+    )
+    cv: Any = param(
+        "cv_object", default=5, doc="Number of shuffled, stratified folds, a splitter, or an iterable of (train, test)."
+    )
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = param(*CLASS_WEIGHT, default=None)
-    tol: float = param(positive, default=1e-8)
-    max_iter: int = param(at_least(1), default=100)
-    one_standard_error: bool = param("boolean", default=False)
+    tol: float = param(
+        positive,
+        default=1e-8,
+        doc="The final fit stops if the gradient norm is below `tol` times that of the constant model. Fits to folds "
+        "stop at 1e-3 or `tol`, whichever is larger.",
+    )
+    max_iter: int = param(at_least(1), default=100, doc="Maximum number of Newton steps for each C.")
+    one_standard_error: bool = param(
+        "boolean",
+        default=False,
+        doc="Whether to choose the strongest penalty whose mean log-loss is within a standard error of the best one.",
+    )
     n_jobs: int | None = param(Integral, None, default=None)
     random_state: RandomState = param(*RANDOM_STATE, default=None)
+    C_: float = fitted(doc="The chosen C.")
+    Cs_: Floats = fitted(doc="The candidates, in ascending order.")
+    classes_: NDArray[Any] = fitted()
+    coef_: Floats = fitted(doc="Coefficients, [1, p] for two classes, else [K, p].")
+    n_iter_: int = fitted(doc="Number of Newton steps.")
+    objective_: float = fitted(doc="Mean log-loss with the penalty, at the solution.")
+    scores_: Floats = fitted(
+        doc="Negative mean log-loss of the held-out rows, [n_folds, n_Cs]; nan after the last C: the search stops if "
+        "two successive C are clearly worse than the best one."
+    )
+    start_objective_: float = fitted(doc="Mean log-loss of the constant model.")
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from X [n, p] and labels y; a weight counts as so many rows."""
+        """Fit to X [n, p] and labels y.
+
+        An integer `sample_weight` w is equivalent to repeating the row w times.
+        """
         self._validate_params()
         with all_or_nothing(self), one_blas_thread():
             table, weight = self._read_fit(X, sample_weight)
@@ -165,10 +179,10 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
         return Settings(FOLDS._replace(tol=max(self.tol, FOLDS.tol)), self.max_iter, n_threads(self.n_jobs, work))
 
     def _choose(self, whole: Track, path: Path) -> Minimum:
-        """The best C, and the fit to all rows brought to `tol` there."""
+        """Choose C and continue the fit to all rows there until `tol`."""
         chosen = choose(path.losses, self.one_standard_error)
         self.scores_ = -path.losses
-        self.C_ = float(self.Cs_[chosen])
+        self.C_ = float(self.Cs_[chosen])  # type: ignore[reportConstantRedefinition]
         self.start_objective_ = whole.point.objective
         problem = whole.at(self.C_).problem
         near, inverse = path.minima[chosen].point, None
@@ -195,11 +209,11 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
         what = (
             f"the gradient norm is {minimum.norm:.3g} times that of the constant model, above tol={self.tol:.3g}"
             if not minimum.is_converged
-            else f"{path.n_failed} fits to folds ended before a relative gradient norm of {FOLDS.tol:.0e}"
+            else f"{path.n_failed} fits to folds did not reach a relative gradient norm of {FOLDS.tol:.0e}"
         )
         warnings.warn(
-            f"LogisticRegressionCV did not converge: {what}. Raise max_iter or tol, scale the columns, or leave out "
-            "the largest of the Cs.",
+            f"LogisticRegressionCV did not converge: {what}. Increase max_iter or tol, scale the columns, or omit "
+            "the largest Cs.",
             ConvergenceWarning,
             stacklevel=level_of_caller(),
         )
@@ -229,7 +243,7 @@ class LogisticRegressionCV(ClassifierMixin, BaseLinearModel):
 
 
 def read_grid(Cs: Any) -> Floats:
-    """The values to choose from, ascending."""
+    """The candidates, in ascending order."""
     if isinstance(Cs, Integral):
         return np.logspace(MIN_C, MAX_C, int(Cs)) if int(Cs) > 1 else np.ones(1)
     grid = np.unique(np.asarray(Cs, np.float64))

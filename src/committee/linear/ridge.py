@@ -6,10 +6,10 @@ With columns and target centred and rows times sqrt(c_i), S = sqrt(c) (x - mean)
 (or of S S', if there are fewer rows than columns) gives every alpha at once. With Z = S V
 
     w(alpha)  = V (L + alpha)^-1 Z' y
-    h_i       = sum_j Z_ij^2 / (L_j + alpha) + c_i / sum c               leverage, the intercept's among it
+    h_i       = sum_j Z_ij^2 / (L_j + alpha) + c_i / sum c               leverage, with that of the intercept
     y_i - prediction without row i = (y_i - prediction) / (1 - h_i)       exact, without another fit
 
-Tables with more than 3,000 rows and columns take conjugate gradients (SciPy's) and five folds instead.
+Tables with more than 3,000 rows and columns use conjugate gradients (SciPy's) and five folds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from committee.base.array_types import Floats
 from committee.base.blas_threads import one_blas_thread
-from committee.base.parameters import RANDOM_STATE, at_least, param, positive
+from committee.base.parameters import RANDOM_STATE, at_least, fitted, param, positive
 from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
@@ -45,33 +45,33 @@ from committee.linear._design import (
 from committee.sampling.splits import Split, read_splits
 from committee.tabular.validation import check_target_size, read_targets_regression
 
-LinearOperator: Any = sparse_linalg.LinearOperator  # its stubs know no matvec
+LinearOperator: Any = sparse_linalg.LinearOperator  # matvec is missing in its stubs
 
 GRID = np.logspace(3.0, -8.0, 56)
-"""Default penalties, in units of the largest eigenvalue of S'S: from the mean of y to least squares."""
+"""Default penalties as multiples of the largest eigenvalue of S'S: from the mean of y to least squares."""
 
 FEW_GRID = GRID[::5]
-"""The same for conjugate gradients, where each one costs."""
+"""Default penalties for conjugate gradients, where each needs a fit of its own."""
 
 EXACT_SIZE = 3000
-"""Rows or columns up to which an eigendecomposition is affordable."""
+"""Rows or columns up to which an eigendecomposition is used."""
 
 DENSE_CELLS = 20_000_000
-"""Up to which a sparse table may be made dense."""
+"""Size up to which a sparse table is made dense."""
 
 CHUNK = 4096
-"""Rows at a time."""
+"""Rows of a block of leave-one-out residuals."""
 
 MIN_REST = 1e-10
-"""Of 1 - h: a row that alone decides its prediction says nothing about others."""
+"""Lower limit of 1 - h, for rows whose predictions depend on themselves alone."""
 
 LARGE_FOLDS = 5
 
 
 class Centred(NamedTuple):
-    """The rows that count, centred and scaled: S = sqrt(c) (x - mean), t = sqrt(c) (y - mean of y)."""
+    """The rows of positive weight, centred and scaled: S = sqrt(c) (x - mean), t = sqrt(c) (y - mean of y)."""
 
-    X: Table  # [n, p], S itself if dense, else the table as it came
+    X: Table  # [n, p], S if dense, else the original table
     mean: Floats  # [p], of the columns; to be subtracted if sparse
     root: Floats  # [n], sqrt(c)
     t: Floats  # [n, k]
@@ -105,7 +105,7 @@ class Centred(NamedTuple):
         weight = self.root**2
         return np.maximum(column_squares(self.X, weight) - weight.sum() * self.mean**2, 0.0)
 
-    def share(self) -> Floats:
+    def intercept_leverage(self) -> Floats:
         """Leverage of the intercept, [n]."""
         weight = self.root**2
         return weight / weight.sum() if self.has_intercept else np.zeros_like(weight)
@@ -121,33 +121,33 @@ def centre(X: Table, y: Floats, weight: Floats, fit_intercept: bool) -> Centred:
         kept = weight > 0.0
         return centre(X[kept], y[kept], weight[kept], fit_intercept)
     n, p = X.shape
-    share = weight / weight.sum() if fit_intercept else np.zeros(n)
-    mean, y_mean, root = column_sums(X, share), share @ y, np.sqrt(weight)
+    normalized = weight / weight.sum() if fit_intercept else np.zeros(n)
+    mean, y_mean, root = column_sums(X, normalized), normalized @ y, np.sqrt(weight)
     is_small = p > n and n * p <= DENSE_CELLS
     table = X if sparse.issparse(X) and not is_small else scale_rows(to_dense(X) - mean, root)
     return Centred(table, mean, root, root[:, None] * (y - y_mean), y_mean, fit_intercept)
 
 
 def is_exact(X: Table) -> bool:
-    """Is an eigendecomposition affordable?"""
+    """Whether to use an eigendecomposition."""
     n, p = X.shape
     return p <= EXACT_SIZE or (n <= EXACT_SIZE and (n * p <= DENSE_CELLS or not sparse.issparse(X)))
 
 
 class Spectrum(NamedTuple):
-    """Eigenvalues L of S'S, the projections Z' t, and what turns coefficients in this basis into w."""
+    """Eigenvalues L of S'S, the projections Z' t, and the eigenvectors V."""
 
     values: Floats  # [r]
     projected: Floats  # [r, k], Z' t
     basis: Floats  # [p, r], V
 
     def coefficients(self, alpha: float | Floats) -> Floats:
-        """w [p, k] for one alpha, or one for each target."""
+        """w [p, k] for one alpha, or one for each of the targets."""
         return self.basis @ (self.projected / (self.values[:, None] + alpha))
 
 
 def spectrum(rows: Centred) -> Spectrum:
-    """One eigendecomposition, of the smaller of S'S and S S'."""
+    """Eigendecomposition of the smaller one of S'S and S S'."""
     n, p = rows.X.shape
     if p <= n or sparse.issparse(rows.X):
         values, basis = linalg.eigh(rows.gram())
@@ -159,13 +159,13 @@ def spectrum(rows: Centred) -> Spectrum:
 
 
 def leave_one_out(rows: Centred, result: Spectrum, alphas: Floats) -> Iterator[Floats]:
-    """Residuals of rows that were left out, times sqrt(c): [rows, alphas, k], chunk by chunk."""
+    """Leave-one-out residuals times sqrt(c), [rows, alphas, k], in blocks of rows."""
     inverse = 1.0 / (result.values[:, None] + alphas)
-    share = rows.share()
+    leverage = rows.intercept_leverage()
     for first in range(0, len(rows.t), CHUNK):
         some = slice(first, first + CHUNK)
         Z = rows.times(result.basis, some)
-        rest = np.maximum(1.0 - share[some, None] - Z**2 @ inverse, MIN_REST)
+        rest = np.maximum(1.0 - leverage[some, None] - Z**2 @ inverse, MIN_REST)
         fitted = np.stack([Z @ (inverse * column[:, None]) for column in result.projected.T], axis=2)
         yield (rows.t[some, None, :] - fitted) / rest[:, :, None]
 
@@ -173,7 +173,7 @@ def leave_one_out(rows: Centred, result: Spectrum, alphas: Floats) -> Iterator[F
 def conjugate_gradients(
     rows: Centred, alpha: float, start: Floats, tol: float, max_iter: int, steps: list[int] | None = None
 ) -> Floats:
-    """w [p, k] from products with S, one target after the other; `steps` (modified in place) gets an entry per step."""
+    """w [p, k] from products with S, one target after the other; `steps`, modified in place, grows by 1 per step."""
     p = rows.X.shape[1]
     diagonal = rows.squares() + alpha
 
@@ -193,28 +193,19 @@ def conjugate_gradients(
 class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
     """Ridge regression, one or more targets, with the penalty chosen by leave-one-out or cross-validation.
 
-    Parameters have scikit-learn's names:
+    The parameters are those of scikit-learn's class. The columns should have similar scales; inside
+    `NumericPipelineRegressor` they are scaled, categories are encoded and missing values are imputed.
 
-    Parameters
+    Notes
+    -----
+    One eigendecomposition gives the solutions and the leave-one-out residuals for all penalties. Tables with more than
+    3,000 rows and columns use conjugate gradients and 5 folds. A row of weight w is left out as a whole. Prediction
+    intervals use the residuals of rows left out. A solution that does not reach `tol` issues a ConvergenceWarning.
+
+    References
     ----------
-    alphas : array or None
-        Strengths of the penalty to choose from; None takes 56 from 1e-8 to 1e3 times the largest eigenvalue of the
-        centred X'X, from least squares to the mean.
-    fit_intercept : fit an intercept, which is never penalised
-    cv : None, int, splitter or iterable of (train, test)
-        None leaves out one row at a time, in closed form. Tables with more than 3,000 rows and columns take 5 folds.
-    alpha_per_target : choose a penalty for each target
-    tol, max_iter : of conjugate gradients on such large tables
-    random_state : seed of the shuffling of a number of folds
-
-    ``coef_`` [p] or [k, p], ``intercept_``, ``alpha_`` the chosen penalty, ``alphas_`` all of them, descending,
-    ``scores_`` [alphas] negative mean squared error of rows left out, ``best_score_`` the largest, ``n_iter_`` the
-    steps of conjugate gradients (1 in closed form).
-    ``predict_interval`` and ``predict_quantiles`` use the residuals of rows left out (``interval_residuals()``). A row
-    of weight w is left out as a whole.
-
-    The certificate: ``gradient_norm_`` at the solution relative to the constant model, ``objective_`` and
-    ``start_objective_``, per unit of weight. A solution that is not one warns with ConvergenceWarning.
+    Hoerl and Kennard, Ridge regression: biased estimation for nonorthogonal problems, 1970.
+    Golub, Heath and Wahba, Generalized cross-validation as a method for choosing a good ridge parameter, 1979.
 
     Examples
     --------
@@ -226,13 +217,36 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
     (-0.297, True)
     """
 
-    alphas: ArrayLike | None = param("array-like", positive, None, default=None, kw_only=False)
-    fit_intercept: bool = param("boolean", default=True)
-    cv: Any = param("cv_object", default=None)
-    alpha_per_target: bool = param("boolean", default=False)
-    tol: float = param(positive, default=1e-8)
-    max_iter: int = param(at_least(1), default=1000)
+    alphas: ArrayLike | None = param(
+        "array-like",
+        positive,
+        None,
+        default=None,
+        kw_only=False,
+        doc="Candidates for the strength of the penalty. None means 56 values from 1e-8 to 1e3 times the largest "
+        "eigenvalue of the centred X'X, from least squares to the mean of y.",
+    )
+    cv: Any = param(
+        "cv_object",
+        default=None,
+        doc="Number of folds, a splitter, or an iterable of (train, test). None leaves out one row at a time, in "
+        "closed form; tables with more than 3,000 rows and columns use 5 folds.",
+    )
+    alpha_per_target: bool = param("boolean", default=False, doc="Whether to choose a penalty for each target.")
+    tol: float = param(
+        positive,
+        default=1e-8,
+        doc="Relative tolerance of conjugate gradients, for tables of more than 3,000 rows and columns.",
+    )
+    max_iter: int = param(at_least(1), default=1000, doc="Maximum number of steps of conjugate gradients.")
     random_state: RandomState = param(*RANDOM_STATE, default=None)
+    alpha_: Floats | float = fitted(doc="The chosen penalty, or one for each target.")
+    alphas_: Floats = fitted(doc="The candidates, in descending order.")
+    best_score_: float = fitted(doc="Negative mean squared error of the chosen penalty on rows left out.")
+    n_iter_: int = fitted(doc="Number of steps of conjugate gradients; 1 in closed form.")
+    objective_: float = fitted(doc="Penalised mean squared error at the solution.")
+    scores_: Floats = fitted(doc="Negative mean squared error of rows left out, [n_alphas].")
+    start_objective_: float = fitted(doc="Mean squared error of the constant model.")
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()
@@ -241,7 +255,10 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from X [n, p] and y [n] or [n, k]; a weight counts as so many rows."""
+        """Fit to X [n, p] and y [n] or [n, k].
+
+        An integer `sample_weight` w is equivalent to repeating the row w times.
+        """
         self._validate_params()
         with all_or_nothing(self), one_blas_thread():
             table, weight = self._read_fit(X, sample_weight)
@@ -263,7 +280,7 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         return self
 
     def _leave_one_out(self, rows: Centred, result: Spectrum) -> Floats:
-        """Mean squared errors, [alphas, k]; keeps the residuals for the best alpha."""
+        """Leave-one-out mean squared errors, [alphas, k]; sets the residuals for the best alpha."""
         total = sum((chunk**2).sum(axis=0) for chunk in leave_one_out(rows, result, self.alphas_))
         errors = np.asarray(total) / (rows.root**2).sum()
         best = self._best(errors)
@@ -272,7 +289,7 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         return errors
 
     def _cross_validate(self, table: Table, y: Floats, weight: Floats) -> Floats:
-        """Mean squared errors of held-out rows, [alphas, k]; infinite where the path stopped."""
+        """Mean squared errors of held-out rows, [alphas, k]; infinite after the path has stopped."""
         cv, seed = LARGE_FOLDS if self.cv is None else self.cv, int(member_seeds(self.random_state, 1)[0])
         folds = read_splits(cv, table, y, weight, is_class=False, seed=seed)
         paths = [self._fold_path(table, y, weight, fold) for fold in folds]
@@ -297,7 +314,7 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         return errors
 
     def _fold_path(self, table: Table, y: Floats, weight: Floats, fold: Split) -> Iterator[tuple[Any, Floats]]:
-        """Held-out rows and their residuals, for one alpha after the other."""
+        """Held-out rows and their residuals, one alpha after the other."""
         train, test = fold
         rows = centre(table[train], y[train], weight[train], self.fit_intercept)
         result = spectrum(rows) if is_exact(rows.X) else None
@@ -310,7 +327,7 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
             yield test, y[test] - held_out @ w - rows.intercept(w)
 
     def _best(self, errors: Floats) -> Any:
-        """For each target the place of its alpha: of equal ones the strongest penalty."""
+        """Index of the alpha of each target; of equal errors the strongest penalty."""
         together = np.broadcast_to(errors.mean(axis=1, keepdims=True), errors.shape)
         return (errors if self.alpha_per_target else together).argmin(axis=0)
 
@@ -335,7 +352,7 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         return w
 
     def _certify(self, rows: Centred, w: Floats, alpha: Floats) -> None:
-        """Gradient and objective at the solution against those of the constant model."""
+        """Set the gradient norm and the objectives; warn if the solution has not converged."""
         total = float((rows.root**2).sum())
         residual = rows.t - rows.times(w)
         first, last = rows.transposed_times(rows.t), rows.transposed_times(residual) - alpha * w
@@ -350,8 +367,8 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
         if is_worse or norm > max(10.0 * self.tol * smallest, noise):
             warnings.warn(
                 f"RidgeCV did not converge: the gradient norm is {self.gradient_norm_:.3g} times that of the constant "
-                f"model, tol={self.tol:.3g} was asked for. Raise max_iter or tol, scale the columns, or leave out the "
-                "smallest of the alphas.",
+                f"model, above tol={self.tol:.3g}. Increase max_iter or tol, scale the columns, or omit the smallest "
+                "alphas.",
                 ConvergenceWarning,
                 stacklevel=level_of_caller(),
             )
@@ -368,7 +385,7 @@ class RidgeCV(RegressorMixin, PredictionIntervals, BaseLinearModel):
 
 
 def read_grid(alphas: Any, largest: float, grid: Floats) -> Floats:
-    """The penalties to choose from, descending; `largest` is the largest eigenvalue of the centred X'X."""
+    """The candidates, in descending order; `largest` is the largest eigenvalue of the centred X'X."""
     if alphas is None:
         return grid * (largest if largest > 0.0 else 1.0)
     values = np.unique(np.asarray(alphas, np.float64))[::-1]
