@@ -1,1 +1,1 @@
-"""Bagging: members learned from resamples of the rows, and their mean or vote."""
+"""Bagging: members fitted on resamples of the rows, combined by mean or vote."""

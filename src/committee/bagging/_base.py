@@ -1,4 +1,4 @@
-"""What bagged classifiers and regressors share: sampling, growing and evaluating members, predictions."""
+"""Base class of bagged classifiers and regressors: draw samples, fit and evaluate members, predict."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging._base_learners import SubspaceTree, make_learner
 from committee.bagging._oob import Record, Rule, Tally, inverse_error, make_tally, members_missing, own_error
 from committee.bagging._prediction import all_predictions, pack_members, sum_of_predictions
-from committee.bagging.bagging import Sampling, Turn, bagging, replay
+from committee.bagging.bagging import BaggingRound, Sampling, bagging, replay
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
 from committee.base.parameters import at_least, between, count_fraction, fitted, one_of, param
@@ -50,7 +51,7 @@ from committee.trees._sklearn_view import TreeView
 from committee.trees.decision_tree import BaseDecisionTree
 
 MAX_MEMBERS = 1000
-"""n_estimators="auto" fits no more than these."""
+"""Limit of n_estimators="auto"."""
 
 TreeSize = Literal["full", "max_leaf_nodes", "pruned"] | None
 
@@ -60,42 +61,50 @@ def _is_sum_of_trees(self: Any) -> bool:
 
 
 class Evaluation(NamedTuple):
-    """The accumulated predictions of a run: for out-of-bag rows, and for validation rows [n, d] if there are any."""
+    """Sums of the predictions of out-of-bag rows, and of validation rows X_val [n, d] if there are any."""
 
     oob: Tally
     validation: Tally | None
     X_val: NDArray[np.floating]
-    spread: float  # variance of the target, by which members are weighted; 0 if they are not
+    variance: float  # of the target, for the coefficients of the members; 0 if all are 1
 
 
 class BaseBagging(BaseIncrementalEnsemble):
-    """A bagged model; a subclass reads the target and combines the predictions."""
+    """Base class of bagged models; a subclass combines the predictions of the members."""
 
+    estimator: Any = param(
+        HasMethods(["fit", "predict"]),
+        None,
+        default=None,
+        kw_only=False,
+        doc="Base estimator of the members; one whose `fit` takes no `sample_weight` is fitted on repeated rows. None "
+        "is a decision tree.",
+    )
     n_estimators: int | Literal["auto"] = param(
         at_least(1),
         one_of("auto"),
         default=10,
         kw_only=False,
-        doc='Number of members; "auto" adds members until the error converges, 1000 at most.',
+        doc='Number of members; "auto" adds members until the error converges, at most 1000.',
     )
     max_samples: int | float | None = param(
         at_least(1),
         count_fraction,
         None,
         default=None,
-        doc="Rows in a sample, as a number or a fraction; None draws as many as there are.",
+        doc="Rows in a sample, as a number or a fraction; None is the number of rows of X.",
     )
     max_features: int | float = param(
         at_least(1), count_fraction, default=1.0, doc="Features in a sample, as a number or a fraction."
     )
-    bootstrap: bool = param("boolean", default=True, doc="Whether rows are drawn with replacement.")
-    bootstrap_features: bool = param("boolean", default=False, doc="Whether features are drawn with replacement.")
+    bootstrap: bool = param("boolean", default=True, doc="Whether to draw rows with replacement.")
+    bootstrap_features: bool = param("boolean", default=False, doc="Whether to draw features with replacement.")
     tree_size: TreeSize = param(
         one_of("full", "max_leaf_nodes", "pruned"),
         None,
         default=None,
         doc="Size of the default trees: full, at most `max_leaf_nodes` leaves, or pruned by 10-fold cross-validation "
-        "inside their own sample.",
+        "inside their sample. None is full.",
     )
     max_leaf_nodes: int | None = param(
         at_least(2), None, default=None, doc='Leaves of a tree with tree_size="max_leaf_nodes".'
@@ -105,10 +114,14 @@ class BaseBagging(BaseIncrementalEnsemble):
         callable,
         str,
         default=False,
-        doc="Whether to score the out-of-bag predictions, or by what: a scorer, its name, or a function of (y_true, "
-        "y_pred). True is the accuracy, or R^2. The out-of-bag error is in ``history_`` anyhow.",
+        doc="Score of the out-of-bag predictions: a scorer, its name, or a function of (y_true, y_pred). True is the "
+        "accuracy, or R^2. The out-of-bag error is in `history_` in any case.",
     )
-    n_iter_no_change: int = param(at_least(1), default=25, doc='Members that n_estimators="auto" compares at a time.')
+    n_iter_no_change: int = param(
+        at_least(1),
+        default=25,
+        doc='Number of last members whose best error n_estimators="auto" compares with that of the members before.',
+    )
     tol: float = param(
         between(0.0, 1.0, "left"),
         default=0.01,
@@ -118,8 +131,8 @@ class BaseBagging(BaseIncrementalEnsemble):
     combine: Any = fitted()
     coefficients_: Floats = fitted(doc="Coefficients of the members in the combination.")
     history_: History = fitted(
-        doc="One row per member: the out-of-bag error so far, the member's own, the validation error if there are "
-        "validation rows, the leaves of a tree, and the coefficient if members are weighted."
+        doc="One row per member: the out-of-bag error of the ensemble so far and of the member, the validation error "
+        "if there are validation rows, the number of leaves of a tree, and the coefficient if members are weighted."
     )
     stop_reason_: str = fitted()
     oob_error_: float = fitted(doc="Error of the out-of-bag predictions, if samples leave rows out.")
@@ -138,7 +151,7 @@ class BaseBagging(BaseIncrementalEnsemble):
         raise NotImplementedError
 
     def _rule(self) -> Rule:
-        """How the members are combined."""
+        """The rule that combines the members."""
         raise NotImplementedError
 
     # --- the base learner ---------------------------------------------------------------------------------------------
@@ -151,13 +164,13 @@ class BaseBagging(BaseIncrementalEnsemble):
     def _check_parameters(self) -> None:
         if self.estimator is not None and (self.tree_size is not None or self.max_leaf_nodes is not None):
             raise ValueError(
-                "tree and max_leaf_nodes are for the default learner, and estimator is given too: leave "
-                "estimator=None, or set such parameters on the estimator."
+                "tree_size and max_leaf_nodes are parameters of the default trees, and estimator is given too: leave "
+                "estimator=None, or set the parameters of the estimator."
             )
         if (self.tree_size == "max_leaf_nodes") != (self.max_leaf_nodes is not None):
             raise ValueError(
-                f"tree_size='max_leaf_nodes' and a number max_leaf_nodes go together; got tree_size={self.tree_size!r} "
-                f"and max_leaf_nodes={self.max_leaf_nodes!r}."
+                "tree_size='max_leaf_nodes' requires a number max_leaf_nodes, and the reverse; got "
+                f"tree_size={self.tree_size!r} and max_leaf_nodes={self.max_leaf_nodes!r}."
             )
         super()._check_parameters()
 
@@ -187,8 +200,8 @@ class BaseBagging(BaseIncrementalEnsemble):
         X_val, y_val, sample_weight_val : optional
             Rows to evaluate the members on instead of the out-of-bag rows.
         **fit_params : dict
-            Metadata that the base learner requests (its `set_fit_request`), with metadata routing enabled; what has a
-            value for each row is passed for the rows of the sample.
+            Metadata requested by the base estimator (its `set_fit_request`), with metadata routing enabled; arrays
+            with a value for each row are passed for the rows of the sample.
 
         Returns
         -------
@@ -198,7 +211,7 @@ class BaseBagging(BaseIncrementalEnsemble):
         return self._fit(X, y, sample_weight, GivenRows(X_val, y_val, sample_weight_val), metadata)
 
     def get_metadata_routing(self) -> Any:
-        """Weights are the ensemble's own, by which it draws; anything else goes to the learner if it asks for it."""
+        """Sample weights are used by the ensemble; other metadata is routed to the base estimator on request."""
         router = MetadataRouter(owner=self).add_self_request(self)
         weak = self._weak()
         if hasattr(weak, "get_metadata_routing"):
@@ -206,7 +219,7 @@ class BaseBagging(BaseIncrementalEnsemble):
         return router
 
     def _route(self, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """The metadata for the base learner."""
+        """The metadata for the base estimator."""
         if not fit_params:
             return {}
         if not get_config()["enable_metadata_routing"]:
@@ -233,8 +246,7 @@ class BaseBagging(BaseIncrementalEnsemble):
         n_draws = int(n_draws) if isinstance(n_draws, Integral) else max(1, int(n_draws * total))
         if n_draws > total and not self.bootstrap:
             raise ValueError(
-                f"max_samples={n_draws} must be at most the {total} rows there are when bootstrap=False: no row is "
-                "drawn twice."
+                f"max_samples={n_draws} must be at most {total}, the number of rows, when bootstrap=False."
             )
         kind = "weighted" if self.bootstrap else "all" if n_draws == total else "pasting"
         if kind == "all":
@@ -244,16 +256,16 @@ class BaseBagging(BaseIncrementalEnsemble):
 
     def _evaluation(self, data: TrainingData, validation: ValidationSet | None) -> Evaluation:
         rule, k = self._rule(), data.n_outputs
-        spread = _variance(data.target, data.weight) if rule == "weighted" else 0.0
+        variance = _variance(data.target, data.weight) if rule == "weighted" else 0.0
         oob = make_tally(rule, data.target, data.weight, k, self._loss)
         if validation is None:
-            return Evaluation(oob, None, data.X[:0], spread)
+            return Evaluation(oob, None, data.X[:0], variance)
         return Evaluation(
-            oob, make_tally(rule, validation.target, validation.weight, k, self._loss), validation.X, spread
+            oob, make_tally(rule, validation.target, validation.weight, k, self._loss), validation.X, variance
         )
 
     def _check_oob(self, sampling: Sampling, has_validation: bool) -> None:
-        """Raise for an unknown score, and for parameters that need out-of-bag rows if there are none."""
+        """Raise ValueError for an unknown score, and for parameters that need out-of-bag rows if there are none."""
         check_score(self.oob_score)
         if not sampling.draws_all:
             return
@@ -264,7 +276,7 @@ class BaseBagging(BaseIncrementalEnsemble):
         ) if used]  # fmt: skip
         if uses:
             raise ValueError(
-                f"Out of bag estimation only available if rows are left out, and {uses[0]} needs it: set "
+                f"Out of bag estimation only available if samples leave rows out, and {uses[0]} needs it: set "
                 "bootstrap=True, or max_samples below 1.0."
             )
 
@@ -284,13 +296,13 @@ class BaseBagging(BaseIncrementalEnsemble):
         reason = self._extend(
             run,
             self._rounds(data, sampling, is_soft, members, seeds),
-            lambda turn: self._evaluate(turn, evaluation, len(run.members) + 1, n_wanted),
+            lambda round_: self._evaluate(round_, evaluation, len(run.members) + 1, n_wanted),
             Stopping(plateau) if is_auto else Stopping(),
             n_rounds=n_wanted,
             status=lambda record: f"{plateau.what} {getattr(record, plateau.measure):.4g}",
         )
         if not reason and is_auto:
-            reason = f"the {plateau.what} had not converged after {MAX_MEMBERS} members, the largest number"
+            reason = f"the {plateau.what} had not converged after {MAX_MEMBERS} members, the maximum"
         return {
             **self._attributes(run, validation is not None),
             **self._oob_attributes(evaluation.oob, sampling, data, len(run.members)),
@@ -302,8 +314,8 @@ class BaseBagging(BaseIncrementalEnsemble):
 
     def _rounds(
         self, data: TrainingData, sampling: Sampling, is_soft: bool, members: list[Member], seeds: list[int]
-    ) -> Iterator[Turn]:
-        """Those of the members of an earlier fit, then new ones."""
+    ) -> Iterator[BaggingRound]:
+        """The rounds of the members of an earlier fit, then new ones."""
         learn = make_learner(self._weak(), data, is_soft, self.n_jobs)
         is_tree = isinstance(self._weak(), BaseDecisionTree)
         threads = n_threads(self.n_jobs, data.X.size * len(seeds) if is_tree else 2**62)
@@ -314,7 +326,7 @@ class BaseBagging(BaseIncrementalEnsemble):
         )
 
     def _fingerprint(self, data: TrainingData, sampling: Sampling, is_soft: bool) -> tuple[Any, ...]:
-        """What a warm start must find again: the rows, how samples are drawn, what members predict."""
+        """Fingerprint of a warm start: the rows, how samples are drawn, what members predict."""
         drawn = sampling.rows
         settings = (drawn.n_draws, drawn.kind, *sampling[1:], is_soft)
         return data_fingerprint(data.X, data.target, data.weight, drawn.places.row, settings=settings)
@@ -326,18 +338,18 @@ class BaseBagging(BaseIncrementalEnsemble):
         check_same_data(kept_from_fit(self, "_data_fingerprint"), fingerprint, "or how samples are drawn and combined")
         return list(self.members_)
 
-    def _evaluate(self, turn: Turn, evaluation: Evaluation, number: int, n_wanted: int) -> Record:
+    def _evaluate(self, round_: BaggingRound, evaluation: Evaluation, number: int, n_wanted: int) -> Record:
         """The record of a member."""
-        if number == 1 and isinstance(turn.member, TreeMember | SubspaceTree):
-            reject_too_many_trees(turn.member.tree, n_wanted if self.n_estimators != "auto" else 1)
-        own = own_error(turn.outside, turn.predictions, evaluation.oob)
-        coefficient = inverse_error(own, evaluation.spread)
-        oob_error = evaluation.oob.take(turn.outside, turn.predictions, coefficient)
+        if number == 1 and isinstance(round_.member, TreeMember | SubspaceTree):
+            reject_too_many_trees(round_.member.tree, n_wanted if self.n_estimators != "auto" else 1)
+        own = own_error(round_.outside, round_.predictions, evaluation.oob)
+        coefficient = inverse_error(own, evaluation.variance)
+        oob_error = evaluation.oob.take(round_.outside, round_.predictions, coefficient)
         validation_error = np.nan
         if evaluation.validation is not None:
-            predictions = np.asarray(turn.member.predictions(evaluation.X_val, self.n_jobs), np.float64)
+            predictions = np.asarray(round_.member.predictions(evaluation.X_val, self.n_jobs), np.float64)
             validation_error = evaluation.validation.take(np.arange(len(predictions)), predictions, coefficient)
-        tree = getattr(turn.member, "tree", None)
+        tree = getattr(round_.member, "tree", None)
         return Record(number, oob_error, own, validation_error, -1 if tree is None else tree.n_leaves, coefficient)
 
     def _attributes(self, run: Run, has_validation: bool) -> dict[str, Any]:
@@ -353,12 +365,12 @@ class BaseBagging(BaseIncrementalEnsemble):
             "members_": run.members,
             "coefficients_": coefficients,
             "history_": History({name: [getattr(record, name) for record in run.records] for name in columns}),
-            "_combined": rule,  # a parameter set later changes no fitted model
+            "_combined": rule,  # parameters set later do not change a fitted model
             "_packed": pack_members(run.members, coefficients) if rule != "median" else None,
         }
 
     def _oob_attributes(self, oob: Tally, sampling: Sampling, data: TrainingData, n_members: int) -> dict[str, Any]:
-        """The out-of-bag error and predictions, and their score if it is wanted."""
+        """The out-of-bag error and predictions, and their score with `oob_score`."""
         if sampling.draws_all:
             return {}
         predictions = oob.mean
@@ -368,8 +380,8 @@ class BaseBagging(BaseIncrementalEnsemble):
         }
         if not self.oob_score:
             return result
-        self._warn_of_rows_in_every_sample(oob.n_judges[oob.weight > 0.0], n_members)
-        rows = np.flatnonzero(oob.is_judged & (oob.weight > 0.0))
+        self._warn_of_rows_in_every_sample(oob.n_predictions[oob.weight > 0.0], n_members)
+        rows = oob.scored
         result["oob_score_"] = np.nan
         if rows.size:
             labels = data.labels[rows]
@@ -395,7 +407,7 @@ class BaseBagging(BaseIncrementalEnsemble):
     # --- predictions ------------------------------------------------------------------------------------------------
 
     def _total(self, table: NDArray[np.floating]) -> Floats:
-        """The mean prediction of the members by their coefficients, [n, k]."""
+        """The mean prediction of the members, weighted by their coefficients, [n, k]."""
         total = sum_of_predictions(self.members_, self.coefficients_, self._packed, table, self.n_jobs)
         return total / self.coefficients_.sum()
 
@@ -410,7 +422,7 @@ class BaseBagging(BaseIncrementalEnsemble):
 
     @property
     def estimators_samples_(self) -> list[Indices]:
-        """The rows of each member's sample, repeated ones repeated; drawn again from the seeds."""
+        """The rows of each member's sample, with repetitions; drawn again from the seeds."""
         check_is_fitted(self, "members_")
         row = self._sample.rows.places.row
         if self._sample.draws_all:
@@ -419,7 +431,7 @@ class BaseBagging(BaseIncrementalEnsemble):
 
     @property
     def estimators_features_(self) -> list[Indices]:
-        """The features of each member."""
+        """The columns of X in each member's sample."""
         check_is_fitted(self, "members_")
         drawn = (self._sample.features(seed) for seed in self._member_seeds)
         return [np.arange(self._sample.n_features) if features is None else features for features in drawn]
@@ -437,12 +449,12 @@ class BaseBagging(BaseIncrementalEnsemble):
             tree.feature_names_in_ = np.array(names, dtype=object)
         return tree
 
-    def _member_shares(self) -> Floats:
+    def _member_weights(self) -> Floats:
         return self.coefficients_
 
     @property
     def feature_importances_(self) -> Floats:
-        """The members' importances, averaged by their coefficients, with sum 1; a feature not drawn adds 0."""
+        """Importances of the members, averaged by their coefficients, with sum 1; 0 for features not drawn."""
         check_is_fitted(self, "members_")
         total = np.zeros(self.columns_.n_features)
         for member, coefficient, features in zip(
@@ -453,25 +465,25 @@ class BaseBagging(BaseIncrementalEnsemble):
                 continue
             own = getattr(self._as_estimator(member), "feature_importances_", None)
             if own is None:
-                raise AttributeError(f"The base learner {type(self._weak()).__name__} has no feature_importances_.")
+                raise AttributeError(f"The base estimator {type(self._weak()).__name__} has no feature_importances_.")
             np.add.at(total, features, coefficient * np.asarray(own, np.float64))
         return total / total.sum() if total.sum() > 0.0 else total
 
     @available_if(_is_sum_of_trees)
     def to_tree_sum(self) -> TreeSum:
-        """The model as a sum of trees, for explanations; only with trees of the library and without the median."""
+        """The model as a sum of trees, for explanations; only for trees of the library and without the median."""
         check_is_fitted(self, "members_")
         trees = [member for member in self.members_ if isinstance(member, TreeMember | SubspaceTree)]
         k = int(np.shape(trees[0].node_predictions)[1])
-        share = self.coefficients_ / self.coefficients_.sum()
+        weights = self.coefficients_ / self.coefficients_.sum()
         values = tuple(member.tree._replace(value=np.asarray(member.node_predictions, np.float64)) for member in trees)
-        return TreeSum(values, np.full(len(trees), -1, np.int64), share, np.zeros(k))
+        return TreeSum(values, np.full(len(trees), -1, np.int64), weights, np.zeros(k))
 
 
 def _reject_outputs(y: Any, name: str, kind: str) -> None:
     shape = getattr(y, "shape", None)
     if shape is None and isinstance(y, list) and y and isinstance(y[0], list | tuple):
-        # Lists of different lengths are refused where the target is read
+        # Lists of different lengths raise where the target is read
         shape = (len(y), len(y[0])) if all(np.size(row) == len(y[0]) for row in y) else None
     if isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1:
         raise ValueError(

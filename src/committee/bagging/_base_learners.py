@@ -1,9 +1,8 @@
-"""From the `estimator` parameter of a bagged model to a learner that is fitted on sample after sample.
+"""Base estimators of bagged models, fitted on one sample after the other.
 
-Trees of the engine are grown on a table that is coded once. Any other estimator is fitted on the rows of the sample,
-their counts as sample weights where it takes weights and `set_fit_request` does not forbid it, else the rows repeated
-. Members predict an
-array [n, k]: class probabilities (votes are 0 and 1), or one value.
+Trees of the library are grown on a table that is encoded once. Any other estimator is fitted on the rows of the sample,
+with their counts as sample weights if it takes weights and `set_fit_request` does not forbid it, else on repeated rows.
+Members predict an array [n, k]: class probabilities (votes are 0 and 1), or one value.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ from committee.trees.training import Training
 
 
 class SubspaceTree(NamedTuple):
-    """A tree of the engine that knows some features only; its nodes number them as the whole table does."""
+    """A tree on some of the features; its nodes refer to the columns of the whole table."""
 
     tree: Tree
     node_predictions: Floats
@@ -61,13 +60,13 @@ class SubspaceTree(NamedTuple):
 
     @property
     def own_tree(self) -> Tree:
-        """The tree for the table of its own features."""
+        """The tree for the table of its features alone."""
         local = np.searchsorted(self.features, np.maximum(self.tree.feature, 0))
         return self.tree._replace(feature=np.where(self.tree.is_leaf, self.tree.feature, local).astype(np.int32))
 
 
 class ClassifierMember(NamedTuple):
-    """A fitted classifier; classes that its sample did not have get the share 0."""
+    """A fitted classifier; classes that are not in its sample have probability 0."""
 
     estimator: Any
     classes: NDArray[Any]
@@ -78,7 +77,7 @@ class ClassifierMember(NamedTuple):
         table = X if self.features is None else X[:, self.features]
         if not self.is_soft:
             return np.eye(len(self.classes))[predicted_codes(self.estimator, table, self.classes)]
-        hint = " Take combine='vote' to use its classes alone."
+        hint = " Set combine='vote' to use its classes alone."
         return predicted_probabilities(self.estimator, table, self.classes, hint)
 
 
@@ -99,8 +98,8 @@ class RegressorMember(NamedTuple):
 def make_learner(estimator: Any, data: TrainingData, is_soft: bool, n_jobs: int | None) -> Learner:
     """The learner for this estimator on these rows.
 
-    With `is_soft` its members predict class probabilities, else votes. `data.extra` is the metadata for its `fit`; what
-    has a value for each row is passed for the rows of the sample.
+    With `is_soft` its members predict class probabilities, else votes. `data.extra` is the metadata for its `fit`;
+    arrays with a value for each row are passed for the rows of the sample.
     """
     if isinstance(estimator, BaseDecisionTree):
         return TreeLearner(estimator, data, is_soft, n_jobs)
@@ -108,7 +107,7 @@ def make_learner(estimator: Any, data: TrainingData, is_soft: bool, n_jobs: int 
 
 
 class TreeLearner:
-    """A tree of the engine, pruned if its `ccp_alpha` says so; "cv" cross-validates inside the sample."""
+    """Decision trees of the library, pruned by `ccp_alpha`; "cv" cross-validates inside the sample."""
 
     def __init__(self, estimator: BaseDecisionTree, data: TrainingData, is_soft: bool, n_jobs: int | None) -> None:
         prototype: Any = clone(estimator)
@@ -119,19 +118,17 @@ class TreeLearner:
         weight = data.weight if own is None else data.weight * own
         prototype.n_jobs = n_jobs
         self.training = Training(prototype, data.columns, data.X, target, weight)
-        self.training.params["n_jobs"] = 1  # members run side by side, not the nodes of one
+        self.training.params["n_jobs"] = 1  # members are fitted in parallel, not the nodes of one
         self.training.expect_many()
-        self.training.series = None  # its memory is not for several threads
+        self.training.series = None  # its memory is for one thread
         self.data, self.is_soft, self.prototype = data, is_soft, prototype
         if prototype.ccp_alpha == "cv":
             self._prepare_folds()
 
     def _prepare_folds(self) -> None:
-        """Number the distinct rows: copies in a sample are one row to the cross-validation of its tree."""
+        """Number the distinct rows: cross-validation inside a sample keeps copies of a row together."""
         if not isinstance(self.prototype.cv, Integral):
-            raise ValueError(
-                "A tree with ccp_alpha='cv' draws its folds anew in every sample: give its cv as a number of folds."
-            )
+            raise ValueError("A tree with ccp_alpha='cv' draws folds in every sample: set its cv to a number of folds.")
         target = np.asarray(self.training.target, np.float64)
         self.distinct = distinct_rows(self.data.X, target)
         first = self.distinct.first
@@ -166,13 +163,13 @@ class TreeLearner:
         if not splits:
             return tree
         folds = [(first[train], first[test]) for train, test in splits]
-        judge = self.prototype._prediction, self.prototype._loss_name()
-        curve = cross_validate(pruning_path(tree), sample.X, target, merged, folds, sample.grow_on, *judge)
+        scoring = self.prototype._prediction, self.prototype._loss_name()
+        curve = cross_validate(pruning_path(tree), sample.X, target, merged, folds, sample.grow_on, *scoring)
         return prune(tree, float(curve.alpha[curve.chosen]))
 
 
 def subspace(training: Training, features: Indices) -> Training:
-    """The same rows with these features alone, nothing coded anew."""
+    """The same rows with these features alone, from the same codes."""
     part = copy(training)
     known = training.columns
     names = None if known.names is None else tuple(known.names[f] for f in features)
@@ -196,19 +193,19 @@ def _columns_of(matrix: BinnedMatrix, features: Indices) -> BinnedMatrix:
 
 
 class EstimatorLearner:
-    """Any scikit-learn estimator, by weights or on repeated rows."""
+    """Any scikit-learn estimator, fitted with weights or on repeated rows."""
 
     def __init__(self, estimator: Any, data: TrainingData, is_soft: bool) -> None:
         self.estimator, self.data, self.labels, self.is_soft = estimator, data, data.labels, is_soft
         self.metadata: Mapping[str, Any] = data.extra or {}
         self.takes_weights = has_fit_parameter(estimator, "sample_weight") and not rejects_weights(estimator)
-        self.settings = get_config()  # those of this thread: others would not know of them
+        self.settings = get_config()  # those of this thread: other threads have their own
 
     def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member:
         with config_context(**self.settings):
-            return self._learn(counts, features, seed)
+            return self._fit_member(counts, features, seed)
 
-    def _learn(self, counts: Floats, features: Indices | None, seed: int) -> Member:
+    def _fit_member(self, counts: Floats, features: Indices | None, seed: int) -> Member:
         rows = np.flatnonzero(counts > 0.0)
         fresh = unfitted(self.estimator, seed)
         if self.data.classes is not None and np.ptp(self.data.target[rows]) == 0:
@@ -228,7 +225,7 @@ class EstimatorLearner:
         if not np.array_equal(counts, np.rint(counts)):
             raise ValueError(
                 f"{type(self.estimator).__name__} takes no sample_weight, and weights that are not integers cannot be "
-                "expressed by repeated rows: take bootstrap=True, which draws rows by their weights."
+                "replaced by repeated rows: set bootstrap=True, which draws rows by their weights."
             )
         return repeated_rows(counts, self.data.columns.n_features, type(self.estimator).__name__)
 

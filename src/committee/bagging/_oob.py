@@ -1,7 +1,7 @@
-"""The error of a bagged model while it grows.
+"""Out-of-bag and validation errors of a bagged model while it grows.
 
-Out of bag, every row is predicted by the members that were not fitted on it; validation rows are predicted by all
-members. The usual out-of-bag error is that of the combined prediction; the mean of the members' own errors,
+Every row is predicted by the members that were not fitted on it; validation rows are predicted by all members. The
+usual out-of-bag error is that of the combined prediction; the mean of the members' own errors,
 ``history_["member_oob_error"]``, is the other estimate.
 """
 
@@ -20,67 +20,54 @@ from committee.sampling.row_samples import Indices
 Rule = Literal["vote", "mean", "weighted", "median"]
 
 MIN_ERROR = 1e-12
-"""Share of the variance of the target below which a member's error counts as this share: its weight stays finite."""
+"""Lower limit of a member's error as a fraction of the variance of the target, so that its coefficient is finite."""
 
 
 class Tally(OutOfBag):
-    """The sums of `OutOfBag`, every member with a coefficient: vote, mean and weighted mean."""
+    """The sums of `OutOfBag` with a coefficient for every member: vote, mean and weighted mean."""
 
     def __init__(self, target: NDArray[Any], weight: Floats, n_columns: int, loss: Loss) -> None:
         super().__init__(target, weight, n_columns, loss)
-        self.share = np.zeros(len(target))  # of the coefficients, those of the row's judges
+        self.coefficient_sum = np.zeros(len(target))  # of the members that predicted the row
 
     def take(self, rows: Indices, predictions: Floats, coefficient: float) -> float:
-        """One member's answers to `rows`; the error now, nan as long as no row of positive weight was judged."""
+        """Add one member's predictions of `rows`; return the error, nan before a row of positive weight."""
         if not rows.size:
             return self.error
-        self.share[rows] += coefficient
+        self.coefficient_sum[rows] += coefficient
         return self.add(rows, coefficient * predictions)
 
-    def _loss_of(self, rows: NDArray[np.integer]) -> Floats:
-        if self.loss == "zero_one":
-            return super()._loss_of(rows)
-        return np.mean((self._value(rows) - self.target[rows].reshape(len(rows), -1)) ** 2, axis=1)
-
-    def _value(self, rows: NDArray[np.integer]) -> Floats:
-        return self.total[rows] / self.share[rows, np.newaxis]
-
-    @property
-    def mean(self) -> Floats:
-        """The combined answer for every row, nan where no member judged it."""
-        value = np.full(self.total.shape, np.nan)
-        rows = np.flatnonzero(self.is_judged)
-        value[rows] = self._value(rows)
-        return value
+    def _mean_of(self, rows: NDArray[np.integer]) -> Floats:
+        return self.total[rows] / self.coefficient_sum[rows, np.newaxis]
 
 
 class MedianTally(Tally):
-    """The median of the answers to every row: they are kept, sorted, infinity after the last of each row."""
+    """The median of the predictions of every row: they are kept in ascending order, filled up with infinity."""
 
     def __init__(self, target: NDArray[Any], weight: Floats, n_columns: int, loss: Loss) -> None:
         super().__init__(target, weight, n_columns, loss)
-        self.held = np.full((len(target), 8), np.inf)
+        self.ordered = np.full((len(target), 8), np.inf)
 
     def take(self, rows: Indices, predictions: Floats, coefficient: float) -> float:
-        if rows.size and int(self.n_judges[rows].max()) == self.held.shape[1]:
-            self.held = np.hstack([self.held, np.full_like(self.held, np.inf)])
-        held = self.held[rows]
-        held[np.arange(rows.size), self.n_judges[rows]] = predictions[:, 0]
-        self.held[rows] = np.sort(held, axis=1, kind="stable")  # one step from sorted: a single pass
+        if rows.size and int(self.n_predictions[rows].max()) == self.ordered.shape[1]:
+            self.ordered = np.hstack([self.ordered, np.full_like(self.ordered, np.inf)])
+        ordered = self.ordered[rows]
+        ordered[np.arange(rows.size), self.n_predictions[rows]] = predictions[:, 0]
+        self.ordered[rows] = np.sort(ordered, axis=1, kind="stable")  # one entry is out of order: a single pass
         return super().take(rows, predictions, coefficient)
 
-    def _value(self, rows: NDArray[np.integer]) -> Floats:
-        n = self.n_judges[rows]
-        return 0.5 * (self.held[rows, (n - 1) // 2] + self.held[rows, n // 2])[:, np.newaxis]
+    def _mean_of(self, rows: NDArray[np.integer]) -> Floats:
+        n = self.n_predictions[rows]
+        return 0.5 * (self.ordered[rows, (n - 1) // 2] + self.ordered[rows, n // 2])[:, np.newaxis]
 
 
 def make_tally(rule: Rule, target: NDArray[Any], weight: Floats, n_columns: int, loss: Loss) -> Tally:
-    """No answers yet, for members that are combined by this rule."""
+    """An empty tally for members that are combined by this rule."""
     return (MedianTally if rule == "median" else Tally)(target, weight, n_columns, loss)
 
 
 def own_error(rows: Indices, predictions: Floats, tally: Tally) -> float:
-    """The member's error on the rows outside its sample; nan where there are none of positive weight."""
+    """The member's error on the rows outside its sample; nan if none has a positive weight."""
     w, target = tally.weight[rows], tally.target[rows]
     if not np.any(w > 0.0):
         return math.nan
@@ -88,11 +75,11 @@ def own_error(rows: Indices, predictions: Floats, tally: Tally) -> float:
     return float(np.sum(w * wrong) / np.sum(w))
 
 
-def inverse_error(error: float, spread: float) -> float:
-    """The coefficient of a member under the weighted rule; 1 is that of the mean target, and of an unknown error."""
-    if math.isnan(error) or spread == 0.0:
+def inverse_error(error: float, variance: float) -> float:
+    """The coefficient of a member in the weighted mean: variance of the target over its error, 1 without an error."""
+    if math.isnan(error) or variance == 0.0:
         return 1.0
-    return 1.0 / max(error / spread, MIN_ERROR)
+    return 1.0 / max(error / variance, MIN_ERROR)
 
 
 class Record(NamedTuple):
@@ -102,14 +89,14 @@ class Record(NamedTuple):
     oob_error: float
     member_oob_error: float
     validation_error: float
-    n_leaves: int  # -1 where the members are not trees of the library
+    n_leaves: int  # -1 if the members are not trees of the library
     coefficient: float  # of the member in the combination
 
 
 def members_missing(n_rows: int, n_members: int, outside: float) -> int | None:
-    """How many more members leave less than one of `n_rows` unjudged on average; None where none ever judges.
+    """How many more members leave less than one of `n_rows` without a prediction on average; None if no number does.
 
-    A row is unjudged by B members with probability (1 - outside)^B, 0.632^B for bootstrap samples.
+    With B members a row has no out-of-bag prediction with probability (1 - outside)^B, 0.632^B for bootstrap samples.
     """
     if outside <= 0.0:
         return None

@@ -1,4 +1,4 @@
-"""What the members of a bagged model answer for rows: their sum, or all answers side by side."""
+"""Predictions of the members of a bagged model: their sum, or one by one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from committee.records.forest import PackedForest
 from committee.tree_engine.predict.forest import add_predictions, pack_forest
 
 PREDICTIONS_AT_A_TIME = 1 << 22
-"""Numbers held when all answers are needed together: 32 megabytes."""
+"""Predictions in memory when those of all members are needed together: 32 megabytes."""
 
 
 def pack_members(members: Sequence[Member], coefficients: Floats) -> PackedForest | None:
-    """Trees in one piece, each leaf with its answer times the coefficient; None for any other members."""
+    """The packed form of trees, with leaf values times coefficients; None if a member is not a tree."""
     trees = [member for member in members if isinstance(member, TreeMember | SubspaceTree)]
     if not trees or len(trees) < len(members):
         return None
@@ -32,7 +32,7 @@ def pack_members(members: Sequence[Member], coefficients: Floats) -> PackedFores
 
 
 def all_predictions(members: Sequence[Member], X: NDArray[np.floating], n_jobs: int | None) -> Iterator[Floats]:
-    """Of one member after the other, [n, k]; members that are no trees answer side by side."""
+    """Predictions [n, k] of one member after the other; other members than trees predict in parallel."""
     threads = n_threads(n_jobs, 2**62) if not isinstance(members[0], TreeMember | SubspaceTree) else 1
     for first in range(0, len(members), threads):
         batch = [(member, X, 1 if threads > 1 else n_jobs) for member in members[first : first + threads]]
@@ -62,7 +62,7 @@ def sum_of_predictions(
 
 
 def side_by_side(members: Sequence[Member], X: NDArray[np.floating], n_jobs: int | None) -> Iterator[Floats]:
-    """Answers [members, rows] of blocks of rows, one number per row and member."""
+    """Predictions [members, rows] of blocks of rows."""
     size = max(1, PREDICTIONS_AT_A_TIME // len(members))
     for first in range(0, len(X), size):
         block = X[first : first + size]

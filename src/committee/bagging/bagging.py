@@ -1,6 +1,6 @@
 """Bagging predictors (Breiman, Machine Learning 24, 1996), with its relatives that draw other samples.
 
-    h_b = learner(L_b),  b = 1 .. B,   L_b a sample of n rows drawn with replacement from the n rows of L
+    h_b = fit(L_b),  b = 1 .. B,   L_b a sample of n rows drawn with replacement from the n rows of L
     regression:       h(x) = 1/B sum h_b(x)                 (or the median, or a mean weighted by out-of-bag errors)
     classification:   h(x) = argmax_k 1/B sum P_b(k | x)    (or the class that most h_b vote for)
 
@@ -11,8 +11,8 @@
 | all rows, some features | random subspaces | Ho, The random subspace method, 1998 |
 | some rows, some features | random patches | Louppe and Geurts, Ensembles on random patches, 2012 |
 
-A row is outside a bootstrap sample with probability (1 - 1/n)^n -> 0.368: the members that did not see it judge it
-without a hold-out (C-5).
+A row is outside a bootstrap sample with probability (1 - 1/n)^n -> 0.368. Its prediction by the members that were not
+fitted on it is an out-of-bag prediction, which estimates the error without held-out rows.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from committee.members.member import Member
 from committee.sampling.row_samples import Indices, Sampler
 
 BATCH = 8
-"""Members per thread between two looks at the error: those beyond the last one wanted are thrown away."""
+"""Members per thread between two checks of the error; those after the last one kept are discarded."""
 
 
 class Learner(Protocol):
-    """Learns a member from rows counted so often and from these features; the seed decides what is random in it."""
+    """Fits a member to rows with these counts and to these features; random choices depend on the seed only."""
 
     def __call__(self, counts: Floats, features: Indices | None, seed: int) -> Member: ...
 
 
-class Turn(NamedTuple):
-    """A member, the rows that its sample left out, and its answers [rows, k] to them."""
+class BaggingRound(NamedTuple):
+    """A member, the rows outside its sample, and its predictions [rows, k] of them."""
 
     member: Member
     outside: Indices
@@ -48,7 +48,7 @@ class Turn(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """How samples of rows and of features are drawn; a seed is enough to know a sample again."""
+    """How samples of rows and of features are drawn; a seed determines a sample."""
 
     rows: Sampler
     n_features: int
@@ -57,7 +57,7 @@ class Sampling(NamedTuple):
 
     @property
     def draws_all(self) -> bool:
-        """Is no row left out?"""
+        """Whether samples contain all rows."""
         return self.rows.kind == "all"
 
     def draw(self, seed: int) -> Floats:
@@ -65,7 +65,7 @@ class Sampling(NamedTuple):
         return self.rows.draw(_seeds(seed)[0])
 
     def features(self, seed: int) -> Indices | None:
-        """The features of the sample in ascending order; None for all of them once."""
+        """The features of the sample in ascending order; None for all of them."""
         if self.n_features_drawn == self.n_features and not self.bootstrap_features:
             return None
         rng = np.random.default_rng(_seeds(seed)[1])
@@ -73,42 +73,42 @@ class Sampling(NamedTuple):
 
 
 def _seeds(seed: int) -> list[int]:
-    """Of the rows, the features and the learner."""
+    """Seeds of the rows, the features and the base estimator."""
     return np.random.SeedSequence(seed).generate_state(3, np.uint64).tolist()
 
 
 def bagging(
     learn: Learner, sampling: Sampling, X: NDArray[np.floating], seeds: Sequence[int], threads: int = 1
-) -> Iterator[Turn]:
-    """Member after member, one for each seed; the number of threads changes none of them.
+) -> Iterator[BaggingRound]:
+    """Fit one member for each seed, independently of the number of threads.
 
     Notation: L the training rows, L_b the sample of member b as a count for each row, h_b the member.
     """
 
-    def turn(seed: int) -> Turn:
+    def fit_member(seed: int) -> BaggingRound:
         # Step 1: draw L_b from L.
         counts = sampling.draw(seed)
-        # Step 2: h_b learns from L_b.
+        # Step 2: fit h_b on L_b.
         member = learn(sampling.rows.places.sum_by_row(counts), sampling.features(seed), _seeds(seed)[2])
-        # Step 3: h_b answers for the rows of L that are not in L_b.
-        return judged(member, sampling, counts, X)
+        # Step 3: predict the rows of L that are not in L_b.
+        return _round_of(member, sampling, counts, X)
 
     size = BATCH * threads if threads > 1 else 1
     for first in range(0, len(seeds), size):
-        yield from run(turn, [(seed,) for seed in seeds[first : first + size]], threads)
+        yield from run(fit_member, [(seed,) for seed in seeds[first : first + size]], threads)
 
 
 def replay(
     members: Sequence[Member], sampling: Sampling, X: NDArray[np.floating], seeds: Sequence[int]
-) -> Iterator[Turn]:
-    """The turns of members that are there already."""
+) -> Iterator[BaggingRound]:
+    """The rounds of members of an earlier fit."""
     for member, seed in zip(members, seeds, strict=True):
-        yield judged(member, sampling, sampling.draw(seed), X)
+        yield _round_of(member, sampling, sampling.draw(seed), X)
 
 
-def judged(member: Member, sampling: Sampling, counts: Floats, X: NDArray[np.floating]) -> Turn:
-    """The member's turn, with its answers for what is outside its sample."""
+def _round_of(member: Member, sampling: Sampling, counts: Floats, X: NDArray[np.floating]) -> BaggingRound:
+    """The round of a member, with its predictions of the rows outside its sample."""
     outside = sampling.rows.out_of_bag(sampling.rows.places.sum_by_row(counts))
     if not outside.size:
-        return Turn(member, outside, np.empty((0, 1)))
-    return Turn(member, outside, np.asarray(member.predictions(X[outside]), np.float64))
+        return BaggingRound(member, outside, np.empty((0, 1)))
+    return BaggingRound(member, outside, np.asarray(member.predictions(X[outside]), np.float64))

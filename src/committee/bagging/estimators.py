@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from committee.bagging._base import BaseBagging
@@ -35,7 +34,22 @@ def _has_scores(self: Any) -> bool:
 
 
 class BaggingClassifier(ClassifierMixin, BaseBagging):
-    """Bagged classifiers, by default full trees of the library.
+    """Bagging of classifiers, by default of full decision trees.
+
+    Every member is fitted on a bootstrap sample of the rows; the prediction is the mean of the members' class
+    probabilities, or their vote. The rows outside a sample give the out-of-bag error without held-out rows. Pasting,
+    random subspaces and random patches are bagging with other samples: `max_samples`, `max_features`, `bootstrap`.
+
+    Notes
+    -----
+    An integer sample weight w is equivalent to repeating the row w times. The model does not depend on the order of the
+    rows.
+
+    References
+    ----------
+    Breiman, Bagging predictors, Machine Learning 24, 1996.
+    Ho, The random subspace method for constructing decision forests, 1998.
+    Louppe and Geurts, Ensembles on random patches, 2012.
 
     Examples
     --------
@@ -47,19 +61,11 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     0.192
     """
 
-    estimator: Any = param(
-        HasMethods(["fit", "predict"]),
-        None,
-        default=None,
-        kw_only=False,
-        doc="The base learner: any classifier with `fit` and `predict`; one without sample weights is fitted on "
-        "repeated rows. None is a tree of the library.",
-    )
     combine: Literal["auto", "mean", "vote"] = param(
         one_of("auto", "mean", "vote"),
         default="auto",
-        doc='The mean of the members\' class distributions or their vote; "auto" takes the mean if the learner has '
-        "`predict_proba`.",
+        doc='Whether to average the members\' class probabilities or to count their votes; "auto" averages if the base '
+        "estimator has `predict_proba`.",
     )
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
     _loss: ClassVar[Loss] = "zero_one"
@@ -67,21 +73,21 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     classes_: NDArray[Any] = fitted()
     n_classes_: int = fitted()
     oob_decision_function_: Floats = fitted(
-        doc="Class probabilities of every row by the members not fitted on it; nan if there is none."
+        doc="Class probabilities of every row by the members not fitted on it; nan without any."
     )
 
     def _default_tree(self, **params: Any) -> BaseDecisionTree:
         return DecisionTreeClassifier(**params)
 
     def _rule(self) -> Rule:
-        has_shares = hasattr(self._weak(), "predict_proba")
-        if self.combine == "mean" and not has_shares:
+        has_probabilities = hasattr(self._weak(), "predict_proba")
+        if self.combine == "mean" and not has_probabilities:
             raise ValueError(
-                f"combine='mean' averages class distributions, and {type(self._weak()).__name__} has no predict_proba: "
-                "take combine='vote' or 'auto'."
+                f"combine='mean' averages probabilities, and {type(self._weak()).__name__} has no predict_proba: "
+                "set combine='vote' or 'auto'."
             )
         if self.combine == "auto":
-            return "mean" if has_shares else "vote"
+            return "mean" if has_probabilities else "vote"
         return self.combine
 
     def _member_attributes(self) -> dict[str, Any]:
@@ -90,16 +96,16 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     # --- predictions ------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the largest mean share, or of most votes; the first one of a tie."""
-        shares = self.predict_proba(X)
-        return self.classes_.take(shares.argmax(axis=1))
+        """The class of the largest mean probability, or of most votes; of a tie the first one."""
+        codes = self.predict_proba(X).argmax(axis=1)
+        return self.classes_.take(codes)
 
     def predict_proba(self, X: Any) -> Floats:
-        """The members' mean class distribution, or the shares of their votes."""
+        """The members' mean class probabilities, or the fractions of their votes."""
         return self._total(self._read_rows(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of `predict_proba`; minus infinity for a class that no member answers with."""
+        """Logarithms of `predict_proba`; minus infinity for a probability of 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -109,29 +115,32 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
         """`predict` of the first member, of the first two, and so on."""
-        for shares in self._staged(X):
-            yield self.classes_.take(shares.argmax(axis=1))
+        for probabilities in self._staged(X):
+            yield self.classes_.take(probabilities.argmax(axis=1))
 
     @available_if(_has_scores)
     def decision_function(self, X: Any) -> Floats:
-        """The mean of the members' decision functions, of those whose sample had every class."""
+        """The mean decision function of the members whose sample has every class."""
         table = self._read_rows(X)
         scores: list[Floats] = []
         for member in self.members_:
             assert isinstance(member, ClassifierMember)
             if len(member.estimator.classes_) == self.n_classes_ and hasattr(member.estimator, "decision_function"):
-                known = table if member.features is None else table[:, member.features]
-                scores.append(np.asarray(member.estimator.decision_function(known), np.float64))
+                own = table if member.features is None else table[:, member.features]
+                scores.append(np.asarray(member.estimator.decision_function(own), np.float64))
         if not scores:
             raise ValueError(
-                "No member's sample had every class, so there is no decision function over them: draw larger samples "
-                "or more of them, or use predict_proba."
+                "No member has a decision function for all classes, as no sample has every class: increase max_samples "
+                "or n_estimators, or use predict_proba."
             )
         return np.sum(scores, axis=0) / len(scores)
 
 
 class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
-    """Bagged regressors, by default full trees of the library.
+    """Bagging of regressors, by default of full regression trees.
+
+    Every member is fitted on a bootstrap sample of the rows; the prediction is the mean of the members' predictions,
+    their median, or a mean weighted by their out-of-bag errors. `BaggingClassifier` describes the method.
 
     Examples
     --------
@@ -143,26 +152,17 @@ class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
     19.3
     """
 
-    estimator: Any = param(
-        HasMethods(["fit", "predict"]),
-        None,
-        default=None,
-        kw_only=False,
-        doc="The base learner: any regressor with `fit` and `predict`; one without sample weights is fitted on "
-        "repeated rows. None is a tree of the library.",
-    )
     combine: Literal["mean", "median", "weighted"] = param(
         one_of("mean", "median", "weighted"),
         default="mean",
-        doc='"weighted" is the mean by the inverse of each member\'s own out-of-bag mean squared error.',
+        doc='How to combine the predictions; "weighted" is the mean with weights inverse to the out-of-bag mean '
+        "squared error of each member.",
     )
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
     _loss: ClassVar[Loss] = "squared_error"
     _oob_prediction: ClassVar[str] = "oob_prediction_"
     _interval_hint: ClassVar[str] = "bootstrap=True, or max_samples below 1.0"
-    oob_prediction_: Floats = fitted(
-        doc="Prediction of every row by the members not fitted on it; nan if there is none."
-    )
+    oob_prediction_: Floats = fitted(doc="Prediction of every row by the members not fitted on it; nan without any.")
 
     def _default_tree(self, **params: Any) -> BaseDecisionTree:
         return DecisionTreeRegressor(**params)
@@ -173,14 +173,14 @@ class BaggingRegressor(RegressorMixin, PredictionIntervals, BaseBagging):
     def _oob_attributes(self, oob: Tally, sampling: Sampling, data: TrainingData, n_members: int) -> dict[str, Any]:
         result = super()._oob_attributes(oob, sampling, data, n_members)
         if not sampling.draws_all:
-            rows = np.flatnonzero(oob.is_judged & (oob.weight > 0.0))
+            rows = oob.scored
             result["_residuals"] = gather_residuals(oob.target[rows] - oob.mean[rows, 0], oob.weight[rows])
         return result
 
     # --- predictions ------------------------------------------------------------------------------------------------
 
     def predict(self, X: Any) -> Floats:
-        """The mean, the weighted mean or the median of the members' answers."""
+        """The mean, the weighted mean or the median of the members' predictions."""
         table = self._read_rows(X)
         if self._combined != "median":
             return self._total(table)[:, 0]

@@ -1,13 +1,13 @@
 """Online bagging (Oza and Russell, Online bagging and boosting, 2001).
 
-Bagging gives a member a bootstrap sample of the n rows. The row i is in it k times, k ~ Binomial(n, 1/n); as the stream
-grows this becomes Poisson(1), for which n need not be known:
+A bootstrap sample of n rows contains row i k times, k ~ Binomial(n, 1/n). For a long stream this becomes Poisson(1),
+which does not depend on n:
 
     for every row (x, y) of the stream and every member h_t
         k ~ Poisson(1)
-        learn (x, y) with h_t, k times
+        fit h_t on (x, y), k times
 
-The members vote, or their mean answers. A row of weight w counts as w rows: k ~ Poisson(w).
+The prediction is the vote of the members, or their mean. A row of weight w counts as w rows: k ~ Poisson(w).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from committee.members.online import OnlineMember, default_classifier
 def online_bagging(
     members: Sequence[OnlineMember], X: Floats, y: NDArray[Any], weight: Floats, n_before: int
 ) -> list[Floats]:
-    """Teach the members rows that come after `n_before` others; the members are changed. Returns the counts of each."""
+    """Fit the members, in place, on rows that come after `n_before` others; return the counts of each."""
     all_counts: list[Floats] = []
     for member in members:
         counts = member.counts(n_before, weight)  # k ~ Poisson(w)
@@ -41,21 +41,14 @@ def online_bagging(
 
 
 class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
-    """Bagging that learns from a stream, row after row, with Poisson counts in place of resamples (C-9).
+    """Bagging of classifiers on a stream of rows, with Poisson counts in place of bootstrap samples.
 
-    Parameters
+    `fit` takes a table in one pass, `partial_fit` the next rows of a stream. Every row is first predicted, then fitted
+    on, so the prequential error needs no held-out rows.
+
+    References
     ----------
-    estimator : the base learner, default logistic regression by `SGDClassifier`, for columns of similar scale
-        Any classifier with `partial_fit`. Where that takes no `sample_weight`, it is shown a row k times.
-    n_estimators : number of members
-    vote : {"majority", "mean"}
-        Count the members' answers, or average their class probabilities.
-    batch_size : rows that are judged, then learned, at once; 1 goes row by row
-        None takes the rows as they come; of the table of `fit` 20 at first, later a tenth of those before.
-    random_state : seed of the counts and of the members
-
-    ``prequential_error_`` is the error on rows not learned from yet, ``history_`` follows it over the stream,
-    ``n_seen_`` is the number of rows, ``estimators_`` are the members.
+    Oza and Russell, Online bagging and boosting, 2001.
 
     Examples
     --------
@@ -68,46 +61,40 @@ class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
     0.277
     """
 
-    vote: Literal["majority", "mean"] = param(one_of("majority", "mean"), default="majority")
+    vote: Literal["majority", "mean"] = param(
+        one_of("majority", "mean"),
+        default="majority",
+        doc="Whether to count the members' votes or to average their class probabilities.",
+    )
 
     def _default_estimator(self) -> Any:
         return default_classifier()
 
-    def _check(self, kind: Any) -> None:
-        super()._check(kind)
+    def _check(self) -> None:
+        super()._check()
         if self.vote == "mean" and not hasattr(self._weak(), "predict_proba"):
             raise ValueError(
-                f"vote='mean' averages probabilities, which {type(self._weak()).__name__} has not: take a base learner "
-                "with predict_proba, or vote='majority'."
+                f"vote='mean' averages probabilities, and {type(self._weak()).__name__} has no predict_proba: pass a "
+                "base estimator with predict_proba, or set vote='majority'."
             )
 
-    def _teach(self, members: Sequence[OnlineMember], rows: Rows, n_before: int) -> None:
+    def _update_members(self, members: Sequence[OnlineMember], rows: Rows, n_before: int) -> None:
         online_bagging(members, rows.X, rows.target, rows.weight, n_before)
 
-    def _shares(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    def _votes(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, NDArray[np.int64]]:
         if self.vote == "majority":
             predictions = np.array([member.predictions(X) for member in members], np.int64)
             return class_votes(predictions, self.n_classes_), predictions
-        learned = np.array([member.has_learned for member in members])
-        shares = np.array([member.distribution(X) for member in members])
-        predictions = np.where(learned[:, np.newaxis], shares.argmax(axis=2), -1)
-        return np.einsum("t,tnk->nk", learned.astype(np.float64), shares), predictions
+        is_fitted = np.array([member.has_learned for member in members])
+        probabilities = np.array([member.distribution(X) for member in members])
+        predictions = np.where(is_fitted[:, np.newaxis], probabilities.argmax(axis=2), -1)
+        return np.einsum("t,tnk->nk", is_fitted.astype(np.float64), probabilities), predictions
 
 
 class OnlineBaggingRegressor(RegressorMixin, PredictionIntervals, BaseOnlineRegressor):
-    """Bagging of regressors that learns from a stream, row after row, with Poisson counts (C-9).
+    """Bagging of regressors on a stream of rows, with Poisson counts in place of bootstrap samples.
 
-    Parameters
-    ----------
-    estimator : the base learner, default ``SGDRegressor(shuffle=False)``, for columns of similar scale
-        Any regressor with `partial_fit`. Where that takes no `sample_weight`, it is shown a row k times.
-    n_estimators : number of members
-    batch_size : rows that are judged, then learned, at once; 1 goes row by row
-        None takes the rows as they come; of the table of `fit` 20 at first, later a tenth of those before.
-    random_state : seed of the counts and of the members
-
-    ``prequential_error_`` is the mean squared error on rows not learned from yet, ``history_`` follows it over the
-    stream, ``n_seen_`` is the number of rows, ``estimators_`` are the members.
+    `OnlineBaggingClassifier` describes the method.
 
     Examples
     --------
@@ -122,14 +109,14 @@ class OnlineBaggingRegressor(RegressorMixin, PredictionIntervals, BaseOnlineRegr
     def _default_estimator(self) -> Any:
         return SGDRegressor(shuffle=False)
 
-    def _teach(self, members: Sequence[OnlineMember], rows: Rows, n_before: int) -> None:
+    def _update_members(self, members: Sequence[OnlineMember], rows: Rows, n_before: int) -> None:
         online_bagging(members, rows.X, rows.target, rows.weight, n_before)
 
     def _mean(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, Floats]:
-        """Mean of the members that have learned, nan without any, and the answers of all."""
+        """Mean of the fitted members, nan without any, and the predictions of all."""
         predictions = np.array([member.predictions(X) for member in members], np.float64)
-        learned = np.array([member.has_learned for member in members])
-        combined = mean(predictions[learned]) if learned.any() else np.full(len(X), np.nan)
+        is_fitted = np.array([member.has_learned for member in members])
+        combined = mean(predictions[is_fitted]) if is_fitted.any() else np.full(len(X), np.nan)
         return combined, predictions
 
     def _losses(self, members: Sequence[OnlineMember], rows: Rows) -> Floats:
@@ -137,6 +124,6 @@ class OnlineBaggingRegressor(RegressorMixin, PredictionIntervals, BaseOnlineRegr
         return (np.vstack([combined, predictions]) - rows.target) ** 2
 
     def predict(self, X: Any) -> Floats:
-        """The mean of the members, 0 before any of them has learned."""
+        """The mean prediction of the fitted members, 0 without any."""
         table = self._read_floats(X)
-        return np.nan_to_num(self._mean(self._learners(), table)[0])
+        return np.nan_to_num(self._mean(self._online_members(), table)[0])

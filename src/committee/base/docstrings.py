@@ -17,7 +17,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 CONSTRAINTS = "constraints"
 DOC = "doc"
@@ -41,6 +41,8 @@ ARRAYS = {
     "NDArray[np.int64]": "ndarray of int",
     "NDArray[np.bool_]": "ndarray of bool",
     "NDArray[Any]": "ndarray",
+    "BaseEstimator": "estimator",
+    "[Any]": "",
     "Any": "",
 }
 """Annotations in words."""
@@ -150,6 +152,8 @@ def _word(constraint: Any) -> str:
         return _interval(constraint)
     if constraint is np.random.Generator:
         return "Generator"
+    if isinstance(constraint, HasMethods):
+        return "estimator"
     return getattr(constraint, "__name__", "") if isinstance(constraint, type) else "callable"
 
 

@@ -143,7 +143,7 @@ class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
     def _member_attributes(self) -> dict[str, Any]:
         return {"classes_": self.classes_, "n_classes_": self.n_classes_}
 
-    def _member_shares(self) -> Floats:
+    def _member_weights(self) -> Floats:
         return np.abs(self.coefficients_)
 
     def _holds_out(self) -> bool:

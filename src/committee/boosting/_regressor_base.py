@@ -122,7 +122,7 @@ class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncremental
     def _default_estimator(self) -> Any:
         return DecisionTreeRegressor(max_depth=3)
 
-    def _member_shares(self) -> Floats:
+    def _member_weights(self) -> Floats:
         return self.coefficients_
 
     # --- fitting ------------------------------------------------------------------------------------------------------

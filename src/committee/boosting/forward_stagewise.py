@@ -188,7 +188,7 @@ class StagewiseRegressor(BaseRegressionBooster):
     def _validation_error(self, residual: Floats, weight: Floats) -> float:
         return (root_mean_square if self.loss == "squared_error" else mean_absolute)(residual, weight)
 
-    def _member_shares(self) -> Floats:
+    def _member_weights(self) -> Floats:
         """The decrease of the training loss by each member."""
         decrease = self.history_.loss_before - self.history_.loss
         return np.maximum(decrease[: len(self.members_)], 0.0)

@@ -123,10 +123,10 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
     def _new_member(self, seed: int) -> BoostedMember:
         return BoostedMember(self.estimator_, seed, self.classes_)
 
-    def _teach(self, members: Sequence[OnlineMember], rows: Rows, n_before: int) -> None:
+    def _update_members(self, members: Sequence[OnlineMember], rows: Rows, n_before: int) -> None:
         online_boosting(_boosted(members), rows.X, rows.target, rows.codes, rows.weight, n_before)
 
-    def _shares(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    def _votes(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, NDArray[np.int64]]:
         predictions = np.array([member.predictions(X) for member in members], np.int64)
         votes = np.array([member.vote for member in _boosted(members)])
         # equal votes while no member is better than chance
@@ -140,14 +140,14 @@ class OnlineBoostingClassifier(ClassifierMixin, BaseOnlineClassifier):
     @property
     def estimator_errors_(self) -> Floats:
         """Errors of the members, weighted by the rates of the rows so far."""
-        return np.array([member.error for member in _boosted(self._learners())])
+        return np.array([member.error for member in _boosted(self._online_members())])
 
     @property
     def estimator_weights_(self) -> Floats:
         """Votes log((1 - e) / e) of the members."""
-        return np.array([member.vote for member in _boosted(self._learners())])
+        return np.array([member.vote for member in _boosted(self._online_members())])
 
-    def _member_shares(self) -> Floats:
+    def _member_weights(self) -> Floats:
         return self.estimator_weights_
 
 

@@ -1,1 +1,1 @@
-"""What ensembles share: base classes, out-of-bag estimates, stopping, warm starts."""
+"""Base classes of ensembles: incremental and online fitting, out-of-bag errors, early stopping, warm starts."""

@@ -1,4 +1,4 @@
-"""What estimators made of members share, whatever combines them."""
+"""Base class of ensembles whose members are fitted by one base estimator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +19,7 @@ from committee.trees.decision_tree import BaseDecisionTree
 
 
 def takes_missing(estimator: Any) -> bool:
-    """Trees do, another estimator says so in its tags."""
+    """Whether an estimator takes missing values: the trees of the library, and others by their tags."""
     if isinstance(estimator, BaseDecisionTree):
         return True
     tags: Any = estimator.__sklearn_tags__() if hasattr(estimator, "__sklearn_tags__") else None
@@ -27,17 +27,18 @@ def takes_missing(estimator: Any) -> bool:
 
 
 class BaseEnsemble(Estimator):
-    """Members learned by `estimator`, or by a default of the class; a subclass sets ``members_``.
-
-    ``estimator_`` is the learner the members come from, ``columns_`` what the columns of the table are.
-    """
+    """Members fitted by `estimator`, or by a default of the class; a subclass sets ``members_``."""
 
     estimator: Any = param(HasMethods(["fit", "predict"]), None, default=None, kw_only=False)
     n_jobs: int | None = param(*N_JOBS, default=None)
 
-    members_: list[Member] = fitted()
-    estimator_: Any = fitted()
+    members_: list[Member] = fitted(
+        doc="The fitted members in the internal form; `estimators_` returns them as estimators."
+    )
+    estimator_: BaseEstimator = fitted(doc="The base estimator of the members, not fitted.")
     columns_: Columns = fitted()
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -51,8 +52,8 @@ class BaseEnsemble(Estimator):
         """Fitted attributes that every member has, such as its classes."""
         return {}
 
-    def _member_shares(self) -> NDArray[np.float64]:
-        """How much each member counts in the importances."""
+    def _member_weights(self) -> NDArray[np.float64]:
+        """Weights of the members in the feature importances."""
         raise NotImplementedError
 
     def _weak(self) -> Any:
@@ -68,7 +69,7 @@ class BaseEnsemble(Estimator):
             reject_missing_cells(table, columns, f"the base learner {type(learner).__name__}")
 
     def _read_rows(self, X: Any) -> NDArray[np.floating]:
-        """A table to predict on."""
+        """A table to predict."""
         check_is_fitted(self, "members_")
         table = read_table(self, X)
         self._check_table(table, self.columns_, self.estimator_)
@@ -76,7 +77,7 @@ class BaseEnsemble(Estimator):
 
     @property
     def estimators_(self) -> list[Any]:
-        """The members as estimators of their own."""
+        """The members as fitted estimators."""
         check_is_fitted(self, "members_")
         return [self._as_estimator(member) for member in self.members_]
 
@@ -86,7 +87,7 @@ class BaseEnsemble(Estimator):
         return len(self.members_)
 
     def __getitem__(self, index: int) -> Any:
-        """One member as an estimator of its own."""
+        """One member as a fitted estimator."""
         check_is_fitted(self, "members_")
         return self._as_estimator(self.members_[index])
 
@@ -105,12 +106,12 @@ class BaseEnsemble(Estimator):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Impurity falls of the members' splits, averaged by how much each member counts, as shares of one."""
+        """Impurity decreases by feature, averaged over the members by their weights, with sum 1."""
         check_is_fitted(self, "members_")
         by_member = [getattr(member, "feature_importances_", None) for member in self.estimators_]
         if any(importances is None for importances in by_member):
             raise AttributeError(f"The base learner {type(self._weak()).__name__} has no feature_importances_.")
         if not by_member:
             return np.zeros(self.columns_.n_features)
-        total = np.sum(self._member_shares()[:, None] * np.array(by_member), axis=0)
+        total = np.sum(self._member_weights()[:, None] * np.array(by_member), axis=0)
         return total / total.sum() if total.sum() > 0.0 else total

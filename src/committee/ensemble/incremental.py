@@ -2,14 +2,14 @@
 
 `fit` of every such ensemble takes these steps:
 
-    data = load(X, y, weights)             what was given, checked and turned into numbers
-    validation = load(X_val, y_val, ...)   rows that the members are not fitted on, or none
+    data = load(X, y, weights)             check and encode the training rows
+    validation = load(X_val, y_val, ...)   the validation rows, or None
     run = the members of an earlier fit if warm_start, else none
-    extend(run, rounds)                    round after round: record, validate, stop?
-    store                                  all fitted attributes at once, at the end
+    extend(run, rounds)                    round after round: record, validate, check the stopping rules
+    store                                  assign all fitted attributes, at the end
 
-So a fit that fails, or that is interrupted, leaves the estimator as it was: nothing is assigned before the last step. A
-subclass gives the rounds of its algorithm as an iterator, and makes its fitted attributes of the run.
+So a fit that fails or is interrupted leaves the estimator as it was: nothing is assigned before the last step. A
+subclass gives the rounds of its algorithm as an iterator and the fitted attributes of the run.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from committee.tabular.validation import (
 ALL_ROUNDS = "all rounds were run"
 
 MIN_WEIGHT = float(np.finfo(np.float64).tiny)
-"""Fraction of the total weight below which a row counts as one without weight: fractions of it cannot be divided by."""
+"""Fraction of the total weight below which a row counts as one without weight: dividing by smaller ones overflows."""
 
 
 class TrainingData(NamedTuple):
-    """What a fit was given, checked and as numbers."""
+    """The arguments of a fit, checked and encoded."""
 
     columns: Columns
     X: NDArray[np.floating]  # [n, d]
@@ -56,7 +56,7 @@ class TrainingData(NamedTuple):
     classes: NDArray[Any] | None  # None for regression
     seed: int
     attributes: Mapping[str, Any]  # fitted attributes that describe the table and the target
-    extra: Any = None  # what else a fit was given
+    extra: Any = None  # further arguments of the fit
 
     def take(self, rows: NDArray[Any]) -> TrainingData:
         """Some of the rows."""
@@ -64,7 +64,7 @@ class TrainingData(NamedTuple):
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The target as the user gave it."""
+        """The target as passed by the user."""
         return self.target if self.classes is None else self.classes[self.target.astype(np.int64, copy=False)]
 
     @property
@@ -74,7 +74,7 @@ class TrainingData(NamedTuple):
 
     @property
     def has_weight(self) -> NDArray[np.int64]:
-        """The rows whose weight is not zero, nor as good as that."""
+        """The rows whose weight is above MIN_WEIGHT of the total."""
         return np.flatnonzero(self.weight / self.weight.sum() >= MIN_WEIGHT)
 
 
@@ -92,7 +92,7 @@ class ValidationSet(NamedTuple):
 
 
 class GivenRows(NamedTuple):
-    """Validation rows as the user passed them."""
+    """Validation rows as passed by the user."""
 
     X_val: Any = None
     y_val: Any = None
@@ -100,11 +100,11 @@ class GivenRows(NamedTuple):
 
 
 class Round(Protocol):
-    """What the rounds of an algorithm have in common."""
+    """One round of an algorithm."""
 
     @property
     def stop(self) -> str:
-        """Why the algorithm ends after this round; empty if it does not."""
+        """Why the algorithm stops after this round; empty if it does not."""
         ...
 
 
@@ -119,10 +119,10 @@ class Run:
         stop: str = "",
     ) -> None:
         self.members, self.coefficients, self.records = list(members), list(coefficients), list(records)
-        self.stop = stop  # why the algorithm ended the run, if it did
+        self.stop = stop  # why the algorithm stopped, empty if it did not
 
     def add(self, round_: Any, record: Any) -> None:
-        """Append a round; a hypothesis that its algorithm discarded has no member."""
+        """Append a round; a discarded hypothesis has no member."""
         self.stop = round_.stop
         if round_.member is not None:
             self.members.append(round_.member)
@@ -131,7 +131,7 @@ class Run:
 
 
 class IncrementalEnsemble(Estimator):
-    """Grows member by member; a subclass gives the rounds and what is made of them."""
+    """An ensemble that grows member by member; a subclass gives the rounds and the fitted attributes."""
 
     warm_start: bool = param("boolean", default=False)
     random_state: RandomState = param(*RANDOM_STATE, default=None)
@@ -143,21 +143,21 @@ class IncrementalEnsemble(Estimator):
     # --- what a subclass gives ----------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
-        """Raise for parameters that do not go together, or a base estimator that cannot be used."""
+        """Raise ValueError for parameters that contradict each other, or an invalid base estimator."""
 
     def _fit_rounds(self, data: TrainingData, validation: ValidationSet | None) -> dict[str, Any]:
         """Grow the members; return the fitted attributes by name."""
         raise NotImplementedError
 
     def _categorical(self) -> Any:
-        """The user's choice of categorical columns."""
+        """The parameter `categorical_features`."""
         return "from_dtype"
 
     def _check_table(self, table: NDArray[np.floating], columns: Columns) -> None:
-        """Raise for cells that the members do not take."""
+        """Raise ValueError for values that the members do not take."""
 
     def _check_classes(self, classes: NDArray[Any]) -> None:
-        """Raise for classes that the algorithm does not take."""
+        """Raise ValueError for classes that the algorithm does not take."""
 
     # --- load ---------------------------------------------------------------------------------------------------------
 
@@ -230,7 +230,7 @@ class IncrementalEnsemble(Estimator):
         return {name: getattr(reader, name) for name in names if hasattr(reader, name)}
 
     def _read_target(self, y: Any, n_rows: int) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-        """The classes (None for regression) and the target as numbers."""
+        """The classes (None for regression) and the target as codes or values."""
         if self._kind == "regressor":
             return None, read_one_target(y, n_rows, type(self).__name__)
         classes, codes = read_targets_classification(y, n_rows)
@@ -243,7 +243,7 @@ class IncrementalEnsemble(Estimator):
             check_same_classes(self.classes_, classes)  # type: ignore[attr-defined]
 
     def _load_validation(self, data: TrainingData, given: GivenRows) -> ValidationSet | None:
-        """Rows given for validation; None if there are none."""
+        """The validation rows passed by the user; None if there are none."""
         if all(each is None for each in given):
             return None
         if given.X_val is None or given.y_val is None:
@@ -271,10 +271,9 @@ class IncrementalEnsemble(Estimator):
         n_rounds: int,
         status: Callable[[Any], str],
     ) -> str:
-        """Take rounds until the algorithm, a stopping rule or their number ends the run; return the reason.
+        """Add rounds to the run, in place, until it stops; return the reason, empty after all rounds.
 
-        `measure` makes the record of a round, `status` a few words of the record for the progress bar. The run grows
-        in place.
+        `measure` returns the record of a round, `status` a short text of the record for the progress bar.
         """
         reason = stopping.replay(run.records) or run.stop
         with progress(type(self).__name__, n_rounds, self.verbose) as tick:
@@ -290,7 +289,7 @@ class IncrementalEnsemble(Estimator):
     # --- store --------------------------------------------------------------------------------------------------------
 
     def _store(self, attributes: Mapping[str, Any]) -> None:
-        """Replace the attributes of an earlier fit by those of this one."""
+        """Assign the fitted attributes and delete others of an earlier fit."""
         public = {name for name in vars(self) if name.endswith("_") and not name.startswith("_")}
         for name in (public | (vars(self).keys() & set(self._optional_state))) - attributes.keys():
             delattr(self, name)
@@ -299,12 +298,12 @@ class IncrementalEnsemble(Estimator):
 
 
 def seeds_of_rounds(seed: int, n_done: int, n_wanted: int) -> list[int]:
-    """Seeds of rounds n_done:n_wanted, the same however many are wanted."""
+    """Seeds of rounds n_done:n_wanted, which do not depend on `n_wanted`."""
     return np.random.SeedSequence(seed).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :].tolist()
 
 
 def hold_out_rows(data: TrainingData, fraction: float) -> Split:
-    """Training rows, and a random fraction of the rows to validate on."""
+    """Split off a random fraction of the rows for validation."""
     rows = rows_to_split(data.X, data.target, data.weight, is_class=data.classes is not None)
     result = hold_out(rows, fraction, data.seed)
     if result is None:
@@ -316,7 +315,7 @@ def hold_out_rows(data: TrainingData, fraction: float) -> Split:
 
 
 class BaseIncrementalEnsemble(BaseEnsemble, IncrementalEnsemble):
-    """Members fitted by `estimator`, one after the other."""
+    """An incremental ensemble whose members are fitted by `estimator`."""
 
     def _check_parameters(self) -> None:
         check_learner(self._weak(), self._kind)

@@ -1,10 +1,10 @@
-"""What ensembles that learn from a stream share: reading its pieces, judging before learning, going on."""
+"""Base classes of online ensembles: read rows of a stream, predict them, then fit on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,11 +33,11 @@ from committee.tabular.validation import (
 )
 
 FIRST_ROWS = 20
-"""Of a table that is learned once through without a `batch_size`; later a piece is a tenth of the rows before it."""
+"""Size of the first piece of a table without `batch_size`; later a piece is a tenth of the rows before it."""
 
 
 class Rows(NamedTuple):
-    """A piece of the stream. `target` is what members learn, `codes` the classes as numbers (empty in regression)."""
+    """Rows of the stream. `target` is what members are fitted to, `codes` are the class codes (empty in regression)."""
 
     X: Floats  # [n, d]
     target: NDArray[Any]  # [n]
@@ -50,24 +50,24 @@ class Rows(NamedTuple):
 
 
 def without_order(rows: Rows) -> Rows:
-    """A table has no order: rows by their content, equal ones as one row with their weights together.
+    """Sort the rows of a table by their values and merge equal rows, summing their weights.
 
-    So a weight means what repetition means, to the last bit. Weights that are no numbers of rows get the mean one.
+    So an integer weight is exactly equivalent to repeated rows. Other weights are divided by their mean.
     """
-    numbers = rows.codes.astype(np.float64) if rows.codes.size else rows.target
-    distinct = distinct_rows(rows.X, numbers)
+    target = rows.codes.astype(np.float64) if rows.codes.size else rows.target
+    distinct = distinct_rows(rows.X, target)
     weight = rows.weight if are_whole(rows.weight) else rows.weight / rows.weight.mean()
     return rows.take(distinct.first)._replace(weight=distinct.total(weight))
 
 
 def pieces(n_before: int, n: int, batch_size: int) -> Iterator[slice]:
-    """Slices of n new rows, cut where the row number in the stream is a multiple of the batch size."""
+    """Slices of n new rows, cut where the number of rows in the stream is a multiple of the batch size."""
     cuts = [0, *range(batch_size - n_before % batch_size, n, batch_size), n]
     yield from (slice(start, end) for start, end in pairwise(cuts))
 
 
 def growing_pieces(n: int) -> Iterator[slice]:
-    """Slices of a whole table: the members that judge a row have learned nine tenths of the rows before it.
+    """Slices of a whole table: a row is predicted by members fitted on at least nine tenths of the rows before it.
 
     >>> [piece.stop for piece in growing_pieces(300)][8:]
     [180, 200, 220, 242, 266, 292, 300]
@@ -80,176 +80,226 @@ def growing_pieces(n: int) -> Iterator[slice]:
 
 
 class BaseOnlineEnsemble(BaseEnsemble):
-    """Members that learn row after row; a subclass says how they are taught and how they answer together.
+    """Members fitted row after row; a subclass updates them and combines their predictions."""
 
-    Fitted attributes: ``estimators_`` (the members), ``n_seen_`` (rows of the stream so far), ``prequential_error_``
-    (mean loss of the ensemble on rows it had not learned from yet), ``history_`` (a row for every 100 rows of the
-    stream: that error, on these rows and on all so far, and the error of every member).
-    """
-
-    estimator: Any = param(HasMethods(["partial_fit", "predict"]), None, default=None, kw_only=False)
-    n_estimators: int = param(at_least(1), default=10)
+    estimator: Any = param(
+        HasMethods(["partial_fit", "predict"]),
+        None,
+        default=None,
+        kw_only=False,
+        doc="Base estimator with `partial_fit`; one whose `partial_fit` takes no `sample_weight` is fitted on repeated "
+        "rows. None is logistic regression by `SGDClassifier`, or `SGDRegressor(shuffle=False)`, for columns of "
+        "similar scale.",
+    )
+    n_estimators: int = param(at_least(1), default=10, doc="Number of members.")
     n_jobs: int | None = fixed(None)
-    batch_size: int | None = param(at_least(1), None, default=None)
+    batch_size: int | None = param(
+        at_least(1),
+        None,
+        default=None,
+        doc="Number of rows that are predicted, then fitted on, at a time; 1 goes row by row. None takes the rows of a "
+        "call of `partial_fit` together, and of the table of `fit` 20 rows at first, then a tenth of those before.",
+    )
     random_state: RandomState = param(*RANDOM_STATE, default=None)
+    n_seen_: int = fitted(doc="Number of rows of the stream so far.")
+    prequential_error_: float = fitted(
+        doc="Mean loss of the ensemble over the stream, each row predicted before it was fitted on: the zero-one loss "
+        "of a classifier, the squared error of a regressor."
+    )
+    _kind: ClassVar[Literal["classifier", "regressor"]]
 
-    # --- what an algorithm chooses ------------------------------------------------------------------------------------
+    # --- what a subclass gives ----------------------------------------------------------------------------------------
 
-    def _teach(self, members: Sequence[OnlineMember], rows: Rows, n_before: int) -> None:
-        """Change the members by rows that come after `n_before` others."""
+    def _update_members(self, members: Sequence[OnlineMember], rows: Rows, n_before: int) -> None:
+        """Fit the members, in place, on rows that come after `n_before` others."""
         raise NotImplementedError
 
     def _losses(self, members: Sequence[OnlineMember], rows: Rows) -> Floats:
-        """Of the ensemble and of every member on rows, [1 + members, n]; nan where there is no answer yet."""
+        """Losses of the ensemble and of every member, [1 + members, n]; nan where there is no prediction yet."""
         raise NotImplementedError
 
     def _new_member(self, seed: int) -> OnlineMember:
         return OnlineMember(self.estimator_, seed)
 
+    def _set_classes_of(self, y: Any, n_rows: int) -> None:
+        """Set the classes of a table, for a classifier."""
+
+    def _set_classes_of_stream(self, classes: Any, is_first: bool) -> None:
+        """Set the classes of the stream, for a classifier."""
+
     def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
-        """The rows with their targets; what the ensemble must know of targets beforehand is known by now."""
+        """The rows with their targets; the classes are set by now."""
         raise NotImplementedError
 
     def _record(self, members: Sequence[OnlineMember], record: Record) -> NamedTuple:
-        """A row of the history, from the evidence and from what the members are by now."""
+        """A row of the history, from the prequential errors and the members by now."""
         return record
 
-    def _learners(self) -> list[OnlineMember]:
+    def _online_members(self) -> list[OnlineMember]:
         return [member for member in self.members_ if isinstance(member, OnlineMember)]
 
     def _read_floats(self, X: Any) -> Floats:
-        """A table to answer for, in the form in which members learn."""
+        """A table to predict, in the form in which members are fitted."""
         return np.ascontiguousarray(self._read_rows(X), np.float64)
 
-    # --- learning -----------------------------------------------------------------------------------------------------
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit new members in one pass over a table, in an order that depends only on the values of the rows.
+
+        Equal rows are merged, and weights that are not integers are divided by their mean. For rows whose order has a
+        meaning use `partial_fit`.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            NumPy array, pandas, polars or Arrow table.
+        y : array-like of shape (n_samples,)
+            Class labels, or values in regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. An integer weight w is equivalent to repeating the row w times.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        with all_or_nothing(self):
+            table = self._begin(X, sample_weight)
+            self._set_classes_of(y, len(table))
+            rows = without_order(self._rows(table, y, sample_weight))
+            self._start()
+            n, size = len(rows.X), self.batch_size
+            self._fit_pieces(rows, growing_pieces(n) if size is None else pieces(0, n, size))
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, classes: Any = None) -> Self:
+        """Fit on the next rows of the stream, together or in batches."""
+        self._check()
+        with all_or_nothing(self):
+            is_first = not hasattr(self, "members_")
+            self._set_classes_of_stream(classes, is_first)
+            table = self._begin(X, sample_weight) if is_first else np.ascontiguousarray(read_table(self, X), np.float64)
+            rows = self._rows(table, y, sample_weight)
+            if is_first:
+                self._start()
+            n, size = len(rows.X), self.batch_size
+            self._fit_pieces(rows, [slice(0, n)] if size is None else pieces(self.n_seen_, n, size))
+        return self
 
     def _begin(self, X: Any, sample_weight: Any) -> Floats:
-        """Read the first table of the stream, before which nothing is known."""
-        self.estimator_ = clone(self._weak())
+        """Read the first table of the stream."""
+        estimator: Any = clone(self._weak())
+        self.estimator_ = estimator
         columns, table = read_training_table(self, X, categorical_features=None, sample_weight=sample_weight)
         self.columns_ = columns
         return np.ascontiguousarray(table, np.float64)
 
     def _start(self) -> None:
-        """Members that have learned nothing."""
+        """Start with unfitted members."""
         seeds = member_seeds(self.random_state, self.n_estimators)
         members: list[Member] = [self._new_member(int(seed)) for seed in seeds]
         self.members_ = members
-        self.n_seen_, self._evidence, self._records = 0, Prequential(self.n_estimators), []
+        self.n_seen_, self._prequential, self._records = 0, Prequential(self.n_estimators), []
 
     def _rows(self, table: Floats, y: Any, sample_weight: Any) -> Rows:
-        """The rows that count; members see all of them, so the base learner must take what is in them."""
+        """The rows of positive weight."""
         self._check_table(table, self.columns_, self.estimator_)
         weight = read_weights(sample_weight, len(table))
         rows = self._read_target(y, table, np.ones(len(table)) if weight is None else weight)
         return rows if weight is None else rows.take(weight > 0.0)
 
-    def _learn_table(self, rows: Rows) -> None:
-        """All rows once through, as if nothing had been seen before."""
-        self._start()
-        rows, size = without_order(rows), self.batch_size
-        self._go_on(rows, growing_pieces(len(rows.X)) if size is None else pieces(0, len(rows.X), size))
-
-    def _learn_next(self, rows: Rows) -> None:
-        """The next rows of the stream, as they come or in batches."""
-        n, size = len(rows.X), self.batch_size
-        self._go_on(rows, [slice(0, n)] if size is None else pieces(self.n_seen_, n, size))
-
-    def _go_on(self, rows: Rows, cuts: Iterable[slice]) -> None:
-        """Judge and learn piece by piece on copies: an error or Ctrl-C on the way leaves all as it was."""
-        members, evidence = [member.copy() for member in self._learners()], self._evidence.copy()
+    def _fit_pieces(self, rows: Rows, cuts: Iterable[slice]) -> None:
+        """Predict and fit on one piece after the other; an error or an interrupt leaves the ensemble as it was."""
+        members, prequential = [member.copy() for member in self._online_members()], self._prequential.copy()
         records: list[NamedTuple] = []
         n_seen = self.n_seen_
-        with config_context(assume_finite=True, skip_parameter_validation=True):  # the rows were read with care
+        with config_context(assume_finite=True, skip_parameter_validation=True):  # the rows have been checked
             for piece in cuts:
                 some = rows.take(piece)
-                ended = evidence.judge(self._losses(members, some), some.weight, n_seen)
-                self._teach(members, some, n_seen)
+                ended = prequential.update(self._losses(members, some), some.weight, n_seen)
+                self._update_members(members, some, n_seen)
                 records.extend(self._record(members, record) for record in ended)
                 n_seen += len(some.X)
-        self.members_, self.n_seen_, self._evidence = list[Member](members), n_seen, evidence
-        self.prequential_error_ = evidence.error
+        self.members_, self.n_seen_, self._prequential = list[Member](members), n_seen, prequential
+        self.prequential_error_ = prequential.error
         self._records.extend(records)
 
     @property
     def history_(self) -> History:
-        """The evidence so far, a row for every 100 rows of the stream, the last one perhaps for fewer."""
+        """Prequential errors: one row for every 100 rows of the stream, the last one perhaps for fewer.
+
+        The columns are the number of rows so far, the error on the last 100 rows and on all rows so far, and the error
+        of every member.
+        """
         if not hasattr(self, "_records"):
-            raise AttributeError(f"This {type(self).__name__} has learned nothing yet: call fit or partial_fit first.")
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet: call fit or partial_fit first.")
         is_open = self.n_seen_ % RECORD_ROWS > 0
-        last = [self._record(self._learners(), self._evidence.record(self.n_seen_))] if is_open else []
+        last = [self._record(self._online_members(), self._prequential.record(self.n_seen_))] if is_open else []
         return History.from_records(self._records + last)
 
-    def _check(self, kind: Any) -> None:
+    def _check(self) -> None:
         self._validate_params()
-        check_learner(self._weak(), kind)
+        check_learner(self._weak(), self._kind)
         reject_offline(self._weak())
 
-    def _member_shares(self) -> Floats:
+    def _member_weights(self) -> Floats:
         return np.ones(len(self.members_))
 
 
 def _read_classes(classes: ArrayLike) -> NDArray[Any]:
-    """Labels, each once and sorted."""
+    """The distinct labels in ascending order."""
     n_labels = np.size(classes) if np.ndim(classes) == 1 else 0  # type: ignore[arg-type]
     if not n_labels:
-        raise ValueError(f"classes must list the labels that the stream may hold, got {classes!r}.")
+        raise ValueError(f"classes must list the labels of the stream, got {classes!r}.")
     return read_targets_classification(classes, n_labels)[0]
 
 
 class BaseOnlineClassifier(BaseOnlineEnsemble):
-    """An online ensemble that answers with classes; all of them must be known from the first row on."""
+    """Base class of online classifiers, whose classes are set before the first row."""
 
     classes_: NDArray[Any] = fitted()
     n_classes_: int = fitted()
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn a table once through, in an order that depends on the rows alone.
-
-        Equal rows are one row with their weights together, and weights that are not whole are divided by their mean.
-        A stream whose order means something is for `partial_fit`.
-        """
-        self._check("classifier")
-        with all_or_nothing(self):
-            table = self._begin(X, sample_weight)
-            self._know(read_targets_classification(y, len(table))[0])
-            rows = self._rows(table, y, sample_weight)
-            self._learn_table(rows)
-        return self
+    _kind = "classifier"
 
     def partial_fit(
         self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn the next rows of the stream, in their order.
+        """Fit on the next rows of the stream, in their order.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-        y : class labels of shape (n_samples,)
-        classes : all labels that the stream may hold, needed in the first call
-        sample_weight : how many rows each row stands for, optional
-        """
-        self._check("classifier")
-        with all_or_nothing(self):
-            is_first = not hasattr(self, "members_")
-            if is_first and classes is None:
-                raise ValueError("classes must be passed on the first call to partial_fit: later rows may bring more.")
-            table = self._begin(X, sample_weight) if is_first else np.ascontiguousarray(read_table(self, X), np.float64)
-            if classes is not None:
-                self._know(_read_classes(classes), is_first)
-            rows = self._rows(table, y, sample_weight)
-            if is_first:
-                self._start()
-            self._learn_next(rows)
-        return self
+            NumPy array, pandas, polars or Arrow table.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,), optional
+            All labels of the stream; required in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. An integer weight w is equivalent to repeating the row w times.
 
-    def _know(self, classes: NDArray[Any], is_first: bool = True) -> None:
-        if not is_first and not np.array_equal(classes, self.classes_):
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, sample_weight, classes)
+
+    def _set_classes_of(self, y: Any, n_rows: int) -> None:
+        self.classes_ = read_targets_classification(y, n_rows)[0]
+        self.n_classes_ = len(self.classes_)
+
+    def _set_classes_of_stream(self, classes: Any, is_first: bool) -> None:
+        if classes is None:
+            if is_first:
+                raise ValueError("classes must be passed on the first call to partial_fit: later rows may have more.")
+            return
+        labels = _read_classes(classes)
+        if not is_first and not np.array_equal(labels, self.classes_):
             raise ValueError(
-                f"classes={classes[:5].tolist()} is not the same as on the last call to partial_fit, "
+                f"classes={labels[:5].tolist()} is not the same as on the last call to partial_fit, "
                 f"{self.classes_[:5].tolist()}: leave it out, or fit a new model."
             )
-        self.classes_, self.n_classes_ = classes, len(classes)
+        self.classes_, self.n_classes_ = labels, len(labels)
 
     def _new_member(self, seed: int) -> OnlineMember:
         return OnlineMember(self.estimator_, seed, self.classes_)
@@ -260,68 +310,57 @@ class BaseOnlineClassifier(BaseOnlineEnsemble):
         unknown = [label for label in labels.tolist() if label not in known]
         if unknown:
             raise ValueError(
-                f"y has labels that are not among the classes of the stream: {unknown[:5]}. Name all classes in the "
+                f"y has labels that are not among the classes of the stream: {unknown[:5]}. Pass all classes in the "
                 "first call to partial_fit."
             )
         codes = np.searchsorted(self.classes_, labels)[codes].astype(np.int64)
         return Rows(X, self.classes_[codes], codes, weight)
 
-    def _shares(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, NDArray[np.int64]]:
-        """Shares of the classes [n, classes], 0 where nobody answers, and the answers of the members [members, n]."""
+    def _votes(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, NDArray[np.int64]]:
+        """Votes for the classes [n, classes], 0 without a fitted member, and the members' class codes [members, n]."""
         raise NotImplementedError
 
     def _losses(self, members: Sequence[OnlineMember], rows: Rows) -> Floats:
-        shares, predictions = self._shares(members, rows.X)
-        combined = np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
+        votes, predictions = self._votes(members, rows.X)
+        combined = np.where(votes.any(axis=1), votes.argmax(axis=1), -1)
         codes = np.vstack([combined, predictions])
         return np.where(codes < 0, np.nan, codes != rows.codes)
 
     def predict_proba(self, X: Any) -> Floats:
-        """The members' shares for every class [n, classes]: all equal before any of them has learned."""
+        """Fractions of the members' votes for each class [n, classes]; all equal before a member is fitted."""
         table = self._read_floats(X)
-        shares = self._shares(self._learners(), table)[0]
-        total = shares.sum(axis=1, keepdims=True)
-        return np.where(total > 0.0, shares / np.where(total > 0.0, total, 1.0), 1.0 / self.n_classes_)
+        votes = self._votes(self._online_members(), table)[0]
+        total = votes.sum(axis=1, keepdims=True)
+        return np.where(total > 0.0, votes / np.where(total > 0.0, total, 1.0), 1.0 / self.n_classes_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest share, the smaller one at a tie."""
-        shares = self.predict_proba(X)
-        return self.classes_[shares.argmax(axis=1)]
+        """The class of the largest vote; of a tie the first one."""
+        codes = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[codes]
 
 
 class BaseOnlineRegressor(BaseOnlineEnsemble):
-    """An online ensemble that answers with numbers."""
+    """Base class of online regressors."""
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget everything, then learn a table once through, in an order that depends on the rows alone.
-
-        Equal rows are one row with their weights together, and weights that are not whole are divided by their mean.
-        A stream whose order means something is for `partial_fit`.
-        """
-        self._check("regressor")
-        with all_or_nothing(self):
-            rows = self._rows(self._begin(X, sample_weight), y, sample_weight)
-            self._learn_table(rows)
-        return self
+    _kind = "regressor"
 
     def partial_fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the next rows of the stream, in their order.
+        """Fit on the next rows of the stream, in their order.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-        y : numbers of shape (n_samples,)
-        sample_weight : how many rows each row stands for, optional
+            NumPy array, pandas, polars or Arrow table.
+        y : array-like of shape (n_samples,)
+            Target values.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. An integer weight w is equivalent to repeating the row w times.
+
+        Returns
+        -------
+        self
         """
-        self._check("regressor")
-        with all_or_nothing(self):
-            is_first = not hasattr(self, "members_")
-            table = self._begin(X, sample_weight) if is_first else np.ascontiguousarray(read_table(self, X), np.float64)
-            rows = self._rows(table, y, sample_weight)
-            if is_first:
-                self._start()
-            self._learn_next(rows)
-        return self
+        return self._partial_fit(X, y, sample_weight)
 
     def _read_target(self, y: Any, X: Floats, weight: Floats) -> Rows:
         target = read_one_target(y, len(X), type(self).__name__)

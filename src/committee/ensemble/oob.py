@@ -1,8 +1,8 @@
-"""Out-of-bag: every row is judged by the members that did not learn from it (C-5).
+"""Out-of-bag predictions: every row is predicted by the members that were not fitted on it.
 
-A member answers for the rows outside its sample, about (1 - 1/n)^n = 0.368 of them. Its answers are added to the rows'
-totals, and only the losses of these rows are looked at again: a curve over the number of members costs little more
-than its last point.
+A row is outside about (1 - 1/n)^n = 0.368 of the bootstrap samples. The predictions of a member are added to the totals
+of the rows outside its sample, and only the losses of these rows are computed again: the curve of the error over the
+number of members costs little more than its last point.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ Loss = Literal["zero_one", "squared_error"]
 
 
 class OutOfBag:
-    """Sums of answers to rows by members that did not see them, and the mean loss of their means.
+    """Sums of out-of-bag predictions, and the mean loss of their means.
 
-    Answers are class shares [rows, classes] (or votes, as shares 0 and 1) judged by the zero-one loss, or numbers
-    [rows, outputs] judged by the squared error. ``error`` is the weighted mean loss over the rows judged so far.
+    Predictions are class probabilities [rows, classes] (or votes 0 and 1) with the zero-one loss, or values
+    [rows, outputs] with the squared error. ``error`` is the weighted mean loss over the rows predicted so far.
     """
 
     def __init__(self, target: NDArray[np.integer] | Floats, weight: Floats, n_columns: int, loss: Loss) -> None:
         n = len(target)
         self.target, self.weight, self.loss = target, weight, loss
         self.total = np.zeros((n, n_columns))
-        self.n_judges = np.zeros(n, np.int64)
+        self.n_predictions = np.zeros(n, np.int64)
         self.losses = np.zeros(n)
         self._sum = self._weight_sum = 0.0
 
     def add(self, rows: NDArray[np.integer], predictions: Floats) -> float:
-        """Take in one member's answers to `rows`; return the error now, nan as long as no row was judged."""
+        """Add one member's predictions of `rows`; return the error, nan before the first prediction."""
         self.total[rows] += predictions
-        new = rows[self.n_judges[rows] == 0]
-        self.n_judges[rows] += 1
+        new = rows[self.n_predictions[rows] == 0]
+        self.n_predictions[rows] += 1
         losses, w = self._loss_of(rows), self.weight[rows]
         self._sum += float(np.sum(w * (losses - self.losses[rows])))
         self._weight_sum += float(np.sum(self.weight[new]))
@@ -44,22 +44,31 @@ class OutOfBag:
         return self.error
 
     def _loss_of(self, rows: NDArray[np.integer]) -> Floats:
-        total, target = self.total[rows], self.target[rows]
         if self.loss == "zero_one":
-            return (total.argmax(axis=1) != target).astype(np.float64)
-        mean = total / self.n_judges[rows, np.newaxis]
-        return np.mean((mean - target.reshape(mean.shape)) ** 2, axis=1)
+            return (self.total[rows].argmax(axis=1) != self.target[rows]).astype(np.float64)
+        mean = self._mean_of(rows)
+        return np.mean((mean - self.target[rows].reshape(mean.shape)) ** 2, axis=1)
+
+    def _mean_of(self, rows: NDArray[np.integer]) -> Floats:
+        return self.total[rows] / self.n_predictions[rows, np.newaxis]
 
     @property
     def error(self) -> float:
         return max(self._sum, 0.0) / self._weight_sum if self._weight_sum > 0.0 else np.nan
 
     @property
-    def is_judged(self) -> NDArray[np.bool_]:
-        return self.n_judges > 0
+    def has_prediction(self) -> NDArray[np.bool_]:
+        return self.n_predictions > 0
+
+    @property
+    def scored(self) -> NDArray[np.int64]:
+        """The rows of positive weight with an out-of-bag prediction."""
+        return np.flatnonzero(self.has_prediction & (self.weight > 0.0))
 
     @property
     def mean(self) -> Floats:
-        """Mean answer for every row, nan where no member was out of bag."""
-        judged = np.maximum(self.n_judges, 1)[:, np.newaxis]
-        return np.where(self.is_judged[:, np.newaxis], self.total / judged, np.nan)
+        """Mean prediction of every row, nan without any."""
+        result = np.full(self.total.shape, np.nan)
+        rows = np.flatnonzero(self.has_prediction)
+        result[rows] = self._mean_of(rows)
+        return result

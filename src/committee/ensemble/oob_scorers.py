@@ -1,4 +1,4 @@
-"""Scores of answers that were given already, such as those out of bag, by scikit-learn's scorers or a function."""
+"""Scores of given predictions, such as out-of-bag ones, by scikit-learn's scorers or a function."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from committee.base.array_types import Floats
 Score = bool | str | Callable[..., float]
 
 
-class _JudgedClassifier(ClassifierMixin, BaseEstimator):
-    """The classifier that a scorer asks: class shares [n, classes]."""
+class _PrecomputedClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier for scorers that returns given class probabilities [n, classes]."""
 
-    def __init__(self, classes: NDArray[Any], shares: Floats) -> None:
-        self.classes_, self.shares_ = classes, shares
+    def __init__(self, classes: NDArray[Any], probabilities: Floats) -> None:
+        self.classes_, self.probabilities_ = classes, probabilities
 
     def predict(self, X: Any) -> NDArray[Any]:
-        return self.classes_.take(self.shares_.argmax(axis=1))
+        return self.classes_.take(self.probabilities_.argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Floats:
-        return self.shares_
+        return self.probabilities_
 
     def decision_function(self, X: Any) -> Floats:
-        """The shares; of two classes their difference, positive for the second."""
-        return self.shares_[:, 1] - self.shares_[:, 0] if len(self.classes_) == 2 else self.shares_
+        """The probabilities; for two classes their difference, positive for the second."""
+        p = self.probabilities_
+        return p[:, 1] - p[:, 0] if len(self.classes_) == 2 else p
 
 
-class _JudgedRegressor(RegressorMixin, BaseEstimator):
-    """The regressor that a scorer asks: numbers [n, 1]."""
+class _PrecomputedRegressor(RegressorMixin, BaseEstimator):
+    """A regressor for scorers that returns given values [n, 1]."""
 
     def __init__(self, predictions: Floats) -> None:
         self.predictions_ = predictions
@@ -43,7 +44,7 @@ class _JudgedRegressor(RegressorMixin, BaseEstimator):
 
 
 def check_score(how: Score) -> None:
-    """Refuse, before a fit, a name that scikit-learn does not know and a function of anything but (y, answers)."""
+    """Raise ValueError for an unknown name of a scorer and for functions of anything but (y_true, y_pred)."""
     if isinstance(how, str):
         if how != "auto":
             _scorer_named(how)
@@ -65,7 +66,7 @@ def _scorer_named(name: str) -> Any:
 
 
 def _is_scorer(how: Any) -> bool:
-    """What `get_scorer` and `make_scorer` give; or a function whose first argument is called an estimator."""
+    """Whether this is a result of `get_scorer` or `make_scorer`, or a function of (estimator, X, y)."""
     if hasattr(how, "_score_func"):
         return True
     try:
@@ -76,7 +77,7 @@ def _is_scorer(how: Any) -> bool:
 
 
 def _required(how: Any) -> int | None:
-    """Positional arguments that must be given; None where nobody knows."""
+    """Number of required positional arguments; None if it is unknown."""
     try:
         parameters = inspect.signature(how).parameters.values()
     except (TypeError, ValueError):
@@ -91,21 +92,20 @@ def _required(how: Any) -> int | None:
 def score_predictions(
     how: Score, predictions: Floats, classes: NDArray[Any] | None, y: NDArray[Any], weight: Floats
 ) -> float:
-    """By a scorer or its name, a function of (y_true, y_pred), or the usual score: accuracy, or R^2 (nan of one row).
+    """Score by a scorer or its name, a function of (y_true, y_pred), or by default accuracy or R^2 (nan of one row).
 
-    A scorer asks a stand-in, whose answers are those given. Many scores take no weights: they are told of them only
-    where they differ.
+    Weights are passed only if they differ: many scores take none.
     """
-    judged = _JudgedRegressor(predictions) if classes is None else _JudgedClassifier(classes, predictions)
+    model = _PrecomputedRegressor(predictions) if classes is None else _PrecomputedClassifier(classes, predictions)
     weights: dict[str, Any] = {"sample_weight": weight} if np.any(weight != weight[0]) else {}
     if callable(how) and not _is_scorer(how):
         takes_weights = "sample_weight" in inspect.signature(how).parameters
-        return float(how(y, judged.predict(None), **(weights if takes_weights else {})))
-    is_usual = not callable(how) and (not isinstance(how, str) or how == "auto")
-    if is_usual and classes is None and len(y) < 2:
+        return float(how(y, model.predict(None), **(weights if takes_weights else {})))
+    is_default = not callable(how) and (not isinstance(how, str) or how == "auto")
+    if is_default and classes is None and len(y) < 2:
         return np.nan
-    usual = "r2" if classes is None else "accuracy"
-    scorer: Any = how if callable(how) else _scorer_named(usual if is_usual else str(how))
+    default = "r2" if classes is None else "accuracy"
+    scorer: Any = how if callable(how) else _scorer_named(default if is_default else str(how))
     if not hasattr(scorer, "_score_func") and "sample_weight" not in inspect.signature(scorer).parameters:
         weights = {}
-    return float(scorer(judged, np.empty((len(y), 1)), y, **weights))
+    return float(scorer(model, np.empty((len(y), 1)), y, **weights))

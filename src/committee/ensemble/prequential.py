@@ -1,8 +1,8 @@
-"""Test, then train: every row of a stream is a test before it is a lesson (Dawid 1984, prequential analysis).
+"""Prequential error: every row of a stream is predicted before it is fitted on (Dawid 1984, prequential analysis).
 
     prequential error after n rows = sum_i w_i l(y_i, f_(i-1)(x_i)) / sum_i w_i
 
-where f_(i-1) has learned the rows before row i only. No row is held out, and no answer was learned by heart.
+where f_(i-1) was fitted on the rows before row i only. No row is held out, and every row is new to its prediction.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 from committee.base.array_types import Floats
 
 RECORD_ROWS = 100
-"""Rows of the stream to a record."""
+"""Rows of the stream in each record."""
 
 
 class Record(NamedTuple):
-    """What a stretch of the stream measured: a row of `history_`."""
+    """Errors on a block of the stream: a row of `history_`."""
 
-    n_seen: int  # rows of the stream at its end
-    error: float  # of the ensemble on the rows of the stretch, each before it was learned
+    n_seen: int  # rows of the stream at the end of the block
+    error: float  # of the ensemble on the rows of the block, each predicted before it is fitted on
     prequential_error: float  # of the ensemble on all rows so far
-    member_errors: Floats  # [members], on the rows of the stretch
+    member_errors: Floats  # [members], on the rows of the block
 
 
 class Prequential:
-    """Sums of losses of the ensemble, in place 0, and of its members, in the places after it."""
+    """Sums of the losses of the ensemble, at index 0, and of its members, after it."""
 
     def __init__(self, n_members: int) -> None:
         self.loss, self.weight = np.zeros(1 + n_members), np.zeros(1 + n_members)
@@ -39,10 +39,10 @@ class Prequential:
         vars(other).update(vars(self))  # sums are replaced, never changed
         return other
 
-    def judge(self, losses: Floats, weight: Floats, n_before: int) -> list[Record]:
-        """Take in the losses [1 + members, rows] of rows after `n_before` others; nan where there was no answer yet.
+    def update(self, losses: Floats, weight: Floats, n_before: int) -> list[Record]:
+        """Add the losses [1 + members, rows] of rows after `n_before` others; nan where there is no prediction yet.
 
-        Returns the records of the stretches that end among these rows.
+        Returns the records of the blocks that end among these rows.
         """
         n = weight.size
         records: list[Record] = []
@@ -54,17 +54,17 @@ class Prequential:
         return records
 
     def _add(self, losses: Floats, weight: Floats) -> None:
-        judged = ~np.isnan(losses)
-        self.loss = self.loss + np.where(judged, losses, 0.0) @ weight
-        self.weight = self.weight + judged @ weight
+        is_predicted = ~np.isnan(losses)
+        self.loss = self.loss + np.where(is_predicted, losses, 0.0) @ weight
+        self.weight = self.weight + is_predicted @ weight
 
     @property
     def error(self) -> float:
-        """Of the ensemble on all rows so far, nan before the first answer."""
+        """Mean loss of the ensemble on all rows so far, nan before the first prediction."""
         return float(_ratio(self.loss, self.weight)[0])
 
     def record(self, n_seen: int) -> Record:
-        """The stretch since the last record of `judge`."""
+        """The record of the rows since the last record of `update`."""
         errors = _ratio(self.loss - self.loss_before, self.weight - self.weight_before)
         return Record(n_seen, float(errors[0]), self.error, errors[1:])
 

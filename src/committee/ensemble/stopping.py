@@ -1,12 +1,12 @@
-"""When an ensemble that grows member by member has enough of them.
+"""Early stopping of ensembles that grow member by member.
 
-A `Stopping` is made of rules, each of which sees the record of every round and says why to stop, or nothing:
+A `Stopping` is made of rules, each of which checks the record of every round and returns a reason to stop, or "":
 
-| rule | it stops |
+| rule | stops |
 |---|---|
 | `Patience` | after some rounds without a better validation error |
-| `Plateau` | once the best error of the last members is hardly below the best one before them |
-| `Convergence` | once the mean error of a window is hardly below that of the window before it |
+| `Plateau` | once the best error of the last members is not below the best one before them by a fraction `tol` |
+| `Convergence` | once the mean error of a window is not below that of the window before by a fraction `tol` |
 | `TargetError` | at a training error that is small enough |
 | `RiskBound` | once the exponential risk shows that no training row can be misclassified |
 | `MarginGap` | once edge and margin, which enclose the largest margin possible, are close to each other |
@@ -21,33 +21,33 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 MIN_MEMBERS = 25
-"""After twice as many members without an out-of-bag row none will come, as in a table of one row."""
+"""Twice as many members without an out-of-bag row end the run, as in a table of one row."""
 
 WINDOW = 50
 """Members over which `Convergence` averages the error: a single step is noise."""
 
 
 class StoppingRule(Protocol):
-    """Sees the records of a run one after the other."""
+    """Checks the records of a run one after the other."""
 
     def check(self, record: Any) -> str:
-        """Why to stop after this round; empty to continue."""
+        """The reason to stop after this round; empty to continue."""
         ...
 
 
 class Stopping:
-    """Stops a run for the first of its rules that gives a reason; all of them see every record."""
+    """Stops a run by the first of its rules that returns a reason; all of them check every record."""
 
     def __init__(self, *rules: StoppingRule) -> None:
         self.rules = rules
 
     def check(self, record: Any) -> str:
-        """Why to stop after this round; empty to continue."""
+        """The reason to stop after this round; empty to continue."""
         reasons = [rule.check(record) for rule in self.rules]
         return next((reason for reason in reasons if reason), "")
 
     def replay(self, records: Sequence[Any]) -> str:
-        """See the records of an earlier fit; why to stop after the last one."""
+        """Check the records of an earlier fit; return the reason to stop after the last one, or ""."""
         reason = ""
         for record in records:
             reason = self.check(record)
@@ -55,10 +55,10 @@ class Stopping:
 
 
 class Patience:
-    """Remembers the round of the smallest validation error, and stops if no better one follows.
+    """Stops after `n_iter_no_change` rounds without a smaller validation error.
 
-    Better is smaller by more than `tol`, by the fraction `tol` of the best error, or by that of the first one. Of the
-    rounds `stretch` times the best one are kept, and waited for.
+    Smaller means by more than `tol`, by the fraction `tol` of the best error, or by that of the first one. At least
+    `stretch` times the best round are run, and as many are kept.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Patience:
         self.last_round, self.wait_until, self.reason = 0, 0, ""
 
     def check(self, record: Any) -> str:
-        """Why to stop after this round; empty to continue."""
+        """The reason to stop after this round; empty to continue."""
         error, self.last_round = getattr(record, self.measure), record.round
         is_first = self.tol_of == "first" and not self.best_round
         if is_first:
@@ -92,11 +92,11 @@ class Patience:
         return self.reason
 
     def wait(self, n_rounds: int) -> None:
-        """Give the run some more rounds to improve."""
+        """Allow `n_rounds` more rounds to improve."""
         self.wait_until, self.reason = self.last_round + n_rounds, ""
 
     def n_kept(self, n_run: int) -> int:
-        """Rounds of a model that ran `n_run`."""
+        """Number of rounds to keep of `n_run`."""
         return max(1, min(round(self.stretch * self.best_round), n_run))
 
 
@@ -109,7 +109,7 @@ class Plateau:
         self.errors: list[float] = []
 
     def check(self, record: Any) -> str:
-        """Why to stop after this member; empty to continue."""
+        """The reason to stop after this member; empty to continue."""
         error = getattr(record, self.measure)
         self.errors.append(math.inf if math.isnan(error) else error)
         if len(self.errors) >= 2 * max(self.n_iter_no_change, MIN_MEMBERS) and math.isinf(min(self.errors)):
@@ -127,7 +127,7 @@ class Plateau:
 class Convergence:
     """Compares the mean out-of-bag error over the last WINDOW members with that of the window before, every tenth time.
 
-    A curve that rises has converged too, and so has one without any value.
+    A curve that increases has converged too, and so has one without values.
     """
 
     def __init__(self, tol: float) -> None:
@@ -135,7 +135,7 @@ class Convergence:
         self.curve: list[float] = []
 
     def check(self, record: Any) -> str:
-        """Why to stop after this member; empty to continue."""
+        """The reason to stop after this member; empty to continue."""
         self.curve.append(record.oob_error)
         n = len(self.curve)
         if n < 2 * WINDOW or n % 10:
@@ -151,7 +151,7 @@ class TargetError:
         self.target = target
 
     def check(self, record: Any) -> str:
-        """Why to stop after this round; empty to continue."""
+        """The reason to stop after this round; empty to continue."""
         is_reached = record.train_error <= self.target
         return f"the training error reached the target of {self.target:g}" if is_reached else ""
 
@@ -163,7 +163,7 @@ class RiskBound:
         self.min_weight = min_weight
 
     def check(self, record: Any) -> str:
-        """Why to stop after this round; empty to continue."""
+        """The reason to stop after this round; empty to continue."""
         if record.exponential_risk >= self.min_weight:
             return ""
         return "the exponential risk is below every initial weight: no training row can be misclassified"
@@ -179,7 +179,7 @@ class MarginGap:
         self.tol, self.min_edge = tol, 1.0
 
     def check(self, record: Any) -> str:
-        """Why to stop after this round; empty to continue."""
+        """The reason to stop after this round; empty to continue."""
         self.min_edge = min(self.min_edge, abs(record.edge))  # a hypothesis of negative edge votes with the other sign
         if self.min_edge - record.min_margin > self.tol:
             return ""

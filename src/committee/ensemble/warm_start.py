@@ -1,4 +1,4 @@
-"""What a warm start requires: the data of the earlier fit, and no fewer members than there are."""
+"""Checks of warm starts: the data of the earlier fit, and no fewer members than before."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from committee.tabular.schema import Columns
 
 MAX_ROWS = 1000
-"""All of a large table would take time: of more than twice as many rows every second, third and so on is checked."""
+"""Of a table of k * MAX_ROWS rows every k-th is checked."""
 
 ADVICE = "Fit a new model, or set warm_start=False."
 
 
 def table_checksum(X: NDArray[np.floating]) -> int:
-    """CRC of the values, the same for every dtype that holds them and every order in memory."""
+    """CRC of the values, the same for every dtype and memory layout."""
     checksum = 0
     for row in X[:: max(1, len(X) // MAX_ROWS)]:
         values = np.asarray(row, np.float64) + 0.0  # one zero, whatever its sign
@@ -32,7 +32,7 @@ def data_fingerprint(X: NDArray[np.floating], *arrays: NDArray[Any], settings: t
 
 
 def check_same_data(before: tuple[Any, ...], now: tuple[Any, ...], also: str = "") -> None:
-    """Raise ValueError if two fingerprints differ; `also` names what else than X, y and the weights they cover."""
+    """Raise ValueError if two fingerprints differ; `also` names further data that they cover."""
     if before[0][0] != now[0][0]:
         raise ValueError(
             f"warm_start=True requires the training rows of the previous fit: it had {before[0][0]} rows, X and y have "

@@ -322,7 +322,7 @@ class BaseForest(Estimator):
         self.packed_ = pack_forest(trees)
 
     def _summarise(self, tally: OutOfBag, rows: Rows) -> None:
-        n_unjudged = int(np.sum(~tally.is_judged & (rows.weight > 0.0)))
+        n_unjudged = int(np.sum(~tally.has_prediction & (rows.weight > 0.0)))
         if n_unjudged and self.oob_score is not False and self.oob_score != "auto":
             warnings.warn(
                 f"{n_unjudged} rows were in the sample of every tree and have no out-of-bag answer (nan): grow more "

@@ -99,7 +99,7 @@ class BaseForestClassifier(ClassifierMixin, BaseForest):
         return super()._is_judged(sampler) or self.calibration == "oob"
 
     def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
-        judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
+        judged = tally.scored
         shares = tally.mean[:, : int(self.n_classes_)]
         self.oob_decision_function_ = shares
         self.oob_score_ = np.nan
@@ -183,7 +183,7 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
         return OutOfBag(target, weight, 1, "squared_error")
 
     def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
-        judged = np.flatnonzero(tally.is_judged & (rows.weight > 0.0))
+        judged = tally.scored
         predictions, target = tally.mean, rows.target[judged]
         self.oob_prediction_ = predictions[:, 0]
         self._keep_residuals(target - predictions[judged, 0], rows.weight[judged])

@@ -98,20 +98,20 @@ def test_missing_values_are_rejected_where_the_learner_does_not_take_them(cls: t
 # --- parameters ------------------------------------------------------------------------------------------------------
 
 BAD_PARAMETERS = table(
-    ("more than all rows", {"max_samples": N + 1, "bootstrap": False}, "max_samples=41 must be at most the 40 rows"),
+    ("more than all rows", {"max_samples": N + 1, "bootstrap": False}, "max_samples=41"),
     ("max_features 4 of 3", {"max_features": 4}, "max_features=4 must be at most the number of features, 3"),
     (
         "leaves without a tree",
         {"max_leaf_nodes": 5},
-        "tree_size='max_leaf_nodes' and a number max_leaf_nodes go together",
+        "tree_size='max_leaf_nodes' requires",
     ),
     (
         "a tree without leaves",
         {"tree_size": "max_leaf_nodes"},
-        "tree_size='max_leaf_nodes' and a number max_leaf_nodes go",
+        "tree_size='max_leaf_nodes' requires",
     ),
     ("oob_score word", {"oob_score": "acuracy"}, "'acuracy' is not a valid scoring value"),
-    ("oob_score without bags", {"oob_score": True, "bootstrap": False}, "only available if rows are left out"),
+    ("oob_score without bags", {"oob_score": True, "bootstrap": False}, "only available if"),
     ("auto without bags", {"n_estimators": "auto", "bootstrap": False}, "n_estimators='auto' .* needs it"),
     ("n_jobs 0", {"n_jobs": 0}, "'n_jobs' .* Got 0"),
 )
@@ -224,9 +224,9 @@ def test_errors_of_a_learner_come_through_and_leave_the_model_as_it_was(cls: typ
 
 def test_a_mean_needs_probabilities() -> None:
     model = make(BaggingClassifier, estimator=Perceptron(), combine="mean")
-    assert_rejected(model, ValueError, "Perceptron has no predict_proba: take combine='vote' or 'auto'", X, LABELS)
+    assert_rejected(model, ValueError, "Perceptron has no predict_proba", X, LABELS)
     model = make(OnlineBaggingClassifier, estimator=Perceptron(), vote="mean")
-    assert_rejected(model, ValueError, "probabilities, which Perceptron has not", X, LABELS)
+    assert_rejected(model, ValueError, "Perceptron has no predict_proba", X, LABELS)
 
 
 def test_weights_that_a_learner_cannot_be_told() -> None:
@@ -236,7 +236,7 @@ def test_weights_that_a_learner_cannot_be_told() -> None:
         if is_taken:
             assert model.fit(X, LABELS, weight).predict(X).shape == (N,)
         else:
-            text = "KNeighborsClassifier takes no sample_weight, .* take bootstrap=True"
+            text = "KNeighborsClassifier takes no sample_weight, .* bootstrap=True"
             assert_rejected(model, ValueError, text, X, LABELS, weight)
 
 

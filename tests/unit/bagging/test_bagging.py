@@ -347,7 +347,7 @@ def test_classes_may_be_missing_in_a_sample(learner: Any, combine: Any) -> None:
         assert not predictions[:, [k not in seen for k in model.classes_]].any()
     assert np.mean(model.predict(X) == y) >= 0.5
     if hasattr(model, "decision_function"):
-        with pytest.raises(ValueError, match="No member's sample had every class"):
+        with pytest.raises(ValueError, match="no sample has every class"):
             model.decision_function(X)
 
 
@@ -521,15 +521,15 @@ def test_a_fixed_cost_prunes_every_member() -> None:
 
 def test_the_strategy_and_an_estimator_exclude_each_other() -> None:
     X, y, _ = make_data()
-    with pytest.raises(ValueError, match="default learner, and estimator is given too"):
+    with pytest.raises(ValueError, match="estimator is given too"):
         BaggingClassifier(GaussianNB(), tree_size="full").fit(X, y)
-    with pytest.raises(ValueError, match="default learner, and estimator is given too"):
+    with pytest.raises(ValueError, match="estimator is given too"):
         BaggingClassifier(GaussianNB(), max_leaf_nodes=4).fit(X, y)
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="requires a number"):
         BaggingClassifier(tree_size="max_leaf_nodes").fit(X, y)
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="requires a number"):
         BaggingClassifier(tree_size="pruned", max_leaf_nodes=4).fit(X, y)
-    with pytest.raises(ValueError, match="cv as a number of folds"):
+    with pytest.raises(ValueError, match="cv to a number of folds"):
         BaggingClassifier(DecisionTreeClassifier(ccp_alpha="cv", cv=[([0], [1])])).fit(X, y)
 
 
@@ -842,11 +842,11 @@ def test_what_is_rejected() -> None:
         BaggingClassifier().fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match=r"y has 2 outputs.*sklearn\.multioutput\.MultiOutputRegressor"):
         BaggingRegressor().fit(X, np.column_stack([numbers, numbers]).tolist())
-    with pytest.raises(ValueError, match="combine='mean' averages class distributions, and Perceptron has no"):
+    with pytest.raises(ValueError, match="Perceptron has no predict_proba"):
         BaggingClassifier(Perceptron(), combine="mean").fit(X, y)
     with pytest.raises(ValueError, match="max_features=6 must be at most"):
         BaggingClassifier(max_features=6).fit(X, y)
-    with pytest.raises(ValueError, match="max_samples=151 must be at most the 150 rows"):
+    with pytest.raises(ValueError, match="max_samples=151"):
         BaggingClassifier(max_samples=151, bootstrap=False).fit(X, y)
     with pytest.raises(ValueError, match="must be a classifier"):
         BaggingClassifier(LinearRegression()).fit(X, y)

@@ -101,7 +101,7 @@ def test_counts_do_not_depend_on_how_the_rows_arrive() -> None:
 
 def test_members_have_streams_of_their_own() -> None:
     model = OnlineBaggingClassifier(n_estimators=30, random_state=0).partial_fit(*stream(5), classes=["a", "b", "c"])
-    streams = np.array([stream_uniforms(member.seed, 0, 500) for member in model._learners()])
+    streams = np.array([stream_uniforms(member.seed, 0, 500) for member in model._online_members()])
     correlation = np.corrcoef(streams)
     assert np.abs(correlation - np.eye(30)).max() < 0.2  # 435 pairs, standard error 0.045
 
@@ -161,7 +161,7 @@ def test_a_row_of_weight_w_counts_as_w_rows_in_distribution() -> None:
 def test_members_have_learned_every_row_as_often_as_its_count() -> None:
     X, y = stream()
     model = fed(OnlineBaggingClassifier(Means(), n_estimators=4, random_state=0), X, y, 100, classes=["a", "b", "c"])
-    for member in model._learners():
+    for member in model._online_members():
         counts = poisson.ppf(stream_uniforms(member.seed, 0, len(X)), 1.0)
         for k, label in enumerate("abc"):
             assert member.estimator.n_[k] == counts[y == label].sum()
@@ -296,7 +296,7 @@ def test_the_prequential_error_is_that_of_testing_then_training() -> None:
     judged_members: list[Floats] = []
     for i in range(150):
         if i:
-            has = [member.has_learned for member in model._learners()]
+            has = [member.has_learned for member in model._online_members()]
             own = [
                 float(member.predict(X[i : i + 1])[0] != y[i]) if learned else np.nan
                 for member, learned in zip(model.estimators_, has, strict=True)
@@ -362,12 +362,12 @@ def test_regression_answers_with_the_mean_and_is_judged_by_squares() -> None:
     model = OnlineBaggingRegressor(n_estimators=6, batch_size=1, random_state=0)
     squares: list[float] = []
     for i in range(120):
-        if i and any(member.has_learned for member in model._learners()):
+        if i and any(member.has_learned for member in model._online_members()):
             squares.append(float((model.predict(X[i : i + 1])[0] - y[i]) ** 2))
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     assert model.prequential_error_ == pytest.approx(np.mean(squares), rel=1e-9)
     np.testing.assert_allclose(model.predict(X), np.mean([member.predict(X) for member in model], axis=0), rtol=1e-12)
-    counts = [poisson.ppf(stream_uniforms(member.seed, 0, 120), 1.0) for member in model._learners()]
+    counts = [poisson.ppf(stream_uniforms(member.seed, 0, 120), 1.0) for member in model._online_members()]
     for member, k in zip(model.estimators_, counts, strict=True):
         alone = SGDRegressor(shuffle=False).partial_fit(X[k > 0], y[k > 0], sample_weight=k[k > 0])
         np.testing.assert_allclose(member.coef_, alone.coef_, rtol=1e-9)

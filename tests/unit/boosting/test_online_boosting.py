@@ -81,7 +81,7 @@ def test_row_by_row_it_is_the_algorithm_of_the_paper() -> None:
     learner = SGDClassifier(loss="log_loss", shuffle=False)
     model = OnlineBoostingClassifier(learner, n_estimators=4, batch_size=1, random_state=0)
     model.partial_fit(X, y, classes=CLASSES)
-    members: Any = model._learners()
+    members: Any = model._online_members()
     learners = [clone(learner) for _ in members]
     right, wrong = paper(X, y, learners, [member.seed for member in members])
     np.testing.assert_allclose([member.right for member in members], right, rtol=1e-9)
