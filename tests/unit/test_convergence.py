@@ -221,7 +221,7 @@ def test_the_gradient_is_that_of_the_likelihood(gate: Any, family: Any) -> None:
     b = rng.normal(size=blank.coef.shape if isinstance(family, LinearExperts) else blank.shape)
     experts: Any = blank._replace(coef=b, variance=rng.random(4) + 0.5) if isinstance(family, LinearExperts) else b
     state = evaluate(mixture, rows, v, experts)
-    shares = e_step(state.log_gate, state.log_density, rows.weight).shares
+    responsibilities = e_step(state.log_gate, state.log_density, rows.weight).weights
 
     def with_coef(changed: Floats) -> Any:
         return experts._replace(coef=changed) if isinstance(family, LinearExperts) else changed
@@ -232,10 +232,14 @@ def test_the_gradient_is_that_of_the_likelihood(gate: Any, family: Any) -> None:
         return (value(at + step) - value(at - step)) / 2e-5
 
     for at, scaled, value in (
-        (v, gate.scaled_gradient(v, rows.X, shares), lambda g: penalised_log_likelihood(mixture, rows, g, experts)),
+        (
+            v,
+            gate.scaled_gradient(v, rows.X, responsibilities),
+            lambda g: penalised_log_likelihood(mixture, rows, g, experts),
+        ),
         (
             b,
-            family.scaled_gradient(experts, rows.X, rows.y, shares),
+            family.scaled_gradient(experts, rows.X, rows.y, responsibilities),
             lambda c: penalised_log_likelihood(mixture, rows, v, with_coef(c)),
         ),
     ):
@@ -246,13 +250,13 @@ def test_the_gradient_is_that_of_the_likelihood(gate: Any, family: Any) -> None:
             assert ratio**2 < 10.0 * (rows.weight.sum() + 1.0) * np.abs(rows.X).max() ** 2
 
 
-def test_gaussian_densities_and_constant_shares_are_flat_at_their_optimum() -> None:
+def test_gaussian_densities_and_constant_gates_are_flat_at_their_optimum() -> None:
     rng = np.random.default_rng(5)
     y = np.concatenate([rng.normal(size=(80, 2)), rng.normal(5.0, 0.5, size=(60, 2))])
     mixture, rows = Mixture(ConstantGate(), GaussianExperts()), Rows(np.ones((140, 1)), y, y, np.ones(140))
     params = GaussianExperts().start(2, 2)._replace(mean=np.array([[0.0, 0.0], [4.0, 4.0]]))
     start = evaluate(mixture, rows, ConstantGate().start(2, 1), params)
-    before = gradient_norm(mixture, rows, start, e_step(start.log_gate, start.log_density, rows.weight).shares)
+    before = gradient_norm(mixture, rows, start, e_step(start.log_gate, start.log_density, rows.weight).weights)
     result = run_em(mixture, rows, start, max_iter=200, tol=1e-9)
     assert before > 0.1
     assert result.is_converged
@@ -495,14 +499,14 @@ def test_calibration_of_boosting_is_no_worse_than_the_usual_slope(monkeypatch: p
     rng = np.random.default_rng(0)
     score = rng.normal(size=(400, 1))
     codes = (rng.random(400) < expit(score[:, 0])).astype(np.int64)
-    judged = calibration.Judged(score, codes, np.ones(400))
+    held_out = calibration.HeldOutScores(score, codes, np.ones(400))
 
     def probabilities(f: Floats) -> Floats:
         p = expit(2.0 * f[:, 0])
         return np.column_stack([1.0 - p, p])
 
-    slope = calibration.fit_slope(judged, probabilities)
-    around = [calibration.log_loss(judged, s, probabilities) for s in (0.98 * slope, slope, 1.02 * slope, 1.0)]
+    slope = calibration.fit_slope(held_out, probabilities)
+    around = [calibration.log_loss(held_out, s, probabilities) for s in (0.98 * slope, slope, 1.02 * slope, 1.0)]
     assert int(np.argmin(around)) == 1
     real = calibration_slope.minimize_scalar
 
@@ -511,8 +515,8 @@ def test_calibration_of_boosting_is_no_worse_than_the_usual_slope(monkeypatch: p
 
     monkeypatch.setattr(calibration_slope, "minimize_scalar", short)
     with pytest.warns(ConvergenceWarning, match="slope of the probabilities did not converge"):
-        late = calibration.fit_slope(judged, probabilities)
-    assert calibration.log_loss(judged, late, probabilities) <= around[3] + 1e-9
+        late = calibration.fit_slope(held_out, probabilities)
+    assert calibration.log_loss(held_out, late, probabilities) <= around[3] + 1e-9
 
 
 def test_calibration_of_forests_ends_in_a_minimum_or_warns(monkeypatch: pytest.MonkeyPatch) -> None:

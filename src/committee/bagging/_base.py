@@ -27,7 +27,7 @@ from committee.base.prediction_only_error import kept_from_fit
 from committee.base.stacklevel import level_of_caller
 from committee.base.threads import n_threads
 from committee.ensemble.incremental import (
-    BaseIncrementalEnsemble,
+    BaseIncrementalMetaEnsemble,
     GivenRows,
     Run,
     TrainingData,
@@ -69,7 +69,7 @@ class Evaluation(NamedTuple):
     variance: float  # of the target, for the coefficients of the members; 0 if all are 1
 
 
-class BaseBagging(BaseIncrementalEnsemble):
+class BaseBagging(BaseIncrementalMetaEnsemble):
     """Base class of bagged models; a subclass combines the predictions of the members."""
 
     estimator: Any = param(

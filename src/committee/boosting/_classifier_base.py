@@ -34,7 +34,7 @@ from committee.boosting.multiplicative_weights import Rule, State, Turn, boost
 from committee.ensemble.incremental import (
     ALL_ROUNDS,
     MIN_WEIGHT,
-    BaseIncrementalEnsemble,
+    BaseIncrementalMetaEnsemble,
     Run,
     TrainingData,
     ValidationSet,
@@ -100,7 +100,7 @@ class Vote(NamedTuple):
         return {"members_": self.members, "coefficients_": self.coefficients, "_packed": self.packed}
 
 
-class BaseBooster(ClassifierMixin, BaseIncrementalEnsemble):
+class BaseBooster(ClassifierMixin, BaseIncrementalMetaEnsemble):
     """Base class of weighted votes of weak hypotheses; a subclass fits them."""
 
     estimator: Any = param(

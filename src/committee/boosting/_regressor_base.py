@@ -21,7 +21,7 @@ from committee.boosting._weak_regressors import TrainingRows, WeakRegressor, Wei
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.ensemble.incremental import (
     ALL_ROUNDS,
-    BaseIncrementalEnsemble,
+    BaseIncrementalMetaEnsemble,
     Run,
     TrainingData,
     ValidationSet,
@@ -65,7 +65,7 @@ class RegressionRun(Run):
         super().add(round_, record)
 
 
-class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncrementalEnsemble):
+class BaseRegressionBooster(RegressorMixin, PredictionIntervals, BaseIncrementalMetaEnsemble):
     """Base class of boosted regressors; a subclass gives the rounds and the combination of the members."""
 
     estimator: Any = param(

@@ -130,7 +130,7 @@ class Run:
             self.records.append(record)
 
 
-class IncrementalEnsemble(Estimator):
+class BaseIncrementalEnsemble(Estimator):
     """An ensemble that grows member by member; a subclass gives the rounds and the fitted attributes."""
 
     warm_start: bool = param("boolean", default=False)
@@ -314,7 +314,7 @@ def hold_out_rows(data: TrainingData, fraction: float) -> Split:
     return result
 
 
-class BaseIncrementalEnsemble(BaseEnsemble, IncrementalEnsemble):
+class BaseIncrementalMetaEnsemble(BaseEnsemble, BaseIncrementalEnsemble):
     """An incremental ensemble whose members are fitted by `estimator`."""
 
     def _check_parameters(self) -> None:

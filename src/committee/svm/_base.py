@@ -56,7 +56,7 @@ class BaseSVM(Estimator):
         return table
 
 
-class KernelParameters(Estimator):
+class BaseKernelParameters(Estimator):
     """The kernel and its parameters."""
 
     kernel: Any = param(

@@ -30,7 +30,7 @@ from committee.base.parameters import RANDOM_STATE, at_least, fitted, non_negati
 from committee.base.progress import progress
 from committee.base.rng import RandomState, member_seeds
 from committee.records.history import History
-from committee.svm._base import EPSILON, KernelParameters
+from committee.svm._base import EPSILON, BaseKernelParameters
 from committee.svm._decision import Expansion
 from committee.svm._landmarks import Choice, candidates, choose_landmarks
 from committee.svm._linear_base import (
@@ -218,7 +218,7 @@ def begin(features: Floats, costs: Costs, factor: float, epsilon: float, is_all:
     return place, lambda g: cho_solve(factored, g, check_finite=False)
 
 
-class BaseNystroemSVM(BaseLargeSVM, KernelParameters):
+class BaseNystroemSVM(BaseLargeSVM, BaseKernelParameters):
     """Base class of the Nystroem SVMs."""
 
     n_landmarks: int | Literal["auto"] = param(
