@@ -15,7 +15,7 @@ from committee.base.parameters import at_least, fitted, fixed, param, positive
 from committee.base.progress import progress
 from committee.base.stacklevel import level_of_caller
 from committee.records.history import History
-from committee.svm._base import BaseSVM, BaseKernelParameters
+from committee.svm._base import BaseKernelParameters, BaseSVM
 from committee.svm._binary_svm import BinarySVM, Offset, make_binary_svm
 from committee.svm._decision import Expansion, choose_precision
 from committee.svm._kernel_rows import KernelRows
