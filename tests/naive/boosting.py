@@ -56,7 +56,7 @@ def all_stumps(X: Floats) -> Stumps:
 
 
 def best_stump(X: Floats, y: Floats, w: Floats, stumps: Stumps | None = None) -> BestStump:
-    """The stump of the largest edge sum w y h, the first of ties. (A-1)"""
+    """The stump of the largest edge sum w y h, the first of ties."""
     stumps = all_stumps(X) if stumps is None else stumps
     edges = stumps.predictions @ (w * y)
     tied = np.flatnonzero(edges >= edges.max() - TIE)
@@ -96,7 +96,7 @@ def adaboost(
 ) -> tuple[Run, list[BestStump]]:
     """Discrete AdaBoost (Freund and Schapire 1997) with the stump of the largest edge.
 
-    With `negate`, a hypothesis of error above 1/2 stays, with a negative coefficient. (E-2, E-3)
+    With `negate`, a hypothesis of error above 1/2 stays, with a negative coefficient.
     """
     stumps = all_stumps(X) if stumps is None else stumps
     w0 = w = _normalised(w0)
@@ -195,7 +195,7 @@ def _log_shift(theta: float) -> float:
 
 
 def replay_adaboost(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike, negate: bool = False) -> Run:
-    """a = 1/2 ln((1 - e) / e). (E-2)"""
+    """a = 1/2 ln((1 - e) / e)."""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         return 0.0, _half_log_odds(w, u)
@@ -204,7 +204,7 @@ def replay_adaboost(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike, negate:
 
 
 def replay_theta(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike, theta: float, negate: bool = False) -> Run:
-    """AdaBoost_theta (Raetsch and Warmuth 2005, their AdaBoost_rho): the fixed margin target theta. (F-1)"""
+    """AdaBoost_theta (Raetsch and Warmuth 2005, their AdaBoost_rho): the fixed margin target theta."""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         return theta, _half_log_odds(w, u) - _log_shift(theta)
@@ -213,7 +213,7 @@ def replay_theta(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike, theta: flo
 
 
 def replay_arc_gv(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike) -> Run:
-    """arc-gv (Breiman 1999): the target is the minimum margin so far, at least 0. (F-3)"""
+    """arc-gv (Breiman 1999): the target is the minimum margin so far, at least 0."""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         theta = max(0.0, margin)
@@ -223,7 +223,7 @@ def replay_arc_gv(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike) -> Run:
 
 
 def replay_star(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike, nu: float) -> Run:
-    """AdaBoost*_nu (Raetsch and Warmuth 2005): the target is the smallest edge so far less nu. (F-4)"""
+    """AdaBoost*_nu (Raetsch and Warmuth 2005): the target is the smallest edge so far less nu."""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         theta = min(edges) - nu
@@ -235,7 +235,7 @@ def replay_star(predictions: ArrayLike, y: ArrayLike, w0: ArrayLike, nu: float) 
 def replay_confidence(
     values: ArrayLike, y: ArrayLike, w0: ArrayLike, form: str = "closed", negate: bool = False
 ) -> Run:
-    """Confidence-rated AdaBoost (Schapire and Singer 1999). (E-5)
+    """Confidence-rated AdaBoost (Schapire and Singer 1999).
 
     "closed": a = 1/2 ln((1 + r) / (1 - r)), values in [-1, 1]; "numeric": the a that minimises Z; "unit": a = 1, for
     leaves whose values are log-ratios already.
@@ -269,7 +269,7 @@ def _zero(slope: Callable[[float], float]) -> float:
 
 
 def confidence_tree_values(leaf_of_row: ArrayLike, y: Floats, w: Floats, smoothing: float) -> Floats:
-    """values[leaf] = 1/2 ln((W+ + eps) / (W- + eps)) from the leaf's weights; 0 for a leaf without rows. (E-5)"""
+    """values[leaf] = 1/2 ln((W+ + eps) / (W- + eps)) from the leaf's weights; 0 for a leaf without rows."""
     leaf_of_row = np.asarray(leaf_of_row)
     values = np.zeros(leaf_of_row.max() + 1)
     for leaf in np.unique(leaf_of_row):
@@ -284,7 +284,7 @@ def confidence_tree_values(leaf_of_row: ArrayLike, y: Floats, w: Floats, smoothi
 
 
 def replay_m1(predictions: ArrayLike, y: ArrayLike, n_classes: int, w0: ArrayLike) -> Run:
-    """AdaBoost.M1 (Freund and Schapire 1996): half of ln((1 - e) / e), stops at e >= 1/2. (G-1)"""
+    """AdaBoost.M1 (Freund and Schapire 1996): half of ln((1 - e) / e), stops at e >= 1/2."""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         return 0.0, _half_log_odds(w, u)
@@ -293,7 +293,7 @@ def replay_m1(predictions: ArrayLike, y: ArrayLike, n_classes: int, w0: ArrayLik
 
 
 def replay_samme(predictions: ArrayLike, y: ArrayLike, n_classes: int, w0: ArrayLike) -> Run:
-    """SAMME (Zhu, Zou, Rosset, Hastie 2009): half of ln((1 - e) / e) + ln(K - 1), stops at e >= 1 - 1/K. (G-1)"""
+    """SAMME (Zhu, Zou, Rosset, Hastie 2009): half of ln((1 - e) / e) + ln(K - 1), stops at e >= 1 - 1/K."""
 
     def step(w: Floats, u: Floats, edges: list[float], margin: float) -> tuple[float, float]:
         return 2 / n_classes - 1, _half_log_odds(w, u) + 1 / 2 * np.log(n_classes - 1)
@@ -316,7 +316,7 @@ class DruckerRun(NamedTuple):
 def drucker_r2(
     predictions: ArrayLike, y: ArrayLike, loss: str = "linear", w0: ArrayLike | None = None, restart: bool = False
 ) -> DruckerRun:
-    """AdaBoost.R2 (Drucker 1997): losses of each member on all rows, relative to its largest error. (G-2)
+    """AdaBoost.R2 (Drucker 1997): losses of each member on all rows, relative to its largest error.
 
     At a mean loss of 1/2 or more: stop, or with `restart` leave the member out and go back to the first weights.
     """
@@ -367,7 +367,7 @@ class StagewiseRun(NamedTuple):
 def stagewise(
     members: ArrayLike, y: ArrayLike, shrinkage: float = 1.0, w0: ArrayLike | None = None, start: float = 0.0
 ) -> StagewiseRun:
-    """Forward stagewise additive model, squared loss (Hastie et al., algorithm 10.2), given the fitted members. (G-6)
+    """Forward stagewise additive model, squared loss (Hastie et al., algorithm 10.2), given the fitted members.
 
     A member that is zero everywhere has coefficient 0.
     """
@@ -395,7 +395,7 @@ class Schapire1990(NamedTuple):
 
 
 def schapire_1990(learn: Callable[[Floats], Floats], y: Floats, w0: ArrayLike | None = None) -> Schapire1990:
-    """Schapire's first booster with exact distributions; `learn(weights)` gives answers in {-1, +1}. (E-1)
+    """Schapire's first booster with exact distributions; `learn(weights)` gives answers in {-1, +1}.
 
     If h1 has no error, or all errors, or h1 and h2 agree everywhere, h1 is the vote.
     """
@@ -435,7 +435,7 @@ def anyboost(
     derivative: Callable[[Floats], Floats],
     w0: ArrayLike | None = None,
 ) -> AnyBoostRun:
-    """AnyBoost (Mason et al. 2000), a convex falling loss of the margin y F, its derivative given. (G-3)"""
+    """AnyBoost (Mason et al. 2000), a convex falling loss of the margin y F, its derivative given."""
     stumps = all_stumps(X)
     w0 = _normalised(np.ones(len(y)) if w0 is None else w0)
     F, done, chosen, stopped = np.zeros(len(y)), [], [], "rounds"

@@ -137,7 +137,6 @@ def test_one_round_by_hand() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_adaboost_identities(seed: int) -> None:
-    """E-6 and E-7."""
     X, y, w0 = make_data(seed)
     run, chosen = adaboost(X, y, w0, 60)
     assert len(run.error) == 60
@@ -177,7 +176,7 @@ def test_replays_of_the_same_answers_agree(seed: int) -> None:
 
 
 def test_negate_keeps_what_is_worse_than_chance() -> None:
-    """E-3: a hypothesis of error above 1/2 counts as its opposite, with a negative coefficient."""
+    """A hypothesis of error above 1/2 counts as its opposite, with a negative coefficient."""
     y = np.where(np.arange(60) % 3 == 0, 1, -1)
     h = 2 * make_predictions(0, (y > 0).astype(int), 9, 0.8) - 1
     sides = np.where(np.arange(9) % 2 == 0, 1, -1)
@@ -206,7 +205,7 @@ def test_negate_when_learning() -> None:
 
 
 def test_stops_at_a_perfect_and_at_a_useless_hypothesis() -> None:
-    """E-3, E-4: the hypothesis that stops the run is not in it."""
+    """The hypothesis that stops the run is not in it."""
     y = np.array([1.0, 1.0, -1.0, -1.0])
     good, useless = [1, 1, -1, 1], [1, -1, -1, 1]
     for replay in (
@@ -274,7 +273,7 @@ def repeated(X: np.ndarray, w0: np.ndarray) -> Stumps:
 
 @pytest.mark.parametrize("theta", [-0.2, 0.05, 0.1])
 def test_theta_identities(theta: float) -> None:
-    """F-1, E-11: error (1 - theta)/2 under the new weights; the share of margins <= theta stays under the bound."""
+    """Error (1 - theta)/2 under the new weights; the share of margins <= theta stays under the bound."""
     X, y, w0 = make_data(1)
     run, chosen = boost_stumps(X, y, w0, 50, partial(replay_theta, y=y, w0=w0, theta=theta))
     h = np.array([best.predictions for best in chosen])
@@ -296,7 +295,7 @@ def test_theta_identities(theta: float) -> None:
 
 
 def test_margin_bound_of_adaboost() -> None:
-    """E-11: share of margins <= theta at most prod 2 sqrt(e^(1-theta) (1-e)^(1+theta))."""
+    """Share of margins <= theta at most prod 2 sqrt(e^(1-theta) (1-e)^(1+theta))."""
     X, y, w0 = make_data(2)
     run, _ = adaboost(X, y, w0, 60)
     margins = y * run.f / np.cumsum(run.coefficient)[:, None]
@@ -306,7 +305,7 @@ def test_margin_bound_of_adaboost() -> None:
 
 
 def test_theta_stops_below_its_target() -> None:
-    """F-1: stop when e >= 1/2 - theta/2; with `negate` go on with a negative coefficient."""
+    """Stop when e >= 1/2 - theta/2; with `negate` go on with a negative coefficient."""
     y, h = np.array([1, 1, 1, 1, -1, -1, -1, -1]), np.array([[1, 1, 1, 1, -1, 1, 1, 1]])  # e = 3/8
     assert replay_theta(h, y, np.ones(8), 0.24).stopped == "rounds"
     assert replay_theta(h, y, np.ones(8), 0.25).stopped == "weak"
@@ -315,7 +314,7 @@ def test_theta_stops_below_its_target() -> None:
 
 
 def test_arc_gv_targets_and_margin() -> None:
-    """F-3: theta is 0, then the margin so far where positive; the minimum margin comes near the largest possible."""
+    """Theta is 0, then the margin so far where positive; the minimum margin comes near the largest possible."""
     X, y, w0 = make_data(3, n=20, weighted=False)
     run, chosen = boost_stumps(X, y, w0, 200, partial(replay_arc_gv, y=y, w0=w0))
     h = np.array([best.predictions for best in chosen])
@@ -327,7 +326,7 @@ def test_arc_gv_targets_and_margin() -> None:
 
 
 def test_star_targets_and_margin() -> None:
-    """F-4: edges never below rho*; margin above rho* - nu after ceil(2 ln n / nu^2) + 1 rounds."""
+    """Edges never below rho*; margin above rho* - nu after ceil(2 ln n / nu^2) + 1 rounds."""
     X, y, w0 = make_data(3, n=20, weighted=False)
     nu = 0.2
     rounds = int(np.ceil(2 * np.log(20) / nu**2)) + 1
@@ -346,7 +345,7 @@ def test_star_targets_and_margin() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_confidence_rated(seed: int) -> None:
-    """E-5, E-7: Z of the closed form at most sqrt(1 - r^2), of the minimum not above it; the new edge is then zero."""
+    """Z of the closed form at most sqrt(1 - r^2), of the minimum not above it; the new edge is then zero."""
     _, y, w0 = make_data(seed)
     rng = np.random.default_rng(seed)
     values = np.clip(0.3 * y + rng.uniform(-1, 1, size=(12, 40)), -1, 1)
@@ -381,7 +380,7 @@ def test_confidence_rated_below_zero_and_out_of_range() -> None:
 
 
 def test_leaf_confidences() -> None:
-    """E-5: log-ratio leaves have Z = 2 sum sqrt(W+ W-), and the best coefficient is 1."""
+    """Log-ratio leaves have Z = 2 sum sqrt(W+ W-), and the best coefficient is 1."""
     X, y, w0 = make_data(5, n=60)
     w = w0 / w0.sum()
     leaf = 2 * (X[:, 0] > 0.2) + (X[:, 1] > 0)
@@ -403,7 +402,7 @@ def test_leaf_confidences() -> None:
 
 @pytest.mark.parametrize("n_classes", [3, 4])
 def test_samme_identities(n_classes: int) -> None:
-    """G-1: new error (K-1)/K; the coefficient of the paper; SAMME is the margin target 2/K - 1 on right and wrong."""
+    """New error (K-1)/K; the coefficient of the paper; SAMME is the margin target 2/K - 1 on right and wrong."""
     rng = np.random.default_rng(n_classes)
     y, w0 = rng.integers(0, n_classes, size=50), rng.uniform(0.5, 2.0, size=50)
     predictions = make_predictions(0, y, 10, 0.45, n_classes)
@@ -427,7 +426,7 @@ def test_samme_identities(n_classes: int) -> None:
 
 
 def test_m1_and_samme_stop_where_they_should() -> None:
-    """G-1: M1 at e >= 1/2, SAMME at e >= 1 - 1/K."""
+    """M1 at e >= 1/2, SAMME at e >= 1 - 1/K."""
     y = np.arange(30) % 3
     for n_wrong, m1, samme in [
         (14, "rounds", "rounds"),
@@ -500,7 +499,7 @@ def test_drucker_with_losses_of_0_and_1_is_adaboost() -> None:
 
 
 def test_drucker_stops_or_restarts() -> None:
-    """G-2: at a mean loss of 1/2; a restart leaves the member out and the next one starts from the first weights."""
+    """At a mean loss of 1/2; a restart leaves the member out and the next one starts from the first weights."""
     y, w0 = np.zeros(4), np.array([1.0, 2.0, 1.0, 1.0])
     good, bad = [0.0, 0.0, 0.1, 1.0], [1.0, 1.0, 1.0, 0.0]
     stopped = drucker_r2([good, bad, good], y, w0=w0)
@@ -530,7 +529,7 @@ def test_weighted_median() -> None:
 
 @pytest.mark.parametrize("shrinkage", [1.0, 0.3])
 def test_stagewise(shrinkage: float) -> None:
-    """G-6: the line search is least squares; the risk falls by s (2 - s) of the member's share of the residual."""
+    """The line search is least squares; the risk falls by s (2 - s) of the member's share of the residual."""
     rng = np.random.default_rng(0)
     y, w0, members = rng.normal(size=30), rng.uniform(0.5, 2.0, size=30), rng.normal(size=(5, 30))
     run = stagewise(members, y, shrinkage, w0, start=0.4)
@@ -553,7 +552,7 @@ def test_stagewise(shrinkage: float) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_schapire_1990(seed: int) -> None:
-    """E-1: h1 has error 1/2 under the second distribution, the third lives where h1 and h2 differ, the bound holds."""
+    """H1 has error 1/2 under the second distribution, the third lives where h1 and h2 differ, the bound holds."""
     X, y, w0 = make_data(seed)
     result = schapire_1990(lambda w: best_stump(X, y, w).predictions, y, w0)
     assert result.predictions.shape == (3, 40)
@@ -585,7 +584,6 @@ def test_schapire_1990_stops_early() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_exponential_anyboost_is_adaboost(seed: int) -> None:
-    """G-3."""
     X, y, w0 = make_data(seed)
     plain, chosen = adaboost(X, y, w0, 40)
     run = anyboost(X, y, 40, lambda m: np.exp(-m), lambda m: -np.exp(-m), w0)

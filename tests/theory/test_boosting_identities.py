@@ -1,4 +1,4 @@
-"""The theorems of AdaBoost and its family as numbers, on every round of real fits (E-6, E-7, E-11, F-1, F-4, G-1)."""
+"""The theorems of AdaBoost and its family as numbers, on every round of real fits."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_samme_leaves_the_error_of_chance(data):
 
 
 def test_discrete_z_and_the_chain_of_bounds():
-    """Z = 2 sqrt(e (1 - e)); training error <= prod Z <= exp(-2 sum g^2) (E-7)."""
+    """Z = 2 sqrt(e (1 - e)); training error <= prod Z <= exp(-2 sum g^2)."""
     X, y, weight = table("pima_diabetes", True)
     history = TWO_CLASS["adaboost"].fit(X, y, weight).history_
     np.testing.assert_allclose(history.normalizer, 2 * np.sqrt(history.error * (1 - history.error)), rtol=1e-9)
@@ -146,7 +146,6 @@ def test_discrete_z_and_the_chain_of_bounds():
 @pytest.mark.parametrize("theta", [0.0, 0.05, 0.1, 0.3])
 @pytest.mark.parametrize("data", ["sonar", "ionosphere", "pima_diabetes"])
 def test_share_of_small_margins_is_below_its_bound_on_every_round(data, theta):
-    """E-11."""
     X, y, _ = table(data, False)
     model = TWO_CLASS["adaboost"].fit(X, y)
     bound = margin_error_bound(model.history_.error, theta)

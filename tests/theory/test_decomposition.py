@@ -1,4 +1,4 @@
-"""Bias, variance and noise (B-2, B-3): the sum is the error, the parts are those of the paper, standard errors hold."""
+"""Bias, variance and noise: the sum is the error, the parts are those of the paper, standard errors hold."""
 
 from __future__ import annotations
 

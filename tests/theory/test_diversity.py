@@ -1,4 +1,4 @@
-"""Measures of diversity (B-5): by hand, by scikit-learn's kappa, and the ambiguity identity."""
+"""Measures of diversity: by hand, by scikit-learn's kappa, and the ambiguity identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What EM promises, as numbers: the objective never falls, bounds touch it, mixtures are found again (H-1 to H-5)."""
+"""What EM promises, as numbers: the objective never falls, bounds touch it, mixtures are found again."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def test_a_density_integrates_to_one(gate_features: Any) -> None:
 
 
 def test_restarts_find_more_than_one_start() -> None:
-    """EM finds local optima (H-5)."""
+    """EM finds local optima."""
     rng = np.random.default_rng(6)
     X = rng.normal(size=(6, 2))[rng.integers(0, 6, 600)] * 6.0 + rng.normal(size=(600, 2))
     single = [MixtureOfExpertsDensity(6, n_restarts=1, init="random", random_state=s).fit(X) for s in range(6)]

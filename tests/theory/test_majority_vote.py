@@ -1,4 +1,4 @@
-"""The majority vote of K voters (B-1): the document's table, identities, limits, correlated voters by simulation."""
+"""The majority vote of K voters: the document's table, identities, limits, correlated voters by simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Separable data and a learner that maximises the edge: what boosters promise about the smallest margin (F-3, F-4)."""
+"""Separable data and a learner that maximises the edge: what boosters promise about the smallest margin."""
 
 from __future__ import annotations
 
@@ -58,7 +58,6 @@ def test_adaboost_reaches_the_margins_its_bound_gives(problem):
 
 
 def test_training_error_is_zero_when_it_must_be(problem):
-    """E-8."""
     X, y, rho = problem
     rounds = rounds_to_zero_error(0.5 * rho, 1 / len(y))
     model = AdaBoostClassifier(n_estimators=rounds).fit(X, y)
@@ -69,7 +68,7 @@ def test_training_error_is_zero_when_it_must_be(problem):
 
 
 def test_linear_program_over_the_members_found(problem):
-    """E-10: no coefficients of the same members have a larger smallest margin, and the dual weights prove it."""
+    """No coefficients of the same members have a larger smallest margin, and the dual weights prove it."""
     X, y, rho = problem
     model = AdaBoostClassifier(n_estimators=100).fit(X, y)
     best = largest_minimum_margin(model.agreements(X, y))

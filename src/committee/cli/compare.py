@@ -210,7 +210,7 @@ def write_html(outcome: Outcome, request: Request, path: Path, out: Console) -> 
 
 
 def bias_and_variance(outcome: Outcome, request: Request, out: Console) -> dict[str, Decomposition]:
-    """Which ensemble reduces bias and which variance on this table, or on a sample of it (J-4)."""
+    """Which ensemble reduces bias and which variance on this table, or on a sample of it."""
     X, y = outcome.table.X, np.asarray(outcome.table.y)
     rows = np.sort(np.random.default_rng(request.random_state).permutation(len(y))[:BIAS_VARIANCE_ROWS])
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The rules by which members become one answer (B-6), for all rows at once.
+"""The rules by which members become one answer, for all rows at once.
 
     majority vote        the class that most members answer, the smaller class code at a tie
     mean, weighted mean  sum w_t h_t(x) / sum w_t

@@ -52,7 +52,7 @@ def error_of(predictions: Floats, y: NDArray[np.generic], weight: Floats) -> flo
 
 
 def diversity(predictions: Floats, y: NDArray[np.generic], weights: Floats) -> Floats:
-    """How each member differs from the others that have a weight (B-5), nan where there is none.
+    """How each member differs from the others that have a weight, nan where there is none.
 
     For classes the mean share of rows on which the two answer different classes, for numbers 1 less the mean
     correlation of their errors.

@@ -3,7 +3,7 @@
     1. a plan chooses the members from the table's shape and the time (`plan`)
     2. every member is fitted and judged on rows it did not learn from (`judging`)
     3. the members' answers to these rows give the weights (`selection`); a member of no weight is dropped
-    4. the committee answers with the weighted mean of its members (B-4, B-6)
+    4. the committee answers with the weighted mean of its members
 
 A member that fails, or whose turn comes after the time is over, is left out with a warning.
 """
@@ -449,7 +449,7 @@ def _evidence(
 
 
 class CommitteeClassifier(ClassifierMixin, BaseCommittee):
-    """The best ensemble for a table of classes in one call (B-4, B-6).
+    """The best ensemble for a table of classes in one call.
 
     Gradient boosting, forests, support vector machines, linear models and mixtures of experts on several
     representations of the columns are judged on the same rows left out, and combined by their answers to these.
@@ -522,7 +522,7 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
 
 
 class CommitteeRegressor(RegressorMixin, PredictionIntervals, BaseCommittee):
-    """The best ensemble for a table of numbers in one call (B-4, B-6).
+    """The best ensemble for a table of numbers in one call.
 
     Parameters are those of `CommitteeClassifier`; `combine` may be "median" (the middle of all members) and not "vote",
     and losses are squared errors.

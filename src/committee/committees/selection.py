@@ -1,4 +1,4 @@
-"""Weights of members from their answers to rows they did not learn from (B-6).
+"""Weights of members from their answers to rows they did not learn from.
 
 Everything is judged by the squared error: of numbers, and of class shares (the Brier score, the sum over the classes of
 (P_k - [y = k])^2). The error of a weighted mean is the weighted mean of the errors e_m, so that

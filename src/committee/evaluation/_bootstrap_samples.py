@@ -1,4 +1,4 @@
-"""What a bootstrap draws from and what it computes: samples, and statistics of their resamples (C-1)."""
+"""What a bootstrap draws from and what it computes: samples, and statistics of their resamples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bias, variance and noise of a learner, measured over many training sets (B-2).
+"""Bias, variance and noise of a learner, measured over many training sets.
 
     error = bias + variance + noise       `theory/decomposition.py` has the parts of squared error and of the 0-1 loss
 
@@ -153,7 +153,7 @@ def bias_variance(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> BiasVariance:
-    """Fit a learner on many training sets, and split its error into bias, variance and noise (B-2).
+    """Fit a learner on many training sets, and split its error into bias, variance and noise.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The bootstrap: bias, variance and confidence interval of anything that is computed from a sample (C-1).
+"""The bootstrap: bias, variance and confidence interval of anything that is computed from a sample.
 
     T = t(x_1, ..., x_n),   T*_b = t of n rows drawn from the sample with replacement, b = 1, ..., R
     bias  mean T* - T,      standard error  sd T*,      intervals as in `theory/intervals.py`
@@ -146,7 +146,7 @@ def bootstrap(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Bootstrap:
-    """Bias, standard error and confidence intervals of a statistic or of what an estimator learns (C-1).
+    """Bias, standard error and confidence intervals of a statistic or of what an estimator learns.
 
     Parameters
     ----------

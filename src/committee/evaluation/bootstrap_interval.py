@@ -1,4 +1,4 @@
-"""Intervals around the predictions of a regression model, without normality (C-2).
+"""Intervals around the predictions of a regression model, without normality.
 
     confidence interval   holds f(x) = E[y | x]
     prediction interval   holds a new y at x: the noise of y comes on top
@@ -127,7 +127,7 @@ def bootstrap_interval(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> PredictionInterval:
-    """Confidence and prediction intervals of any regressor by the bootstrap (C-2).
+    """Confidence and prediction intervals of any regressor by the bootstrap.
 
     Parameters
     ----------

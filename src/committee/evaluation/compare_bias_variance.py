@@ -1,4 +1,4 @@
-"""Boosting against bagging against forests against one tree: which reduces bias, and which variance (J-4).
+"""Boosting against bagging against forests against one tree: which reduces bias, and which variance.
 
 What S2 says: an average keeps the bias of its members and lowers their variance, so bagging and forests take deep
 trees, which have little bias and much variance. Boosting adds members that mend what is still wrong, so it lowers the
@@ -117,7 +117,7 @@ def compare_bias_variance(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> BiasVarianceComparison:
-    """Which ensemble reduces bias and which variance, on a simulation or on one's own table (J-4).
+    """Which ensemble reduces bias and which variance, on a simulation or on one's own table.
 
     Parameters
     ----------

@@ -496,7 +496,7 @@ class BaseForest(Estimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Impurity falls of each feature's splits as shares of one, averaged over the trees (D-4)."""
+        """Impurity falls of each feature's splits as shares of one, averaged over the trees."""
         if hasattr(self, "output_forests_"):
             return np.mean([output.feature_importances_ for output in self.output_forests_], axis=0)
         check_is_fitted(self, "trees_")

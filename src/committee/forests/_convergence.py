@@ -1,4 +1,4 @@
-"""When a forest is large enough: the out-of-bag error settles (C-6)."""
+"""When a forest is large enough: the out-of-bag error settles."""
 
 from __future__ import annotations
 

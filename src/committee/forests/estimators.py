@@ -261,7 +261,7 @@ class BaseForestRegressor(RegressorMixin, PredictionIntervals, BaseForest):
 
 
 class RandomForestClassifier(BaseForestClassifier):
-    """Random forest of classification trees (D-1).
+    """Random forest of classification trees.
 
     Parameters have scikit-learn's names and meanings; these are new or take more:
 
@@ -294,7 +294,7 @@ class RandomForestClassifier(BaseForestClassifier):
 
 
 class RandomForestRegressor(BaseForestRegressor):
-    """Random forest of regression trees (D-1); `RandomForestClassifier` describes the parameters.
+    """Random forest of regression trees; `RandomForestClassifier` describes the parameters.
 
     The defaults are scikit-learn's: all features at every node, full trees. `RandomForestRegressor.breiman()` has those
     of the literature: a third of the features, and nodes of fewer than 5 rows are not split.

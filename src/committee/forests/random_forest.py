@@ -1,4 +1,4 @@
-"""Random forests: trees on samples of the rows that look at a few features, drawn anew at every node (D-1, D-2).
+"""Random forests: trees on samples of the rows that look at a few features, drawn anew at every node.
 
 Member b of a forest:
 

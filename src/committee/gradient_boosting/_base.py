@@ -672,7 +672,7 @@ class BaseGradientBoosting(Estimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Falls of the loss that each feature's splits promised, summed over all trees, as shares of one (G-7)."""
+        """Falls of the loss that each feature's splits promised, summed over all trees, as shares of one."""
         check_is_fitted(self, "n_estimators_")
         decreases = np.zeros(self.columns_.n_features)
         if self._trees is not None:

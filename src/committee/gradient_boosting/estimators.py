@@ -29,7 +29,7 @@ POSITIVE_LOSSES = tuple(name for name, loss in REGRESSION_LOSSES.items() if loss
 
 
 class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
-    """Gradient tree boosting for classes (G-4): log-loss for two classes, multinomial for more, or a margin loss.
+    """Gradient tree boosting for classes: log-loss for two classes, multinomial for more, or a margin loss.
 
     The default needs no tuning: the learning rate follows the number of rows, and the rounds are those of smallest
     validation loss, by cross-validation up to 100,000 rows (50,000 for more than two classes), whose models are
@@ -177,7 +177,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseGradientBoosting):
 
 
 class GradientBoostingRegressor(RegressorMixin, PredictionIntervals, BaseGradientBoosting):
-    """Gradient tree boosting for numbers (G-4), with any loss.
+    """Gradient tree boosting for numbers, with any loss.
 
     The default needs no tuning, as with GradientBoostingClassifier, which describes the parameters; these are new:
 

@@ -58,7 +58,7 @@ def pocket_perceptron(
 
 
 class PocketPerceptron(ClassifierMixin, Estimator):
-    """Linear threshold unit of small weighted error (A-5); more than two classes one against the rest.
+    """Linear threshold unit of small weighted error; more than two classes one against the rest.
 
     Parameters
     ----------

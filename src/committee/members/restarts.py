@@ -60,7 +60,7 @@ def _has_probabilities(self: RestartClassifier) -> bool:
 
 
 class RestartClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
-    """A classifier fitted from many starts: the best under the sample weights, or the vote of all (B-7).
+    """A classifier fitted from many starts: the best under the sample weights, or the vote of all.
 
     Parameters
     ----------

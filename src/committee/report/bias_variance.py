@@ -1,4 +1,4 @@
-"""Bias and variance of methods, measured over many training sets (B-2, J-4)."""
+"""Bias and variance of methods, measured over many training sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good and how different the members of the committee are (B-3, B-5, D-1)."""
+"""How good and how different the members of the committee are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error over the rounds of a fit, with bounds, out-of-bag and validation errors (E-7, C-5, J-1)."""
+"""The error over the rounds of a fit, with bounds, out-of-bag and validation errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns matter: every kind of importance that the model can give, side by side (D-3 to D-7, G-7, J-2)."""
+"""Which columns matter: every kind of importance that the model can give, side by side."""
 
 from __future__ import annotations
 

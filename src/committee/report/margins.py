@@ -1,4 +1,4 @@
-"""Margins: by how much the vote is for the true label (E-9, E-11)."""
+"""Margins: by how much the vote is for the true label."""
 
 from __future__ import annotations
 

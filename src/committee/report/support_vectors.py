@@ -1,4 +1,4 @@
-"""The plane of a support vector machine: which rows hold it, and how far the others lie from it (I-1, I-2)."""
+"""The plane of a support vector machine: which rows hold it, and how far the others lie from it."""
 
 from __future__ import annotations
 

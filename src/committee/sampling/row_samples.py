@@ -1,4 +1,4 @@
-"""The rows that a member of an ensemble learns from, drawn anew from its seed; the others judge it (C-5).
+"""The rows that a member of an ensemble learns from, drawn anew from its seed; the others judge it.
 
 A row of whole weight 3 is three rows: it has three places, and samples are drawn from places, so a weight means what
 repetition means. A row is out of bag only if none of its places was drawn: what learned from a row never judges it.

@@ -1,4 +1,4 @@
-"""The stump of largest edge, round after round, on one table: the weak learner of boosting (A-1)."""
+"""The stump of largest edge, round after round, on one table: the weak learner of boosting."""
 
 from __future__ import annotations
 

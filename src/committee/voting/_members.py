@@ -1,4 +1,4 @@
-"""One member: fitted with weights where it takes them, else on repeated or drawn rows (A-7); and what it answers."""
+"""One member: fitted with weights where it takes them, else on repeated or drawn rows; and what it answers."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Task(NamedTuple):
         return Task(take_rows(self.X, rows), self.target[rows], weight, self.n_classes)
 
     def take_whole(self, seed: int, name: str) -> Task:
-        """Rows that say by their number what the weights say (A-7): repeated by whole weights, else drawn by them.
+        """Rows that say by their number what the weights say: repeated by whole weights, else drawn by them.
 
         `name` is that of the learner, for the error if there is no room for so many.
         """

@@ -1,4 +1,4 @@
-"""`VotingClassifier` and `VotingRegressor`: given members combined by vote, mean or median (B-6).
+"""`VotingClassifier` and `VotingRegressor`: given members combined by vote, mean or median.
 
     hard    the class with the largest weight of votes            sum_m w_m [h_m(x) = k]
     soft    the class with the largest mean share                 sum_m w_m P_m(k | x) / sum_m w_m
@@ -125,7 +125,7 @@ def _is_soft(self: VotingClassifier) -> bool:
 
 
 class VotingClassifier(ClassifierMixin, BaseVoting):
-    """Vote, or mean of the class distributions, of given classifiers (B-6); scikit-learn's names.
+    """Vote, or mean of the class distributions, of given classifiers; scikit-learn's names.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class VotingClassifier(ClassifierMixin, BaseVoting):
 
 
 class VotingRegressor(RegressorMixin, PredictionIntervals, BaseVoting):
-    """Mean or median of given regressors, by weight (B-6); scikit-learn's names.
+    """Mean or median of given regressors, by weight; scikit-learn's names.
 
     Parameters are those of `VotingClassifier` without those of a vote; this one is added:
 

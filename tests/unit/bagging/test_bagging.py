@@ -1,4 +1,4 @@
-"""Bagged classifiers and regressors: samples, members, combination, out-of-bag errors, stopping (C-3 to C-6, B-6)."""
+"""Bagged classifiers and regressors: samples, members, combination, out-of-bag errors, stopping."""
 
 from __future__ import annotations
 
@@ -491,7 +491,7 @@ def test_stages_are_smaller_models(model: Any) -> None:
         np.testing.assert_array_equal(list(fitted.staged_predict_proba(X))[-1], fitted.predict_proba(X))
 
 
-# --- the three strategies (C-4) ---------------------------------------------------------------------------------------
+# --- the three strategies ---------------------------------------------------------------------------------------
 
 
 def test_the_three_tree_strategies() -> None:
@@ -608,7 +608,7 @@ def test_out_of_bag_scores_count_rows_by_weight(how: Any) -> None:
 
 
 def test_out_of_bag_is_close_to_cross_validation() -> None:
-    """C-5: on sonar, 100 trees; both estimates have a standard error of about 0.028."""
+    """On sonar, 100 trees; both estimates have a standard error of about 0.028."""
     sonar = load_dataset("sonar")
     model = BaggingClassifier(n_estimators=100, random_state=0)
     folds = StratifiedKFold(10, shuffle=True, random_state=0)  # the rows are sorted by class
@@ -664,7 +664,7 @@ def test_a_refit_forgets_the_score() -> None:
     assert not any(hasattr(model, name) for name in ("oob_score_", "oob_error_", "oob_decision_function_"))
 
 
-# --- stopping (C-6) ---------------------------------------------------------------------------------------------------
+# --- stopping ---------------------------------------------------------------------------------------------------
 
 
 def check_errors(plateau: Plateau, errors: Iterable[float]) -> list[str]:

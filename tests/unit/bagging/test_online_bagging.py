@@ -1,4 +1,4 @@
-"""Online bagging (C-9): the counts, the members against plain loops and batch bagging, and what it refuses."""
+"""Online bagging: the counts, the members against plain loops and batch bagging, and what it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AdaBoost.R2 (G-2) against the plain twin, scikit-learn, and its own promises."""
+"""AdaBoost.R2 against the plain twin, scikit-learn, and its own promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AnyBoost (G-3): AdaBoost for the exponential loss, descent for every loss."""
+"""AnyBoost: AdaBoost for the exponential loss, descent for every loss."""
 
 from __future__ import annotations
 

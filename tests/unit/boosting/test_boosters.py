@@ -299,7 +299,7 @@ def test_edges_under_the_last_weights(pima):
     X, y = pima
     model = AdaBoostClassifier(n_estimators=10).fit(X, y)
     edges = model.edges(X, y)
-    assert edges[-1] == pytest.approx(0.0, abs=1e-9)  # E-6
+    assert edges[-1] == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(ValueError, match="pass the training rows"):
         model.edges(X[:10], y[:10])
 

@@ -83,7 +83,7 @@ def direct_value(u: NDArray[np.float64], price: NDArray[np.float64] | None) -> f
 
 @every_data
 def test_hard_margin_value_is_the_optimum_over_all_stumps(name: str) -> None:
-    """F-5, E-10: to 1e-6, and the vote has that margin on every row."""
+    """To 1e-6, and the vote has that margin on every row."""
     X, y = DATA[name]()
     model = LPBoostClassifier(nu=None, n_estimators=400).fit(X, y)
     value = direct_value(all_stump_predictions(X) * y[:, None], None)
@@ -307,7 +307,7 @@ def test_trees_have_a_larger_margin_than_stumps() -> None:
     ids=repr,
 )
 def test_foreign_weak_learners(learner: Any) -> None:
-    """A-7: the weights of the dual are zero on many rows, at times on a whole class."""
+    """The weights of the dual are zero on many rows, at times on a whole class."""
     X, y = noise()
     model = LPBoostClassifier(learner, nu=0.2, n_estimators=25, random_state=0).fit(X, y)
     alone = model.history_.value[0]

@@ -1,4 +1,4 @@
-"""Online boosting (C-9) against the paper's algorithm in plain Python, and what its sums and votes must obey."""
+"""Online boosting against the paper's algorithm in plain Python, and what its sums and votes must obey."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schapire's booster of 1990: the three distributions, the bound, the recursion, and the contract (E-1)."""
+"""Schapire's booster of 1990: the three distributions, the bound, the recursion, and the contract."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_weights_mean_repetition(seed: int, depth: int) -> None:
     ids=repr,
 )
 def test_foreign_weak_learners(learner: Any) -> None:
-    """A-7: h3 sees few rows, at times of one class only; the bound is exact all the same."""
+    """H3 sees few rows, at times of one class only; the bound is exact all the same."""
     sample = load_dataset("pima_diabetes")
     X, y = StandardScaler().fit_transform(sample.X[:200]), sample.y[:200]
     model = SchapireBoostClassifier(learner, depth=2, random_state=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""The forward stagewise additive model (G-6) against the plain twin, scikit-learn's gradient boosting, and itself."""
+"""The forward stagewise additive model against the plain twin, scikit-learn's gradient boosting, and itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weak learners of other libraries and of `parts` in AdaBoost (A-5, A-6, A-7, B-7)."""
+"""Weak learners of other libraries and of `parts` in AdaBoost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The combining rules (B-6) against plain loops."""
+"""The combining rules against plain loops."""
 
 from __future__ import annotations
 

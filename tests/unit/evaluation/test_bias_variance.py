@@ -1,4 +1,4 @@
-"""Bias and variance over training sets (B-2, J-4): parts that are known in closed form are found."""
+"""Bias and variance over training sets: parts that are known in closed form are found."""
 
 from __future__ import annotations
 

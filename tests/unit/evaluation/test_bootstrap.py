@@ -1,4 +1,4 @@
-"""The bootstrap (C-1): it agrees with scipy and closed forms, and its intervals hold the truth as often as they say."""
+"""The bootstrap: it agrees with scipy and closed forms, and its intervals hold the truth as often as they say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals of predictions (C-2): normal theory is that of the textbook, the bootstrap holds as often as it says."""
+"""Intervals of predictions: normal theory is that of the textbook, the bootstrap holds as often as it says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of fitted ensembles: their answers one by one, on rows they did not see, and what is said of them (B-5)."""
+"""Members of fitted ensembles: their answers one by one, on rows they did not see, and what is said of them."""
 
 from __future__ import annotations
 

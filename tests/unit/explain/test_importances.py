@@ -67,7 +67,7 @@ def trees_of(model: Any) -> tuple[list[Any], np.ndarray]:
 
 
 @pytest.mark.parametrize("model", models(), ids=str)
-def test_falls_are_summed_per_tree_and_averaged_g7(model, ozone):
+def test_decreases_are_summed_per_tree_and_averaged(model, ozone):
     model.fit(ozone.X, ozone.y)
     trees, weight = trees_of(model)
     decreases, counts = by_hand(trees, weight, ozone.X.shape[1])

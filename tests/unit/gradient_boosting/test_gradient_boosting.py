@@ -1,4 +1,4 @@
-"""Gradient tree boosting (G-4, G-5): what the losses, leaves, constraints and stopping rules promise, measured."""
+"""Gradient tree boosting: what the losses, leaves, constraints and stopping rules promise, measured."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def assert_decreases(losses: Any) -> None:
 @pytest.mark.parametrize("second_order", [True, False])
 @every_loss
 def test_the_training_loss_never_rises(loss: str, second_order: bool) -> None:
-    """G-4: without sampling, at any rate up to 1, on easy and on hard data, with and without weights."""
+    """Without sampling, at any rate up to 1, on easy and on hard data, with and without weights."""
     for seed in range(8):
         X, y = data(loss, n=60 + 40 * (seed % 3), seed=seed, holes=seed % 2 == 1)
         weight = None if seed % 3 else np.random.default_rng(seed).exponential(size=len(y))

@@ -1,4 +1,4 @@
-"""The pocket perceptron (A-5)."""
+"""The pocket perceptron."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Restarts of a local search (B-7)."""
+"""Restarts of a local search."""
 
 from __future__ import annotations
 

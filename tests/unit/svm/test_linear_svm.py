@@ -184,7 +184,7 @@ def test_a_median_is_the_flat_machine_of_absolute_errors() -> None:
 
 
 def test_two_points_and_their_margin() -> None:
-    """I-1: the widest strip between (-1, 0) and (1, 0) is 2, and w = (1, 0), b = 0."""
+    """The widest strip between (-1, 0) and (1, 0) is 2, and w = (1, 0), b = 0."""
     for loss in ("hinge", "squared_hinge"):
         model = LinearSVC(loss=loss, C=1e6).fit([[-1.0, 0.0], [1.0, 0.0]], [0, 1])
         np.testing.assert_allclose(model.coef_, [[1.0, 0.0]], atol=1e-6)

@@ -41,7 +41,7 @@ def product_of_both(rows: Any) -> Any:
 
 
 def test_the_widest_margin_of_four_points() -> None:
-    """I-1: points at x = 0 and x = 3, so the plane is x = 1.5, w = 2 / 3 and the margin 3 wide."""
+    """Points at x = 0 and x = 3, so the plane is x = 1.5, w = 2 / 3 and the margin 3 wide."""
     X, y = np.array([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [3.0, 1.0]]), np.array([0, 0, 1, 1])
     model = SVC(C=np.inf, kernel="linear").fit(X, y)
     np.testing.assert_allclose(model.coef_, [[2.0 / 3.0, 0.0]], atol=1e-9)
@@ -94,7 +94,7 @@ def test_a_hard_margin_needs_classes_that_can_be_separated() -> None:
 
 
 def test_slack_and_the_kinds_of_support_vectors() -> None:
-    """I-2: a = 0 beyond the margin, 0 < a < C on it, a = C inside it."""
+    """A = 0 beyond the margin, 0 < a < C on it, a = C inside it."""
     X, y = blobs(200, spread=2.5)
     model = SVC(C=0.7).fit(X, y)
     sign = np.where(y == 1, 1.0, -1.0)
@@ -116,7 +116,7 @@ def test_slack_and_the_kinds_of_support_vectors() -> None:
 
 
 def test_xor() -> None:
-    """I-5: not separable in the plane, separable with (x, y, xy), or with a kernel that holds the product."""
+    """Not separable in the plane, separable with (x, y, xy), or with a kernel that holds the product."""
     with pytest.raises(ValueError, match="cannot be separated"):
         SVC(C=np.inf, kernel="linear").fit(XOR, XOR_LABELS)
     mapped = SVC(C=np.inf, kernel="linear").fit(product_of_both(XOR), XOR_LABELS)
