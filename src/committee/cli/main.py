@@ -35,7 +35,7 @@ class WrongInput(click.ClickException):
     exit_code = 2
 
 
-class Duration(click.ParamType[Any]):
+class Duration(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic since click 8.3 only
     """Seconds, or a number with s, m or h: 90, 90s, 1.5m, 1h; "none" for no limit."""
 
     name = "duration"
@@ -52,7 +52,7 @@ class Duration(click.ParamType[Any]):
         return float(found[1]) * unit
 
 
-class Fraction(click.ParamType[Any]):
+class Fraction(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic since click 8.3 only
     """A fraction: 0.9 or 90%."""
 
     name = "fraction"
@@ -68,7 +68,7 @@ class Fraction(click.ParamType[Any]):
         return fraction
 
 
-class Threads(click.ParamType[Any]):
+class Threads(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic since click 8.3 only
     """A number of threads; below 0 it counts from all cores downwards."""
 
     name = "number"
