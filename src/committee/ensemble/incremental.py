@@ -136,6 +136,9 @@ class BaseIncrementalEnsemble(Estimator):
     warm_start: bool = param("boolean", default=False)
     random_state: RandomState = param(*RANDOM_STATE, default=None)
     verbose: int = param("verbose", default=0)
+    columns_: Columns = fitted()
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
     _seed: int = fitted()
     _kind: ClassVar[Literal["classifier", "regressor"]]
     _optional_state: ClassVar[tuple[str, ...]] = ()  # private attributes that not every fit sets
@@ -238,7 +241,7 @@ class BaseIncrementalEnsemble(Estimator):
         return classes, codes
 
     def _check_continued(self, columns: Columns, classes: NDArray[Any] | None) -> None:
-        check_same_columns(self.columns_, columns)  # type: ignore[attr-defined]
+        check_same_columns(self.columns_, columns)
         if classes is not None:
             check_same_classes(self.classes_, classes)  # type: ignore[attr-defined]
 

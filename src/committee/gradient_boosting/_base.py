@@ -1,4 +1,4 @@
-"""What gradient boosting for classes and for numbers shares: reading the data, judging rounds, answering."""
+"""Base class of gradient boosting classifiers and regressors: fit, choose the number of rounds, predict."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
@@ -19,8 +19,6 @@ from sklearn.utils.validation import check_is_fitted
 from committee.base.array_types import Floats
 from committee.base.parameters import (
     N_JOBS,
-    RANDOM_STATE,
-    Estimator,
     at_least,
     between,
     count_fraction,
@@ -33,9 +31,10 @@ from committee.base.parameters import (
     positive,
 )
 from committee.base.progress import progress
-from committee.base.rng import RandomState, member_seeds
 from committee.base.stacklevel import level_of_caller
-from committee.base.transaction import all_or_nothing
+from committee.ensemble.incremental import BaseIncrementalEnsemble, GivenRows, TrainingData, ValidationSet
+from committee.ensemble.stopping import Patience
+from committee.ensemble.warm_start import check_n_estimators, check_same_data
 from committee.gradient_boosting._defaults import automatic, automatic_rate
 from committee.gradient_boosting._trees import TreePlan, TreeStack, max_leaves
 from committee.gradient_boosting._validation import (
@@ -43,10 +42,9 @@ from committee.gradient_boosting._validation import (
     CrossValidated,
     Division,
     Fold,
-    Judge,
-    Patience,
     Record,
     Rows,
+    ValidationLoss,
     joint_record,
     mean_model,
     naming_round,
@@ -61,48 +59,46 @@ from committee.records.history import History
 from committee.records.tree import LEAF, Tree
 from committee.sampling.resampling import without_common_factor
 from committee.sampling.splits import RowsToSplit, given_splits, hold_out, k_folds, rows_to_split
-from committee.tabular.schema import Columns
-from committee.tabular.validation import read_table, read_training_table, read_weights
+from committee.tabular.validation import read_table, read_weights
 from committee.tree_engine.binning import BinMapper
 from committee.tree_engine.limits import tree_constraints
 from committee.tree_engine.predict.boosted import PackedSum, add_scores
 from committee.trees.decision_tree import CategoricalFeatures, InteractionConstraints, MonotonicConstraints
 
 NO_DEPTH = 2**30
-FEW_ROWS = 60
-"""Tables with fewer rows cannot spare any for validation."""
+MIN_VALIDATED_ROWS = 60
+"""Smallest number of rows for which the automatic choice validates the number of rounds."""
 
-CV_ROWS = 100_000
-"""Up to this many rows the automatic choice cross-validates the rounds, beyond it it takes held-out rows; half as many
-where a row has several scores, each with a tree in every round of every fold."""
+MAX_CV_ROWS = 100_000
+"""Largest number of rows for which the automatic choice uses cross-validation, else held-out rows; half of it for
+several scores per row, each with a tree in every round of every fold."""
 
 MEAN_ROUNDS = 1.25
-"""The mean of the folds' models takes more rounds than would be best for one of them: its variance is smaller."""
+"""Number of rounds of the mean of the folds' models relative to the best one of a fold: its variance is smaller."""
 
-FEW_ROUNDS = 100
-"""Rounds where nothing judges them."""
+DEFAULT_ROUNDS = 100
+"""Number of rounds without validation."""
 
 MAX_ROUNDS = 2_000
-"""Rounds of the automatic choice; early stopping ends it long before."""
-
+"""Limit of the rounds of the automatic choice."""
 
 CATEGORY_SMOOTHING = 10.0
 CATEGORY_ROWS = 100.0
-"""What a split of more than four categories is asked: their order has looked at the targets."""
+"""Smoothing and minimum number of rows of splits of more than four categories, whose order depends on the targets."""
 
 CATEGORY_PENALTY = 0.7
-"""Of the gain that such an order promises by chance, so much is subtracted from the gain of a split along it."""
+"""Fraction of the gain expected by chance from ordering many categories that is subtracted from the gain of a split."""
 
 FREE_ROUNDS = 10
-"""So many rounds without that penalty are tried where validation has ended the rounds with it.
+"""Number of further rounds without that penalty, after validation has stopped the rounds with it.
 
-Where pairs of categories act together, no single column promises anything and the penalty keeps trees from splitting by
-the first of them; splits by chance find the pairs. Validation tells whether there are any.
+Where pairs of categories interact, no single column has a gain above the penalty; splits by chance find the pairs, and
+the validation loss shows whether there are any.
 """
 
 
 class State(NamedTuple):
-    """Where a run stands; a warm start goes on from here."""
+    """Scores and trees of the training rows, for a warm start."""
 
     score: Floats
     trees: BoostedTrees | None
@@ -113,63 +109,137 @@ class State(NamedTuple):
 Callback = Callable[[Any], bool | None]
 
 
-class BaseGradientBoosting(Estimator):
-    """Gradient tree boosting; a subclass gives the loss and turns scores into answers.
-
-    Fitted attributes: ``history_`` (one row per round), ``cv_curve_`` (cross-validated losses of the rounds, where they
-    were), ``n_estimators_`` (rounds kept), ``baseline_`` (the scores before the first tree), ``stop_reason_``,
-    ``feature_importances_``; ``learning_rate_``, ``max_leaf_nodes_``, ``min_samples_leaf_``, ``l2_regularization_`` and
-    ``max_features_``, the values that the fit took.
-    """
+class BaseGradientBoosting(BaseIncrementalEnsemble):
+    """Base class of gradient tree boosting; a subclass gives the loss and turns scores into predictions."""
 
     loss: Any = fitted()
-    learning_rate: float | Literal["auto"] = param(positive, one_of("auto"), default="auto")
-    n_estimators: int | Literal["auto"] = param(at_least(1), one_of("auto"), default="auto")
-    max_leaf_nodes: int | Literal["auto"] | None = param(at_least(2), one_of("auto"), None, default="auto")
+    learning_rate: float | Literal["auto"] = param(
+        positive,
+        one_of("auto"),
+        default="auto",
+        doc='Factor of every tree; "auto" grows with the number of rows, from 0.05 for 1,000 to 0.1 for 10,000.',
+    )
+    n_estimators: int | Literal["auto"] = param(
+        at_least(1),
+        one_of("auto"),
+        default="auto",
+        doc='Maximum number of rounds; "auto" is 2,000 with early stopping and 100 without.',
+    )
+    max_leaf_nodes: int | Literal["auto"] | None = param(
+        at_least(2),
+        one_of("auto"),
+        None,
+        default="auto",
+        doc='Maximum number of leaves; trees grow best-first, by the largest gain. "auto" is 15 if validation chooses '
+        "the number of rounds, else 31.",
+    )
     max_depth: int | None = param(at_least(1), None, default=None)
-    min_samples_leaf: int | Literal["auto"] = param(at_least(1), one_of("auto"), default="auto")
-    min_hessian: float = param(non_negative, default=1e-3)
-    min_gain: float = param(non_negative, default=0.0)
-    l1_regularization: float = param(non_negative, default=0.0)
-    l2_regularization: float | Literal["auto"] = param(non_negative, one_of("auto"), default="auto")
-    subsample: float = param(fraction, default=1.0)
-    colsample_bytree: float = param(fraction, default=1.0)
-    max_features: float | Literal["auto"] = param(count_fraction, one_of("auto"), default="auto")
-    dropout: float = param(between(0.0, 1.0, "left"), default=0.0)
-    max_bins: int = param(Interval(Integral, 2, 255, closed="both"), default=255)
-    second_order: bool = param("boolean", default=True)
+    min_samples_leaf: int | Literal["auto"] = param(
+        at_least(1),
+        one_of("auto"),
+        default="auto",
+        doc='Minimum number of rows in a leaf. "auto" is 10 if validation chooses the number of rounds, else 20.',
+    )
+    min_hessian: float = param(non_negative, default=1e-3, doc="Minimum sum of the hessians in a leaf.")
+    min_gain: float = param(non_negative, default=0.0, doc="Minimum decrease of the mean loss by a split.")
+    l1_regularization: float = param(non_negative, default=0.0, doc="L1 penalty of the leaf values.")
+    l2_regularization: float | Literal["auto"] = param(
+        non_negative,
+        one_of("auto"),
+        default="auto",
+        doc='L2 penalty of the leaf values. "auto" is 1 if validation chooses the number of rounds, else 0.',
+    )
+    subsample: float = param(fraction, default=1.0, doc="Fraction of the rows of each round, drawn at random.")
+    colsample_bytree: float = param(
+        fraction, default=1.0, doc="Fraction of the features of each round, drawn at random."
+    )
+    max_features: float | Literal["auto"] = param(
+        count_fraction,
+        one_of("auto"),
+        default="auto",
+        doc='Fraction of the features to search at every node, drawn at random. "auto" is 0.5 if validation chooses '
+        "the number of rounds, else 1.",
+    )
+    dropout: float = param(
+        between(0.0, 1.0, "left"),
+        default=0.0,
+        doc="Probability that an earlier round is dropped while a tree is fitted (DART).",
+    )
+    max_bins: int = param(
+        Interval(Integral, 2, 255, closed="both"), default=255, doc="Maximum number of bins per feature."
+    )
+    second_order: bool = param(
+        "boolean",
+        default=True,
+        doc="Whether splits use gradients and hessians; otherwise they are least squares fits to the gradients "
+        "(Friedman).",
+    )
     categorical_features: CategoricalFeatures = param("array-like", one_of("from_dtype"), None, default="from_dtype")
     monotonic_cst: MonotonicConstraints = param("array-like", dict, None, default=None)
     interaction_cst: InteractionConstraints = param(
         list, tuple, one_of("pairwise", "no_interactions"), None, default=None
     )
-    early_stopping: bool | Literal["auto", "cv"] = param("boolean", one_of("auto", "cv"), default="auto")
-    validation_fraction: float = param(inner_fraction, default=0.1)
-    cv: Any = param(at_least(2), "cv_object", default=5)
-    refit: bool | Literal["auto"] = param("boolean", one_of("auto"), default="auto")
-    n_iter_no_change: int = param(at_least(1), default=20)
-    tol: float = param(non_negative, default=1e-7)
-    warm_start: bool = param("boolean", default=False)
-    callbacks: Sequence[Callback] | None = param(list, tuple, None, default=None)
-    random_state: RandomState = param(*RANDOM_STATE, default=None)
+    early_stopping: bool | Literal["auto", "cv"] = param(
+        "boolean",
+        one_of("auto", "cv"),
+        default="auto",
+        doc="Whether to choose the number of rounds by the validation loss: on `validation_fraction` of the rows "
+        '(True) or by cross-validation ("cv"). "auto" validates if n_estimators="auto" and there are 60 rows or more: '
+        "by cross-validation up to 100,000 rows (50,000 for more than two classes), else on held-out rows. Validation "
+        "rows are drawn at random: for rows in time order pass cv=TimeSeriesSplit(5) and refit=True, for groups of "
+        "rows folds of whole groups.",
+    )
+    validation_fraction: float = param(
+        inner_fraction, default=0.1, doc="Fraction of the rows held out with early_stopping=True."
+    )
+    cv: Any = param(
+        at_least(2), "cv_object", default=5, doc="Number of folds, a splitter, or an iterable of (train, test)."
+    )
+    refit: bool | Literal["auto"] = param(
+        "boolean",
+        one_of("auto"),
+        default="auto",
+        doc="After cross-validation: whether to fit all rows with the chosen number of rounds; otherwise the model is "
+        'the mean of the models of the folds. "auto" refits with early_stopping="cv", `warm_start` or `dropout`.',
+    )
+    n_iter_no_change: int = param(
+        at_least(1), default=20, doc="Number of rounds without a smaller validation loss after which to stop."
+    )
+    tol: float = param(
+        non_negative, default=1e-7, doc="Minimum decrease of the validation loss, relative to that of the first round."
+    )
+    callbacks: Sequence[Callback] | None = param(
+        list,
+        tuple,
+        None,
+        default=None,
+        doc="Functions of the record of every round; one that returns True stops the fit.",
+    )
     n_jobs: int | None = param(*N_JOBS, default=None)
-    verbose: int = param("verbose", default=0)
-    columns_: Columns = fitted()
-    max_leaf_nodes_: int | None = fitted()
-    min_samples_leaf_: int = fitted()
-    l2_regularization_: float = fitted()
-    max_features_: float = fitted()
+    baseline_: Floats = fitted(doc="The scores before the first tree.")
+    cv_curve_: Floats = fitted(doc="Cross-validated loss after each round, with cross-validation.")
+    history_: History = fitted(
+        doc="One row per round: training loss, validation loss, number of leaves, and number of shortened steps."
+    )
+    l2_regularization_: float = fitted(doc="The L2 penalty that was used.")
+    learning_rate_: float = fitted(doc="The learning rate that was used.")
+    max_features_: float = fitted(doc="Fraction of the features searched at every node.")
+    max_leaf_nodes_: int | None = fitted(doc="Maximum number of leaves that was used.")
+    min_samples_leaf_: int = fitted(doc="Minimum number of rows in a leaf that was used.")
+    n_estimators_: int = fitted(doc="Number of rounds of the model.")
+    stop_reason_: str = fitted()
+    _optional_state: ClassVar[tuple[str, ...]] = ("_state", "_residuals")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    # --- what a subclass chooses --------------------------------------------------------------------------------------
+    # --- what a subclass gives ----------------------------------------------------------------------------------------
 
-    def _read_target(self, y: Any, n_rows: int) -> NDArray[Any]:
-        """The target as the loss takes it; sets what describes it."""
-        raise NotImplementedError
+    def _as_target(self, target: NDArray[Any]) -> NDArray[Any]:
+        """The target as the loss takes it."""
+        return target
 
     def _make_losses(self, y: NDArray[Any]) -> tuple[tuple[Loss, ...], bool]:
         """The loss of every output, and whether they are the classes of one multinomial loss."""
@@ -179,8 +249,12 @@ class BaseGradientBoosting(Estimator):
         """The constant scores of smallest loss."""
         raise NotImplementedError
 
-    def _class_weight(self, y: NDArray[Any], weight: Floats | None) -> Floats | None:
+    def _class_weight(self, codes: NDArray[Any], weight: Floats) -> Floats | None:
+        """Class weights of the rows."""
         return None
+
+    def _n_scores(self) -> int:
+        return 1
 
     # --- fitting ------------------------------------------------------------------------------------------------------
 
@@ -195,125 +269,104 @@ class BaseGradientBoosting(Estimator):
         sample_weight_val: ArrayLike | None = None,
         init_score: ArrayLike | None = None,
     ) -> Self:
-        """Boost.
+        """Fit the trees.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-        y : targets of shape (n_samples,)
-        sample_weight : weights of the rows, optional; a whole weight counts as so many equal rows
-        X_val, y_val, sample_weight_val : rows to judge every round on, optional
-        init_score : scores to start from, of shape (n_samples,) or (n_samples, n_scores), optional; predictions do not
-            contain them
-        """
-        self._validate_params()
-        self._reject_with_dropout()
-        self._reject_refit()
-        self._check_callbacks()
-        with all_or_nothing(self):
-            rows = self._read(X, y, sample_weight, init_score)
-            given = self._read_judge(X_val, y_val, sample_weight_val)
-            self._run(rows, given)
-        return self
+            NumPy array, pandas, polars or Arrow table.
+        y : array-like of shape (n_samples,)
+            Class labels, or values in regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. An integer weight w is equivalent to repeating the row w times.
+        X_val, y_val, sample_weight_val : optional
+            Rows to evaluate every round on, in place of folds or held-out rows.
+        init_score : array-like of shape (n_samples,) or (n_samples, n_scores), optional
+            Scores to start from. Predictions do not include them.
 
-    def _check_callbacks(self) -> None:
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, GivenRows(X_val, y_val, sample_weight_val), init_score)
+
+    def _categorical(self) -> Any:
+        return self.categorical_features
+
+    def _check_parameters(self) -> None:
+        if self.dropout > 0.0 and (self.early_stopping is True or self.warm_start):
+            raise ValueError(
+                "A fit with dropout changes the trees of earlier rounds, so it can be neither stopped early nor "
+                "continued: use early_stopping='cv', which fits all rows with the chosen number of rounds, and "
+                "warm_start=False."
+            )
+        if self.warm_start and hasattr(self, "n_estimators_") and not hasattr(self, "_state"):
+            raise ValueError(
+                "The previous fit cannot be continued: it is the mean of the models of the folds, or was saved for "
+                "prediction only. Fit a clone with warm_start=True."
+            )
+        if self.refit is False and (self.warm_start or self.dropout > 0.0):
+            raise ValueError(
+                "refit=False averages the models of the folds, which cannot be continued, nor stopped early with "
+                "dropout: set refit=True, or warm_start=False and dropout=0."
+            )
         for callback in self.callbacks or ():
             if not callable(callback):
                 raise TypeError(
-                    f"callbacks must be functions of the round's record; got {callback!r}. Pass [print], say, to see "
-                    "every round."
+                    f"callbacks must be functions of the record of a round, such as print; got {callback!r}."
                 )
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, init_score: Any) -> Rows:
-        columns, table = read_training_table(
-            self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
-        )
-        if self.warm_start and hasattr(self, "_state") and columns != self.columns_:
-            raise ValueError(
-                f"warm_start=True goes on with the same table: the {self.columns_.n_features} columns of the earlier "
-                f"fit and the {columns.n_features} of X differ."
-            )
-        self.columns_ = columns
-        target = self._read_target(y, len(table))
-        weight, counts = self._read_weights(sample_weight, target)
-        offset = self._read_init_score(init_score, len(table))
-        if not (self.warm_start and hasattr(self, "_seed")):
-            self._seed = int(member_seeds(self.random_state, 1)[0])
-        return Rows(table, target, weight, offset, counts)
+    def _fit_rounds(self, data: TrainingData, validation: ValidationSet | None) -> dict[str, Any]:
+        """Fit a copy of the estimator and return its fitted attributes."""
+        copy = self._reader({**data.attributes, "_seed": data.seed})
+        if self._is_continued():
+            copy._state = self._state
+        given = None
+        if validation is not None:
+            weight = NO_WEIGHTS if np.all(validation.weight == 1.0) else validation.weight
+            given = Rows(validation.X, copy._as_target(validation.target), weight, None)
+        copy._run(copy._rows(data), given)
+        return {name: value for name, value in vars(copy).items() if name not in self.get_params(deep=False)}
 
-    def _read_weights(self, sample_weight: Any, target: NDArray[Any]) -> tuple[Floats, Floats]:
-        """The weights, and where they hold those of classes too, the user's own beside them."""
-        weight, counts = read_weights(sample_weight, len(target)), NO_WEIGHTS
-        weight = None if weight is None else without_common_factor(weight)
-        by_class = self._class_weight(target, weight)
+    def _rows(self, data: TrainingData) -> Rows:
+        """The training rows, with class weights times sample weights, and the latter alone as counts."""
+        weight, counts = without_common_factor(data.weight), NO_WEIGHTS
+        by_class = self._class_weight(data.target, weight)
         if by_class is not None:
-            counts = np.ones(len(target)) if weight is None else weight
-            weight = read_weights(counts * by_class, len(target), "sample_weight times class_weight")
-        if weight is None or (np.all(weight == 1.0) and np.all(counts == 1.0)):
-            return NO_WEIGHTS, NO_WEIGHTS
-        return weight, counts
-
-    def _read_init_score(self, init_score: Any, n_rows: int) -> Floats | None:
-        if init_score is None:
-            return None
-        try:
-            offset = np.asarray(init_score, np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"init_score must hold numbers, one or more for each row: {error}.") from error
-        n_outputs = self._n_scores()
-        if offset.ndim == 1 and n_outputs == 1:
-            offset = offset[:, np.newaxis]
-        if offset.shape != (n_rows, n_outputs) or not np.all(np.isfinite(offset)):
-            raise ValueError(
-                f"init_score must hold {n_outputs} finite score(s) for each of {n_rows} rows; got shape {offset.shape}."
-            )
-        return np.ascontiguousarray(offset.T)
-
-    def _n_scores(self) -> int:
-        return 1
-
-    def _read_judge(self, X_val: Any, y_val: Any, sample_weight_val: Any) -> Rows | None:
-        if X_val is None and y_val is None:
-            if sample_weight_val is not None:
-                raise ValueError("sample_weight_val needs X_val and y_val.")
-            return None
-        if X_val is None or y_val is None:
-            raise ValueError("Rows to validate on need both X_val and y_val: pass both, or neither.")
-        table = read_table(self, X_val)
-        target = self._read_known_target(y_val, len(table))
-        weight = read_weights(sample_weight_val, len(table), "sample_weight_val")
-        return Rows(table, target, NO_WEIGHTS if weight is None else weight, None)
-
-    def _read_known_target(self, y: Any, n_rows: int) -> NDArray[Any]:
-        """Targets of validation rows, which may not bring new classes."""
-        return self._read_target(y, n_rows)
+            counts = weight
+            weight = counts * by_class
+            read_weights(weight, len(weight), "sample_weight times class_weight")
+        if np.all(weight == 1.0) and np.all(counts == 1.0):
+            weight = counts = NO_WEIGHTS
+        offset = _read_init_score(data.extra, len(data.X), self._n_scores())
+        return Rows(data.X, self._as_target(data.target), weight, offset, counts)
 
     def _run(self, every: Rows, given: Rows | None) -> None:
         rows = every
         if every.weight.size and np.any(every.weight == 0.0):
             rows = every.take(np.flatnonzero(every.weight > 0.0))
         n = rows.n_counted
-        self._loss = self.loss  # what the scores mean, whatever set_params says later
+        self._loss = self.loss  # parameters set later do not change a fitted model
         self._losses, self._is_multinomial = self._make_losses(rows.y)
-        judging = self._judging(n, given)
-        n_rounds = self._settle(n, judging)
-        if judging == "cv":
+        kind = self._validation_kind(n, given)
+        n_rounds = self._resolve_auto(n, kind)
+        if kind == "cv":
             folds = self._folds(every, rows)
             if folds:
                 self._run_folds(rows, folds, n_rounds)
                 return
-            n_rounds = min(n_rounds, FEW_ROUNDS)
+            n_rounds = min(n_rounds, DEFAULT_ROUNDS)
         train = rows
-        if judging == "fraction":
+        if kind == "fraction":
             train, given = self._hold_out(rows)
         crossed = self._boost(train, given, n_rounds)
-        judged = rows.take(np.empty(0, np.int64)) if given is None else given
-        score = self._raw_table(judged.X)
-        self._calibrate(judged, score)
-        self._keep_errors(judged, score if crossed is None else crossed)
+        validated = rows.take(np.empty(0, np.int64)) if given is None else given
+        score = self._raw_table(validated.X)
+        self._calibrate(validated, score)
+        self._keep_errors(validated, score if crossed is None else crossed)
 
     def _run_folds(self, rows: Rows, folds: list[Division], n_rounds: int) -> None:
-        """Choose the rounds by the folds; then fit all rows, or keep the mean of the folds' models."""
+        """Choose the number of rounds by the folds; then fit all rows, or average the models of the folds."""
         result = self._cross_validate(folds, n_rounds)
         self.cv_curve_ = np.array([record.validation_loss for record in result.records])
         if self._refits():
@@ -326,63 +379,40 @@ class BaseGradientBoosting(Estimator):
         self._keep_errors(result.rows, result.crossed)
 
     def _calibrate(self, rows: Rows, score: Floats) -> None:
-        """Learn from rows that judged the rounds, and the scores [n, outputs] of a model that did not see them."""
+        """Set attributes of validation rows and their scores [n, outputs] by a model not fitted on them."""
 
     def _keep_errors(self, rows: Rows, score: Floats) -> None:
-        """As `_calibrate`, with scores at rounds that other rows than each one's own part chose."""
+        """As `_calibrate`, with scores at the number of rounds that the other parts of the validation rows choose."""
 
     def _refits(self) -> bool:
-        """Whether all rows are fitted again after a cross-validation; else its models are averaged.
-
-        A mean of models cannot be continued, and dropout changes trees after the round they would be cut at.
-        """
+        """Whether to fit all rows after cross-validation; otherwise the models of the folds are averaged."""
         if self.refit == "auto":
             return self.early_stopping == "cv" or self.warm_start or self.dropout > 0.0
         return bool(self.refit)
 
-    def _reject_refit(self) -> None:
-        if self.warm_start and hasattr(self, "n_estimators_") and not hasattr(self, "_state"):
-            raise ValueError(
-                "The earlier fit kept the mean of the folds' models, or was saved for prediction only, and cannot be "
-                "continued: fit a clone with warm_start=True from the start."
-            )
-        if self.refit is False and (self.warm_start or self.dropout > 0.0):
-            raise ValueError(
-                "refit=False keeps the mean of the folds' models, which cannot be continued, nor cut at a round with "
-                "dropout: use refit=True, or warm_start=False and dropout=0."
-            )
-
-    def _reject_with_dropout(self) -> None:
-        """Later rounds change the trees of earlier ones: the first rounds alone are not the model they were."""
-        if self.dropout > 0.0 and (self.early_stopping is True or self.warm_start):
-            raise ValueError(
-                "With dropout a run can be neither cut short nor continued: use early_stopping='cv', which fits again "
-                "with the number of rounds it chose, and warm_start=False."
-            )
-
-    def _judging(self, n: int, given: Rows | None) -> Literal["given", "cv", "fraction", ""]:
-        """How rounds are judged."""
+    def _validation_kind(self, n: int, given: Rows | None) -> Literal["given", "cv", "fraction", ""]:
+        """How rounds are validated."""
         if given is not None:
             return "given"
         if self.early_stopping == "auto":
-            if self.n_estimators != "auto" or n < FEW_ROWS:
+            if self.n_estimators != "auto" or n < MIN_VALIDATED_ROWS:
                 return ""
-            most = CV_ROWS if self._n_scores() == 1 else CV_ROWS // 2
-            return "cv" if n <= most or self.dropout > 0.0 else "fraction"
+            limit = MAX_CV_ROWS if self._n_scores() == 1 else MAX_CV_ROWS // 2
+            return "cv" if n <= limit or self.dropout > 0.0 else "fraction"
         if self.early_stopping == "cv":
             return "cv"
         return "fraction" if self.early_stopping else ""
 
-    def _settle(self, n: int, judging: str) -> int:
-        """What "auto" stands for: set the values that the fit takes, and return the rounds it may run."""
-        chooses_rounds = bool(judging) and self.n_estimators == "auto"
+    def _resolve_auto(self, n: int, kind: str) -> int:
+        """Set the values of the parameters that are "auto"; return the maximum number of rounds."""
+        chooses_rounds = bool(kind) and self.n_estimators == "auto"
         rate = automatic_rate(n, len(self._losses) if chooses_rounds and self._is_multinomial else 1)
         self.learning_rate_ = rate if self.learning_rate == "auto" else float(self.learning_rate)
         for name, value in automatic(chooses_rounds)._asdict().items():
             given = getattr(self, name)
             setattr(self, f"{name}_", value if given == "auto" else given)
         if self.n_estimators == "auto":
-            return MAX_ROUNDS if judging else FEW_ROUNDS
+            return MAX_ROUNDS if kind else DEFAULT_ROUNDS
         return int(self.n_estimators)
 
     def _hold_out(self, rows: Rows) -> Division:
@@ -408,42 +438,53 @@ class BaseGradientBoosting(Estimator):
         return rows_to_split(rows.X, rows.y, weight, is_class=is_classifier(self))
 
     def _cross_validate(self, folds: list[Division], n_rounds: int) -> CrossValidated:
-        """The number of rounds of smallest mean loss over the folds. The folds run side by side."""
+        """Choose the number of rounds by the mean loss of the folds, which run in parallel rounds."""
         runs = [self._fold(rows, self._seeds(0, n_rounds, k)) for k, rows in enumerate(folds, 1)]
-        share = np.array([float(rows.test.weight.sum() or len(rows.test.y)) for rows in folds])
-        share /= share.sum()
-        patience = Patience(self.n_iter_no_change, self.tol, True, 1.0 if self._refits() else MEAN_ROUNDS)
+        weight = np.array([float(rows.test.weight.sum() or len(rows.test.y)) for rows in folds])
+        weight /= weight.sum()
+        patience = self._patience(True, 1.0 if self._refits() else MEAN_ROUNDS)
         records: list[Record] = []
         reason = ""
         held_out = np.empty((len(self._losses), 0))
-        crossed = CrossedScores(share)
+        crossed = CrossedScores(weight)
         with progress(f"{type(self).__name__}, {len(folds)} folds", n_rounds, self.verbose) as tick:
             while not reason and len(records) < n_rounds:
                 each = [run.next_record(len(records) + 1) for run in runs]
-                crossed.look(np.array([record.validation_loss for record in each]), [run.judge.score for run in runs])
-                records.append(joint_record(each, share))
+                scores = [run.validation.score for run in runs]
+                crossed.update(np.array([record.validation_loss for record in each]), scores)
+                records.append(joint_record(each, weight))
                 tick(f"validation loss {records[-1].validation_loss:.4g}")
                 self._check_finite(records[-1])
-                reason = self._why_stop(records[-1], patience, len(runs), () if self._refits() else self.callbacks)
-                if self._goes_on(reason, patience, [run.run for run in runs]):
+                reason = self._stop_reason(records[-1], patience, len(runs), () if self._refits() else self.callbacks)
+                if self._continues(reason, patience, [run.run for run in runs]):
                     reason = ""
                 if patience.best_round == len(records):
-                    held_out = np.concatenate([run.judge.score for run in runs], axis=1)
-        judged = Rows.join([rows.test for rows in folds])
+                    held_out = np.concatenate(scores, axis=1)
+        tested = Rows.join([rows.test for rows in folds])
         best, n_kept = patience.best_round, patience.n_kept(len(records))
-        unchosen = np.concatenate(crossed.score, axis=1)
-        return CrossValidated(best, n_kept, tuple(records), judged, held_out.T, unchosen.T, runs)
+        return CrossValidated(
+            best, n_kept, tuple(records), tested, held_out.T, np.concatenate(crossed.score, axis=1).T, runs
+        )
+
+    def _patience(self, is_active: bool, stretch: float = 1.0) -> Patience:
+        return Patience(
+            self.n_iter_no_change,
+            self.tol,
+            measure="validation_loss",
+            tol_of="first",
+            is_active=is_active,
+            stretch=stretch,
+        )
 
     def _fold(self, rows: Division, seeds: list[int]) -> Fold:
-        learned = rows.train
-        problem, plan, base = self._problem(learned)
-        stack = TreeStack(problem.matrix, self._max_nodes(plan, learned.n_counted), None, len(problem.losses))
-        score = start_scores(base, learned)
-        run = Run(problem, plan, score, seeds, stack)
-        return Fold(Judge(rows.test, problem, base, plan.dropout > 0.0), run, base, stack)
+        train = rows.train
+        problem, plan, base = self._problem(train)
+        stack = TreeStack(problem.matrix, self._max_nodes(plan, train.n_counted), None, len(problem.losses))
+        run = Run(problem, plan, start_scores(base, train), seeds, stack)
+        return Fold(ValidationLoss(rows.test, problem, base, plan.dropout > 0.0), run, base, stack)
 
     def _problem(self, rows: Rows) -> tuple[Problem, Plan, Floats]:
-        """Code the table; how it is learned; where the scores start."""
+        """The binned table with its targets, the settings, and the first scores."""
         n_features = rows.X.shape[1]
         matrix = BinMapper(self.max_bins).fit_transform(
             rows.X, rows.weight if rows.weight.size else None, self.columns_.is_categorical, self.n_jobs
@@ -473,90 +514,77 @@ class BaseGradientBoosting(Estimator):
             category_penalty=CATEGORY_PENALTY,
             second_order=bool(self.second_order),
         )
-        shares = float(self.subsample), float(self.colsample_bytree), float(self.dropout)
-        return problem, Plan(tree, self.learning_rate_, *shares, self.n_jobs), base
+        fractions = float(self.subsample), float(self.colsample_bytree), float(self.dropout)
+        return problem, Plan(tree, self.learning_rate_, *fractions, self.n_jobs), base
 
     def _max_nodes(self, plan: Plan, n: int) -> int:
         return 2 * max_leaves(plan.tree, n) - 1
 
     def _seeds(self, n_done: int, n_wanted: int, fold: int = 0) -> list[int]:
-        """Of rounds n_done:n_wanted; every fold has its own, so that its model differs by more than its rows."""
+        """Seeds of rounds n_done:n_wanted; the folds have different ones, so that their errors are less correlated."""
         entropy = [self._seed, fold] if fold else self._seed
         seeds = np.random.SeedSequence(entropy).generate_state(n_wanted + 1, np.uint64)[n_done + 1 :]
         return [int(seed >> np.uint64(1)) for seed in seeds]
 
-    def _boost(self, rows: Rows, judged: Rows | None, n_rounds: int) -> Floats | None:
-        """Run the rounds; return scores [n, outputs] of validation rows at the rounds that the other half chose."""
+    def _boost(self, rows: Rows, validated: Rows | None, n_rounds: int) -> Floats | None:
+        """Run the rounds; return `crossed` scores of validation rows, see `CrossValidated`, in halves."""
         problem, plan, base = self._problem(rows)
         past = self._past(rows, base)
-        if n_rounds < len(past.records):
-            raise ValueError(
-                f"n_estimators={n_rounds} must be larger or equal to the {len(past.records)} rounds that are there "
-                "already when warm_start=True."
-            )
+        check_n_estimators(n_rounds, len(past.records))
         self.baseline_ = base
         stack = TreeStack(problem.matrix, self._max_nodes(plan, rows.n_counted), past.trees, len(problem.losses))
-        judge = None
-        is_active = judged is not None and self.early_stopping is not False and self.dropout == 0.0
-        if judged is not None:
-            judge = Judge(judged, problem, base, plan.dropout > 0.0, is_active and not is_classifier(self))
+        validation = None
+        is_active = validated is not None and self.early_stopping is not False and self.dropout == 0.0
+        if validated is not None:
+            has_halves = is_active and not is_classifier(self)
+            validation = ValidationLoss(validated, problem, base, plan.dropout > 0.0, has_halves)
             if past.trees is not None:
-                done = np.zeros((len(judged.y), len(problem.losses)))
-                add_scores(PackedSum(past.trees), judged.X, done, self.n_jobs)
-                judge.score += done.T
+                done = np.zeros((len(validated.y), len(problem.losses)))
+                add_scores(PackedSum(past.trees), validated.X, done, self.n_jobs)
+                validation.score += done.T
         seeds = self._seeds(len(past.records), n_rounds)
         run = Run(problem, plan, past.score, seeds, stack)
-        self._collect(run, past, judge, stack, n_rounds, is_active)
-        return None if judge is None or judge.halves is None else judge.halves.score
+        self._collect(run, past, validation, stack, n_rounds, is_active)
+        return None if validation is None or validation.halves is None else validation.halves.score
 
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
-        some = rows.X[:: max(1, len(rows.X) // 1000)]  # all of a large table would take time
+        some = rows.X[:: max(1, len(rows.X) // 1000)]  # not all rows of a large table
         arrays = (some, rows.y, rows.weight, NO_WEIGHTS if rows.init_score is None else rows.init_score)
         losses = tuple((loss.code, loss.parameter, getattr(loss.functions, "name", "")) for loss in self._losses)
         return (rows.X.shape, *(crc32(np.ascontiguousarray(array).tobytes()) for array in arrays), losses)
 
     def _past(self, rows: Rows, base: Floats) -> State:
-        """From the first round, or on from the last one of an earlier fit."""
-        if not (self.warm_start and hasattr(self, "_state")):
+        """The state before the first round, or that of the previous fit."""
+        if not hasattr(self, "_state"):
             return State(start_scores(base, rows), None, (), self._fingerprint(rows))
-        before, now = self._state.fingerprint, self._fingerprint(rows)
-        if before[0] != now[0]:
-            raise ValueError(
-                f"warm_start=True goes on with the same rows: the earlier fit had {before[0][0]}, X and y have "
-                f"{now[0][0]}."
-            )
-        if before != now:
-            raise ValueError(
-                "warm_start=True goes on with the same rows and the same loss: X, y, the weights, init_score or the "
-                "loss are others than in the earlier fit. Fit a new model, or set warm_start=False."
-            )
+        check_same_data(self._state.fingerprint, self._fingerprint(rows), "init_score or the loss")
         return self._state._replace(score=self._state.score.copy())
 
     def _collect(
-        self, run: Run, past: State, judge: Judge | None, stack: TreeStack, n_rounds: int, is_active: bool
+        self, run: Run, past: State, validation: ValidationLoss | None, stack: TreeStack, n_rounds: int, is_active: bool
     ) -> None:
         records = list(past.records)
-        patience = Patience(self.n_iter_no_change, self.tol, is_active)
+        patience = self._patience(is_active)
         reason = ""
         for record in records:
-            reason = patience.look(record.round, record.validation_loss)
+            reason = patience.check(record)
         with progress(type(self).__name__, n_rounds - len(records), self.verbose) as tick:
             while not reason and len(records) < n_rounds:
                 with naming_round(len(records) + 1):
                     done = run.next_round()
-                    loss = judge.loss(done) if judge is not None else math.nan
+                    loss = validation.update(done) if validation is not None else math.nan
                 records.append(Record.of(len(records) + 1, done, loss))
                 self._check_finite(records[-1])
                 tick(f"training loss {done.train_loss:.4g}")
-                reason = self._why_stop(records[-1], patience, 1, self.callbacks)
-                if self._goes_on(reason, patience, [run]):
+                reason = self._stop_reason(records[-1], patience, 1, self.callbacks)
+                if self._continues(reason, patience, [run]):
                     reason = ""
         self._keep(past, records, stack, patience, reason or "all rounds were run")
 
-    def _goes_on(self, reason: str, patience: Patience, runs: list[Run]) -> bool:
-        """Whether the runs, ended by validation, go on for some rounds with the penalty on categories taken off.
+    def _continues(self, reason: str, patience: Patience, runs: list[Run]) -> bool:
+        """Whether runs stopped by validation continue for some rounds without the penalty on categories.
 
-        What is fitted again with a number of rounds, or continued later, keeps to one rule.
+        Not with refit or warm starts, which run all rounds in the same way.
         """
         is_ended = bool(reason) and reason == patience.reason
         if not is_ended or self._refits() or not any([run.frees_categories() for run in runs]):
@@ -567,18 +595,20 @@ class BaseGradientBoosting(Estimator):
     def _check_finite(self, record: Record) -> None:
         if not math.isfinite(record.train_loss):
             raise ValueError(
-                f"The training loss is {record.train_loss} after round {record.round}: the loss function gives no "
-                "finite number for some score. Take a smaller learning_rate, or correct the loss."
+                f"The training loss is {record.train_loss} after round {record.round}: the loss is not finite for some "
+                "score. Set a smaller learning_rate, or correct the loss."
             )
 
-    def _why_stop(self, record: Record, patience: Patience, n_models: int, callbacks: Sequence[Callback] | None) -> str:
-        reason = patience.look(record.round, record.validation_loss)
+    def _stop_reason(
+        self, record: Record, patience: Patience, n_models: int, callbacks: Sequence[Callback] | None
+    ) -> str:
+        reason = patience.check(record)
         is_sampled = self.subsample < 1.0 or self.colsample_bytree < 1.0 or self.max_features_ < 1.0
         if record.n_leaves <= n_models * len(self._losses) and not is_sampled:
-            return "no split makes the loss smaller"
+            return "no split decreases the loss"
         for callback in callbacks or ():
             if callback(record):
-                return "a callback ended the run"
+                return "a callback stopped the fit"
         return reason
 
     def _keep(self, past: State, records: list[Record], stack: TreeStack, patience: Patience, reason: str) -> None:
@@ -588,16 +618,15 @@ class BaseGradientBoosting(Estimator):
         self._keep_model(trees, n_kept, len(self._losses), records, reason)
 
     def _keep_mean(self, result: CrossValidated) -> None:
-        """The mean of the folds' models is the model."""
+        """Store the mean of the models of the folds."""
         self.baseline_, trees = mean_model(result)
-        vars(self).pop("_state", None)
         n_trees = len(result.folds) * len(self._losses)
         self._keep_model(trees, result.n_rounds, n_trees, result.records, "")
 
     def _keep_model(
         self, trees: BoostedTrees | None, n_kept: int, n_trees: int, records: Sequence[Record], reason: str
     ) -> None:
-        """The first rounds, of so many trees each, and what all rounds measured."""
+        """Store the first `n_kept` rounds of `n_trees` trees, and the history of all rounds."""
         self.n_estimators_ = n_kept
         self._round_size = n_trees
         self._trees = trees.first(n_kept * n_trees) if trees is not None else None
@@ -607,15 +636,15 @@ class BaseGradientBoosting(Estimator):
         if n_kept and records[0].n_leaves <= n_trees:
             warnings.warn(
                 "The first tree has no split: min_samples_leaf or another limit is too large for these rows, or no "
-                "feature tells anything.", ConvergenceWarning, stacklevel=level_of_caller(),
+                "feature is informative.", ConvergenceWarning, stacklevel=level_of_caller(),
             )  # fmt: skip
         elif self._losses[0].functions is not None and _stands_still(records):
             warnings.warn(
-                "No round made the loss smaller, so every step was taken back: the gradient of your loss must be its "
-                "derivative by the score, not the negative one.", ConvergenceWarning, stacklevel=level_of_caller(),
+                "No round decreased the loss: the gradient of a user-defined loss is its derivative by the score, not "
+                "the negative derivative.", ConvergenceWarning, stacklevel=level_of_caller(),
             )  # fmt: skip
 
-    # --- what a fitted model answers ----------------------------------------------------------------------------------
+    # --- predictions --------------------------------------------------------------------------------------------------
 
     def _raw(self, X: Any) -> Floats:
         """Scores [n, outputs]."""
@@ -641,7 +670,7 @@ class BaseGradientBoosting(Estimator):
 
     @property
     def trees_(self) -> list[Tree]:
-        """The trees, round by round; with several scores, one for each in every round. Leaf values are final."""
+        """The trees, round by round; a round has one tree for each score. Leaf values include the learning rate."""
         check_is_fitted(self, "n_estimators_")
         return [] if self._trees is None else [self._trees.tree(t) for t in range(self._trees.n_trees)]
 
@@ -653,16 +682,16 @@ class BaseGradientBoosting(Estimator):
 
     @property
     def n_iter_(self) -> int:
-        """Number of rounds kept, under the name of scikit-learn's histogram boosting."""
+        """Number of rounds, under the name of scikit-learn's histogram boosting."""
         return len(self)
 
     def __len__(self) -> int:
-        """Number of rounds kept."""
+        """Number of rounds."""
         check_is_fitted(self, "n_estimators_")
         return self.n_estimators_
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """Number of the leaf each row ends in, for every tree: (n_samples, n_trees)."""
+        """Index of the leaf of each row in every tree, (n_samples, n_trees)."""
         from committee.tree_engine.predict.apply import apply_tree
 
         check_is_fitted(self, "n_estimators_")
@@ -672,7 +701,7 @@ class BaseGradientBoosting(Estimator):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Falls of the loss that each feature's splits promised, summed over all trees, as shares of one."""
+        """Gains of each feature's splits, summed over all trees, with sum 1."""
         check_is_fitted(self, "n_estimators_")
         decreases = np.zeros(self.columns_.n_features)
         if self._trees is not None:
@@ -682,6 +711,23 @@ class BaseGradientBoosting(Estimator):
 
 
 def _stands_still(records: Sequence[Record]) -> bool:
-    """No round got anywhere: what is left of steps that were halved to the last changes nothing."""
+    """Whether no round changed the loss: all steps were halved to almost nothing."""
     losses = np.array([record.train_loss for record in records])
     return losses.size > 1 and bool(np.ptp(losses) <= 1e-6 * np.abs(losses[0]))
+
+
+def _read_init_score(init_score: Any, n_rows: int, n_outputs: int) -> Floats | None:
+    """Scores to start from, [outputs, n]."""
+    if init_score is None:
+        return None
+    try:
+        offset = np.asarray(init_score, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init_score must be one or more numbers for each row: {error}.") from error
+    if offset.ndim == 1 and n_outputs == 1:
+        offset = offset[:, np.newaxis]
+    if offset.shape != (n_rows, n_outputs) or not np.all(np.isfinite(offset)):
+        raise ValueError(
+            f"init_score must have {n_outputs} finite score(s) for each of {n_rows} rows; got shape {offset.shape}."
+        )
+    return np.ascontiguousarray(offset.T)

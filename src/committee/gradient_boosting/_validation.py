@@ -1,4 +1,4 @@
-"""Judging rounds of gradient boosting on rows they do not learn from: given, held out, or in turn."""
+"""Validation of the rounds of gradient boosting: on given rows, held-out rows, or by cross-validation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from committee.tree_engine.subtrees import feature_records
 
 
 class Record(NamedTuple):
-    """What one round measured."""
+    """One round: a row of `history_`."""
 
     round: int
     train_loss: float
@@ -39,9 +39,9 @@ class Record(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows as they were read: table, targets as numbers, weights (empty if equal), initial scores or None.
+    """Training or validation rows: table, targets, weights (empty if equal), initial scores or None.
 
-    `counts` are the weights without those of the classes, where there are any: they say how many rows each one is.
+    `counts` are the sample weights if `weight` includes class weights; else they are empty.
     """
 
     X: NDArray[np.floating]
@@ -52,7 +52,7 @@ class Rows(NamedTuple):
 
     @property
     def repeats(self) -> Floats:
-        """How many rows each one is, if these are whole numbers; empty if all are 1."""
+        """The sample weights, which are numbers of repetitions if they are integers; empty if all are 1."""
         return self.counts if self.counts.size else self.weight
 
     @property
@@ -82,22 +82,20 @@ class Division(NamedTuple):
     test: Rows
 
 
-class Judge:
-    """Rows that judge every round, coded in the bins of the rows that the trees grow on."""
+class ValidationLoss:
+    """Scores and loss of validation rows, encoded in the bins of the training rows."""
 
-    def __init__(
-        self, rows: Rows, problem: Problem, base: Floats, remembers: bool, crosses_halves: bool = False
-    ) -> None:
+    def __init__(self, rows: Rows, problem: Problem, base: Floats, has_dropout: bool, has_halves: bool = False) -> None:
         matrix, recorded, is_multinomial = problem.matrix, problem.recorded, problem.is_multinomial
         self.tiles = make_tiles(code_table(rows.X, matrix, None))
         self.records = feature_records(matrix, Constraints.none(matrix.n_features))
         self.score = start_scores(base, rows)
         self.derivatives = Derivatives(recorded, rows.y, rows.weight, is_multinomial)
-        self.memory = Memory() if remembers else None
-        self.halves = Halves(rows, problem) if crosses_halves and len(rows.y) > 3 else None
+        self.memory = Memory() if has_dropout else None
+        self.halves = Halves(rows, problem) if has_halves and len(rows.y) > 3 else None
 
-    def loss(self, done: BoostingRound) -> float:
-        """Mean loss after this round."""
+    def update(self, done: BoostingRound) -> float:
+        """Add a round; return the mean loss after it."""
         placed = [place_rows(self.tiles, tree.nodes, self.records) for tree in done.trees]
         for k, (tree, leaf) in enumerate(zip(done.trees, placed, strict=True)):
             self.score[k] += tree.value[leaf]
@@ -106,32 +104,32 @@ class Judge:
             self.memory.remember(done.trees, placed)
         loss = self.derivatives.update(self.score)
         if self.halves is not None:
-            self.halves.look(self.score)
+            self.halves.update(self.score)
         return loss
 
 
 class CrossedScores:
-    """Scores of each part of the validation rows at the round that the other parts choose.
+    """Scores of each part of the validation rows at the number of rounds that the other parts choose.
 
-    Rows that choose the number of rounds flatter it on themselves: residuals for intervals come from these scores.
+    The loss of rows that choose the number of rounds is too small: residuals for intervals come from these scores.
     """
 
-    def __init__(self, share: Floats) -> None:
-        self.share, self.best_loss = share, np.full(share.size, np.inf)
-        self.score: list[Floats] = []  # [outputs, n] of each part, nothing before the first round
+    def __init__(self, weight: Floats) -> None:
+        self.weight, self.best_loss = weight, np.full(weight.size, np.inf)
+        self.score: list[Floats] = []  # [outputs, n] of each part, empty before the first round
 
-    def look(self, losses: Floats, scores: Sequence[Floats]) -> None:
-        """After a round: the mean losses of the parts, and their scores."""
+    def update(self, losses: Floats, scores: Sequence[Floats]) -> None:
+        """Add a round: the mean losses of the parts, and their scores."""
         if not self.score:
             self.score = [score.copy() for score in scores]
-        parts = losses * self.share
-        others = parts.sum() - parts if parts.size > 1 else parts  # a single part has none but itself
+        parts = losses * self.weight
+        others = parts.sum() - parts if parts.size > 1 else parts  # a single part chooses for itself
         for k in np.flatnonzero(others < self.best_loss).tolist():
             self.best_loss[k], self.score[k] = others[k], scores[k].copy()
 
 
 class Halves:
-    """Validation rows in two halves, each with the scores at the round that the other one chooses."""
+    """Validation rows in two halves, each with the scores at the number of rounds that the other one chooses."""
 
     def __init__(self, rows: Rows, problem: Problem) -> None:
         self.places = [np.arange(first, len(rows.y), 2) for first in (0, 1)]
@@ -141,11 +139,11 @@ class Halves:
         ]
         self.crossed = CrossedScores(np.array([each.total_weight for each in self.derivatives]))
 
-    def look(self, score: Floats) -> None:
-        """After a round: the scores [outputs, n] of all rows."""
+    def update(self, score: Floats) -> None:
+        """Add a round: the scores [outputs, n] of all rows."""
         scores = [np.ascontiguousarray(score[:, places]) for places in self.places]
         losses = [each.update(half) for each, half in zip(self.derivatives, scores, strict=True)]
-        self.crossed.look(np.array(losses), scores)
+        self.crossed.update(np.array(losses), scores)
 
     @property
     def score(self) -> Floats | None:
@@ -164,86 +162,54 @@ def start_scores(base: Floats, rows: Rows) -> Floats:
     return score if rows.init_score is None else score + rows.init_score
 
 
-class Patience:
-    """Remembers the round of the smallest validation loss; an improvement counts from `tol` of the first loss on.
-
-    `stretch` times that round are kept, and waited for.
-    """
-
-    def __init__(self, patience: int, tol: float, is_active: bool, stretch: float = 1.0) -> None:
-        self.patience, self.tol, self.is_active, self.stretch = patience, tol, is_active, stretch
-        self.best_loss, self.best_round, self.least = np.inf, 0, 0.0
-        self.last_round, self.wait_until, self.reason = 0, 0, ""
-
-    def look(self, round_: int, loss: float) -> str:
-        """Why to stop after this round; empty to go on."""
-        if not self.best_round:
-            self.least = self.tol * abs(loss)
-        if not self.best_round or loss < self.best_loss - self.least:
-            self.best_loss, self.best_round = loss, round_
-        has_waited = round_ - self.best_round >= self.patience and round_ >= self.stretch * self.best_round
-        self.last_round = round_
-        if self.is_active and has_waited and round_ >= self.wait_until:
-            self.reason = f"the validation loss has not improved for {self.patience} rounds"
-        return self.reason
-
-    def wait(self, n_rounds: int) -> None:
-        """Give the run so many rounds more to improve."""
-        self.wait_until, self.reason = self.last_round + n_rounds, ""
-
-    def n_kept(self, n_run: int) -> int:
-        """Rounds of a model that ran so many."""
-        return max(1, min(round(self.stretch * self.best_round), n_run))
-
-
 @contextmanager
 def naming_round(t: int) -> Generator[None]:
-    """A user's loss that fails is reported with the round."""
+    """Add the number of the round to an error of a user-defined loss."""
     try:
         yield
     except LossError as error:
-        raise ValueError(f"Round {t}: {error}. Correct the loss, or take a smaller learning_rate.") from error
+        raise ValueError(f"Round {t}: {error}. Correct the loss, or set a smaller learning_rate.") from error
 
 
 class Fold:
-    """One fold of a cross-validation of rounds: a run on its training rows, judged on its test rows."""
+    """One fold of cross-validation: a run on its training rows, validated on its test rows."""
 
-    def __init__(self, judge: Judge, run: Run, base: Floats, stack: TreeStack) -> None:
-        self.judge, self.run, self.base, self.stack = judge, run, base, stack
+    def __init__(self, validation: ValidationLoss, run: Run, base: Floats, stack: TreeStack) -> None:
+        self.validation, self.run, self.base, self.stack = validation, run, base, stack
 
     def next_record(self, t: int) -> Record:
         with naming_round(t):
             done = self.run.next_round()
-            return Record.of(t, done, self.judge.loss(done))
+            return Record.of(t, done, self.validation.update(done))
 
 
 class CrossValidated(NamedTuple):
-    """The rounds chosen, their records, scores [n, outputs] of held-out rows at the best round, and the folds' models.
+    """The chosen number of rounds, the records, and the test rows with their scores [n, outputs] at the best round.
 
-    `crossed` are their scores at the round that the other folds choose.
+    `crossed` are their scores at the number of rounds that the other folds choose.
     """
 
     best_round: int
-    n_rounds: int  # to be kept
-    records: tuple[Record, ...]  # of all folds together; the validation loss is the curve
-    rows: Rows  # that judged, fold by fold
+    n_rounds: int  # of the model
+    records: tuple[Record, ...]  # means over the folds
+    rows: Rows  # test rows, fold by fold
     score: Floats
     crossed: Floats
     folds: Sequence[Fold]
 
 
-def joint_record(records: Sequence[Record], share: Floats) -> Record:
-    """One round of all folds: the mean losses, and the leaves and halvings of all."""
+def joint_record(records: Sequence[Record], weight: Floats) -> Record:
+    """One round of all folds: mean losses, and total numbers of leaves and shortened steps."""
     losses = np.array([(record.train_loss, record.validation_loss) for record in records])
-    train_loss, validation_loss = (float(loss) for loss in share @ losses)
+    train_loss, validation_loss = (float(loss) for loss in weight @ losses)
     n_leaves, n_halved = (sum(getattr(record, name) for record in records) for name in ("n_leaves", "n_halved"))
     return Record(records[0].round, train_loss, validation_loss, n_leaves, n_halved)
 
 
 def mean_model(result: CrossValidated) -> tuple[Floats, BoostedTrees]:
-    """The mean of the folds' models: its first scores, and its trees, round by round and in it fold by fold.
+    """The mean of the models of the folds: its first scores and its trees, ordered by rounds, then by folds.
 
-    Every tree counts 1 / folds: bagging whose samples leave out one fold each (Breiman 1996), at no cost.
+    It is bagging with samples that leave out one fold each (Breiman 1996).
     """
     n_folds, n_outputs = len(result.folds), result.folds[0].base.size
     each = [fold.stack.trees().first(result.n_rounds * n_outputs) for fold in result.folds]

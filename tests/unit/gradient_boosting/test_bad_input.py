@@ -99,12 +99,12 @@ BAD_PARAMETERS = table(
     ("class_weight negative", {"class_weight": {0: -1.0}}, "Negative values in sample_weight times class_weight"),
     ("class_weight zero", {"class_weight": {0: 0, 1: 0}}, "all weights are zero"),
     ("class_weight nan", {"class_weight": {0: nan}}, "contains NaN or infinity"),
-    ("quantile nan", {"quantile": [0.1, nan], "loss": "quantile"}, "between 0 and 1, or several that rise"),
-    ("quantiles fall", {"quantile": [0.9, 0.1], "loss": "quantile"}, "between 0 and 1, or several that rise"),
-    ("quantile twice", {"quantile": [0.5, 0.5], "loss": "quantile"}, "between 0 and 1, or several that rise"),
-    ("quantile words", {"quantile": ["a", "b"], "loss": "quantile"}, "between 0 and 1, or several that rise"),
-    ("no quantiles", {"quantile": [], "loss": "quantile"}, "between 0 and 1, or several that rise"),
-    ("quantile 1", {"quantile": [0.5, 1.0], "loss": "quantile"}, "between 0 and 1, or several that rise"),
+    ("quantile nan", {"quantile": [0.1, nan], "loss": "quantile"}, "between 0 and 1, or several ascending"),
+    ("quantiles fall", {"quantile": [0.9, 0.1], "loss": "quantile"}, "between 0 and 1, or several ascending"),
+    ("quantile twice", {"quantile": [0.5, 0.5], "loss": "quantile"}, "between 0 and 1, or several ascending"),
+    ("quantile words", {"quantile": ["a", "b"], "loss": "quantile"}, "between 0 and 1, or several ascending"),
+    ("no quantiles", {"quantile": [], "loss": "quantile"}, "between 0 and 1, or several ascending"),
+    ("quantile 1", {"quantile": [0.5, 1.0], "loss": "quantile"}, "between 0 and 1, or several ascending"),
     ("quantiles of another loss", {"quantile": [0.1, 0.9]}, "Several quantiles are for loss='quantile', not 'squared_"),
     ("alpha", {"alpha": 1.0}, r"'alpha' .* \(0.0, 1.0\)"),
     ("dropout with a hold-out", {"dropout": 0.1, "early_stopping": True}, "early_stopping='cv'"),
@@ -117,8 +117,8 @@ BAD_PARAMETERS = table(
     ("monotonic_cst name", {"monotonic_cst": {"a": 1}}, "the columns of X have no names: use indices"),
     ("interaction_cst index", {"interaction_cst": [[5]]}, "interaction_cst names feature 5, but the table has 3"),
     ("interaction_cst flat", {"interaction_cst": [0, 1]}, "interaction_cst must hold groups of features"),
-    ("a mean with a warm start", {"refit": False, "warm_start": True}, "use refit=True, or warm_start=False"),
-    ("callback", {"callbacks": [3]}, "callbacks must be functions of the round's record; got 3"),
+    ("a mean with a warm start", {"refit": False, "warm_start": True}, "refit=True, or warm_start=False"),
+    ("callback", {"callbacks": [3]}, "callbacks must be functions"),
     ("n_jobs 0", {"n_jobs": 0}, r"'n_jobs' .* Got 0"),
 )
 
@@ -152,13 +152,13 @@ def test_too_few_rows_to_hold_any_out(cls: type[Any]) -> None:
 # --- initial scores and rows to validate on --------------------------------------------------------------------------
 
 BAD_INIT_SCORES = table(
-    ("too short", np.zeros(3), rf"init_score must hold 1 finite score\(s\) for each of {N} rows; got shape \(3, 1\)"),
+    ("too short", np.zeros(3), rf"init_score must have 1 finite score\(s\) for each of {N} rows; got shape \(3, 1\)"),
     ("two columns", np.zeros((N, 2)), rf"got shape \({N}, 2\)"),
     ("number", 1.0, r"got shape \(\)"),
-    ("nan", np.full(N, nan), "must hold 1 finite"),
-    ("inf", np.full(N, inf), "must hold 1 finite"),
-    ("words", ["a"] * N, "init_score must hold numbers"),
-    ("dict", {0: 1.0}, "init_score must hold numbers"),
+    ("nan", np.full(N, nan), "must have 1 finite"),
+    ("inf", np.full(N, inf), "must have 1 finite"),
+    ("words", ["a"] * N, "init_score must be"),
+    ("dict", {0: 1.0}, "init_score must be"),
 )
 
 
@@ -170,7 +170,7 @@ def test_bad_initial_scores_are_rejected(cls: type[Any], init_score: Any, text: 
 
 def test_initial_scores_of_several_classes_have_a_column_each() -> None:
     model, y = make(GradientBoostingClassifier), np.arange(N) % 3
-    assert_rejected(model, ValueError, r"must hold 3 finite score\(s\)", X, y, init_score=np.zeros(N))
+    assert_rejected(model, ValueError, r"must have 3 finite score\(s\)", X, y, init_score=np.zeros(N))
     assert np.isfinite(model.fit(X, y, init_score=np.zeros((N, 3))).decision_function(X)).all()
 
 
@@ -178,7 +178,7 @@ FRAME = pd.DataFrame(X, columns=list("abc"))
 BAD_VALIDATION = table(
     ("no table", {"X_val": None}, "both X_val and y_val: pass both, or neither"),
     ("no target", {"y_val": None}, "both X_val and y_val: pass both, or neither"),
-    ("only weights", {"X_val": None, "y_val": None, "sample_weight_val": np.ones(N)}, "needs X_val and y_val"),
+    ("only weights", {"X_val": None, "y_val": None, "sample_weight_val": np.ones(N)}, "need both X_val and y_val"),
     ("fewer columns", {"X_val": X[:, :2]}, "X has 2 features, but .* is expecting 3"),
     ("no rows", {"X_val": X[:0]}, r"Found array with 0 sample\(s\)"),
     ("inf", {"X_val": changed(inf)}, r"infinity .* in column x\[1\]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.ensemble.stopping import Patience
 from committee.gradient_boosting import _base as gradient_booster
 from committee.gradient_boosting._defaults import CHOSEN, PLAIN, automatic_rate
-from committee.gradient_boosting._validation import Patience
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +70,7 @@ def test_the_rate_rises_with_the_rows() -> None:
 
 def test_large_tables_hold_rows_out_and_few_rows_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = data(130)
-    monkeypatch.setattr(gradient_booster, "CV_ROWS", 120)
+    monkeypatch.setattr(gradient_booster, "MAX_CV_ROWS", 120)
     judged: Any = GradientBoostingRegressor(random_state=0).fit(X, y)
     assert len(judged.trees_) == judged.n_estimators_
     assert judged._state.score.shape[1] == 117  # a tenth of 130 is held out
@@ -79,10 +80,12 @@ def test_large_tables_hold_rows_out_and_few_rows_are_not_judged(monkeypatch: pyt
     assert np.isnan(few.history_.validation_loss).all()
 
 
-def test_more_rounds_than_the_best_are_waited_for() -> None:
-    patience = Patience(3, 0.0, True, 1.5)
+def test_stopping_waits_for_more_rounds_than_the_best() -> None:
+    patience = Patience(3, 0.0, stretch=1.5)
     losses = [1.0 / t if t <= 10 else 1.0 for t in range(1, 100)]
-    ended = next(t for t, loss in enumerate(losses, 1) if patience.look(t, loss))
+    ended = next(
+        t for t, loss in enumerate(losses, 1) if patience.check(SimpleNamespace(round=t, validation_error=loss))
+    )
     assert (patience.best_round, ended, patience.n_kept(ended)) == (10, 15, 15)
     assert patience.n_kept(12) == 12
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 
 from committee import GradientBoostingClassifier, GradientBoostingRegressor
+from committee.ensemble.stopping import Patience
 from committee.gradient_boosting import _base as gradient_booster
-from committee.gradient_boosting._validation import Patience
 
 Floats = NDArray[np.float64]
 FIXED: dict[str, Any] = {"n_estimators": 40, "learning_rate": 0.1, "random_state": 0}
@@ -127,18 +128,18 @@ def test_one_column_of_many_categories_has_no_pairs_to_look_for(monkeypatch: pyt
     np.testing.assert_array_equal(free.cv_curve_, bound.cv_curve_)
 
 
-def test_patience_that_is_told_to_wait_does():
-    patience = Patience(2, 0.0, True)
-    assert [bool(patience.look(t, loss)) for t, loss in enumerate([3.0, 2.0, 2.5, 2.5], 1)] == [
-        False,
-        False,
-        False,
-        True,
-    ]
+def test_patience_waits_for_further_rounds():
+    patience = Patience(2, 0.0)
+
+    def stops(first: int, *losses: float) -> list[bool]:
+        records = [SimpleNamespace(round=t, validation_error=loss) for t, loss in enumerate(losses, first)]
+        return [bool(patience.check(record)) for record in records]
+
+    assert stops(1, 3.0, 2.0, 2.5, 2.5) == [False, False, False, True]
     patience.wait(3)
-    assert [bool(patience.look(t, 2.5)) for t in (5, 6, 7)] == [False, False, True]
+    assert stops(5, 2.5, 2.5, 2.5) == [False, False, True]
     patience.wait(3)
-    assert [bool(patience.look(t, loss)) for t, loss in ((8, 1.0), (9, 2.0), (10, 2.0))] == [False, False, True]
+    assert stops(8, 1.0, 2.0, 2.0) == [False, False, True]
     assert patience.best_round == 8
 
 
@@ -154,5 +155,5 @@ def test_a_callback_ends_the_run_in_the_round_in_which_patience_ends():
     free = GradientBoostingClassifier(**settings).fit(X, y)
     n_rounds = free.history_.validation_loss.size
     stopped = GradientBoostingClassifier(**settings, callbacks=[lambda record: record.round == n_rounds]).fit(X, y)
-    assert stopped.stop_reason_ == "a callback ended the run"
+    assert stopped.stop_reason_ == "a callback stopped the fit"
     assert stopped.history_.validation_loss.size == n_rounds
