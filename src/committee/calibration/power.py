@@ -1,13 +1,14 @@
-"""Calibrate class probabilities by two parameters, fitted by the log-loss on rows that the model did not learn from.
+"""Calibrate class probabilities by two parameters, fitted by the log-loss of held-out rows.
 
-A mean of many trees draws probabilities towards the middle, pure leaves give 0 and 1, boosting and unpenalised linear
-models are too sure. With the probabilities p_k of held-out (or out-of-bag) rows, a power a and a mixture e are fitted:
+A mean of many trees is underconfident, pure leaves give 0 and 1, boosting and unpenalized linear models are
+overconfident. With the probabilities p_k of held-out (or out-of-bag) rows, a power a and a mixture e are fitted:
 
     m_k = (1 - e) p_k + e / K,        q_k = m_k^a / sum_j m_j^a
 
 For scores f_k with p = softmax(f) and e = 0 this is temperature scaling (Guo, Pleiss, Sun and Weinberger 2017),
-q = softmax(a f); the mixture keeps probabilities off 0. The order of the classes stays, so predictions do too. Rows out
-of bag are predicted by a third of the trees: in a small forest their probabilities are noisier than those of new rows.
+q = softmax(a f); the mixture excludes probabilities of 0. The order of the classes, and so the predictions, do not
+change. Out-of-bag rows are predicted by a third of the trees: in a small forest their probabilities are noisier than
+those of new rows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ POWERS, MIXTURES = (-5.0, 5.0), (-30.0, 5.0)
 START = (0.0, -4.0)
 
 MAX_GRADIENT = 1e-3
-"""Of the mean log-loss by ln a and the log-odds of e: a smaller one changes no probability that anybody sees."""
+"""Tolerance for the gradient of the mean log-loss by ln a and the log-odds of e."""
 
 
 class Calibration(NamedTuple):
@@ -40,12 +41,12 @@ class Calibration(NamedTuple):
     log_loss: float
 
     def apply(self, probabilities: Floats) -> Floats:
-        """Calibrated probabilities [n, K]."""
+        """Calibrate probabilities [n, K]."""
         return _transform(probabilities, self.power, self.mixture)
 
 
 def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats) -> Calibration:
-    """Fit to held-out rows of these probabilities [n, K], classes and weights.
+    """Fit power and mixture to probabilities [n, K], class codes and weights of held-out rows.
 
     >>> sure = np.array([[0.99, 0.01]] * 4 + [[0.01, 0.99]] * 4)
     >>> found = calibrate(sure, np.array([0, 0, 0, 1, 1, 1, 1, 0]), np.ones(8))
@@ -54,22 +55,21 @@ def calibrate(probabilities: Floats, codes: NDArray[np.integer], weight: Floats)
     """
     from scipy.optimize import minimize  # here: `committee predict` starts without it
 
-    share = weight / weight.sum()
-
+    w = weight / weight.sum()
     by_class = np.ascontiguousarray(probabilities.T)  # sums over few classes are faster along the first axis
 
     def loss(point: Floats) -> tuple[float, Floats]:
-        return _loss_and_gradient(point, by_class, codes, share)
+        return _loss_and_gradient(point, by_class, codes, w)
 
     options = {"ftol": 1e-10, "gtol": 1e-5}
     result: Any = minimize(
         loss, np.array(START), jac=True, method="L-BFGS-B", bounds=(POWERS, MIXTURES), options=options
     )
     _certify(result.x, loss(result.x)[1])
-    before = float(share @ log_losses(probabilities, codes))
+    before = float(w @ log_losses(probabilities, codes))
     power, mixture = _read(result.x)
     after = float(result.fun)
-    if not after <= before:  # no worse than the starting point, whatever the solver did
+    if not after <= before:  # never worse than without calibration
         power, mixture, after = 1.0, 0.0, before
     return Calibration(power, mixture, before, after)
 
@@ -87,9 +87,9 @@ def _certify(point: Floats, gradient: Floats) -> None:
 
 
 def _loss_and_gradient(
-    point: Floats, probabilities: Floats, codes: NDArray[np.integer], share: Floats
+    point: Floats, probabilities: Floats, codes: NDArray[np.integer], w: Floats
 ) -> tuple[float, Floats]:
-    """The mean log-loss at (ln a, log-odds of e), and its derivatives; probabilities [K, n].
+    """Compute the mean log-loss at (ln a, log-odds of e) and its derivatives; probabilities [K, n].
 
     With l = ln m and the change d = 1 / K - p of m by e:  -ln q_y = ln sum_k exp(a l_k) - a l_y.
     """
@@ -103,19 +103,19 @@ def _loss_and_gradient(
     total = q.sum(axis=0)
     q /= total
     own = codes, np.arange(n)
-    loss = share @ (top + np.log(total) - scaled[own])
+    loss = w @ (top + np.log(total) - scaled[own])
     change = (1.0 / n_classes - probabilities) / mixed
-    by_power = share @ ((q * log_mixed).sum(axis=0) - log_mixed[own])
-    by_mixture = power * (share @ ((q * change).sum(axis=0) - change[own]))
+    by_power = w @ ((q * log_mixed).sum(axis=0) - log_mixed[own])
+    by_mixture = power * (w @ ((q * change).sum(axis=0) - change[own]))
     return float(loss), np.array([power * by_power, mixture * (1.0 - mixture) * by_mixture])
 
 
 def _read(point: Floats) -> tuple[float, float]:
-    """Power above 0 and mixture in (0, 1) from two free numbers."""
+    """Convert two unbounded parameters to a power above 0 and a mixture in (0, 1)."""
     return math.exp(float(point[0])), 1.0 / (1.0 + math.exp(-float(point[1])))
 
 
 def _transform(probabilities: Floats, power: float, mixture: float) -> Floats:
     mixed = (1.0 - mixture) * probabilities + mixture / probabilities.shape[1]
-    scaled = (mixed / mixed.max(axis=1, keepdims=True)) ** power  # the largest is 1: no power makes all of them 0
+    scaled = (mixed / mixed.max(axis=1, keepdims=True)) ** power  # the largest is 1, so that not all underflow
     return scaled / scaled.sum(axis=1, keepdims=True)

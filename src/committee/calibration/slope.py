@@ -1,7 +1,7 @@
 """Fit one parameter of class probabilities by the log-loss of held-out rows.
 
     softmax(s f)               s > 0, of scores f: Platt scaling without an offset, temperature scaling with 1 / s
-    any other probabilities    a number between bounds, such as the slope of a boosted vote
+    any other probabilities    a parameter between bounds, such as the slope of a boosted vote
 
 `calibration/power.py` fits two parameters to probabilities.
 """
@@ -22,11 +22,11 @@ from committee.base.array_types import Floats
 from committee.base.stacklevel import level_of_caller
 
 MIN_SLOPE = 1e-3
-"""The smallest slope, in units of 1 / the mean spread of f: held-out rows that contradict f leave it no confidence."""
+"""Minimum slope, in units of 1 / the mean spread of f, for held-out rows that f predicts worse than chance."""
 
 
 def fit_slope(scores: Floats, codes: NDArray[np.integer], weight: Floats) -> tuple[float, float]:
-    """Return the s > 0 that makes softmax(s scores) [n, K] most likely, and the mean log-loss.
+    """Return the s > 0 for which softmax(s scores) [n, K] has the smallest log-loss, and this loss.
 
     Targets are Platt's (1999): a class of N rows has (N + 1) / (N + K) instead of 1, so that s is finite for classes
     that can be separated. The loss is convex in s: its derivative, sum w (p - t) f, changes sign once.
@@ -57,18 +57,18 @@ def fit_slope(scores: Floats, codes: NDArray[np.integer], weight: Floats) -> tup
     return slope, -float(np.average(own, weights=weight))
 
 
-def minimize_log_loss(loss: Callable[[float], float], bounds: tuple[float, float], usual: float, what: str) -> float:
-    """Return the parameter of smallest log-loss between bounds, no worse than the `usual` one.
+def minimize_log_loss(loss: Callable[[float], float], bounds: tuple[float, float], default: float, name: str) -> float:
+    """Return the parameter of smallest log-loss between bounds, or the `default` if that has a smaller loss.
 
-    `what` names the parameter in the warning that Brent's search did not converge.
+    `name` is the name of the parameter in the warning that Brent's search did not converge.
 
     >>> minimize_log_loss(lambda s: (s - 2.0) ** 2, (0.0, 3.0), 1.0, "slope")
     2.0
     """
     result: Any = minimize_scalar(loss, bounds=bounds, method="bounded")
     if not result.success:
-        warn_not_converged(f"search for the {what}", f"{result.nfev} evaluations gave the log-loss {result.fun:.6g}")
-    return float(result.x) if result.fun <= loss(usual) else usual
+        warn_not_converged(f"search for the {name}", f"{result.nfev} evaluations gave the log-loss {result.fun:.6g}")
+    return float(result.x) if result.fun <= loss(default) else default
 
 
 def warn_not_converged(fit: str, reason: str) -> None:

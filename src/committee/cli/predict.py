@@ -163,7 +163,7 @@ def interval_warnings(known: KnownModel, level: float | None) -> list[str]:
     """What intervals of this level cannot promise, for want of rows."""
     if level is None or known.facts.recipe.task == "classification":
         return []
-    words = _residuals(known).too_few(level)
+    words = _residuals(known).few_residuals_warning(level)
     return [words] if words else []
 
 

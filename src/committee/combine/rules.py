@@ -1,11 +1,11 @@
-"""The rules by which members become one answer, for all rows at once.
+"""Rules that combine the predictions of members, for all rows at once.
 
-    majority vote        the class that most members answer, the smaller class code at a tie
+    majority vote        the class that most members predict, the smaller class code at a tie
     mean, weighted mean  sum w_t h_t(x) / sum w_t
-    weighted median      the middle of the answers, each as long as its weight
-    mean distribution    P(k | x) = sum w_t P_t(k | x) / sum w_t, and the most probable class answers
+    weighted median      the smallest prediction at which the cumulative weight reaches one half
+    mean probabilities   P(k | x) = sum w_t P_t(k | x) / sum w_t
 
-Answers are [members, n], distributions [members, n, classes], weights one per member.
+Predictions are [members, n], probabilities [members, n, classes], weights [members].
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Codes = NDArray[np.integer]
 
 
 def class_votes(codes: Codes, n_classes: int, weight: Floats | None = None) -> Floats:
-    """Weight of the votes for every class, [n, classes]; the code -1 is no vote.
+    """Sum the weights of the votes for each class, [n, classes]; the code -1 is no vote.
 
     >>> class_votes(np.array([[0, 1], [2, -1], [0, 1]]), 3)
     array([[2., 0., 1.],
@@ -29,14 +29,14 @@ def class_votes(codes: Codes, n_classes: int, weight: Floats | None = None) -> F
     w = _read_weight(codes, weight)
     votes = np.zeros((codes.shape[1], n_classes))
     rows = np.arange(codes.shape[1])
-    for answer, size in zip(codes, w, strict=True):  # a member at a time: no array of [members, n, classes]
-        voted = answer >= 0
-        votes[rows[voted], answer[voted]] += size
+    for code, size in zip(codes, w, strict=True):  # a member at a time: no array of [members, n, classes]
+        voted = code >= 0
+        votes[rows[voted], code[voted]] += size
     return votes
 
 
 def majority_vote(codes: Codes, n_classes: int, weight: Floats | None = None) -> NDArray[np.int64]:
-    """The class with most votes, the smallest code among equals; -1 where nobody votes.
+    """Return the class with the most votes, the smallest code at a tie; -1 without votes.
 
     >>> majority_vote(np.array([[0, 1, -1], [2, 2, -1], [2, 1, -1]]), 3)
     array([ 2,  1, -1])
@@ -46,7 +46,7 @@ def majority_vote(codes: Codes, n_classes: int, weight: Floats | None = None) ->
 
 
 def mean(predictions: Floats, weight: Floats | None = None) -> Floats:
-    """Mean of the members, by weight where weights are given.
+    """Compute the mean of the members, weighted if weights are given.
 
     >>> mean(np.array([[1.0, 2.0], [4.0, 8.0]]), np.array([2.0, 1.0]))
     array([2., 4.])
@@ -56,7 +56,7 @@ def mean(predictions: Floats, weight: Floats | None = None) -> Floats:
 
 
 def mean_distribution(probabilities: Floats, weight: Floats | None = None) -> Floats:
-    """Mean of the members' class distributions, [n, classes], each row divided by its sum.
+    """Compute the mean of the members' class probabilities, [n, classes], each row divided by its sum.
 
     >>> mean_distribution(np.array([[[0.9, 0.1]], [[0.4, 0.6]]]))
     array([[0.65, 0.35]])
@@ -66,13 +66,13 @@ def mean_distribution(probabilities: Floats, weight: Floats | None = None) -> Fl
 
 
 def weighted_median(predictions: Floats, weight: Floats | None = None, *, half_way: bool = True) -> Floats:
-    """Of the sorted answers the first at which the cumulative weight reaches half of all.
+    """Return the smallest prediction at which the cumulative weight reaches half of the total.
 
-    Where it is half exactly, every value up to the next answer minimises the weighted absolute error: the median is
-    half-way to it, as that of an even number of values, or the smaller answer with ``half_way=False``.
+    Where it is exactly half, every value up to the next prediction minimizes the weighted absolute error: the median is
+    half-way to it, as that of an even number of values, or the smaller prediction with ``half_way=False``.
 
-    >>> answers = np.array([[1.0], [5.0], [2.0]])
-    >>> weighted_median(answers, np.array([2.0, 1.0, 1.0])), weighted_median(answers)
+    >>> predictions = np.array([[1.0], [5.0], [2.0]])
+    >>> weighted_median(predictions, np.array([2.0, 1.0, 1.0])), weighted_median(predictions)
     (array([1.5]), array([2.]))
     """
     return weighted_quantile(predictions, _read_weight(predictions, weight), 0.5, half_way=half_way)
@@ -82,7 +82,7 @@ def _read_weight(predictions: NDArray[np.generic], weight: Floats | None) -> Flo
     n_members = len(predictions)
     w = np.ones(n_members) if weight is None else np.asarray(weight, np.float64)
     if w.shape != (n_members,):
-        raise ValueError(f"weight has the shape {w.shape}, there are {n_members} members: pass one weight per member.")
+        raise ValueError(f"weight has the shape {w.shape}, there are {n_members} members: pass one for each member.")
     if not (np.all(w >= 0.0) and 0.0 < w.sum() < np.inf):
-        raise ValueError("weight must be finite, >= 0 and not all zero: drop members that are to count for nothing.")
+        raise ValueError("weight must be finite, >= 0 and not all zero.")
     return w

@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn's interface as members: seeds, fits under weights, checks of what they predict."""
+"""scikit-learn estimators as members: seeds, fits with weights, checks of their predictions."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ MAX_SEED = 2**31 - 1
 """Seeds of scikit-learn's estimators are smaller."""
 
 MAX_ATTEMPTS = 20
-"""Resamples that are drawn until one has two classes."""
+"""Maximum number of samples drawn until one has two classes."""
 
 
 # --- before the fit ---------------------------------------------------------------------------------------------------
 
 
 def unfitted(estimator: Any, seed: int) -> Any:
-    """Return an unfitted copy whose `random_state`, and those of the estimators in it, are set from the seed."""
+    """Return a clone whose `random_state`, and those of nested estimators, are set from the seed."""
     copy: Any = clone(estimator)
     return copy.set_params(**{name: seed % MAX_SEED for name in copy.get_params() if name.endswith("random_state")})
 
 
 def check_learner(estimator: Any, kind: Literal["classifier", "regressor"]) -> None:
-    """Raise if a base learner is a class instead of an instance, or a regressor instead of a classifier or v.v."""
+    """Raise if a base learner is a class instead of an instance, or a classifier where a regressor is needed."""
     if isinstance(estimator, type):
         name = estimator.__name__
         raise TypeError(f"estimator is the class {name}: pass an instance of it, such as {name}().")
@@ -46,7 +46,7 @@ def check_learner(estimator: Any, kind: Literal["classifier", "regressor"]) -> N
 
 def rejects_weights(estimator: Any) -> bool:
     """Whether the user called `set_fit_request(sample_weight=False)`."""
-    if "_metadata_request" not in getattr(estimator, "__dict__", {}):  # where the request is kept
+    if "_metadata_request" not in getattr(estimator, "__dict__", {}):  # scikit-learn stores the request there
         return False
     request: Any = getattr(estimator.get_metadata_routing(), "fit", None)
     return request is not None and request.requests.get("sample_weight") is False
@@ -56,21 +56,21 @@ def rejects_weights(estimator: Any) -> bool:
 
 
 def fit_weighted(estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None) -> Any:
-    """Fit with sample weights; raise ValueError if there are some and the estimator takes none."""
+    """Fit with sample weights; raise ValueError if there are any and the estimator does not accept them."""
     if weight is None:
         return estimator.fit(X, y)
     if not has_fit_parameter(estimator, "sample_weight"):
-        raise ValueError(f"{type(estimator).__name__} takes no weights: fit without sample_weight, or repeat the rows.")
+        raise ValueError(f"{type(estimator).__name__} does not accept sample_weight: fit without it, or repeat rows.")
     return estimator.fit(X, y, sample_weight=weight)
 
 
 def fit_constant(labels: NDArray[Any]) -> Any:
-    """Return a classifier that predicts the one label of all rows; most classifiers reject a single class."""
+    """Return a classifier that predicts the only label; most classifiers reject a single class."""
     return DummyClassifier(strategy="most_frequent").fit(np.zeros((len(labels), 1)), labels)
 
 
 def repeated_rows(counts: Floats, n_features: int, name: str) -> NDArray[np.int64]:
-    """Each row as often as its count; `name` is that of the estimator, for the error if memory does not suffice."""
+    """Repeat each row by its count; `name` is that of the estimator, for the error if memory is insufficient."""
     reject_too_many_copies(int(counts.sum()), n_features, name)
     return np.repeat(np.arange(counts.size), counts.astype(np.int64))
 
@@ -78,7 +78,7 @@ def repeated_rows(counts: Floats, n_features: int, name: str) -> NDArray[np.int6
 def resampled_rows(
     weight: Floats, codes: NDArray[np.int64], order: NDArray[np.int64], n_draws: int, seed: int
 ) -> NDArray[np.int64]:
-    """Draw rows by weight until they are of two classes; `order` is that of the rows' content."""
+    """Draw rows by weight until there are two classes; `order` sorts the rows by their values."""
     rows = np.empty(0, np.int64)
     for attempt in np.random.SeedSequence(seed).generate_state(MAX_ATTEMPTS, np.uint64):
         counts = draw(weight, order, n_draws, int(attempt))
@@ -89,7 +89,7 @@ def resampled_rows(
 
 
 def metadata_of_rows(metadata: Mapping[str, Any], rows: NDArray[np.int64], n_rows: int) -> dict[str, Any]:
-    """Metadata for a fit on some of n rows: values with an entry for each row are indexed, others stay."""
+    """Select the metadata of some of n rows: values with an entry for each row are indexed, others do not change."""
     return {name: _entries(value, rows, n_rows) for name, value in metadata.items()}
 
 
@@ -99,11 +99,11 @@ def _entries(value: Any, rows: NDArray[np.int64], n_rows: int) -> Any:
     return take_rows(value if getattr(value, "ndim", 1) == 2 else np.asarray(value), rows)
 
 
-# --- what they predict ------------------------------------------------------------------------------------------------
+# --- predictions ------------------------------------------------------------------------------------------------------
 
 
 def predicted_codes(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Position of each predicted class among the sorted classes; raise ValueError for anything else."""
+    """Return the codes of the predicted classes; raise ValueError for other predictions."""
     predicted, n_rows = np.asarray(estimator.predict(X)), X.shape[0]
     codes = np.searchsorted(classes, predicted)
     if predicted.shape != (n_rows,) or np.any(classes.take(codes, mode="clip") != predicted):
@@ -116,7 +116,7 @@ def predicted_codes(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np
 
 
 def predicted_values(estimator: Any, X: Any) -> Floats:
-    """Predictions of a regressor, [n]; raise ValueError unless they are finite and one for each row."""
+    """Return the predictions of a regressor, [n]; raise ValueError unless they are finite and one for each row."""
     return check_values(estimator, estimator.predict(X), X.shape[0])
 
 
@@ -132,14 +132,14 @@ def check_values(estimator: Any, predicted: Any, n_rows: int, hint: str = "") ->
 
 
 def predicted_probabilities(estimator: Any, X: Any, classes: NDArray[Any], hint: str = "") -> Floats:
-    """Probabilities of the sorted classes, [n, K], 0 for those that the estimator does not know."""
+    """Return the probabilities of the sorted classes, [n, K], 0 for those that the estimator was not fitted on."""
     n_rows, known = X.shape[0], np.searchsorted(classes, estimator.classes_)
     p = np.asarray(estimator.predict_proba(X), np.float64)
     if p.shape != (n_rows, known.size) or not np.all(np.isfinite(p)):
         raise ValueError(
-            f"{type(estimator).__name__} must give every row {known.size} finite probabilities; its predict_proba "
-            f"returned an array of shape {p.shape} for {n_rows} rows, of which {int(np.isnan(p).sum())} numbers are "
-            f"NaN.{hint}"
+            f"{type(estimator).__name__} must predict {known.size} finite probabilities for every row; its "
+            f"predict_proba returned an array of shape {p.shape} for {n_rows} rows with {int(np.isnan(p).sum())} NaN "
+            f"values.{hint}"
         )
     if known.size == len(classes):
         return p

@@ -1,4 +1,4 @@
-"""A member of an ensemble: a tree with an answer at every node, or another estimator."""
+"""A member of an ensemble: a tree with a prediction at every node, or another estimator."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Predictions = NDArray[np.int8] | NDArray[np.int64] | NDArray[np.float64]
 
 
 class Member(Protocol):
-    """Something that answers for every row of a coded table."""
+    """A fitted model that predicts for each row of an encoded table."""
 
     def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> Predictions: ...
 
 
 class TreeMember(NamedTuple):
-    """A tree of the engine with its answer at every node."""
+    """A tree of the engine with its prediction at every node."""
 
     tree: Tree
     node_predictions: Predictions
@@ -32,9 +32,9 @@ class TreeMember(NamedTuple):
 
 
 class EstimatorMember(NamedTuple):
-    """A fitted scikit-learn classifier; soft, it answers with confidences in [-1, 1].
+    """A fitted scikit-learn classifier; with `is_soft` it predicts confidences in [-1, 1].
 
-    They are 2 p - 1 of its probabilities p, or its decision function cut to [-1, 1] where it has no probabilities.
+    They are 2 p - 1 with p its probability of the second class, or else its decision function cut to [-1, 1].
     """
 
     estimator: Any
@@ -57,9 +57,9 @@ class EstimatorMember(NamedTuple):
 
 
 class WeakHypothesis(NamedTuple):
-    """What a weak learner hands back: the member, and its answers to the training rows.
+    """A fitted member and its predictions for the training rows.
 
-    Where the answers are log-odds divided by the largest of them, `scale` is that largest.
+    If the predictions are log-odds divided by the largest of them, `scale` is this largest one.
     """
 
     member: Member
@@ -68,11 +68,11 @@ class WeakHypothesis(NamedTuple):
 
 
 class WeakLearner(Protocol):
-    """Learns one hypothesis under weights that sum to one; the seed decides whatever is random in it."""
+    """Fits one hypothesis under weights that sum to one."""
 
     @property
     def resamples(self) -> bool:
-        """Does it learn from a sample of the rows, another one every time?"""
+        """Whether it is fitted on a new sample of the rows every time."""
         ...
 
     def __call__(self, weight: NDArray[np.float64], seed: int) -> WeakHypothesis: ...

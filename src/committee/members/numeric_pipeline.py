@@ -1,14 +1,14 @@
-"""Any table for methods that read numbers only: missing ones filled in, categories as 0 and 1, one scale for all.
+"""Encoding of any table for estimators that take numeric columns only: imputation, one-hot encoding, standardization.
 
-    number x      (x - mean) / deviation, the median of its column where it is missing
-    missing       1 where a number is missing, for columns that had missing values in fit
-    category c    1 where the value is c, one column for each category; a missing or unknown one is 0 in all of them
+    number x      (x - mean) / standard deviation, with the median of the column for missing values
+    missing       1 where a number is missing, for columns with missing values in `fit`
+    category c    1 where the value is c, a column for each category; 0 in all of them for a missing or unknown one
 
-Where most columns come from categories with many values, an estimator that asks for it gets a sparse table.
+Where most columns come from categories with many values, an estimator that supports it is fitted on a sparse matrix.
 
-Median, mean and deviation are those of the training rows, counted by their weights. The target of a regression is
-brought to mean 0 and deviation 1 as well, and its predictions back: C and epsilon of a support vector machine then mean
-the same for every table.
+Median, mean and standard deviation are weighted by the sample weights. The target of a regression is standardized as
+well, and predictions are in its units again: C and epsilon of a support vector machine thus have the same meaning for
+every table.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
-from committee.base.parameters import Estimator, param
+from committee.base.parameters import Estimator, fitted, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals
 from committee.members.estimators import fit_weighted
-from committee.tabular.encoder import EncoderOptions, fit_encoder, fit_scale
+from committee.tabular.encoder import EncoderOptions, TableEncoder, fit_encoder, fit_scale
+from committee.tabular.schema import Columns
 from committee.tabular.validation import (
     read_table,
     read_targets_classification,
@@ -37,19 +38,31 @@ from committee.tabular.validation import (
 )
 
 OPTIONS = EncoderOptions(fill="median", flags_missing=True, limit=1e50)
-"""A number far outside of the training range must not overflow the squares of the methods behind."""
+"""The limit keeps numbers far outside of the training range from overflow in squares."""
 
 
 def _has(name: str) -> Any:
-    """Has the estimator, fitted or not, a method of this name?"""
-    return lambda self: hasattr(getattr(self, "estimator_", self.estimator) or self._usual_estimator(), name)
+    """Whether the estimator, fitted or not, has a method of this name."""
+    return lambda self: hasattr(getattr(self, "estimator_", self.estimator) or self._default_estimator(), name)
 
 
 class BaseNumericPipeline(MetaEstimatorMixin, Estimator):
-    """An estimator that reads numbers, on a table of any columns."""
+    """An estimator for numeric columns, fitted on an encoded table."""
 
-    estimator: Any = param(HasMethods(["fit", "predict"]), None, default=None, kw_only=False)
+    estimator: Any = param(
+        HasMethods(["fit", "predict"]),
+        None,
+        default=None,
+        kw_only=False,
+        doc="The estimator to fit on the encoded columns; None is logistic regression, in regression ridge regression.",
+    )
     categorical_features: Any = param("array-like", str, None, default="from_dtype")
+
+    columns_: Columns = fitted()
+    encoder_: TableEncoder = fitted(doc="The fitted encoding; `encoder_.names` are the names of the encoded columns.")
+    estimator_: Any = fitted(doc="The fitted estimator.")
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()  # pyright: ignore[reportUnknownMemberType]
@@ -57,16 +70,15 @@ class BaseNumericPipeline(MetaEstimatorMixin, Estimator):
         tags.input_tags.sparse = False
         return tags
 
-    def _usual_estimator(self) -> Any:
+    def _default_estimator(self) -> Any:
         raise NotImplementedError
 
     def _fit(self, X: Any, sample_weight: ArrayLike | None, targets: Any) -> Self:
-        """`targets(n)` reads the n targets."""
+        """Fit encoder and estimator; `targets(n)` reads the n targets."""
         self._validate_params()
         with all_or_nothing(self):
-            chosen = self.categorical_features
             self.columns_, table = read_training_table(
-                self, X, categorical_features=chosen, sample_weight=sample_weight
+                self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
             )
             y = targets(len(table))
             weight = read_weights(sample_weight, len(table))
@@ -77,39 +89,35 @@ class BaseNumericPipeline(MetaEstimatorMixin, Estimator):
         return self
 
     def _fitted(self, table: NDArray[np.floating], y: NDArray[Any], weight: Floats | None) -> Any:
-        fresh: Any = self._usual_estimator() if self.estimator is None else clone(self.estimator)
-        return fit_weighted(fresh, self._coded(fresh, table), y, weight)
+        fresh: Any = self._default_estimator() if self.estimator is None else clone(self.estimator)
+        return fit_weighted(fresh, self._encoded(fresh, table), y, weight)
 
     def encode(self, X: Any) -> Floats:
-        """The numbers that the estimator sees, [n, p]; `encoder_.names` says what they are."""
+        """Encode a table, [n, p]; `encoder_.names` are the names of the columns."""
         check_is_fitted(self, "encoder_")
         return self.encoder_(read_table(self, X))
 
-    def _coded(self, estimator: Any, table: NDArray[np.floating]) -> Any:
-        """The numbers for an estimator: sparse if they are mostly 0 and it asks for that, else dense."""
+    def _encoded(self, estimator: Any, table: NDArray[np.floating]) -> Any:
+        """The encoded table, sparse if it is mostly 0 and the estimator supports that."""
         is_sparse = getattr(estimator, "_reads_sparse_numbers", False) and self.encoder_.is_mostly_zero
         return self.encoder_.sparse(table) if is_sparse else self.encoder_(table)
 
     def _inputs(self, X: Any) -> Any:
-        """The numbers as the fitted estimator reads them."""
+        """The encoded table for the fitted estimator."""
         check_is_fitted(self, "encoder_")
-        return self._coded(self.estimator_, read_table(self, X))
+        return self._encoded(self.estimator_, read_table(self, X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions of the estimator for the numbers."""
+        """Predict classes, or values."""
         numbers = self._inputs(X)
         return self.estimator_.predict(numbers)
 
 
 class NumericPipelineClassifier(ClassifierMixin, BaseNumericPipeline):
-    """A classifier that reads numbers, on a table of any columns.
+    """A classifier for numeric columns on a table with categories and missing values.
 
-    Parameters
-    ----------
-    estimator : a classifier such as `SVC` or `MixtureOfExpertsClassifier`; None takes logistic regression
-    categorical_features : as of the trees of this library
-
-    ``encoder_`` says what the columns become (``encoder_.names``), ``estimator_`` is the fitted classifier.
+    Missing numbers are replaced by the median, with an indicator column; categories are one-hot encoded; numbers are
+    standardized. The estimator is fitted on the result.
 
     Examples
     --------
@@ -122,13 +130,13 @@ class NumericPipelineClassifier(ClassifierMixin, BaseNumericPipeline):
     0.963
     """
 
-    def _usual_estimator(self) -> Any:
-        from sklearn.linear_model import LogisticRegression  # at its first use: predictions do not need it
+    def _default_estimator(self) -> Any:
+        from sklearn.linear_model import LogisticRegression  # not needed for predictions
 
         return LogisticRegression()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from X [n, d] and labels y, rows counted by `sample_weight`."""
+        """Fit the encoding and the classifier on X [n, d] and labels y."""
 
         def targets(n: int) -> NDArray[Any]:
             classes, codes = read_targets_classification(y, n)
@@ -138,27 +146,28 @@ class NumericPipelineClassifier(ClassifierMixin, BaseNumericPipeline):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The labels, sorted."""
+        """The class labels, in ascending order."""
         check_is_fitted(self, "estimator_")
         return self.estimator_.classes_
 
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes, [n, K]."""
+        """Predict class probabilities, [n, K]."""
         numbers = self._inputs(X)
         return self.estimator_.predict_proba(numbers)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> Floats:
-        """Scores of the classes, as of the estimator."""
+        """Compute the decision function of the estimator."""
         numbers = self._inputs(X)
         return self.estimator_.decision_function(numbers)
 
 
 class NumericPipelineRegressor(RegressorMixin, PredictionIntervals, BaseNumericPipeline):
-    """A regressor that reads numbers, on a table of any columns (by default ridge regression).
+    """A regressor for numeric columns on a table with categories and missing values.
 
-    `NumericPipelineClassifier` describes the parameters.
+    Missing numbers are replaced by the median, with an indicator column; categories are one-hot encoded; numbers and
+    the target are standardized. The estimator is fitted on the result.
 
     Examples
     --------
@@ -171,13 +180,18 @@ class NumericPipelineRegressor(RegressorMixin, PredictionIntervals, BaseNumericP
     0.887
     """
 
-    def _usual_estimator(self) -> Any:
+    target_mean_: float | Floats = fitted(doc="Mean of the target, or of each target.")
+    target_deviation_: float | Floats = fitted(
+        doc="Standard deviation of the target, or of each target; 1 for a constant."
+    )
+
+    def _default_estimator(self) -> Any:
         from sklearn.linear_model import Ridge
 
         return Ridge()
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from X [n, d] and numbers y, rows counted by `sample_weight`."""
+        """Fit the encoding and the regressor on X [n, d] and targets y."""
         with all_or_nothing(self):
             self._fit(X, sample_weight, lambda n: self._scaled(read_targets_regression(y, n), sample_weight))
         return self
@@ -190,11 +204,11 @@ class NumericPipelineRegressor(RegressorMixin, PredictionIntervals, BaseNumericP
         return (target - self.target_mean_) / self.target_deviation_
 
     def predict(self, X: Any) -> Floats:
-        """What the estimator answers to the numbers, in units of the target."""
+        """Predict the target, in its original units."""
         return super().predict(X) * self.target_deviation_ + self.target_mean_
 
     def interval_residuals(self) -> tuple[Residuals, ...]:
-        """Those of a calibration of this model, else those of the estimator inside, in units of the target."""
+        """Return the residuals of a calibration, else those of the fitted estimator in units of the target."""
         own = super().interval_residuals()
         if own or not isinstance(self.estimator_, PredictionIntervals) or np.ndim(self.target_deviation_):
             return own

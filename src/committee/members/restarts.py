@@ -1,8 +1,8 @@
-"""Many restarts of a local search, the best one kept or all of them combined (Dietterich, Ensemble methods in machine
+"""Restarts of a local search, of which the best is kept or all are combined (Dietterich, Ensemble methods in machine
 learning, 2000: the computational reason for ensembles).
 
     best:  h = argmin over restarts r of sum w_i [h_r(x_i) != y_i]
-    vote:  h(x) = the class that most of the h_r answer
+    vote:  h(x) = the class that most of the h_r predict
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from committee.base.array_types import Floats
 from committee.base.available_if import available_if
-from committee.base.parameters import RANDOM_STATE, Estimator, at_least, one_of, param
+from committee.base.parameters import RANDOM_STATE, Estimator, at_least, fitted, one_of, param
 from committee.base.rng import RandomState, member_seeds
 from committee.base.transaction import all_or_nothing
 from committee.members.estimators import (
@@ -36,7 +36,7 @@ from committee.tabular.validation import read_targets_classification, read_weigh
 
 
 def restart(estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, seed: int) -> Any:
-    """A fit from another start: every `random_state` is the seed; without weights of its own it sees a resample."""
+    """Fit from the start given by the seed; an estimator without sample weights is fitted on a sample of the rows."""
     fresh = unfitted(estimator, seed)
     if weight is None or has_fit_parameter(fresh, "sample_weight"):
         return fit_weighted(fresh, X, y, weight)
@@ -46,7 +46,7 @@ def restart(estimator: Any, X: Any, y: NDArray[Any], weight: Floats | None, seed
 
 
 def weighted_error(member: Any, X: Any, y: NDArray[Any], weight: Floats | None) -> float:
-    """The weight of the rows it gets wrong."""
+    """Compute the weighted error of a member."""
     classes, codes = np.unique(y, return_inverse=True)
     return float(np.average(predicted_codes(member, X, classes) != codes, weights=weight))
 
@@ -60,16 +60,14 @@ def _has_probabilities(self: RestartClassifier) -> bool:
 
 
 class RestartClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
-    """A classifier fitted from many starts: the best under the sample weights, or the vote of all.
+    """A classifier fitted from several random starts: the best one, or the vote of all.
 
-    Parameters
+    A local search ends in a local optimum that depends on its start. The fit with the smallest weighted training error
+    is kept, or all fits vote.
+
+    References
     ----------
-    estimator : a classifier whose `random_state` chooses the start, default `PocketPerceptron(n_restarts=1)`
-    n_restarts : number of fits
-    combine : {"best", "vote"}
-    random_state : seed of the starts
-
-    ``members_`` are the fits that are kept, ``errors_`` the weighted training errors of all, ``best_`` the best one.
+    Dietterich, T. G. (2000). Ensemble methods in machine learning. Multiple Classifier Systems, 1-15.
 
     Examples
     --------
@@ -81,10 +79,23 @@ class RestartClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     array([0.101, 0.082, 0.125, 0.091])
     """
 
-    estimator: Any = param(HasMethods(["fit", "predict"]), None, default=None, kw_only=False)
-    n_restarts: int = param(at_least(1), default=10)
-    combine: Literal["best", "vote"] = param(one_of("best", "vote"), default="best")
+    estimator: Any = param(
+        HasMethods(["fit", "predict"]),
+        None,
+        default=None,
+        kw_only=False,
+        doc="A classifier whose `random_state` determines the start; None is `PocketPerceptron(n_restarts=1)`.",
+    )
+    n_restarts: int = param(at_least(1), default=10, doc="Number of fits.")
+    combine: Literal["best", "vote"] = param(
+        one_of("best", "vote"), default="best", doc="Whether to keep the best fit or to combine all by majority vote."
+    )
     random_state: RandomState = param(*RANDOM_STATE, default=None)
+
+    classes_: NDArray[Any] = fitted()
+    members_: list[Any] = fitted(doc="The fitted classifiers that are kept.")
+    errors_: Floats = fitted(doc="Weighted training error of each fit.")
+    best_: Any = fitted(doc="The fit with the smallest error.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -94,11 +105,11 @@ class RestartClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         return tags
 
     def base(self) -> Any:
-        """The estimator that is fitted from every start."""
+        """Return the estimator that is fitted from each start."""
         return PocketPerceptron(n_restarts=1) if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit from every start on X [n, d] and labels y, rows counted by `sample_weight`."""
+        """Fit from each start on X [n, d] and labels y, with weights `sample_weight`."""
         self._validate_params()
         check_learner(self.base(), "classifier")
         with all_or_nothing(self):
@@ -117,22 +128,22 @@ class RestartClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features seen by the base estimator."""
+        """Number of columns of X in `fit`."""
         check_is_fitted(self, "best_")
         return self.best_.n_features_in_
 
     @property
     def feature_names_in_(self) -> Any:
-        """Names of the features seen by the base estimator."""
+        """Names of the columns of X in `fit`, if all of them are strings."""
         return self.best_.feature_names_in_
 
     def _votes(self, X: Any) -> Floats:
-        """The share of the members that answer each class, [n, K]."""
+        """Fractions of the votes for each class, [n, K]."""
         codes = np.array([np.searchsorted(self.classes_, member.predict(X)) for member in self.members_])
         return np.mean(codes[:, :, np.newaxis] == np.arange(len(self.classes_)), axis=0)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The answer of the best member, or of most members."""
+        """Predict the class by the best member, or by majority vote."""
         check_is_fitted(self, "best_")
         if self.combine == "best":
             return self.best_.predict(X)
@@ -140,12 +151,12 @@ class RestartClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Floats:
-        """Of the best member, where it has probabilities; of a vote the share of the members."""
+        """Predict the class probabilities of the best member, or the fractions of the votes."""
         check_is_fitted(self, "best_")
         return self.best_.predict_proba(X) if self.combine == "best" else self._votes(X)
 
     @available_if(_has_scores)
     def decision_function(self, X: Any) -> Floats:
-        """Of the best member."""
+        """Compute the decision function of the best member."""
         check_is_fitted(self, "best_")
         return self.best_.decision_function(X)

@@ -1,4 +1,4 @@
-"""The weighted vote of members over new rows."""
+"""The weighted vote of members for new rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BLOCK = 1 << 14
 
 
 def weighted_predictions(predictions: Predictions, coefficient: float, n_classes: int) -> NDArray[np.float64]:
-    """What a member adds to the scores [n, 1] of two classes or [n, K] of more."""
+    """Return the contribution of a member to the scores, [n, 1] for two classes or [n, K] for more."""
     if n_classes <= 2:
         return np.asarray(coefficient * predictions, np.float64)[:, np.newaxis]
     return coefficient * (predictions[:, np.newaxis] == np.arange(n_classes))
 
 
 def pack_members(members: Sequence[Member], coefficients: Sequence[float], n_classes: int) -> PackedTrees | None:
-    """Trees without categorical splits in one piece; None for any other members."""
+    """Pack the nodes of trees without categorical splits into common arrays; None for other members."""
     trees = [member for member in members if isinstance(member, TreeMember)]
     if len(trees) < len(members) or any(len(member.tree.categories) for member in trees):
         return None
@@ -41,7 +41,7 @@ def pack_members(members: Sequence[Member], coefficients: Sequence[float], n_cla
 
 
 def score_packed(packed: PackedTrees, X: NDArray[np.floating], n_jobs: int | None) -> NDArray[np.float64]:
-    """Scores [n, k] of the rows of X [n, d]."""
+    """Compute the scores [n, k] of the rows of X [n, d]."""
     score = np.zeros((len(X), packed.values.shape[1]))
     table = np.ascontiguousarray(X, np.float64)
     calls = [
@@ -59,7 +59,7 @@ def score_members(
     n_classes: int,
     n_jobs: int | None,
 ) -> NDArray[np.float64]:
-    """Scores [n, k], member by member: for members that cannot be packed."""
+    """Compute the scores [n, k] member by member, for members that cannot be packed."""
     score = np.zeros((len(X), 1 if n_classes <= 2 else n_classes))
     for member, coefficient in zip(members, coefficients, strict=True):
         score += weighted_predictions(member.predictions(X, n_jobs), coefficient, n_classes)

@@ -49,5 +49,5 @@ def test_few_errors_promise_less_than_was_asked_for():
             residuals = Residuals.of(np.arange(float(n)), np.ones(n))
             is_enough = n >= n_errors_needed(coverage)
             assert (np.mean(inside) >= coverage - 1e-12) == is_enough
-            assert residuals.promised(coverage) == pytest.approx(coverage if is_enough else np.mean(inside))
-            assert (residuals.too_few(coverage) == "") == is_enough
+            assert residuals.guaranteed_coverage(coverage) == pytest.approx(coverage if is_enough else np.mean(inside))
+            assert (residuals.few_residuals_warning(coverage) == "") == is_enough

@@ -162,7 +162,7 @@ def test_intervals_of_few_rows_say_what_they_cannot_promise(tmp_path: Path, meth
     assert "promise" not in enough.stderr
     few = run("predict", model, table, "--interval", "0.99", "--batch-rows", "7")
     assert few.exit_code == 0, few.output
-    assert few.stderr.count("99 % intervals need the errors of 199 rows") == 1
+    assert few.stderr.count("99 % intervals need the residuals of 199 rows") == 1
     assert few.stdout.splitlines()[0] == "prediction,low,high"
     assert len(few.stdout.splitlines()) == 31
     assert "promise" not in run("predict", model, table, "--interval", "0.99", "-q").stderr

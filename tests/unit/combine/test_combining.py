@@ -83,7 +83,7 @@ def test_rounding_decides_no_tie() -> None:
 @pytest.mark.parametrize(
     ("weight", "text"),
     [
-        (np.ones(2), "pass one weight per member"),
+        (np.ones(2), "pass one for each member"),
         (np.zeros(3), "not all zero"),
         (np.array([1.0, -1.0, 1.0]), ">= 0"),
         (np.array([1.0, np.nan, 1.0]), "finite"),

@@ -144,7 +144,7 @@ class _Wide(LogisticRegression):
 def test_experts_that_answer_nonsense_are_named() -> None:
     text = "_Infinite must predict a finite number for every row; its predict returned"
     assert_rejected(make(MixtureOfExpertsRegressor, expert=_Infinite()), ValueError, text, X, VALUES)
-    text = "_Wide must give every row 2 finite probabilities"
+    text = "_Wide must predict 2 finite probabilities"
     assert_rejected(make(MixtureOfExpertsClassifier, expert=_Wide()), ValueError, text, X, LABELS)
 
 

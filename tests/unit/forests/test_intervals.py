@@ -27,7 +27,7 @@ def covered(y: np.ndarray, ends: np.ndarray) -> float:
 def test_few_rows_out_of_bag_are_said():
     X, y = rows(12)
     forest = RandomForestRegressor(50, random_state=0).fit(X, y)
-    with pytest.warns(UserWarning, match="95 % intervals need the errors of 39 rows, and there are 12: .* 84.6 % only"):
+    with pytest.warns(UserWarning, match="95 % intervals need the residuals of 39 rows.* 84.6 % only"):
         ends = forest.predict_interval(X, 0.95)
     errors = y - forest.oob_prediction_
     np.testing.assert_allclose(ends, forest.predict(X)[:, np.newaxis] + [errors.min(), errors.max()])

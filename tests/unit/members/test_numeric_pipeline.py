@@ -35,5 +35,5 @@ def test_regression_is_the_same_in_any_unit():
 
 
 def test_an_estimator_without_weights_says_so():
-    with pytest.raises(ValueError, match="KNeighborsRegressor takes no weights"):
+    with pytest.raises(ValueError, match="KNeighborsRegressor does not accept sample_weight"):
         NumericPipelineRegressor(KNeighborsRegressor()).fit([[1.0], [2.0]], [1.0, 2.0], sample_weight=[1.0, 2.0])
