@@ -35,7 +35,7 @@ def online_bagging(
     all_counts: list[Floats] = []
     for member in members:
         counts = member.counts(n_before, weight)  # k ~ Poisson(w)
-        member.learn(X, y, counts)
+        member.partial_fit(X, y, counts)
         all_counts.append(counts)
     return all_counts
 
@@ -85,7 +85,7 @@ class OnlineBaggingClassifier(ClassifierMixin, BaseOnlineClassifier):
         if self.vote == "majority":
             predictions = np.array([member.predictions(X) for member in members], np.int64)
             return class_votes(predictions, self.n_classes_), predictions
-        is_fitted = np.array([member.has_learned for member in members])
+        is_fitted = np.array([member.is_fitted for member in members])
         probabilities = np.array([member.distribution(X) for member in members])
         predictions = np.where(is_fitted[:, np.newaxis], probabilities.argmax(axis=2), -1)
         return np.einsum("t,tnk->nk", is_fitted.astype(np.float64), probabilities), predictions
@@ -115,7 +115,7 @@ class OnlineBaggingRegressor(RegressorMixin, PredictionIntervals, BaseOnlineRegr
     def _mean(self, members: Sequence[OnlineMember], X: Floats) -> tuple[Floats, Floats]:
         """Mean of the fitted members, nan without any, and the predictions of all."""
         predictions = np.array([member.predictions(X) for member in members], np.float64)
-        is_fitted = np.array([member.has_learned for member in members])
+        is_fitted = np.array([member.is_fitted for member in members])
         combined = mean(predictions[is_fitted]) if is_fitted.any() else np.full(len(X), np.nan)
         return combined, predictions
 

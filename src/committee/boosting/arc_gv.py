@@ -20,7 +20,7 @@ def arc_gv(this: Round) -> Step:
 
 
 class ArcGVClassifier(BaseMultiplicativeBooster):
-    """arc-gv, boosting that maximizes the smallest margin (two classes).
+    """Boosting that maximizes the smallest margin, arc-gv (two classes).
 
     The margin target of a round is the smallest margin of the vote before it. With a weak learner that maximizes the
     edge, the smallest margin converges to the largest possible one.

@@ -81,8 +81,8 @@ def online_boosting(
     rates = weight
     for member in members:
         # Step 1: k ~ Poisson(lambda), update k times
-        member.learn(X, y, member.counts(n_before, rates))
-        if not member.has_learned:
+        member.partial_fit(X, y, member.counts(n_before, rates))
+        if not member.is_fitted:
             continue
         # Step 2: the rates of correctly and incorrectly classified rows, summed up to each row
         is_right = member.predictions(X) == codes

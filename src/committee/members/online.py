@@ -110,14 +110,14 @@ def linear_scores(estimator: Any, X: NDArray[np.floating]) -> Floats:
 class OnlineMember:
     """An estimator with `partial_fit` that is updated with the rows of a stream, each as often as its count.
 
-    `classes` are those of the stream, None for regression; a classifier predicts their codes. `has_learned` is False as
+    `classes` are those of the stream, None for regression; a classifier predicts their codes. `is_fitted` is False as
     long as all counts were zero.
     """
 
     def __init__(self, estimator: Any, seed: int, classes: NDArray[Any] | None = None) -> None:
         self.estimator: Any = unfitted(estimator, seed)
         self.seed, self.classes = seed, classes
-        self.has_learned, self.takes_weights = False, takes_weights(self.estimator)
+        self.is_fitted, self.takes_weights = False, takes_weights(self.estimator)
 
     def copy(self) -> OnlineMember:
         """Copy the member and its estimator."""
@@ -134,18 +134,18 @@ class OnlineMember:
         """Draw the Poisson(rate) count of each row after `n_before` rows of the stream."""
         return poisson_counts(stream_uniforms(self.seed, n_before, rates.size), rates)
 
-    def learn(self, X: NDArray[np.floating], y: NDArray[Any], counts: Floats) -> None:
+    def partial_fit(self, X: NDArray[np.floating], y: NDArray[Any], counts: Floats) -> None:
         """Update the estimator with the rows in their order, each `counts` times."""
         seen = counts > 0.0
         if not seen.any():
             return
         if not self.is_constant:
             self._partial_fit(X[seen], y[seen], counts[seen])
-        self.has_learned = True
+        self.is_fitted = True
 
     def _partial_fit(self, X: NDArray[np.floating], y: NDArray[Any], counts: Floats) -> None:
         # classes are passed once, as their check takes as long as 500 rows
-        known = {} if self.classes is None or self.has_learned else {"classes": self.classes}
+        known = {} if self.classes is None or self.is_fitted else {"classes": self.classes}
         if self.takes_weights:
             self.estimator.partial_fit(X, y, **known, sample_weight=counts)
             return
@@ -160,9 +160,9 @@ class OnlineMember:
     def predictions(self, X: NDArray[np.floating], n_jobs: int | None = None) -> NDArray[np.int64] | Floats:
         """Predict class codes, or values; before the first update -1, or nan."""
         if self.classes is None:
-            return self._values(X) if self.has_learned else np.full(len(X), np.nan)
-        if not self.has_learned or self.is_constant:
-            return np.full(len(X), 0 if self.has_learned else -1, np.int64)
+            return self._values(X) if self.is_fitted else np.full(len(X), np.nan)
+        if not self.is_fitted or self.is_constant:
+            return np.full(len(X), 0 if self.is_fitted else -1, np.int64)
         if type(self.estimator) in LINEAR:
             scores = linear_scores(self.estimator, X)
             return (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
@@ -181,7 +181,7 @@ class OnlineMember:
         """Predict class probabilities, [n, classes]; equal ones before the first update."""
         assert self.classes is not None
         n_classes = len(self.classes)
-        if not self.has_learned or self.is_constant:
+        if not self.is_fitted or self.is_constant:
             return np.full((len(X), n_classes), 1.0 / n_classes)
         with np.errstate(divide="ignore", invalid="ignore"):
             p = np.asarray(self.estimator.predict_proba(X), np.float64)

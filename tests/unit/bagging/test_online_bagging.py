@@ -214,11 +214,11 @@ def test_linear_members_answer_what_their_predict_does() -> None:
     for y, classes in ((labels > 0, np.array([False, True])), (labels, np.arange(3))):
         for learner in (SGDClassifier(random_state=0), Perceptron()):
             member = OnlineMember(learner, 1, classes)
-            member.learn(X, classes[y.astype(int)], np.ones(300))
+            member.partial_fit(X, classes[y.astype(int)], np.ones(300))
             assert type(member.estimator) in LINEAR
             np.testing.assert_array_equal(classes[member.predictions(X)], member.estimator.predict(X))
     number = OnlineMember(SGDRegressor(), 1)
-    number.learn(X, X[:, 0] - X[:, 1], np.ones(300))
+    number.partial_fit(X, X[:, 0] - X[:, 1], np.ones(300))
     np.testing.assert_array_equal(number.predictions(X), number.estimator.predict(X))
 
 
@@ -296,7 +296,7 @@ def test_the_prequential_error_is_that_of_testing_then_training() -> None:
     judged_members: list[Floats] = []
     for i in range(150):
         if i:
-            has = [member.has_learned for member in model._online_members()]
+            has = [member.is_fitted for member in model._online_members()]
             own = [
                 float(member.predict(X[i : i + 1])[0] != y[i]) if learned else np.nan
                 for member, learned in zip(model.estimators_, has, strict=True)
@@ -362,7 +362,7 @@ def test_regression_answers_with_the_mean_and_is_judged_by_squares() -> None:
     model = OnlineBaggingRegressor(n_estimators=6, batch_size=1, random_state=0)
     squares: list[float] = []
     for i in range(120):
-        if i and any(member.has_learned for member in model._online_members()):
+        if i and any(member.is_fitted for member in model._online_members()):
             squares.append(float((model.predict(X[i : i + 1])[0] - y[i]) ** 2))
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     assert model.prequential_error_ == pytest.approx(np.mean(squares), rel=1e-9)
@@ -373,7 +373,7 @@ def test_regression_answers_with_the_mean_and_is_judged_by_squares() -> None:
         np.testing.assert_allclose(member.coef_, alone.coef_, rtol=1e-9)
 
 
-def test_before_anybody_has_learned_there_is_an_answer() -> None:
+def test_predictions_before_any_member_is_fitted() -> None:
     """A row of a tiny weight: every count is zero."""
     X, y = stream(1)
     model = OnlineBaggingClassifier(n_estimators=2, random_state=0)
