@@ -83,6 +83,11 @@ def _loss_of_head(head: dict[str, Any]) -> dict[str, Any]:
     return loss._replace(parameter=head["p"])._asdict()
 
 
+def _tuples_for_lists(state: dict[str, Any]) -> dict[str, Any]:
+    """An upgrade that replaces lists by tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in state.items()}
+
+
 UPGRADES: dict[str, tuple[str, Upgrade]] = {
     "BaggingClassifier/1": ("BaggingClassifier/2", _renamed(patience="n_iter_no_change", tree="tree_size")),
     "BaggingRegressor/1": ("BaggingRegressor/2", _renamed(patience="n_iter_no_change", tree="tree_size")),
@@ -103,6 +108,7 @@ UPGRADES: dict[str, tuple[str, Upgrade]] = {
     "SVC/1": ("SVC/2", _renamed(machines_="binary_svms_")),
     "SVR/1": ("SVR/2", _renamed(machines_="binary_svms_")),
     "gradient-boosting.head/1": ("loss/1", _loss_of_head),
+    "regression-boosting.run/1": ("regression-boosting.run/2", _tuples_for_lists),
 }
 """Of an older tag: the tag that follows it, and what makes its state of the old one."""
 
