@@ -121,15 +121,15 @@ def _predict(scale: Scale) -> Benchmark:
 
         return setup
 
-    def judge(answer: NDArray[Any]) -> Mapping[str, float]:
-        return {"accuracy": float(np.mean(answer == tables.classes(n, N_FEATURES).y))}
+    def evaluate(predicted: NDArray[Any]) -> Mapping[str, float]:
+        return {"accuracy": float(np.mean(predicted == tables.classes(n, N_FEATURES).y))}
 
     makers = {"committee": partial(AdaBoostClassifier, n_estimators=ROUNDS), **_their_stumps()}
     return Benchmark(
         name=f"boosting/predict-{at}",
         task=f"predict of the {at} training rows by {ROUNDS} stumps",
         contenders={name: asking(make) for name, make in makers.items()},
-        quality=judge,
+        quality=evaluate,
         goals=(Goal("committee", 0.1, "sklearn"),),
         covers=("AdaBoostClassifier",),
     )
@@ -208,14 +208,14 @@ def _fit_setup(make: Make, load: Load) -> Setup:
 def _quality(load: Load) -> Quality:
     """Accuracy and AUC, or R2, on rows held out."""
 
-    def judge(model: Any) -> Mapping[str, float]:
+    def evaluate(model: Any) -> Mapping[str, float]:
         split = load()
-        answer = model.predict(split.X_test)
+        predicted = model.predict(split.X_test)
         if not hasattr(model, "classes_"):
-            return {"R2": float(r2_score(split.y_test, answer))}
-        result = {"accuracy": float(np.mean(answer == split.y_test))}
+            return {"R2": float(r2_score(split.y_test, predicted))}
+        result = {"accuracy": float(np.mean(predicted == split.y_test))}
         if len(model.classes_) == 2 and hasattr(model, "decision_function"):
             result["AUC"] = float(roc_auc_score(split.y_test, model.decision_function(split.X_test)))
         return result
 
-    return judge
+    return evaluate

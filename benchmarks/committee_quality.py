@@ -1,8 +1,8 @@
 """How good a committee is on public data, beside every library as it comes, by three-fold cross-validation.
 
 `python -m benchmarks.committee_quality`. Every method gets the same folds and the same frame: numbers, missing values
-and categories as they are (scikit-learn's forests get categories as codes, for they take no others). What is judged is
-the test error: the share of wrong classes, or the root mean squared error. Each result is kept as a file of JSON in the
+and categories as they are (scikit-learn's forests get categories as codes, for they take no others). The loss is the
+test error: the fraction of wrong classes, or the root mean squared error. Each result is kept as a JSON file in the
 folder `--cache`, so that a run that was ended goes on where it was; `--fresh NAME` measures a method again.
 """
 
@@ -39,7 +39,7 @@ FOLDS = 3
 KEPT = Path(tempfile.gettempdir()) / "committee_quality"
 
 
-class Judged(NamedTuple):
+class Evaluation(NamedTuple):
     """One method on one set: of every fold the error (and the log-loss of classes), and CPU seconds of all folds."""
 
     errors: tuple[float, ...]
@@ -66,7 +66,7 @@ class SetResult(NamedTuple):
     data: DataSet
     n_rows: int
     n_features: int
-    by_method: Mapping[str, Judged]
+    by_method: Mapping[str, Evaluation]
 
 
 # --- the methods -----------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def _our_default(is_class: bool, _: list[str]) -> Any:
     from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
 
     kind: Any = CommitteeClassifier if is_class else CommitteeRegressor
-    return kind(keep_dropped=True, n_jobs=1, random_state=0)  # dropped members are judged below, off the clock
+    return kind(keep_dropped=True, n_jobs=1, random_state=0)  # dropped members are evaluated below, off the clock
 
 
 def _random_forest(is_class: bool, _: list[str]) -> Any:
@@ -124,29 +124,29 @@ class Kept:
     def path(self, data: DataSet, n_rows: int, name: str, package: str) -> Path:
         return self.folder / f"{data.name} {n_rows} {name} {package} {version(package)}.json".replace(" ", "_")
 
-    def find(self, path: Path, name: str) -> Judged | None:
+    def find(self, path: Path, name: str) -> Evaluation | None:
         if name in self.fresh or not path.exists():
             return None
         found = json.loads(path.read_text(encoding="utf-8"))
         members = {member: tuple(numbers) for member, numbers in found["members"].items()}
         losses = tuple(found["errors"]), tuple(found["log_losses"])
-        return Judged(*losses, found["seconds"], members, found.get("loss_error", 0.0))
+        return Evaluation(*losses, found["seconds"], members, found.get("loss_error", 0.0))
 
-    def keep(self, path: Path, judged: Judged) -> None:
-        path.write_text(json.dumps(judged._asdict(), indent=1), encoding="utf-8")
+    def keep(self, path: Path, evaluated: Evaluation) -> None:
+        path.write_text(json.dumps(evaluated._asdict(), indent=1), encoding="utf-8")
 
 
 # --- cross-validation ------------------------------------------------------------------------------------------------
 
 
-def judge(data: DataSet, chosen: Mapping[str, Method], kept: Kept, say: Callable[[str], None]) -> SetResult:
+def evaluate(data: DataSet, chosen: Mapping[str, Method], kept: Kept, say: Callable[[str], None]) -> SetResult:
     """Cross-validate every method on the same folds; one that is not installed or fails says so and is left out."""
     table = load(data)
     is_class = data.task != "regression"
     folds: Any = StratifiedKFold if is_class else KFold
     parts = list(folds(FOLDS, shuffle=True, random_state=0).split(table.X, table.y))
     say(f"{data.name}: {len(table.y)} rows x {table.X.shape[1]}, {len(table.categorical)} of categories, {data.task}")
-    results: dict[str, Judged] = {}
+    results: dict[str, Evaluation] = {}
     for name, method in chosen.items():
         path = kept.path(data, len(table.y), name, method.package)
         try:
@@ -160,7 +160,7 @@ def judge(data: DataSet, chosen: Mapping[str, Method], kept: Kept, say: Callable
     return SetResult(data, len(table.y), table.X.shape[1], results)
 
 
-def cross_validate(method: Method, table: Table, is_class: bool, parts: Sequence[Any]) -> Judged:
+def cross_validate(method: Method, table: Table, is_class: bool, parts: Sequence[Any]) -> Evaluation:
     X, errors, log_losses, seconds = method.prepare(table.X), [], [], 0.0
     row_losses: list[dict[str, NDArray[np.float64]]] = []
     every: list[NDArray[np.float64]] = []
@@ -170,22 +170,22 @@ def cross_validate(method: Method, table: Table, is_class: bool, parts: Sequence
         for train, test in parts:
             began = time.process_time()
             model = method.make(is_class, table.categorical).fit(X.iloc[train], table.y[train])
-            answer = model.predict_proba(X.iloc[test]) if is_class else model.predict(X.iloc[test])
+            predicted = model.predict_proba(X.iloc[test]) if is_class else model.predict(X.iloc[test])
             seconds += time.process_time() - began
-            loss = _row_loss(answer, table.y[test], is_class)
+            loss = _row_loss(predicted, table.y[test], is_class)
             every.append(loss)
             errors.append(float(loss.mean() if is_class else np.sqrt(loss.mean())))
             if is_class:
-                log_losses.append(smoothed_log_loss(table.y[test], answer))
+                log_losses.append(smoothed_log_loss(table.y[test], predicted))
             row_losses.append(_of_members(model, X.iloc[test], table.y[test], loss, is_class))
     losses = np.concatenate(every)
     spread = float(losses.std(ddof=1) / np.sqrt(losses.size))
-    return Judged(tuple(errors), tuple(log_losses), seconds, _against_members(row_losses), spread)
+    return Evaluation(tuple(errors), tuple(log_losses), seconds, _against_members(row_losses), spread)
 
 
-def _row_loss(answer: NDArray[Any], y: NDArray[Any], is_class: bool) -> NDArray[np.float64]:
+def _row_loss(predicted: NDArray[Any], y: NDArray[Any], is_class: bool) -> NDArray[np.float64]:
     """Of every row 0 or 1, or the squared error. The classes are 0, 1, 2 ... and all of them are in every part."""
-    wrong = answer.argmax(axis=1) != y if is_class else (np.asarray(answer, np.float64).ravel() - y) ** 2
+    wrong = predicted.argmax(axis=1) != y if is_class else (np.asarray(predicted, np.float64).ravel() - y) ** 2
     return wrong.astype(np.float64)
 
 
@@ -195,7 +195,7 @@ def _of_members(
     """Losses of the members less those of the committee; nothing where the model is no committee."""
     if not hasattr(model, "member_predictions"):
         return {}
-    return {name: _row_loss(answer, y, is_class) - loss for name, answer in model.member_predictions(X).items()}
+    return {name: _row_loss(predicted, y, is_class) - loss for name, predicted in model.member_predictions(X).items()}
 
 
 def _against_members(folds: Sequence[Mapping[str, NDArray[np.float64]]]) -> dict[str, tuple[float, float]]:
@@ -236,7 +236,7 @@ class Against(NamedTuple):
 
 
 def against_best_member(result: SetResult, is_class: bool) -> Against:
-    """Losses are shares of wrong classes, or mean squared errors."""
+    """Losses are fractions of wrong classes, or mean squared errors."""
     ours = result.by_method[OURS]
     loss = ours.error if is_class else float(np.mean(np.square(ours.errors)))
     name, (difference, paired) = min(ours.members.items(), key=lambda item: item[1][0])
@@ -312,9 +312,9 @@ TEXT = """\
 # Quality of committees on public data
 
 Written by `python -m benchmarks.committee_quality`; do not edit. Three-fold cross-validation, the same folds for all
-(stratified for classes); the error is the share of wrong classes, or the root mean squared error, mean over the folds.
+(stratified for classes); the error is the misclassification rate or the root mean squared error, mean over the folds.
 Every method as it comes, at one thread; scikit-learn's forests get categories as codes. CPU time is of all fits and
-answers."""
+predictions."""
 
 LOOKED_AT = """\
 The sets are those of `benchmarks/open_data.py` without the slowest for CatBoost ({costly}), chosen before any committee
@@ -324,16 +324,16 @@ far ahead, added when a first run of the whole table had shown kin8nm and califo
 
 MEMBERS = """\
 The committee against the member that is best in hindsight, on the test rows themselves: no rule could choose that
-member. The loss is the share of wrong classes, or the mean squared error; "loss above its" is relative, negative where
+member. The loss is the misclassification rate or the mean squared error; "loss above its" is relative, negative where
 the committee is better than all its members. The excess is given in standard errors of the committee's own loss, and in
 those of the difference row by row, which are much smaller."""
 
 
-def _not_judged(results: Sequence[SetResult]) -> str:
+def _not_evaluated(results: Sequence[SetResult]) -> str:
     """Names of sets that a run which was ended has not come to."""
     done = {result.data.name for result in results} | COSTLY
     missing = [data.name for data in SETS if data.name not in done]
-    return f" Not yet judged: {', '.join(missing)}." if missing else ""
+    return f" Not yet evaluated: {', '.join(missing)}." if missing else ""
 
 
 def document(results: Sequence[SetResult], machine: str) -> str:
@@ -350,7 +350,7 @@ def document(results: Sequence[SetResult], machine: str) -> str:
         f"member in hindsight by more than one standard error of its own loss on {np.sum(own > 1.0)} of "
         f"{np.isfinite(own).sum()} sets, by more than two on {np.sum(own > 2.0)}; by more than one standard error of "
         f"the difference on {np.sum(paired > 1.0)} of {paired.size}, by more than two on {np.sum(paired > 2.0)}."
-        f"{_not_judged(results)}"
+        f"{_not_evaluated(results)}"
     )
     return "\n\n".join(
         [
@@ -371,7 +371,7 @@ def document(results: Sequence[SetResult], machine: str) -> str:
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write the tables.")
 @click.option("--cache", "folder", type=click.Path(file_okay=False, path_type=Path), default=KEPT, show_default=True)
 def main(chosen: str | None, names: str | None, fresh: str, output: Path | None, folder: Path) -> None:
-    """Judge committees on public data; the folder of the data is named by COMMITTEE_DATA."""
+    """Evaluate committees on public data; the folder of the data is named by COMMITTEE_DATA."""
     by_name = {data.name: data for data in SETS}
     sets = [by_name[name] for name in (chosen.split(",") if chosen else by_name) if chosen or name not in COSTLY]
     wanted = {name: m for name, m in methods().items() if names is None or name in names.split(",")}
@@ -381,7 +381,7 @@ def main(chosen: str | None, names: str | None, fresh: str, output: Path | None,
     for number, data in enumerate(sets, 1):
         try:
             with threadpool_limits(1):
-                found = judge(data, wanted, kept, lambda text, at=number: click.echo(f"[{at}/{len(sets)}] {text}"))
+                found = evaluate(data, wanted, kept, lambda text, at=number: click.echo(f"[{at}/{len(sets)}] {text}"))
         except Skip as reason:
             click.echo(f"{data.name} is left out: {reason}")
             continue

@@ -1,6 +1,6 @@
 """Do the intervals of forests hold what they say? Coverage on public data, `python -m benchmarks.coverage`.
 
-Of every set two thirds of the rows, drawn at random, are learned from and the others are predicted, several times over.
+Two thirds of the rows of every set, drawn at random, are for training, the others are predicted, several times over.
 Nominal coverages are those of `predict_interval` and of the intervals between two of `predict_quantiles`.
 """
 
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class Held(NamedTuple):
-    """One set: the share of the test rows inside the intervals, and their mean length beside the target's spread."""
+    """One set: the fraction of the test rows inside the intervals, and their mean length beside the target's spread."""
 
     data: DataSet
     n_rows: int
@@ -66,7 +66,7 @@ def measure(data: DataSet, n_splits: int = SPLITS) -> Held | None:
 
 
 class Split(NamedTuple):
-    """Rows to learn from and others."""
+    """Training rows and others."""
 
     X: Any
     y: Floats
@@ -84,7 +84,7 @@ def splits(table: Table, n_splits: int) -> Iterator[Split]:
 
 
 def intervals(X: Any, y: Floats, X_test: Any, y_test: Floats, seed: int) -> tuple[Floats, Floats]:
-    """Share of the test rows covered, and mean length [methods, levels]."""
+    """Fraction of the test rows covered, and mean length [methods, levels]."""
     forest = RandomForestRegressor(TREES, keep_leaf_samples=True, random_state=seed).fit(X, y)
     outside = 0.5 * (1.0 - np.array(NOMINAL))
     levels = np.concatenate([outside, 1.0 - outside])
@@ -108,7 +108,7 @@ def report(results: Sequence[Held]) -> str:
             "Written by `python -m benchmarks.coverage`; do not edit. Measured with "
             + ", ".join(f"{key} {value}" for key, value in describe_machine().items())
             + ".",
-            f"`RandomForestRegressor` of {TREES} trees on two thirds of the rows, judged on the others; means of "
+            f"`RandomForestRegressor` of {TREES} trees on two thirds of the rows, evaluated on the others; means of "
             f"{SPLITS} random splits of at most {MAX_ROWS:,} rows. Coverage in per cent, behind it the mean length of "
             "the intervals in standard deviations of the target. Bold: more than 2 points from nominal.",
             *(f"## {METHODS[m].capitalize()}\n\n{table(results, m)}" for m in range(len(METHODS))),

@@ -74,7 +74,7 @@ def prepare() -> Any:
     )
 
 
-def judge(data: DataSet, makers: Mapping[str, Maker]) -> list[str]:
+def evaluate(data: DataSet, makers: Mapping[str, Maker]) -> list[str]:
     """A row of the table: the mean loss of every method over the folds, the best in bold; experts found, seconds."""
     table = load(data)
     is_class = data.task != "regression"
@@ -90,8 +90,10 @@ def judge(data: DataSet, makers: Mapping[str, Maker]) -> list[str]:
             if name == "mixture of experts":
                 seconds += time.process_time() - began
                 result.append(model.n_experts_)
-            answer, truth = model.predict(X_test), table.y[test]
-            losses[name].append(float(np.mean(answer != truth)) if is_class else root_mean_squared_error(truth, answer))
+            predicted, truth = model.predict(X_test), table.y[test]
+            losses[name].append(
+                float(np.mean(predicted != truth)) if is_class else root_mean_squared_error(truth, predicted)
+            )
     mean = {name: float(np.mean(values)) for name, values in losses.items()}
     best = min(mean.values())
     shown = [f"**{loss:.4g}**" if loss == best else f"{loss:.4g}" for loss in mean.values()]
@@ -113,7 +115,7 @@ def main(chosen: str | None, output: Path | None) -> None:
         try:
             with threadpool_limits(1), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                rows.append(judge(data, makers))
+                rows.append(evaluate(data, makers))
         except Skip as reason:
             click.echo(f"{data.name} is left out: {reason}")
             continue

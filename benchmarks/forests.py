@@ -277,7 +277,7 @@ def _row(
         name=f"forests/{name}",
         task=task,
         contenders={contender: _fit_setup(make, load) for contender, make in makers.items()},
-        quality=partial(_judge, load, is_class),
+        quality=partial(_evaluate, load, is_class),
         goals=goals,
         covers=covers,
     )
@@ -306,23 +306,23 @@ def _asking(name: str, task: str, load: Load, makers: Mapping[str, Make], n_aske
 
         return setup
 
-    def judge(share: NDArray[Any]) -> Mapping[str, float]:
+    def evaluate(share: NDArray[Any]) -> Mapping[str, float]:
         return of_forest_shares(load().y_test, share)
 
-    quality: Quality = judge if n_asked is None else no_quality
+    quality: Quality = evaluate if n_asked is None else no_quality
     contenders = {contender: asking(make) for contender, make in makers.items()}
     return Benchmark(f"forests/{name}", task, contenders, quality, covers=("RandomForestClassifier",))
 
 
-def _judge(load: Load, is_class: bool, model: Any) -> Mapping[str, float]:
+def _evaluate(load: Load, is_class: bool, model: Any) -> Mapping[str, float]:
     split = load()
     if isinstance(model, Ranger):
-        answer = model.predictions()
+        predicted = model.predictions()
     else:
-        answer = model.predict_proba(split.X_test) if is_class else model.predict(split.X_test)
+        predicted = model.predict_proba(split.X_test) if is_class else model.predict(split.X_test)
     if is_class:
-        return of_forest_shares(split.y_test, answer)
-    return {"R2": float(r2_score(split.y_test, answer)), **of_numbers(split.y_test, answer)}
+        return of_forest_shares(split.y_test, predicted)
+    return {"R2": float(r2_score(split.y_test, predicted)), **of_numbers(split.y_test, predicted)}
 
 
 def of_forest_shares(y: NDArray[np.int64], share: NDArray[Any]) -> Mapping[str, float]:

@@ -35,7 +35,7 @@ FIRST_SECONDS = 600.0
 MEMORY = 12 << 30
 
 OUTCOMES = ("rejected", "predictions", "raises", "unclear", "out of bounds", "crash", "hang")
-"""Refused with a ModelFileError; read and answers; answers with an error; another error than ModelFileError, ..."""
+"""Refused with a ModelFileError; read and predicts; predicts with an error; another error than ModelFileError, ..."""
 
 
 # --- models to mutate -------------------------------------------------------------------------------------------------
@@ -408,14 +408,14 @@ def examine(path: Path, kind: Kind, is_mapped: bool = False, asks_more: bool = T
 
 
 def ask(model: Any, rows: Any) -> None:
-    """For all that a model answers about rows."""
+    """For all methods of a model that take rows."""
     from committee.storage import PredictionOnlyError
 
     for name in ("predict", "predict_proba", "decision_function", "apply", "staged_predict", "score_samples"):
         if hasattr(model, name):
             with contextlib.suppress(PredictionOnlyError):
-                answer = getattr(model, name)(rows)
-                list(answer) if name.startswith("staged") else np.asarray(answer)
+                predicted = getattr(model, name)(rows)
+                list(predicted) if name.startswith("staged") else np.asarray(predicted)
 
 
 def ask_more(model: Any, X: Any, y: Any) -> tuple[str, str]:

@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=1000)
     n_mutants = parser.parse_args().mutants
     os.environ["OMP_NUM_THREADS"] = "1"
-    print("| | refused | answers | crash | hang |\n|---|---|---|---|---|")
+    print("| | refused | predicts | crash | hang |\n|---|---|---|---|---|")
     for name, make in (("LightGBM, text", lightgbm_model), ("XGBoost, JSON", xgboost_model)):
         data, use = make()
         assert outcome(use, data) == "predictions"

@@ -197,11 +197,11 @@ def _predict(scale: Scale) -> list[Benchmark]:
     del makers[QUANTISED]
     what = f"of {size(n_asked, d)}, by {FORM} fitted on {size(n, d)}"
 
-    def judge(share: NDArray[Any]) -> Mapping[str, float]:
+    def evaluate(share: NDArray[Any]) -> Mapping[str, float]:
         return of_shares(load().y_test, share)
 
     goals = _goals({LIGHTGBM: 0.15, XGBOOST: 0.5})
-    row = _asking(f"predict-{size(n_asked, d)}", f"predict_proba {what}", load, makers, "predict_proba", judge)
+    row = _asking(f"predict-{size(n_asked, d)}", f"predict_proba {what}", load, makers, "predict_proba", evaluate)
     return [row._replace(goals=goals)]
 
 
@@ -217,8 +217,8 @@ def _asking(
     def asking(make: Make) -> Setup:
         def setup() -> Call:
             split = load()
-            X, answer = split.X_test[:n_asked], getattr(make().fit(split.X, split.y), method)
-            return lambda: answer(X)
+            X, predict = split.X_test[:n_asked], getattr(make().fit(split.X, split.y), method)
+            return lambda: predict(X)
 
         return setup
 
@@ -303,7 +303,7 @@ def _fit(
         name=f"gradient-boosting/{name}",
         task=task,
         contenders={contender: _fit_setup(make, load) for contender, make in makers.items()},
-        quality=partial(_judge, load, is_class),
+        quality=partial(_evaluate, load, is_class),
         clock=clock,
         goals=goals,
         covers=("GradientBoostingClassifier" if is_class else "GradientBoostingRegressor",),
@@ -319,7 +319,7 @@ def _fit_setup(make: Make, load: Load) -> Setup:
     return setup
 
 
-def _judge(load: Load, is_class: bool, model: Any) -> Mapping[str, float]:
+def _evaluate(load: Load, is_class: bool, model: Any) -> Mapping[str, float]:
     split = load()
     if not is_class:
         return of_numbers(split.y_test, model.predict(split.X_test))

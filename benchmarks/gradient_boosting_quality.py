@@ -46,7 +46,7 @@ EQUAL_SETS = (
 
 COSTLY = frozenset({"covertype", "letter", "lightgbm-5-classes", "nursery", "optdigits", "soybean"})
 """Many classes or categories: CatBoost was not done with two of them after three minutes, and with the others it is
-expected to take as long; their samples have not been timed. With --defaults they are judged when named."""
+expected to take as long; their samples have not been timed. With --defaults they are evaluated when named."""
 
 CHOOSING = frozenset(data.name for data in SETS[::2])
 """Every second set: our automatic values were chosen on these, and the others show whether they hold elsewhere."""
@@ -71,7 +71,7 @@ class Score(NamedTuple):
         return float(np.mean(self.losses))
 
 
-class Judged(NamedTuple):
+class Evaluation(NamedTuple):
     """One set; a method that failed on it is not among the scores."""
 
     data: DataSet
@@ -91,7 +91,7 @@ def equal_methods() -> dict[str, Method]:
 
 
 def default_methods() -> dict[str, Method]:
-    """Every library as it comes, at one thread; those that take it are told the columns of categories."""
+    """Every library as it comes, at one thread; those that take categories get the names of their columns."""
     return {
         OURS: Method(_our_default, OURS),
         "lightgbm": Method(_lightgbm_default, "lightgbm"),
@@ -174,7 +174,7 @@ class Cache:
 # --- cross-validation ------------------------------------------------------------------------------------------------
 
 
-def judge(data: DataSet, methods: Mapping[str, Method], cached: Cache, say: Callable[[str], None]) -> Judged:
+def evaluate(data: DataSet, methods: Mapping[str, Method], cached: Cache, say: Callable[[str], None]) -> Evaluation:
     """Cross-validate every method on the same folds; one that is not installed or fails says so and is left out."""
     table = load(data)
     is_class = data.task != "regression"
@@ -191,7 +191,7 @@ def judge(data: DataSet, methods: Mapping[str, Method], cached: Cache, say: Call
             say(f"    {name} is left out: {type(error).__name__}: {str(error)[:200]}")
         else:
             say(f"    {name}: {scores[name].loss:.5g} in {seconds_text(scores[name].seconds)}")
-    return Judged(data, len(table.y), table.X.shape[1], scores)
+    return Evaluation(data, len(table.y), table.X.shape[1], scores)
 
 
 def _cross_validate(method: Method, table: Table, is_class: bool, parts: Sequence[Any]) -> Score:
@@ -227,7 +227,7 @@ def _warm_up(method: Method, is_class: bool) -> None:
 # --- the tables ------------------------------------------------------------------------------------------------------
 
 
-def equal_section(results: Sequence[Judged]) -> str:
+def equal_section(results: Sequence[Evaluation]) -> str:
     """Losses of ours and LightGBM's, their ratio, and its mean."""
     both = [result for result in results if {OURS, "lightgbm"} <= result.scores.keys()]
     ratio = np.array([result.scores[OURS].loss / result.scores["lightgbm"].loss for result in both])
@@ -241,7 +241,7 @@ def equal_section(results: Sequence[Judged]) -> str:
             f"1 is a smaller loss of ours. Of {_sampled(both)} a sample of the rows is taken.",
             _equal_outcome(ratio) if both else "",
             markdown_table(("set", "task", "size", OURS, "lightgbm", "ours / lightgbm"), rows),
-            markdown_table(("CPU time, all fits and answers", ""), _times(both, (OURS, "lightgbm"))),
+            markdown_table(("CPU time, all fits and predictions", ""), _times(both, (OURS, "lightgbm"))),
         ]
     )
 
@@ -254,7 +254,7 @@ def _equal_outcome(ratio: NDArray[np.float64]) -> str:
     )
 
 
-def default_section(results: Sequence[Judged]) -> str:
+def default_section(results: Sequence[Evaluation]) -> str:
     """Losses of all, mean ranks and wins."""
     names = _methods_of(results)
     summary = [
@@ -276,7 +276,8 @@ def default_section(results: Sequence[Judged]) -> str:
     return "\n\n".join(
         [
             f"Every library as it comes, at one thread. Ranks over {len(results)} sets, 1 is the smallest loss; a "
-            "method that fails on a set is last there. Wins are smallest losses. CPU time is of all fits and answers. "
+            "method that fails on a set is last there. Wins are smallest losses. CPU time is of all fits and "
+            "predictions. "
             f"Of {_sampled(results)} a sample of the rows is taken. {_left_out(results)}",
             markdown_table(header, summary),
             "Our automatic values were chosen on sets marked \\*; mean ranks there and on the others:",
@@ -297,7 +298,7 @@ class Summary(NamedTuple):
     shared: int  # sets that both could do
 
 
-def summarise(results: Sequence[Judged]) -> list[Summary]:
+def summarise(results: Sequence[Evaluation]) -> list[Summary]:
     """Best mean rank first."""
     names = _methods_of(results)
     loss = np.array([[result.scores[n].loss if n in result.scores else np.inf for n in names] for result in results])
@@ -323,49 +324,49 @@ def _mean_ratio(loss: NDArray[np.float64], smallest: NDArray[np.float64]) -> flo
     return float(np.exp(np.mean(np.log(loss[done] / smallest[done])))) if done.any() else np.nan
 
 
-def _methods_of(results: Sequence[Judged]) -> list[str]:
+def _methods_of(results: Sequence[Evaluation]) -> list[str]:
     return list(dict.fromkeys(name for result in results for name in result.scores))
 
 
-def _facts(result: Judged) -> list[str]:
+def _facts(result: Evaluation) -> list[str]:
     return [result.data.name, result.data.task, f"{result.n_rows} x {result.n_features}"]
 
 
-def _marked_facts(result: Judged) -> list[str]:
+def _marked_facts(result: Evaluation) -> list[str]:
     name, *rest = _facts(result)
     return [f"{name} \\*" if name in CHOOSING else name, *rest]
 
 
-def _sampled(results: Sequence[Judged]) -> str:
+def _sampled(results: Sequence[Evaluation]) -> str:
     names = [result.data.name for result in results if result.n_rows == result.data.most_rows]
     return ", ".join(names) or "no set"
 
 
-def _left_out(results: Sequence[Judged]) -> str:
+def _left_out(results: Sequence[Evaluation]) -> str:
     names = sorted(COSTLY - {result.data.name for result in results})
-    return f"Not judged, as too slow with CatBoost by estimate: {', '.join(names)}." if names else ""
+    return f"Not evaluated, as too slow with CatBoost by estimate: {', '.join(names)}." if names else ""
 
 
-def _ranks_apart(results: Sequence[Judged]) -> list[list[str]]:
+def _ranks_apart(results: Sequence[Evaluation]) -> list[list[str]]:
     """Mean ranks over the sets that values were chosen on, and over the others."""
     halves = [[result for result in results if (result.data.name in CHOOSING) == chosen] for chosen in (True, False)]
     ranks = [{summary.name: f"{summary.mean_rank:.2f}" for summary in summarise(half)} for half in halves]
     return [[name, *(half.get(name, "") for half in ranks)] for name in _methods_of(results)]
 
 
-def _losses(result: Judged, names: Sequence[str]) -> list[str]:
+def _losses(result: Evaluation, names: Sequence[str]) -> list[str]:
     return [f"{result.scores[name].loss:.5g}" if name in result.scores else "failed" for name in names]
 
 
-def _named(result: Judged, names: Sequence[str]) -> list[tuple[str, str]]:
+def _named(result: Evaluation, names: Sequence[str]) -> list[tuple[str, str]]:
     return list(zip(names, _losses(result, names), strict=True))
 
 
-def _has(result: Judged, name: str, loss: Any) -> bool:
+def _has(result: Evaluation, name: str, loss: Any) -> bool:
     return name in result.scores and result.scores[name].loss == loss
 
 
-def _times(results: Sequence[Judged], names: Sequence[str]) -> list[list[str]]:
+def _times(results: Sequence[Evaluation], names: Sequence[str]) -> list[list[str]]:
     return [[name, seconds_text(sum(result.scores[name].seconds for result in results))] for name in names]
 
 
@@ -416,7 +417,7 @@ KINDS = {"equal": (equal_methods, equal_section), "defaults": (default_methods, 
     "--cache", "cache_file", type=click.Path(dir_okay=False, path_type=Path), help="Where scores of others are kept."
 )
 def main(kind: str | None, chosen: str | None, output: Path | None, cache_file: Path | None) -> None:
-    """Judge gradient boosting on public data; the folder of the data is named by COMMITTEE_DATA."""
+    """Evaluate gradient boosting on public data; the folder of the data is named by COMMITTEE_DATA."""
     if kind is None:
         raise click.UsageError("choose --equal or --defaults")
     sets = choose_sets(kind, chosen)
@@ -426,7 +427,7 @@ def main(kind: str | None, chosen: str | None, output: Path | None, cache_file: 
     for number, data in enumerate(sets, 1):
         try:
             with threadpool_limits(1):
-                results.append(judge(data, methods, cached, partial(_say, f"[{number}/{len(sets)}] ")))
+                results.append(evaluate(data, methods, cached, partial(_say, f"[{number}/{len(sets)}] ")))
         except Skip as reason:
             _say(f"[{number}/{len(sets)}] ", f"{data.name} is left out: {reason}")
             continue

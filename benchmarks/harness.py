@@ -65,14 +65,14 @@ class Result(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What the call of a benchmark of memory answers."""
+    """What the call of a benchmark of memory returns."""
 
     peak: float  # megabytes of the whole process
     above_start: float  # megabytes more than just before the fit
 
 
 def no_quality(_: Any) -> Mapping[str, float]:
-    """For calls that answer nothing."""
+    """For calls that return nothing."""
     return {}
 
 
@@ -93,13 +93,13 @@ def measure(benchmark: Benchmark, repeats: int) -> Result:
 
 
 def _first_round(benchmark: Benchmark, result: Result) -> dict[str, Call]:
-    """Set up, call and judge every contender once (fills `result` in place); return the calls that work."""
+    """Set up, call and evaluate every contender once (fills `result` in place); return the calls that work."""
     calls: dict[str, Call] = {}
     for name, setup in benchmark.contenders.items():
         try:
             call = setup()
-            seconds, answer = _time(call, benchmark.clock)
-            result.timings[name] = Timing(seconds, 1, benchmark.quality(answer))
+            seconds, returned = _time(call, benchmark.clock)
+            result.timings[name] = Timing(seconds, 1, benchmark.quality(returned))
             calls[name] = call
         except Skip as reason:
             result.absent[name] = str(reason)
@@ -116,17 +116,17 @@ def _calls_per_timing(seconds: float) -> int:
 
 
 def _time(call: Call, clock: Clock, n_calls: int = 1) -> tuple[float, Any]:
-    """Seconds of one call by `clock`, and the last answer; the clock "memory" gives the megabytes answered."""
+    """Seconds of one call by `clock`, and the last returned; the clock "memory" gives the megabytes returned."""
     if clock == "memory":
         memory: Memory = call()
         return memory.peak, memory
     read = CLOCKS[clock]
-    answer = None
+    returned = None
     gc.collect()
     began = read()
     for _ in range(n_calls):
-        answer = call()
-    return (read() - began) / n_calls, answer
+        returned = call()
+    return (read() - began) / n_calls, returned
 
 
 def _children_cpu() -> float:
@@ -162,7 +162,7 @@ def ratios(result: Result, contender: str) -> dict[str, float]:
 
 
 def goals(result: Result, contender: str) -> Iterator[tuple[Goal, float]]:
-    """Each goal of a contender that could be judged, with the value reached."""
+    """Each goal of a contender that could be evaluated, with the value reached."""
     own = result.timings[contender].seconds
     for goal in result.benchmark.goals:
         if goal.contender != contender:

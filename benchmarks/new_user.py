@@ -152,7 +152,7 @@ def daily_rentals() -> Case:
 
 
 def energy_use() -> Case:
-    """Hours without a date column: only the year, the month and the order of the rows tell the time."""
+    """Hours without a date column: only the year, the month and the order of the rows show the time."""
     import pandas as pd
 
     rng = np.random.default_rng(2)
@@ -285,7 +285,7 @@ def wide() -> Case:
 
 
 def tiny() -> Case:
-    """40 rows to learn from."""
+    """40 training rows."""
     import pandas as pd
 
     rng = np.random.default_rng(9)

@@ -1,4 +1,4 @@
-"""The public data sets that quality is judged on. They lie outside the repository: see `tables.SHARED`."""
+"""The public data sets that quality is evaluated on. They lie outside the repository: see `tables.SHARED`."""
 
 from __future__ import annotations
 

@@ -48,18 +48,18 @@ def _row(n: int, n_asked: int, dtype: str, method: str, goals: tuple[Goal, ...])
 def _asking(tree: Callable[[int], Any], n: int, n_asked: int, dtype: str, method: str) -> Setup:
     def setup() -> Callable[[], Any]:
         X = _split(n).X_test[:n_asked].astype(dtype)
-        answer = getattr(tree(n), method)
-        return lambda: answer(X)
+        predict = getattr(tree(n), method)
+        return lambda: predict(X)
 
     return setup
 
 
 def _share_right(n: int, n_asked: int) -> Quality:
-    def judge(answer: NDArray[Any]) -> dict[str, float]:
-        label = answer if answer.ndim == 1 else answer.argmax(axis=1)  # the labels are 0 and 1
+    def evaluate(predicted: NDArray[Any]) -> dict[str, float]:
+        label = predicted if predicted.ndim == 1 else predicted.argmax(axis=1)  # the labels are 0 and 1
         return {"accuracy": float(np.mean(label == _split(n).y_test[:n_asked]))}
 
-    return judge
+    return evaluate
 
 
 def _split(n: int) -> tables.Split:

@@ -22,7 +22,7 @@ from committee.trees.pruning import pruning_path
 COVERS = ("DecisionTreeClassifier",)
 N_FOLDS = 10
 N_ALPHAS = 10
-"""Our choice judges every alpha of the path; the loop around scikit-learn can afford so many."""
+"""Our choice evaluates every alpha of the path; the loop around scikit-learn can afford so many."""
 
 
 def benchmarks(scale: Scale) -> list[Benchmark]:

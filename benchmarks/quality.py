@@ -1,4 +1,4 @@
-"""How good an answer is: measured on rows held out, so that no speed is bought with accuracy."""
+"""Quality of predictions, measured on held-out rows, so that no speed is bought with accuracy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Load = Callable[[], Split]
 def of_classifier(load: Load) -> Quality:
     """Accuracy, the AUC of two classes, and the size of the tree."""
 
-    def judge(model: Any) -> Mapping[str, float]:
+    def evaluate(model: Any) -> Mapping[str, float]:
         split = load()
         share = model.predict_proba(split.X_test)
         result = {"accuracy": float(np.mean(model.predict(split.X_test) == split.y_test))}
@@ -26,22 +26,22 @@ def of_classifier(load: Load) -> Quality:
             result["AUC"] = float(roc_auc_score(split.y_test == model.classes_[1], share[:, 1]))
         return {**result, "leaves": int(model.get_n_leaves())}
 
-    return judge
+    return evaluate
 
 
 def of_regressor(load: Load) -> Quality:
     """R2, the mean absolute error, and the size of the tree."""
 
-    def judge(model: Any) -> Mapping[str, float]:
+    def evaluate(model: Any) -> Mapping[str, float]:
         split = load()
-        answer = model.predict(split.X_test)
+        predicted = model.predict(split.X_test)
         return {
-            "R2": float(r2_score(split.y_test, answer)),
-            "MAE": float(mean_absolute_error(split.y_test, answer)),
+            "R2": float(r2_score(split.y_test, predicted)),
+            "MAE": float(mean_absolute_error(split.y_test, predicted)),
             "leaves": int(model.get_n_leaves()),
         }
 
-    return judge
+    return evaluate
 
 
 def of_shares(y: NDArray[np.int64], share: NDArray[Any]) -> Mapping[str, float]:
@@ -51,7 +51,7 @@ def of_shares(y: NDArray[np.int64], share: NDArray[Any]) -> Mapping[str, float]:
 
 
 MIN_SHARE = 1e-7
-"""Below it float32, in which some libraries answer, could not hold one minus a probability."""
+"""Below it float32, in which some libraries predict, could not hold one minus a probability."""
 
 
 def smoothed_log_loss(y: NDArray[np.int64], share: NDArray[Any]) -> float:
@@ -60,10 +60,10 @@ def smoothed_log_loss(y: NDArray[np.int64], share: NDArray[Any]) -> float:
     return float(log_loss(y, kept / kept.sum(axis=1, keepdims=True), labels=np.arange(kept.shape[1])))
 
 
-def of_numbers(y: NDArray[np.float64], answer: NDArray[Any]) -> Mapping[str, float]:
+def of_numbers(y: NDArray[np.float64], predicted: NDArray[Any]) -> Mapping[str, float]:
     """The root of the mean squared error."""
-    return {"RMSE": root_mean_squared_error(y, answer)}
+    return {"RMSE": root_mean_squared_error(y, predicted)}
 
 
-def root_mean_squared_error(y: NDArray[np.float64], answer: NDArray[Any]) -> float:
-    return float(np.sqrt(np.mean((y - np.asarray(answer, np.float64)) ** 2)))
+def root_mean_squared_error(y: NDArray[np.float64], predicted: NDArray[Any]) -> float:
+    return float(np.sqrt(np.mean((y - np.asarray(predicted, np.float64)) ** 2)))

@@ -32,8 +32,8 @@ while (length(line <- readLines(lines, n = 1))) {
     forest <- ranger(x = x, y = y, num.trees = trees, num.threads = threads, probability = is_class,
                      min.node.size = if (is_class) 1 else 5, oob.error = FALSE, write.forest = TRUE, verbose = FALSE)
   } else {
-    answer <- predict(forest, test, num.threads = threads)$predictions
-    writeBin(as.vector(answer), file.path(folder, "answer"))
+    predicted <- predict(forest, test, num.threads = threads)$predictions
+    writeBin(as.vector(predicted), file.path(folder, "predicted"))
   }
   cat("done\\n")
 }
@@ -80,7 +80,7 @@ class Ranger:
     def predictions(self) -> NDArray[np.float64]:
         """For the rows held out: shares [n, classes], or numbers [n]."""
         self._ask("predict")
-        result = np.fromfile(Path(self._folder.name, "answer"))
+        result = np.fromfile(Path(self._folder.name, "predicted"))
         return result.reshape(len(self.classes_), -1).T if self.is_class else result
 
 

@@ -41,7 +41,7 @@ MAX_ROWS = 30_000
 Floats = NDArray[np.float64]
 
 
-class Judged(NamedTuple):
+class Evaluation(NamedTuple):
     """One set: what was reported and what the other rows say, errors in per cent or root mean squared errors."""
 
     data: DataSet
@@ -70,7 +70,7 @@ def halves(data: DataSet) -> tuple[Any, Any]:
     return frame.iloc[rows[:cut]], frame.iloc[rows[cut:]]
 
 
-def measure(data: DataSet, budget: str) -> Judged:
+def measure(data: DataSet, budget: str) -> Evaluation:
     """The command on one set. Raises Skip where its file is not there."""
     import pandas as pd
 
@@ -86,15 +86,15 @@ def measure(data: DataSet, budget: str) -> Judged:
         _committee(folder, "predict", "out/model.committee", "test.csv", "--output", "predictions.csv")
         compared = json.loads((folder / "out" / "results.json").read_text())
         predictions = pd.read_csv(folder / "predictions.csv").iloc[:, 0].to_numpy()
-    result, error = judge(test[data.target].to_numpy(), predictions, data.task == "regression")
+    result, error = evaluate(test[data.target].to_numpy(), predictions, data.task == "regression")
     reported = compared["held_out_losses"][compared["metric"]]
-    return Judged(
+    return Evaluation(
         data, len(train), len(test), compared["winner"], reported, compared["held_out_loss_se"], result, error, seconds
     )  # fmt: skip
 
 
-def judge(truth: NDArray[Any], predictions: NDArray[Any], is_number: bool) -> tuple[float, float]:
-    """The share of wrong classes or the root mean squared error, and its standard error."""
+def evaluate(truth: NDArray[Any], predictions: NDArray[Any], is_number: bool) -> tuple[float, float]:
+    """The fraction of wrong classes or the root mean squared error, and its standard error."""
     n = len(truth)
     if not is_number:
         wrong = np.char.strip(truth.astype(str)) != np.char.strip(predictions.astype(str))
@@ -108,7 +108,7 @@ def _committee(folder: Path, *words: str) -> None:
     subprocess.run([sys.executable, "-m", "committee", *words, "--quiet"], cwd=folder, check=True)
 
 
-def report(results: Sequence[Judged], budget: str) -> str:
+def report(results: Sequence[Evaluation], budget: str) -> str:
     """The file: what was done, and a row for each set."""
     header = ("set", "rows", "winner", "reported", "on the other rows", "apart", "compared in")
     far = sum(abs(one.distance) > 2.0 for one in results)
@@ -127,14 +127,14 @@ def report(results: Sequence[Judged], budget: str) -> str:
     ) + "\n"  # fmt: skip
 
 
-def _cells(one: Judged) -> list[str]:
+def _cells(one: Evaluation) -> list[str]:
     return [
         one.data.name, f"{one.n_train:,} + {one.n_test:,}", one.winner, _error(one, one.reported, one.reported_error),
         _error(one, one.result, one.found_error), f"{one.distance:+.1f}", seconds_text(one.seconds),
     ]  # fmt: skip
 
 
-def _error(one: Judged, value: float, error: float) -> str:
+def _error(one: Evaluation, value: float, error: float) -> str:
     if one.data.task == "regression":
         return f"{value:.4g} ± {error:.2g}"
     return f"{100 * value:.1f} ± {100 * error:.1f} %"
@@ -147,7 +147,7 @@ def _error(one: Judged, value: float, error: float) -> str:
 def main(only: Sequence[str], budget: str, write: bool) -> None:
     """Measure and report."""
     by_name = {data.name: data for data in SETS}
-    results: list[Judged] = []
+    results: list[Evaluation] = []
     for name in only or NAMES:
         try:
             results.append(measure(by_name[name], budget))

@@ -36,7 +36,7 @@ BLOCK = 2000
 """Rows of a block of the Gram matrix when gaps are recomputed."""
 
 AT_BOUND = 1e-7
-"""Share of C within which a coefficient counts as lying at it."""
+"""Fraction of C within which a coefficient counts as lying at it."""
 
 EPOCHS, COMPONENTS = 5, 1000
 SGD_BLOCK = 20_000
@@ -98,7 +98,7 @@ def _machine(
         contender: _fit_setup(lambda make=make: make(C=C, gamma=gamma_of(), tol=TOL), load)
         for contender, make in makers.items()
     }
-    quality = partial(_judge_machine, load, C, lambda: Gaussian(gamma=gamma_of()))
+    quality = partial(_evaluate_svm, load, C, lambda: Gaussian(gamma=gamma_of()))
     return Benchmark(f"svm/{name}", task, contenders, quality, goals=goals, covers=("SVC",))
 
 
@@ -114,7 +114,7 @@ def _predict(scale: Scale) -> Benchmark:
 
         return setup
 
-    def judge(predictions: NDArray[Any]) -> Mapping[str, float]:
+    def evaluate(predictions: NDArray[Any]) -> Mapping[str, float]:
         return {"accuracy": float(np.mean(predictions == load().y_test))}
 
     makers: dict[str, Make] = {
@@ -122,7 +122,7 @@ def _predict(scale: Scale) -> Benchmark:
     }  # fmt: skip
     return Benchmark(
         f"svm/predict-{size(n, d)}", f"predict of {size(n, d)}, gaussian kernel, fitted on as many rows",
-        {name: asking(make) for name, make in makers.items()}, judge,
+        {name: asking(make) for name, make in makers.items()}, evaluate,
         goals=(Goal(OURS, 1.0, SKLEARN), Goal(OURS, 1.0, INTELEX)), covers=("SVC",),
     )  # fmt: skip
 
@@ -135,14 +135,14 @@ def _probabilities(scale: Scale) -> Benchmark:
         SKLEARN: _fit_setup(partial(peer.SVC, probability=True, random_state=0), load),
     }
 
-    def judge(model: Any) -> Mapping[str, float]:
+    def evaluate(model: Any) -> Mapping[str, float]:
         split = load()
         share = model.predict_proba(split.X_test)
         contradictions = np.mean(model.classes_[share.argmax(axis=1)] != model.predict(split.X_test))
         return {"log-loss": smoothed_log_loss(split.y_test, share), "contradicts predict": float(contradictions)}
 
     task = f"fit with probabilities, gaussian kernel, {size(n, d)}"
-    return Benchmark(f"svm/probabilities-{size(n, d)}", task, contenders, judge, covers=("SVC",))
+    return Benchmark(f"svm/probabilities-{size(n, d)}", task, contenders, evaluate, covers=("SVC",))
 
 
 def _laplacian(scale: Scale) -> Benchmark:
@@ -155,7 +155,7 @@ def _laplacian(scale: Scale) -> Benchmark:
     }
     return Benchmark(
         f"svm/laplacian-{size(n, d)}", f"laplacian kernel, {size(n, d)}, C=1", contenders,
-        partial(_judge_machine, load, 1.0, lambda: Laplacian(gamma=gamma)), goals=(Goal(OURS, 0.1, CALLABLE),),
+        partial(_evaluate_svm, load, 1.0, lambda: Laplacian(gamma=gamma)), goals=(Goal(OURS, 0.1, CALLABLE),),
         covers=("SVC",),
     )  # fmt: skip
 
@@ -187,7 +187,7 @@ def _other_machines(scale: Scale) -> list[Benchmark]:
         contenders = {contender: _fit_setup(make, load) for contender, make in makers.items()}
         rows.append(Benchmark(
             f"svm/{other.name}-{size(n, d)}", f"{other.name}, gaussian kernel, {size(n, d)}", contenders,
-            partial(_judge_predictions, load), covers=(other.name,),
+            partial(_evaluate_predictions, load), covers=(other.name,),
         ))  # fmt: skip
     return rows
 
@@ -211,7 +211,7 @@ def _linear(scale: Scale) -> list[Benchmark]:
             SKLEARN: partial(theirs, loss=loss, dual="auto", random_state=0),
         }
         contenders = {contender: _fit_setup(make, load) for contender, make in makers.items()}
-        quality = partial(_judge_linear, load, loss)
+        quality = partial(_evaluate_linear, load, loss)
         task = f"{name}, {loss.replace('_', ' ')}, {size(n, d)}, C=1"
         rows.append(
             Benchmark(f"svm/{name}-{loss}-{size(n, d)}", task, contenders, quality, goals=goals, covers=(name,))
@@ -231,7 +231,7 @@ def _landmarks(scale: Scale) -> list[Benchmark]:
     million = Benchmark(
         f"svm/landmarks-{size(n, d)}",
         f"landmarks, gaussian kernel, {size(n, d)} ({COMPONENTS} for the peer); the exact machine on {size(part, d)}",
-        contenders, partial(_judge_predictions, load),
+        contenders, partial(_evaluate_predictions, load),
         goals=(Goal(OURS, 60.0, kind="seconds"), Goal(OURS, 1.0, NYSTROEM)), covers=("NystroemSVC",),
         peers=(NYSTROEM,),
     )  # fmt: skip
@@ -243,7 +243,7 @@ def _landmarks(scale: Scale) -> list[Benchmark]:
             OURS: _fit_setup(partial(NystroemSVR, COMPONENTS, n_jobs=1, random_state=0), numbers),
             RIDGE: _fit_setup(NystroemRidge, numbers),
         },
-        partial(_judge_predictions, numbers), covers=("NystroemSVR",),
+        partial(_evaluate_predictions, numbers), covers=("NystroemSVR",),
     )  # fmt: skip
     return [million, regression]
 
@@ -299,12 +299,12 @@ def _tuning(scale: Scale) -> Benchmark:
         search = GridSearchCV(peer.SVC(), {"C": penalties, "gamma": gammas}, cv=folds)
         return lambda: search.fit(split.X, split.y)
 
-    def judge(result: Any) -> Mapping[str, float]:
+    def evaluate(result: Any) -> Mapping[str, float]:
         error = result.error if hasattr(result, "error") else 1.0 - result.best_score_
         return {"smallest error": float(error)}
 
     task = f"C and gamma by five folds, {len(penalties)} x {len(gammas)} cells, {size(n, d)}"
-    return Benchmark(f"svm/tuning-{size(n, d)}", task, {OURS: by_us, SKLEARN: by_them}, judge, covers=("tune_svc",))
+    return Benchmark(f"svm/tuning-{size(n, d)}", task, {OURS: by_us, SKLEARN: by_them}, evaluate, covers=("tune_svc",))
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -369,7 +369,7 @@ def _fit_setup(make: Make, load: Load) -> Setup:
     return setup
 
 
-def _judge_machine(load: Load, C: float, kernel_of: Callable[[], Kernel], model: Any) -> Mapping[str, float]:
+def _evaluate_svm(load: Load, C: float, kernel_of: Callable[[], Kernel], model: Any) -> Mapping[str, float]:
     """Accuracy, support vectors, dual objective and KKT gap, the latter from kernel values in float64."""
     split = load()
     objective, gap = dual_evidence(model, np.asarray(split.X, np.float64), split.y, C, kernel_of())
@@ -401,23 +401,23 @@ def dual_evidence(model: Any, X: Floats, y: NDArray[Any], C: float, kernel: Kern
     return float(0.5 * coef @ g[support] - alpha.sum()), float(f[may_decrease].max() - f[may_increase].min())
 
 
-def _judge_linear(load: Load, loss: str, model: Any) -> Mapping[str, float]:
-    """The objective of the problem with the intercept in the penalty, and the answers."""
+def _evaluate_linear(load: Load, loss: str, model: Any) -> Mapping[str, float]:
+    """The objective of the problem with the intercept in the penalty, and the predictions."""
     split = load()
     w, b = np.ravel(model.coef_).astype(np.float64), float(np.ravel(model.intercept_)[0])
     f = np.asarray(split.X, np.float64) @ w + b
     is_class = "hinge" in loss
     beyond = np.maximum(0.0, 1.0 - np.where(split.y == 1, f, -f)) if is_class else np.abs(split.y - f)
     cost = float(np.sum(beyond**2 if loss.startswith("squared") else beyond))
-    return {"objective": 0.5 * (float(w @ w) + b * b) + cost, **_judge_predictions(load, model)}
+    return {"objective": 0.5 * (float(w @ w) + b * b) + cost, **_evaluate_predictions(load, model)}
 
 
-def _judge_predictions(load: Load, model: Any) -> Mapping[str, float]:
-    """Accuracy, R2, or the share of outliers."""
+def _evaluate_predictions(load: Load, model: Any) -> Mapping[str, float]:
+    """Accuracy, R2, or the fraction of outliers."""
     split = load()
     predictions = model.predict(split.X_test)
     if set(np.unique(predictions)) == {-1, 1} and -1 not in split.y_test:
-        return {"share of outliers": float(np.mean(predictions < 0))}
+        return {"fraction of outliers": float(np.mean(predictions < 0))}
     if split.y_test.dtype.kind == "f":
         return {"R2": float(r2_score(split.y_test, predictions))}
     return {"accuracy": float(np.mean(predictions == split.y_test))}

@@ -18,7 +18,7 @@ SHARED = Path(os.environ.get("COMMITTEE_DATA") or Path(__file__).resolve().paren
 
 
 class Split(NamedTuple):
-    """A table, and rows held out to judge by. With categories a table is a data frame, else an array."""
+    """A table, and held-out rows. With categories a table is a data frame, else an array."""
 
     X: Any
     y: NDArray[Any]

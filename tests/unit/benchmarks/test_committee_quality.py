@@ -11,13 +11,13 @@ import pytest
 from benchmarks import committee_quality as judging
 from benchmarks import tables
 from benchmarks.committee_quality import (
-    Judged,
+    Evaluation,
     Kept,
     SetResult,
     against_best_member,
     document,
     errors_of,
-    judge,
+    evaluate,
     ranks_apart,
     summary_table,
 )
@@ -58,26 +58,26 @@ def test_a_result_is_measured_once_and_kept(tmp_path: Path) -> None:
         return Guess()
 
     method, said = Method(make, "numpy"), list[str]()
-    first = judge(TOY, {"committee": method}, Kept(tmp_path / "kept", []), said.append).by_method["committee"]
+    first = evaluate(TOY, {"committee": method}, Kept(tmp_path / "kept", []), said.append).by_method["committee"]
     assert first.error == pytest.approx(0.1)
     assert first.loss_error == pytest.approx(np.sqrt(0.1 * 0.9 / 59))
     mean, deviation = first.members["never"]
     assert mean == pytest.approx(0.4)  # wrong on half of the rows, the committee on a tenth
     assert deviation > 0.0
     n_made = len(made)
-    again = judge(TOY, {"committee": method}, Kept(tmp_path / "kept", []), said.append).by_method["committee"]
+    again = evaluate(TOY, {"committee": method}, Kept(tmp_path / "kept", []), said.append).by_method["committee"]
     assert (again, len(made)) == (first, n_made)
-    judge(TOY, {"committee": method}, Kept(tmp_path / "kept", ["committee"]), said.append)
+    evaluate(TOY, {"committee": method}, Kept(tmp_path / "kept", ["committee"]), said.append)
     assert len(made) > n_made
     broken = {"broken": Method(lambda *_: 1 / 0, "numpy")}
-    assert not judge(TOY, broken, Kept(tmp_path / "kept", []), said.append).by_method
+    assert not evaluate(TOY, broken, Kept(tmp_path / "kept", []), said.append).by_method
     assert "broken is left out: ZeroDivisionError" in said[-1]
 
 
 def result(name: str, members: dict[str, tuple[float, float]], **errors: float) -> SetResult:
     data = next(data for data in SETS if data.name == name)
     by_method = {
-        key.replace("_", " "): Judged((error,) * 3, (), 2.0, members if key == "committee" else {}, 0.01)
+        key.replace("_", " "): Evaluation((error,) * 3, (), 2.0, members if key == "committee" else {}, 0.01)
         for key, error in errors.items()
     }
     return SetResult(data, 100, 3, by_method)
@@ -113,7 +113,7 @@ def test_the_document_says_what_was_found() -> None:
     assert "on 1 of 2 sets, by more than two on 0; by more than one standard error of the difference on 1 of 2" in text
     assert "| heart \\* | binary | 100 x 3 | 0.2 | **0.1** | 0.3 |" in text
     assert "failed" in text
-    assert "Not yet judged: adult, " in text
+    assert "Not yet evaluated: adult, " in text
 
 
 def test_forests_of_others_get_codes() -> None:

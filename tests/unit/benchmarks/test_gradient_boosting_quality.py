@@ -12,7 +12,16 @@ from click.testing import CliRunner
 
 from benchmarks import gradient_boosting_quality as judging
 from benchmarks import tables
-from benchmarks.gradient_boosting_quality import Cache, Judged, Method, Score, choose_sets, document, judge, summarise
+from benchmarks.gradient_boosting_quality import (
+    Cache,
+    Evaluation,
+    Method,
+    Score,
+    choose_sets,
+    document,
+    evaluate,
+    summarise,
+)
 from benchmarks.harness import Benchmark, Goal, Memory, Skip, measure
 from benchmarks.open_data import SETS, DataSet, load
 from benchmarks.quality import smoothed_log_loss
@@ -56,7 +65,7 @@ def test_methods_are_judged_and_one_that_fails_is_left_out():
     said: list[str] = []
     ours = judging.equal_methods()["committee"]
     methods = {"committee": ours, "broken": Method(broken, "numpy")}
-    result = judge(TOY, methods, Cache(None, "equal"), said.append)
+    result = evaluate(TOY, methods, Cache(None, "equal"), said.append)
     assert result.scores.keys() == {"committee"}
     assert len(result.scores["committee"].losses) == 3
     assert result.scores["committee"].loss < 0.2  # the colour tells the class; ln 2 = 0.69 without it
@@ -74,19 +83,19 @@ def test_scores_of_others_are_kept_and_ours_measured_again(tmp_path: Path):
         return Method(lambda is_class, names: made.append(name) or ours.make(is_class, names), "numpy")
 
     methods = {"committee": counted("committee"), "other": counted("other")}
-    first = judge(TOY, methods, Cache(path, "equal"), print)
+    first = evaluate(TOY, methods, Cache(path, "equal"), print)
     made.clear()
-    assert judge(TOY, methods, Cache(path, "equal"), print).scores["other"] == first.scores["other"]
+    assert evaluate(TOY, methods, Cache(path, "equal"), print).scores["other"] == first.scores["other"]
     assert "other" not in made
     assert "committee" in made
-    judge(TOY, methods, Cache(path, "defaults"), print)
+    evaluate(TOY, methods, Cache(path, "defaults"), print)
     assert "other" in made
     made.clear()
-    judge(TOY._replace(most_rows=40), methods, Cache(path, "equal"), print)
+    evaluate(TOY._replace(most_rows=40), methods, Cache(path, "equal"), print)
     assert "other" in made
     made.clear()
     path.write_text(path.read_text().replace("numpy ", "numpy 0."))
-    judge(TOY, methods, Cache(path, "equal"), print)
+    evaluate(TOY, methods, Cache(path, "equal"), print)
     assert "other" in made
 
 
@@ -98,9 +107,9 @@ def test_of_a_large_set_the_same_sample_is_taken():
     assert load(TOY._replace(most_rows=100)).X.equals(load(TOY).X)
 
 
-def judged(name: str, **losses: float) -> Judged:
+def judged(name: str, **losses: float) -> Evaluation:
     data = DataSet(name, f"{name}.csv", "y", "binary")
-    return Judged(data, 10, 2, {method: Score((loss, loss), 1.5) for method, loss in losses.items()})
+    return Evaluation(data, 10, 2, {method: Score((loss, loss), 1.5) for method, loss in losses.items()})
 
 
 def test_ranks_wins_and_ratios():

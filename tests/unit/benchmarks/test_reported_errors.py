@@ -31,8 +31,8 @@ def test_rows_that_choose_and_rows_that_judge_are_all_rows_once():
 
 def test_errors_are_counted():
     truth, predictions = np.array(["a", "b", "b", "a"]), np.array(["a ", "b", "a", "a"])
-    assert reported_errors.judge(truth, predictions, False) == (0.25, pytest.approx(np.sqrt(0.25 * 0.75 / 4)))
-    root, error = reported_errors.judge(np.array([1, 2, 3, 4]), np.array([1.0, 2.0, 3.0, 8.0]), True)
+    assert reported_errors.evaluate(truth, predictions, False) == (0.25, pytest.approx(np.sqrt(0.25 * 0.75 / 4)))
+    root, error = reported_errors.evaluate(np.array([1, 2, 3, 4]), np.array([1.0, 2.0, 3.0, 8.0]), True)
     assert root == 2.0
     # squared errors 0, 0, 0, 16: deviation 4 sqrt(3), that of their mean half of it, of the root a fourth of that
     assert error == pytest.approx(np.sqrt(3.0) / 2.0)
