@@ -45,7 +45,6 @@ from committee.cli.model_files import read_model, write_model
 from committee.evaluation._folds import seeded
 from committee.evaluation.comparison import Comparison
 from committee.ingest.files import read_frame
-from committee.ingest.table import apply_recipe
 from committee.voting.calibrated_classifier import CalibratedClassifier, raw_probabilities
 
 NEW_USER = Path(__file__).with_name("NEW_USER.md")
@@ -392,13 +391,13 @@ def measure(case: Case, budget: float, hindsight: bool) -> Outcome:
         case.test.drop(columns=case.target).to_csv(folder / "test.csv", index=False)
         request = Request(str(source), case.target, time_budget=budget)
         outcome, seconds = _timed(request)
-        write_model(saved, outcome.model, outcome.facts)
+        write_model(saved, outcome.model, outcome.metadata)
         frame = read_frame(str(folder / "test.csv"))
         known, chosen = read_model(str(saved)), outcome.found.winner
-        losses = {chosen: _losses(known.model, apply_recipe(known.facts.recipe, frame), case, outcome)}
+        losses = {chosen: _losses(known.model, known.metadata.schema.apply(frame), case, outcome)}
         _, fit_seconds = _timed(request._replace(methods=(chosen,), cv=2))
         if hindsight:
-            losses |= _hindsight(outcome, apply_recipe(known.facts.recipe, frame), case, budget)
+            losses |= _hindsight(outcome, known.metadata.schema.apply(frame), case, budget)
         found = outcome.found
         return Outcome(
             case, chosen, *_reported(found), losses, seconds, fit_seconds, budget, saved.stat().st_size,

@@ -30,7 +30,7 @@ LONG_SIGNATURES: dict[str, str] = {
     "explain/forest_importances:forest_importances": "public: keyword parameters with defaults",
     "explain/importances:permutation_importances": "public: keyword parameters with defaults",
     "explain/partial_dependence:partial_dependence": "public: keyword parameters with defaults",
-    "ingest/table:read_training_table": "public: keyword parameters with defaults",
+    "ingest/table:read_table": "public: keyword parameters with defaults",
     "report/render:write_report": "public: keyword parameters with defaults",
     "svm/tuning:tune_svc": "public: keyword parameters with defaults",
     "svm/tuning:tune_svr": "public: keyword parameters with defaults",

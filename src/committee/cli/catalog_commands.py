@@ -1,4 +1,4 @@
-"""`committee methods` and `committee reproduce`: what the library has, where it comes from, and that it holds."""
+"""`committee methods` and `committee reproduce`: lists of methods and estimators, reproductions of experiments."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from committee.evaluation.comparison import find_name
 from committee.evaluation.methods import METHODS, family
 from committee.members.numeric_pipeline import BaseNumericPipeline
 
-COMMITTEE_WORD = "the best of all of these together, weighted by what each is worth"
+COMMITTEE_DESCRIPTION = "weighted combination of the best of the other methods"
 
-LESS_THAN_THEIR_CLASS = ("constant",)
-"""A tree of one leaf: the papers and properties of trees are not those of a constant."""
+SPECIAL_CASES = ("constant",)
+"""Methods that are special cases of their estimator, a tree of one leaf, without its papers and properties."""
 
 
 def catalogue() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The methods that compare runs, and every estimator."""
-    compared = [{"name": method.name, "what": method.word} for method in METHODS]
-    compared.append({"name": "committee", "what": COMMITTEE_WORD})
+    """The methods of compare, and all estimators."""
+    compared = [{"name": method.name, "description": method.word} for method in METHODS]
+    compared.append({"name": "committee", "description": COMMITTEE_DESCRIPTION})
     return compared, [{**entry._asdict(), "aliases": list(entry.aliases), "ids": list(entry.ids)} for entry in CATALOG]
 
 
 def properties_of(name: str) -> tuple[str, list[tuple[str, str]]]:
-    """The title of a method of compare or of an estimator, by its name or another one, and lines about it."""
+    """Title and properties of a method of compare or of an estimator, found by its name or an alias."""
     from committee.report.method_cards import CARDS
 
-    compared = {each["name"]: each["what"] for each in catalogue()[0]}
+    compared = {each["name"]: each["description"] for each in catalogue()[0]}
     names = {each.lower(): entry for entry in reversed(CATALOG) for each in (*entry.aliases, entry.name)}
     found = find_name(name, [*compared, *names], "method or estimator")
     entry = names[_class_of(found).lower() if found in compared else found]
     lines = [("in compare", compared[found])] if found in compared else []
-    if found in LESS_THAN_THEIR_CLASS:
-        return found, [*lines, ("made with", entry.name)]
+    if found in SPECIAL_CASES:
+        return found, [*lines, ("estimator", entry.name)]
     lines += [("also called", ", ".join(entry.aliases)), ("paper", entry.paper), ("in", entry.module)]
     card = CARDS.get(entry.name)
     if card is not None:
@@ -46,44 +46,49 @@ def properties_of(name: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _class_of(method: str) -> str:
-    """The name of the class that a method of compare is for classes of a table of middling size."""
-    made = family("classification", 1000).get(method)
-    if made is None:
+    """The classifier class of a method of compare, for a table of 1000 rows."""
+    estimator = family("classification", 1000).get(method)
+    if estimator is None:
         return "CommitteeClassifier"
-    return type(made.estimator if isinstance(made, BaseNumericPipeline) else made).__name__
+    return type(estimator.estimator if isinstance(estimator, BaseNumericPipeline) else estimator).__name__
 
 
 def list_reproductions() -> list[dict[str, Any]]:
-    """The experiments that can be run."""
+    """The experiments that can be reproduced."""
     from committee_reproductions.registry import REPRODUCTIONS
 
     return [
-        {name: getattr(told, name) for name in ("name", "title", "source", "claimed")}
-        for told in REPRODUCTIONS.values()
+        {name: getattr(each, name) for name in ("name", "title", "source", "claimed")}
+        for each in REPRODUCTIONS.values()
     ]
 
 
 def run_reproduction(
-    word: str, quick: bool, folder: Path, progress: bool
+    name: str, quick: bool, folder: Path, progress: bool
 ) -> tuple[dict[str, Any], tuple[str, ...], list[tuple[str, ...]], list[Path]]:
     """The result, the header and lines of its table, and the files written."""
     from committee_reproductions.registry import REPRODUCTIONS
 
     try:
-        told = REPRODUCTIONS[word]
+        reproduction = REPRODUCTIONS[name]
     except KeyError as error:
         raise ValueError(str(error.args[0])) from error
-    found = told.run(progress=progress, quick=quick)
+    found = reproduction.run(progress=progress, quick=quick)
     result = found.to_dict()
-    lines = [_number_line(row) for row in result["rows"]]
+    lines = [_result_line(row) for row in result["rows"]]
     lines += [(claim["statement"], "", claim["evidence"], _holds(claim["holds"])) for claim in result["claims"]]
-    numbers = folder / f"{told.name}.json"
+    path = folder / f"{reproduction.name}.json"
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(numbers, json.dumps(result, indent=1))
-    return result, ("what", "published", "obtained", "agrees"), lines, [numbers, *_picture(found, told.name, folder)]
+    write_text(path, json.dumps(result, indent=1))
+    return (
+        result,
+        ("what", "published", "obtained", "agrees"),
+        lines,
+        [path, *_picture(found, reproduction.name, folder)],
+    )
 
 
-def _number_line(row: dict[str, Any]) -> tuple[str, ...]:
+def _result_line(row: dict[str, Any]) -> tuple[str, ...]:
     digits = row["digits"]
     published = "" if row["published"] is None else f"{row['published']:.{digits}f}"
     obtained = f"{row['obtained']:.{digits}f}" + (f" ± {row['stderr']:.{digits}f}" if row["stderr"] else "")

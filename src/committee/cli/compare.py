@@ -1,9 +1,10 @@
-"""`committee compare` and `committee fit`: from a table to a chosen model, its page and its figures."""
+"""`committee compare` and `committee fit`: from a table to a fitted model, the report and the results."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 import sys
 import time
@@ -29,28 +30,27 @@ from committee.cli.console_results import (
     results_table,
     verdict,
 )
-from committee.cli.model_files import ModelFacts, thinned, write_model
+from committee.cli.model_files import ModelMetadata, thinned, write_model
 from committee.evaluation._time_budget import Clock
 from committee.evaluation.compare_bias_variance import compare_bias_variance
 from committee.evaluation.comparison import Comparison, MethodResult, compare, pick
 from committee.evaluation.methods import Variants, family_variants
 from committee.evaluation.metrics import find_metric
-from committee.ingest.files import read_frame
 from committee.ingest.row_hashes import packed
-from committee.ingest.table import TableReading, read_training_table
+from committee.ingest.table import TrainingTable, read_table
 from committee.storage import UnstorableError
 from committee.tabular.identity import row_keys
 from committee.theory.decomposition import Decomposition
 
 COMMITTEE = "committee"
-"""The name of the committee of all methods among them."""
+"""Name of the method that combines the others."""
 
 BIAS_VARIANCE_ROWS, BIAS_VARIANCE_SETS, BIAS_VARIANCE_MEMBERS = 500, 12, 20
-"""For a picture: rows drawn from a larger table, training sets, members of the ensembles."""
+"""For the figure of bias and variance: maximum of rows, training sets, members of the ensembles."""
 
 
-MENTIONED = 1.0
-"""Seconds from which on it is said where they went."""
+MIN_SECONDS = 1.0
+"""Shorter times are not printed."""
 
 
 class Request(NamedTuple):
@@ -77,108 +77,125 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came out."""
+    """The table, the comparison, and the fitted winner with its metadata."""
 
-    table: TableReading
+    table: TrainingTable
     found: Comparison
     model: Any
-    facts: ModelFacts
+    metadata: ModelMetadata
 
 
-def all_methods(task: Any, X: Any, y: Any, budget: float | None = None) -> dict[str, Variants]:
-    """The family and the committee made of it, whose fits together may take about half the budget.
+def all_methods(task: Any, X: Any, y: Any, time_budget: float | None = None) -> dict[str, Variants]:
+    """All methods, the committee included, whose fits together may take about half of the time budget.
 
-    The members are chosen here, for all rows: a committee with a budget alone would have others on the rows of a fold,
-    and the one that is delivered would not be the one that was evaluated.
+    The members of the committee are chosen here, for all rows, so that it has the same members on every fold.
     """
     from committee.committees._plan import Facts, choose_plan
     from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
 
-    together = CommitteeClassifier if task == "classification" else CommitteeRegressor
+    estimator = CommitteeClassifier if task == "classification" else CommitteeRegressor
     facts = Facts.of_table(X, len(np.unique(y)) if task == "classification" else 0)
 
     def with_budget(seconds: float) -> Any:
-        return together(time_budget=seconds, members=choose_plan(facts, seconds, "auto").names)
+        return estimator(time_budget=seconds, members=choose_plan(facts, seconds, "auto").names)
 
-    whole = Variants(together())
-    if budget is not None:
-        whole = Variants(with_budget(max(2.0, budget / 25.0)), with_budget(max(0.5, budget / 75.0)))
+    whole = Variants(estimator())
+    if time_budget is not None:
+        whole = Variants(with_budget(max(2.0, time_budget / 25.0)), with_budget(max(0.5, time_budget / 75.0)))
     singles = family_variants(task, facts.n, facts.d)
     names = list(singles)
-    names.insert(names.index("AdaBoost stumps"), COMMITTEE)  # before the methods that seldom win
+    names.insert(names.index("AdaBoost stumps"), COMMITTEE)  # before the methods that rarely win
     return {name: singles.get(name, whole) for name in names}
 
 
 def run(request: Request, out: Console) -> Outcome:
-    """Read the table, evaluate the methods, fit the winner."""
-    clock = Clock(request.time_budget)  # reading counts
-    with out.status("reading the table, looking at its columns"):
-        table = read_training_table(
-            read_frame(request.source), request.target, task=request.task, weights=request.sample_weight,
-            group=request.groups, time=request.time, drop=request.drop, keep=request.keep,
+    """Read the table, compare the methods and fit the winner."""
+    clock = Clock(request.time_budget)  # includes reading
+    with out.status("reading the table"):
+        table = read_table(
+            request.source, request.target, task=request.task, sample_weight=request.sample_weight,
+            groups=request.groups, time=request.time, drop=request.drop, keep=request.keep,
             drop_duplicates=request.drop_duplicates, shuffle=request.shuffle,
         )  # fmt: skip
+        table = table._replace(warnings=tuple(map(option_words, table.warnings)))
     out.print(_described(request, table), markup=False)
     print_warnings(out, table.warnings)
-    metric = find_metric(request.metric, table.recipe.task)
-    chosen = all_methods(table.recipe.task, table.X, table.y, request.time_budget)
+    metric = find_metric(request.metric, table.schema.task)
+    chosen = all_methods(table.schema.task, table.X, table.y, request.time_budget)
     chosen = pick(chosen, request.methods or "all")
     with LiveComparison(out, metric, n_methods=len(chosen)) as watch:
         found, model = compare(
-            table.X, table.y, task=table.recipe.task, methods=chosen, metric=metric, cv=request.cv,
-            test_size=request.test_size, time_budget=request.time_budget, sample_weight=table.weights,
-            groups=table.groups, time=table.times if table.order is None else table.order,
-            random_state=request.random_state, n_jobs=request.n_jobs, callback=watch, clock=clock,
+            table.X, table.y, task=table.schema.task, methods=chosen, metric=metric, cv=request.cv,
+            test_size=request.test_size, time_budget=request.time_budget, sample_weight=table.sample_weight,
+            groups=table.groups, time=table.time, random_state=request.random_state, n_jobs=request.n_jobs,
+            callback=watch, clock=clock,
         )  # fmt: skip
-    return Outcome(table, found, model, _facts(table, found))
+    return Outcome(table, found, model, _metadata(table, found))
 
 
-def _described(request: Request, table: TableReading) -> str:
-    name = "stdin" if request.source == "-" else Path(request.source).name
-    task = table.recipe.task
-    what = pluralize(len(np.unique(table.y)), "class", "classes") if task == "classification" else "numbers"
+def option_words(text: str) -> str:
+    """A warning of `read_table` with the options of the command instead of Python parameters.
+
+    >>> option_words("pass drop='x' or shuffle=True")
+    "pass --drop 'x' or --shuffle"
+    """
+    names = "task|metric|groups|time|shuffle|drop|keep|drop_duplicates"
+    options = re.sub(rf"\b({names})=(?=['\"])", lambda match: f"--{match[1]} ", text)
+    return re.sub(rf"\b({names})=True", lambda match: "--" + match[1].replace("_", "-"), options)
+
+
+def source_name(source: str) -> str:
+    """Name of the table in messages."""
+    return "stdin" if source == "-" else Path(source).name
+
+
+def _described(request: Request, table: TrainingTable) -> str:
+    task = table.schema.task
+    what = pluralize(len(np.unique(table.y)), "class", "classes") if task == "classification" else ""
     n, d = table.X.shape
-    return f"{name}: {pluralize(n, 'row')}, {pluralize(d, 'column')}, target {table.recipe.target!r} ({task}, {what})"
+    of_target = ", ".join(filter(None, (task, what)))
+    shape = f"{pluralize(n, 'row')}, {pluralize(d, 'feature')}"
+    return f"{source_name(request.source)}: {shape}, target {table.schema.target!r} ({of_target})"
 
 
-def _facts(table: TableReading, found: Comparison) -> ModelFacts:
+def _metadata(table: TrainingTable, found: Comparison) -> ModelMetadata:
     result = found.result(found.winner)
     residuals = np.empty(0)
     if found.task == "regression":
         residuals = table.y[found.rows] - result.oof_predictions
-    return ModelFacts(
-        recipe=table.recipe,
+    return ModelMetadata(
+        schema=table.schema,
         method=found.winner,
         metric=found.metric,
-        scores=found.held_out_losses,
-        score_stderr=found.held_out_loss_se,
+        held_out_losses=found.held_out_losses,
+        held_out_loss_se=found.held_out_loss_se,
         residuals=thinned(residuals),
         n_rows=table.X.height,
         digest=table_digest(table.X, table.y),
-        seed=found.random_state,
+        random_state=found.random_state,
         training_rows=packed(row_keys(table.X, table.y)),
     )
 
 
 def table_digest(X: pl.DataFrame, y: Any) -> str:
-    """A name for the very table, to know it again."""
+    """Digest of a table, to recognise the training table."""
     text = X.with_columns(pl.Series("target", [str(value) for value in y])).write_csv()
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-# --- what is written --------------------------------------------------------------------------------------------------
+# --- output --------------------------------------------------------------------------------------------------------
 
 
 def write_outputs(
     outcome: Outcome, request: Request, folder: Path, out: Console, report: bool = True
 ) -> dict[str, Path]:
-    """The model, the figures and the page; each file is whole or not there."""
+    """Write the model, the results and the report, each atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     written = {"results": folder / "results.json"}
     try:
-        write_model(folder / "model.committee", outcome.model, outcome.facts)
+        write_model(folder / "model.committee", outcome.model, outcome.metadata)
         written = {"model": folder / "model.committee", **written}
-    except UnstorableError as error:  # the figures and the page are worth having all the same
+    except UnstorableError as error:  # the results and the report do not need it
         print_warnings(out, [f"The model cannot be written to a file: {error}"])
     write_text(written["results"], json.dumps(results(outcome, request), indent=1))
     if report:
@@ -190,10 +207,9 @@ def write_outputs(
 def write_html(outcome: Outcome, request: Request, path: Path, out: Console) -> None:
     from committee.report import TableNotes, write_report
 
-    name = "stdin" if request.source == "-" else Path(request.source).name
     notes = TableNotes(
-        name,
-        outcome.table.recipe.target,
+        source_name(request.source),
+        outcome.table.schema.target,
         outcome.table.warnings,
         command_line(),
         rows=outcome.table.rows,
@@ -201,40 +217,40 @@ def write_html(outcome: Outcome, request: Request, path: Path, out: Console) -> 
     )
     parts = bias_and_variance(outcome, request, out) if request.bias_variance else {}
     start = time.perf_counter()
-    with out.status("writing the page"):
+    with out.status("writing the report"):
         write_report(
             path, outcome.model, outcome.table.X, outcome.table.y, comparison=outcome.found, table=notes,
-            bias_variance=parts, sample_weight=outcome.table.weights, random_state=request.random_state,
+            bias_variance=parts, sample_weight=outcome.table.sample_weight, random_state=request.random_state,
         )  # fmt: skip
-    _say_time(out, "the page was written", start)
+    _print_time(out, "the report was written", start)
 
 
 def bias_and_variance(outcome: Outcome, request: Request, out: Console) -> dict[str, Decomposition]:
-    """Which ensemble reduces bias and which variance on this table, or on a sample of it."""
+    """Bias and variance of the ensembles on the table, or on a sample of it."""
     X, y = outcome.table.X, np.asarray(outcome.table.y)
     rows = np.sort(np.random.default_rng(request.random_state).permutation(len(y))[:BIAS_VARIANCE_ROWS])
     start = time.perf_counter()
-    with out.status("measuring bias and variance (--no-bias-variance leaves it out)"):
+    with out.status("estimating bias and variance (--no-bias-variance skips it)"):
         try:
             found = compare_bias_variance(
                 X[rows], y[rows], task=outcome.found.task, n_sets=BIAS_VARIANCE_SETS,
                 n_estimators=BIAS_VARIANCE_MEMBERS, random_state=request.random_state, n_jobs=request.n_jobs,
             )  # fmt: skip
-        except ValueError as error:  # a class of one row, say: the rest of the page does not need it
-            print_warnings(out, [f"Bias and variance could not be measured: {error}"])
+        except ValueError as error:  # such as a class of one row
+            print_warnings(out, [f"Bias and variance could not be estimated: {error}"])
             return {}
-    _say_time(out, "bias and variance were measured", start)
+    _print_time(out, "bias and variance were estimated", start)
     return {name: result.decomposition for name, result in found.results.items()}
 
 
-def _say_time(out: Console, what: str, start: float) -> None:
+def _print_time(out: Console, what: str, start: float) -> None:
     seconds = time.perf_counter() - start
-    if seconds >= MENTIONED:
+    if seconds >= MIN_SECONDS:
         out.print(f"{what} in {format_seconds(seconds)}", markup=False)
 
 
 def command_line() -> str:
-    """What was typed."""
+    """The command line, quoted for a shell."""
     return shlex.join(["committee", *sys.argv[1:]])
 
 
@@ -244,7 +260,7 @@ def results(outcome: Outcome, request: Request) -> dict[str, Any]:
     return as_json({
         "committee": version("committee"),
         "table": {
-            "source": request.source, "target": table.recipe.target, "task": table.recipe.task,
+            "source": request.source, "target": table.schema.target, "task": table.schema.task,
             "n_rows": table.X.height, "features": table.X.columns, "warnings": table.warnings,
         },
         "metric": found.metric,
@@ -277,7 +293,7 @@ def _result(result: MethodResult) -> dict[str, Any]:
 
 
 def print_outcome(outcome: Outcome, written: Mapping[str, Path], out: Console) -> None:
-    """The table of methods, the verdict, and where things are."""
+    """Print the table of the methods, a summary, and the paths of the files."""
     out.print()
     out.print(results_table(outcome.found, out.width))
     for line in (*method_notes(outcome.found), *left_out(outcome.found)):
@@ -290,24 +306,24 @@ def print_outcome(outcome: Outcome, written: Mapping[str, Path], out: Console) -
 
 
 def beside_no_model(outcome: Outcome) -> tuple[float, str]:
-    """As on the page: the loss of no model on the rows held out, and how the winner stands beside it."""
+    """Loss of a constant on the held-out rows, and how the winner compares with it, as in the report."""
     from committee.report._context import Evidence
     from committee.report.verdict import beside_no_model
 
     table, found = outcome.table, outcome.found
-    return beside_no_model(Evidence(outcome.model, table.X, table.y, found, weight=table.weights), found)
+    return beside_no_model(Evidence(outcome.model, table.X, table.y, found, weight=table.sample_weight), found)
 
 
 def _time_words(found: Comparison) -> str:
     words = f"{'compared' if is_choice(found) else 'evaluated and fitted'} in {format_seconds(found.seconds)}"
-    if found.compile_seconds < MENTIONED:
+    if found.compile_seconds < MIN_SECONDS:
         return words
     return (
-        f"{words}, {format_seconds(found.compile_seconds)} of it to compile or load the methods, which no budget "
-        "counts (`committee warmup` compiles them ahead)"
+        f"{words}, {format_seconds(found.compile_seconds)} of it to compile or load kernels, which do not "
+        "count towards the time budget (`committee warmup` compiles all kernels)"
     )
 
 
 def split_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names given one by one or with commas between them."""
+    """Split names at commas."""
     return tuple(part.strip() for name in names for part in name.split(",") if part.strip())

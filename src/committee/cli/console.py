@@ -1,4 +1,4 @@
-"""The console for people: on stderr, so that stdout stays free for results."""
+"""The console for messages, on stderr: stdout is for results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.text import Text
 
 
 def console(quiet: bool = False, stderr_: bool = True) -> Console:
-    """A console that wraps softly and highlights nothing; a quiet one prints nothing."""
+    """A console without highlighting and hard wraps; a quiet one prints nothing."""
     return Console(stderr=stderr_, quiet=quiet, highlight=False, soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""What the command prints: tables of results, warnings, and the live view of a comparison."""
+"""Console output of a comparison: its progress, the table of the methods, a summary."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from committee.evaluation.comparison import Comparison, ComparisonStep, MethodRe
 from committee.evaluation.metrics import format_loss
 
 MAX_TIES = 3
-"""Methods named that err as much as the winner."""
+"""Methods with the loss of the winner that are named."""
 
 WIDE = 110
-"""Letters of a console from which on the table of the methods has all columns."""
+"""Width of the console from which the table of the methods has all columns."""
 
 FEW_ROWS = 30
-"""Of so few an error is hardly known."""
+"""Held-out rows below which a warning is printed."""
 
 
 # --- the live view ----------------------------------------------------------------------------------------------------
 
 
 class LiveComparison:
-    """A table that fills while methods are evaluated; in a pipe or a log, a line for each method instead."""
+    """Table of the methods, updated while they are evaluated; in a pipe or a log, lines instead."""
 
     def __init__(self, out: Console, metric: str, n_methods: int = 0) -> None:
         self.out, self.metric, self.n_methods = out, metric, n_methods
         self.steps: dict[str, ComparisonStep] = {}
         self.last: ComparisonStep | None = None
         self.since = time.monotonic()
-        self.told = set[str]()
+        self.printed = set[str]()
         self.live = (
             Live(get_renderable=self._view, console=out, refresh_per_second=4, transient=True)
             if out.is_terminal
@@ -58,7 +58,7 @@ class LiveComparison:
             self.live.stop()
 
     def __call__(self, step: ComparisonStep) -> None:
-        """One step further."""
+        """Show one step of the comparison."""
         if self.last is None or (step.method, step.state) != (self.last.method, self.last.state):
             self.since = time.monotonic()
         self.last = step
@@ -70,7 +70,7 @@ class LiveComparison:
                 self.out.print(line, markup=False)
 
     def _line(self, step: ComparisonStep) -> str:
-        """What a log is told of this step, if anything: no line twice."""
+        """The line of this step in a log, "" if it was printed before."""
         key, line = f"{step.method} {step.state}", ""
         note = f" ({step.note})" if step.note else ""
         loss = f"{self.metric} {format_loss(self.metric, step.loss)}"
@@ -85,9 +85,9 @@ class LiveComparison:
                 line = f"{head}: fold {step.fold} of {step.n_folds}, {loss}{note}, {format_seconds(step.seconds)}"
         elif step.state in ("done", "partial"):
             line = f"{head}: {step.state} {loss}{note}" if step.state == "done" else ""
-        if key in self.told:
+        if key in self.printed:
             return ""
-        self.told.add(key)
+        self.printed.add(key)
         return line
 
     def _view(self) -> Group:
@@ -104,14 +104,14 @@ class LiveComparison:
         return Group(table, Text(self._now()))
 
     def _now(self) -> str:
-        """What is going on, for how long."""
+        """The current fit and its elapsed time."""
         if self.last is None:
             return ""
         elapsed = format_seconds(time.monotonic() - self.since)
         if self.last.state == "refitting":
             return f"{_refit_words(self.last)}: {elapsed} so far"
         to_come = max((self.n_methods or self.last.n_methods) - len(self.steps), 0)
-        return f"{pluralize(to_come, 'method')} to come" if to_come else "refining the best methods"
+        return f"{pluralize(to_come, 'method')} to come" if to_come else "more folds of the best methods"
 
 
 def _refit_words(step: ComparisonStep) -> str:
@@ -135,7 +135,7 @@ def mean_and_stderr(result: MethodResult) -> tuple[float, float]:
 def results_table(found: Comparison, width: int = WIDE) -> Table:
     """The methods that were evaluated, from best to worst; "~" marks losses estimated from some of the folds.
 
-    No figure is ever cut: a narrow console gets fewer columns, and remarks over several lines.
+    Numbers are never truncated: on a narrow console the table has fewer columns, and remarks are wrapped.
     """
     others = [name for name in next(iter(found.results)).metric_losses if name != found.metric][
         : 2 if width >= WIDE else 1
@@ -169,7 +169,7 @@ def _mean_score(result: MethodResult, metric: str) -> float:
 
 
 def remarks(found: Comparison, result: MethodResult) -> str:
-    """What must be known of a figure: how it was obtained, and whether it is worth anything."""
+    """How a loss was estimated, and whether it is below that of the constant."""
     words = ["chosen"] if result.name == found.winner and is_choice(found) else []
     if result.beats_constant is False and result.name != "constant":
         words.append("no better than the constant")
@@ -183,37 +183,37 @@ def remarks(found: Comparison, result: MethodResult) -> str:
 
 
 def is_choice(found: Comparison) -> bool:
-    """Whether there was more than one method to choose from."""
+    """Whether more than one method was compared."""
     return len(found.results) > 1
 
 
 def method_notes(found: Comparison) -> list[str]:
-    """What methods that were evaluated have to say of themselves."""
+    """Notes about the methods that were evaluated."""
     notes = [f"{each.name}: {each.note}" for each in found.ranking() if each.note]
     if any(each.status == "partial" for each in found.results):
         notes.append(
-            "~ estimated: for lack of time these have some of the folds only, and are compared with the best method on "
-            "them. A longer --time-budget evaluates all."
+            "~ estimated from some of the folds, by comparison with the best method on the same folds. A longer "
+            "--time-budget evaluates all folds."
         )
     return notes
 
 
 def left_out(found: Comparison) -> list[str]:
-    """A line for each method that was not evaluated, with the reason."""
+    """A line for each method that was not evaluated."""
     lines = [f"{e.name}: {e.status}, {e.note}" for e in found.results if e.status in ("failed", "out of time")]
     is_short = any(each.status == "out of time" for each in found.results)
-    return [*lines, "A longer --time-budget evaluates those that were out of time."] if is_short else lines
+    return [*lines, "A longer --time-budget evaluates the methods that were out of time."] if is_short else lines
 
 
 def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better") -> str:
-    """The winner, and its loss on rows that did not choose it.
+    """Summary: the winner and its loss on the held-out rows.
 
-    `no_model` is the loss of one prediction for all of those rows, `standing` how the winner compares with it.
+    `no_model` is the loss of a constant on these rows, `standing` how the winner compares with it.
     """
     metric, winner = found.metric, found.result(found.winner)
     mean = mean_and_stderr(winner)
     n_folds = pluralize(winner.n_evaluated, "fold")
-    words = _warning(found, winner)
+    words = _constant_warning(found, winner)
     if is_choice(found):
         words += _choice(found, n_folds)
     else:
@@ -221,21 +221,20 @@ def verdict(found: Comparison, no_model: float = np.nan, standing: str = "better
         words += f"{found.winner} has the {metric} {shown} over {n_folds}."
     if found.held_out_losses:
         error, se = found.held_out_losses[metric], found.held_out_loss_se
-        what = "rows that chose nothing" if is_choice(found) else "rows that it was not fitted on"
         n_rows = pluralize(found.held_out_rows.size, "held-out row")
-        words += f" On {n_rows} ({what}) its {metric} is {format_loss(metric, error, stderr=se)}"
-        words += _against_nothing(found, no_model, standing) + _also(found) + _few_rows(found)
+        words += f" On {n_rows} its {metric} is {format_loss(metric, error, stderr=se)}"
+        words += _against_constant(found, no_model, standing) + _also(found) + _few_rows(found)
         words += f" {found.learning_curve_note}" if found.learning_curve_note else ""
     if np.isfinite(found.nested_loss) and is_choice(found):
         words += (
-            f" Choosing again without each fold gives "
+            f" The nested estimate, with the method for each fold chosen on the other folds, is "
             f"{format_loss(metric, found.nested_loss, stderr=found.nested_loss_se)}."
         )
     return words + _how(found, winner)
 
 
-def _warning(found: Comparison, winner: MethodResult) -> str:
-    """Said first: a winner that is worth nothing."""
+def _constant_warning(found: Comparison, winner: MethodResult) -> str:
+    """Warning about a winner that is no better than the constant."""
     if winner.name == "constant":
         return "No method is better than the constant. " if is_choice(found) else ""
     if winner.beats_constant is False:
@@ -244,31 +243,31 @@ def _warning(found: Comparison, winner: MethodResult) -> str:
 
 
 def _also(found: Comparison) -> str:
-    """The share of wrong predictions, where probabilities were compared."""
+    """The error of a winner that was chosen by another metric."""
     if found.task != "classification" or found.metric == "error" or "error" not in found.held_out_losses:
         return ""
     return f" {format_loss('error', found.held_out_losses['error'])} of these rows are misclassified."
 
 
 def _how(found: Comparison, winner: MethodResult) -> str:
-    words = f" It was evaluated and fitted with {winner.setting}, for lack of time." if winner.setting else ""
+    words = f" It was evaluated and fitted with {winner.setting} because of the time budget." if winner.setting else ""
     if winner.calibration is not None:
         words += " Its probabilities are calibrated."
     return words + (f" {found.model_note}" if found.model_note else "")
 
 
 def _choice(found: Comparison, n_folds: str) -> str:
-    """Why the winner won (`evaluation/_choice.py`)."""
+    """Why the winner was chosen (`evaluation/_choice.py`)."""
     winner, metric = found.result(found.winner), found.metric
     smaller = [result for result in found.ranking() if result.mean_loss < winner.mean_loss]
     if not smaller:
         return f"{winner.name} has the smallest {metric} over {n_folds}{_ties(found)}."
     best = min(smaller, key=lambda result: result.mean_loss)
-    if found.model_note:  # it says what there was no time for
+    if found.model_note:  # it has the reason
         return f"{winner.name} is chosen; {best.name} has a smaller {metric} over {n_folds}."
-    why = "a combination of models varies less than one of them"
+    why = "a combination of models has a lower variance than one of them"
     if winner.name == FOR_DEPENDENT_ROWS:
-        why = "on rows unlike those learned from it goes wrong less than models that fit more closely"
+        why = "it generalises better to new groups or later rows than more flexible models"
     return (
         f"{winner.name} is chosen: its {metric} over {n_folds} is within one standard error of the smallest "
         f"({best.name}), and {why}."
@@ -276,7 +275,7 @@ def _choice(found: Comparison, n_folds: str) -> str:
 
 
 def _ties(found: Comparison) -> str:
-    """Which methods have exactly the loss of the winner, if any."""
+    """The methods with the same loss as the winner."""
     winner = found.result(found.winner)
     same = [r.name for r in found.ranking() if r.name != winner.name and r.mean_loss == winner.mean_loss]
     if not same:
@@ -288,10 +287,10 @@ def _few_rows(found: Comparison) -> str:
     if found.held_out_rows.size >= FEW_ROWS:
         return ""
     n = found.held_out_rows.size
-    return f" {pluralize(n, 'row')} {'is' if n == 1 else 'are'} very few to evaluate on."
+    return f" {pluralize(n, 'row')} {'is' if n == 1 else 'are'} very few for an estimate."
 
 
-def _against_nothing(found: Comparison, no_model: float, standing: str) -> str:
+def _against_constant(found: Comparison, no_model: float, standing: str) -> str:
     if found.winner == "constant" or not np.isfinite(no_model):
         return "."
     doubt = {"not clear": ": it is not clearly better", "no better": ": it is no better"}.get(standing, "")
@@ -299,7 +298,7 @@ def _against_nothing(found: Comparison, no_model: float, standing: str) -> str:
 
 
 def as_json(value: Any) -> Any:
-    """Plain values that JSON knows; nan becomes null."""
+    """Convert to JSON types; nan becomes null."""
     if isinstance(value, np.ndarray):
         return as_json(value.tolist())
     if isinstance(value, np.generic):

@@ -1,7 +1,7 @@
 """The command `committee`: each subcommand imports what it needs when it runs, so that `--help` is instant.
 
-Exit codes: 0 well, 1 the work failed, 2 the request or the table was wrong, 130 interrupted. Results go to stdout where
-they are asked for (`--json`, predictions), what is for people goes to stderr.
+Exit codes: 0 success, 1 failure, 2 invalid options or table, 130 interrupted. Results (`--json`, predictions, lists)
+are written to stdout, messages to stderr.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from typing import Any
 
 import click
 
-HERE = Path("committee-out")
-"""Where results are written unless another folder is named."""
+OUTPUT_DIR = Path("committee-out")
+"""Default folder of the results."""
 
 
 WIDEST_NUMBER, WIDEST_NAME = 24, 36
-"""Characters of cells that are never folded, in any column and in the first; longer ones are texts."""
+"""Characters of cells that are never wrapped, in any column and in the first."""
 
 WIDE = 10_000
-"""Characters of a line in a pipe."""
+"""Width of lines in a pipe."""
 
 
-class WrongInput(click.ClickException):
-    """What the user gave cannot be used."""
+class InvalidInput(click.ClickException):
+    """Raised for invalid options and tables."""
 
     exit_code = 2
 
@@ -69,7 +69,7 @@ class Fraction(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] -
 
 
 class Threads(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic since click 8.3 only
-    """A number of threads; below 0 it counts from all cores downwards."""
+    """A number of threads; negative numbers count from all cores, as in scikit-learn."""
 
     name = "number"
 
@@ -86,22 +86,22 @@ EXTRAS = {
 }
 """Optional packages and the extras that install them."""
 
-NOT_FOR_USERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+HIDDEN_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 
 RANDOM_STATE = click.IntRange(0, 2**32 - 1)
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 
 
 @contextmanager
-def noted_warnings(quiet: bool) -> Generator[None]:
-    """Warnings of the libraries as notes, each once and without a line of their source."""
+def printed_warnings(quiet: bool) -> Generator[None]:
+    """Print warnings once each, without source lines."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             yield
         finally:
             for each in dict.fromkeys(
-                str(one.message) for one in caught if not issubclass(one.category, NOT_FOR_USERS)
+                str(one.message) for one in caught if not issubclass(one.category, HIDDEN_WARNINGS)
             ):
                 if not quiet:
                     click.echo(f"! {each}", err=True)
@@ -109,16 +109,16 @@ def noted_warnings(quiet: bool) -> Generator[None]:
 
 @contextmanager
 def helpful_errors(quiet: bool = False) -> Generator[None]:
-    """Errors of the work as one line (in full where COMMITTEE_TRACEBACK is set); Ctrl-C ends with 130."""
+    """Print errors as one line, with a traceback if COMMITTEE_TRACEBACK is set; Ctrl-C exits with 130."""
     try:
-        with noted_warnings(quiet):
+        with printed_warnings(quiet):
             yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except KeyboardInterrupt:
-        click.echo("Interrupted: nothing was left half-written.", err=True)
+        click.echo("Interrupted: no file was written.", err=True)
         raise click.exceptions.Exit(130) from None
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of stdout has closed it
         raise click.exceptions.Exit(0) from None
     except ImportError as error:
         missing = (error.name or "").partition(".")[0]
@@ -128,7 +128,7 @@ def helpful_errors(quiet: bool = False) -> Generator[None]:
     except (ValueError, OSError, RuntimeError) as error:
         if os.environ.get("COMMITTEE_TRACEBACK"):
             raise
-        kind = click.ClickException if isinstance(error, RuntimeError) else WrongInput
+        kind = click.ClickException if isinstance(error, RuntimeError) else InvalidInput
         raise kind(str(error)) from error
 
 
@@ -192,8 +192,8 @@ def main() -> None:
 @main.command()
 @click.argument("table")
 @click.option("--methods", "-m", multiple=True, metavar="NAMES", help="Methods to compare, separated by commas.")
-@click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=HERE, show_default=True,
-              help="Folder of report.html, model.committee and results.json.")  # fmt: skip
+@click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=OUTPUT_DIR,
+              show_default=True, help="Folder of report.html, model.committee and results.json.")  # fmt: skip
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--bias-variance/--no-bias-variance", default=True, show_default=True,
               help="Estimate bias and variance of the ensembles on up to 500 rows.")  # fmt: skip
@@ -213,7 +213,7 @@ def compare(table: str, output_dir: Path, no_report: bool, as_json: bool, quiet:
         out = console(quiet)
         names = options.pop("methods")
         if names and not split_names(names):
-            raise WrongInput("--methods is empty: write names separated by commas, or leave it out for all methods.")
+            raise InvalidInput("--methods is empty: write names separated by commas, or leave it out for all methods.")
         request = Request(table, methods=split_names(names), **options)
         require_writable(output_dir, is_folder=True)
         outcome = run(request, out)
@@ -252,12 +252,12 @@ def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **opt
 
         out = console(quiet)
         if not method.strip():
-            raise WrongInput("--method is empty: name one (`committee methods` lists them).")
+            raise InvalidInput("--method is empty: name one (`committee methods` lists them).")
         request = Request(table, methods=(method,), **options)
         require_writable(output)
         outcome = run(request, out)
         output.parent.mkdir(parents=True, exist_ok=True)
-        write_model(output, outcome.model, outcome.facts)
+        write_model(output, outcome.model, outcome.metadata)
         print_outcome(outcome, {"model": output}, out)
         if as_json:
             click.echo(json.dumps(results(outcome, request), indent=1))
@@ -271,21 +271,21 @@ def fit(table: str, method: str, output: Path, as_json: bool, quiet: bool, **opt
 @click.argument("table", default="-")
 @click.option("--output", "-o", default="-", show_default=True, help="A .csv, .parquet, .arrow or .ndjson file.")
 @click.option("--probabilities", "-p", is_flag=True, help="A column for the probability of each class.")
-@click.option("--interval", type=Fraction(), default=None, metavar="SHARE",
-              help="Columns low and high that hold the truth with this probability, such as 0.9.")  # fmt: skip
-@click.option("--votes", is_flag=True, help="A column for the answer of each member.")
-@click.option("--keep", multiple=True, metavar="COLUMN", help="A column of TABLE to hand through, or all.")
+@click.option("--interval", type=Fraction(), default=None, metavar="LEVEL",
+              help="Columns low and high: prediction intervals of this level, such as 0.9.")  # fmt: skip
+@click.option("--votes", is_flag=True, help="A column for the prediction of each member.")
+@click.option("--keep", multiple=True, metavar="COLUMN", help="A column of TABLE to write too, or all.")
 @click.option("--batch-rows", type=click.IntRange(1), default=50_000, show_default=True,
-              help="Rows at a time, at most.")  # fmt: skip
+              help="Maximum number of rows in a batch.")  # fmt: skip
 @QUIET
 def predict(
     model: str, table: str, output: str, probabilities: bool, interval: float | None, votes: bool,
     keep: tuple[str, ...], batch_rows: int, quiet: bool,
 ) -> None:  # fmt: skip
-    """Answers of MODEL for the rows of TABLE, batch by batch: TABLE may be larger than memory.
+    """Predict the rows of TABLE in batches; TABLE may be larger than memory.
 
-    TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin (the default). Columns that the model does not
-    need may be there or not.
+    TABLE is a CSV, Parquet, Arrow or JSON-lines file, or - for stdin (the default). It needs the columns that the
+    model was fitted on; others are ignored.
     """
     with helpful_errors(quiet):
         from committee.cli.deferred_imports import deferred_imports
@@ -295,34 +295,34 @@ def predict(
             from committee.cli.console import console, print_warnings
             from committee.cli.model_files import read_model
             from committee.cli.predict import (
-                Wish,
+                PredictOptions,
+                cell_warnings,
                 interval_warnings,
                 is_text,
-                odd_cell_words,
                 predict_batches,
                 write_predictions,
             )
 
-        known, out = read_model(model), console(quiet)
-        print_warnings(out, interval_warnings(known, interval))
-        wish = Wish(probabilities, interval, votes, keep, batch_rows)
-        odd = Counter[tuple[str, str]]()
-        n_rows = write_predictions(predict_batches(known, table, wish, odd), output, is_text(table))
-        print_warnings(out, odd_cell_words(odd))
+        loaded, out = read_model(model), console(quiet)
+        print_warnings(out, interval_warnings(loaded, interval))
+        options = PredictOptions(probabilities, interval, votes, keep, batch_rows)
+        unreadable = Counter[tuple[str, str]]()
+        n_rows = write_predictions(predict_batches(loaded, table, options, unreadable), output, is_text(table))
+        print_warnings(out, cell_warnings(unreadable))
         out.print(pluralize(n_rows, "row") + ("" if output == "-" else f" written to {output}"), markup=False)
 
 
 @main.command()
 @click.argument("model", type=click.Path(dir_okay=False))
 @click.argument("table", required=False)
-@click.option("--rows", default="", metavar="NUMBERS", help="Explain these rows by SHAP, such as 0,3,10-12.")
+@click.option("--rows", default="", metavar="NUMBERS", help="Print SHAP values of these rows, such as 0,3,10-12.")
 @click.option("--top", type=click.IntRange(1), default=15, show_default=True, help="Columns to show.")
 @click.option("--random-state", type=RANDOM_STATE, default=0, show_default=True, help="Seed of the permutations.")
 @output_options
 def explain(model: str, table: str | None, rows: str, top: int, random_state: int, as_json: bool, quiet: bool) -> None:
-    """Which columns matter to MODEL; with --rows, what made it answer as it did.
+    """Print the feature importances of MODEL, or with --rows the SHAP values of single rows.
 
-    With a TABLE that has the target, columns are permuted; without one, the splits of the trees are counted.
+    With a TABLE that has the target these are permutation importances, else the gains of the splits of its trees.
     """
     with helpful_errors(quiet):
         from committee.cli.console_results import console, print_warnings
@@ -330,24 +330,24 @@ def explain(model: str, table: str | None, rows: str, top: int, random_state: in
         from committee.cli.model_files import read_model
         from committee.ingest.files import read_frame
 
-        known = read_model(model)
+        loaded = read_model(model)
         frame = None if table is None else read_frame(table)
         if rows:
             if frame is None:
-                raise WrongInput("--rows needs the TABLE that has them.")
-            _show_rows(explain_rows(known, frame, _row_numbers(rows)), top, as_json, quiet)
+                raise InvalidInput("--rows needs a TABLE.")
+            _show_rows(explain_rows(loaded, frame, _row_numbers(rows)), top, as_json, quiet)
         else:
-            ranking = column_importances(known, frame, random_state)
+            ranking = column_importances(loaded, frame, random_state)
             print_warnings(console(quiet), [ranking.note] if ranking.note else [])
             found = ranking.columns[:top]
-            lines = [(each.column, f"{each.value:.1f}") for each in found]
+            lines = [(each.column, f"{each.importance:.1f}") for each in found]
             _show(
                 [each._asdict() for each in found], ("column", f"importance ({found[0].kind})"), lines, as_json, quiet
             )
 
 
 def _row_numbers(text: str) -> list[int]:
-    """Numbers and ranges with commas between.
+    """Row numbers and ranges separated by commas.
 
     >>> _row_numbers("0,3,10-12")
     [0, 3, 10, 11, 12]
@@ -356,7 +356,7 @@ def _row_numbers(text: str) -> list[int]:
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.isdigit() or (dash and not (last.isdigit() and int(first) <= int(last))):
-            raise WrongInput(f"{text!r} are no row numbers: write 0,3,10-12.")
+            raise InvalidInput(f"{text!r} are not row numbers: write 0,3,10-12.")
         found += range(int(first), int(last or first) + 1)
     return found
 
@@ -366,14 +366,15 @@ def _show_rows(found: Sequence[Any], top: int, as_json: bool, quiet: bool) -> No
 
     lines = list[tuple[object, ...]]()
     for each in found:
-        output = each.shares[0].output if each.shares else ""
-        lines.append((each.row, _shown(each.answer), "(all rows)", "", f"{each.base:+.4g}", output))
+        output, prediction = each.contributions[0].output if each.contributions else "", _shown(each.prediction)
+        lines.append((each.row, prediction, "(base value)", "", f"{each.base_value:+.4g}", output))
         lines += [
-            (each.row, _shown(each.answer), share.column, _shown(share.cell), f"{share.share:+.4g}", share.output)
-            for share in each.shares[:top]
+            (each.row, prediction, one.column, _shown(one.value), f"{one.contribution:+.4g}", one.output)
+            for one in each.contributions[:top]
         ]
-    plain = plain_values([{**each._asdict(), "shares": [share._asdict() for share in each.shares]} for each in found])
-    _show(plain, ("row", "answer", "column", "value", "adds", "to"), lines, as_json, quiet)
+    plain = [{**each._asdict(), "contributions": [one._asdict() for one in each.contributions]} for each in found]
+    header = ("row", "prediction", "column", "value", "contribution", "to")
+    _show(plain_values(plain), header, lines, as_json, quiet)
 
 
 def _shown(value: object) -> str:
@@ -384,21 +385,21 @@ def _shown(value: object) -> str:
 @click.argument("model", type=click.Path(dir_okay=False))
 @click.argument("table")
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), default=Path("report.html"),
-              show_default=True, help="The page.")  # fmt: skip
+              show_default=True, help="The HTML file.")  # fmt: skip
 @QUIET
 def report(model: str, table: str, output: Path, quiet: bool) -> None:
-    """A page about MODEL on the rows of TABLE, which must have the target.
+    """Write an HTML report about MODEL on the rows of TABLE, which must have the target.
 
-    Rows that the model was fitted on are known again; other rows count as new ones.
+    Training rows of the model are recognised by their hashes; all other rows are new.
     """
     with helpful_errors(quiet):
         from committee.cli.console_results import console
-        from committee.cli.report import write_model_page
+        from committee.cli.report import write_model_report
         from committee.ingest.files import require_writable
 
         out = console(quiet)
         require_writable(output)
-        write_model_page(model, table, output, out)
+        write_model_report(model, table, output, out)
         out.print(f"report   {output}", markup=False)
 
 
@@ -406,7 +407,7 @@ def report(model: str, table: str, output: Path, quiet: bool) -> None:
 @click.argument("model", type=click.Path(dir_okay=False))
 @output_options
 def inspect(model: str, as_json: bool, quiet: bool) -> None:
-    """What a model file holds, without loading the model."""
+    """Print the contents of a model file without loading the model."""
     with helpful_errors(quiet):
         from committee.cli.report import describe_model, readable_lines
 
@@ -414,14 +415,14 @@ def inspect(model: str, as_json: bool, quiet: bool) -> None:
         _show(found, ("", model), readable_lines(found), as_json, quiet)
 
 
-# --- knowing the library ----------------------------------------------------------------------------------------------
+# --- the library --------------------------------------------------------------------------------------------------
 
 
 @main.command()
 @click.argument("name", required=False)
 @output_options
 def methods(name: str | None, as_json: bool, quiet: bool) -> None:
-    """The methods that compare runs, and every estimator with its paper; with NAME, its properties."""
+    """List the methods of compare and all estimators; with NAME, print its properties."""
     with helpful_errors(quiet):
         from committee.cli.catalog_commands import catalogue, properties_of
 
@@ -433,19 +434,25 @@ def methods(name: str | None, as_json: bool, quiet: bool) -> None:
         if as_json:
             click.echo(json.dumps({"compare": compared, "estimators": estimators}, indent=1))
             return
-        _show(compared, ("compare runs", "what it is"), [(m["name"], m["what"]) for m in compared], False, quiet)
+        _show(
+            compared,
+            ("method of compare", "description"),
+            [(m["name"], m["description"]) for m in compared],
+            False,
+            quiet,
+        )
         lines = [(each["name"], ", ".join(each["aliases"]), each["paper"]) for each in estimators]
         _show(estimators, ("estimator", "also called", "paper"), lines, False, quiet)
 
 
 @main.command()
 @click.argument("experiment", required=False, metavar="[NAME]")
-@click.option("--quick", is_flag=True, help="Fewer rounds, folds or samples: seconds instead of minutes.")
+@click.option("--quick", is_flag=True, help="Fewer rounds, folds or samples, for a run of seconds instead of minutes.")
 @click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=Path("reproductions"),
-              show_default=True, help="Where the figure and the numbers go.")  # fmt: skip
+              show_default=True, help="Folder of the figure and the results.")  # fmt: skip
 @output_options
 def reproduce(experiment: str | None, quick: bool, output_dir: Path, as_json: bool, quiet: bool) -> None:
-    """Run a published experiment again; without NAME, list them."""
+    """Reproduce a published experiment; without NAME, list them."""
     with helpful_errors(quiet):
         from committee.cli.catalog_commands import list_reproductions, run_reproduction
 
@@ -461,10 +468,7 @@ def reproduce(experiment: str | None, quick: bool, output_dir: Path, as_json: bo
 
 @main.command()
 def warmup() -> None:
-    """Compile all kernels once and for all.
-
-    They are kept on disk, so that no later fit has to wait for the compiler.
-    """
+    """Compile all kernels and cache them on disk, so that later fits do not wait for the compiler."""
     from committee.cli.precompile import warmup as compile_kernels
     from committee.explain.shap import compile_kernels as compile_explanations
 
@@ -476,8 +480,8 @@ def warmup() -> None:
 
 @main.command()
 @click.option("--output-dir", "-o", type=click.Path(file_okay=False, path_type=Path), default=Path("demo"),
-              show_default=True, help="Where the page, the model and the figures go.")  # fmt: skip
-@click.option("--time-budget", type=Duration(), default="100s", show_default=True, help="Time for comparing.")
+              show_default=True, help="Folder of report.html, model.committee and results.json.")  # fmt: skip
+@click.option("--time-budget", type=Duration(), default="100s", show_default=True, help="Time for the comparison.")
 @QUIET
 def demo(output_dir: Path, time_budget: float | None, quiet: bool) -> None:
     """Compare methods on a built-in data set and write the report."""
@@ -490,7 +494,7 @@ def demo(output_dir: Path, time_budget: float | None, quiet: bool) -> None:
 
 @main.command()
 def data() -> None:
-    """List the built-in sample data."""
+    """List the built-in data sets."""
     from committee.datasets import dataset_names, load_dataset
 
     samples = {name: load_dataset(name) for name in dataset_names()}
@@ -507,7 +511,7 @@ def data() -> None:
 @main.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the script that completes commands in SHELL: eval "$(committee completion bash)"."""
+    """Print the completion script of SHELL, for eval "$(committee completion bash)"."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
@@ -516,7 +520,7 @@ def completion(shell: str) -> None:
 
 
 def _show(plain: Any, header: Sequence[str], rows: Iterable[Iterable[object]], as_json: bool, quiet: bool) -> None:
-    """The result as JSON or as a table."""
+    """Print a result as JSON or as a table."""
     if as_json:
         click.echo(json.dumps(plain, indent=1))
     elif not quiet:
@@ -539,7 +543,7 @@ def print_table(header: Sequence[str], rows: Iterable[Iterable[object]]) -> None
     for line in lines:
         table.add_row(*line)
     out = Console(highlight=False, markup=False)
-    # Nothing is folded in a pipe: a line there is one row.
+    # In a pipe, no row is wrapped.
     (out if out.is_terminal else Console(highlight=False, markup=False, width=WIDE)).print(table)
 
 

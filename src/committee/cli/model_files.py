@@ -1,4 +1,4 @@
-"""A model together with what reads its tables and what is known of its errors, in one model file."""
+"""Model files of the command: a model with the schema of its tables, its losses and its residuals."""
 
 from __future__ import annotations
 
@@ -10,96 +10,106 @@ import numpy as np
 
 from committee.base.array_types import Floats
 from committee.calibration.prediction_intervals import PredictionIntervals
-from committee.ingest.table import TableRecipe
+from committee.ingest.schema import TableSchema
 from committee.members.numeric_pipeline import BaseNumericPipeline
 from committee.storage import inspect_model, load_model, save_model
 from committee.voting.calibrated_classifier import uncalibrated
 
 MAX_RESIDUALS = 1000
-"""Residuals kept for prediction intervals; of more, their quantiles."""
+"""Residuals kept for prediction intervals; more are replaced by their quantiles."""
 
 
 TRAINING_ROWS = "training rows"
-"""The name of the text with the hashes: earlier versions of the library pass over it."""
+"""Key of the hashes in the metadata."""
 
 
-class ModelFacts(NamedTuple):
-    """What `committee` writes into a model file beside the model. Plain data: it is kept as JSON."""
+OLD_NAMES = {
+    "recipe": "schema",
+    "scores": "held_out_losses",
+    "score_stderr": "held_out_loss_se",
+    "seed": "random_state",
+}
+"""Names in model files of version 0.1."""
 
-    recipe: TableRecipe
+
+class ModelMetadata(NamedTuple):
+    """What `committee` writes into a model file beside the model, as JSON."""
+
+    schema: TableSchema
     method: str
     metric: str
-    scores: dict[str, float]  # on rows held out
-    score_stderr: float
-    residuals: list[float]  # of rows out of fold, sorted; empty for classes
+    held_out_losses: dict[str, float]
+    held_out_loss_se: float
+    residuals: list[float]  # out of fold, sorted; empty for classification
     n_rows: int
-    digest: str  # of the training table, to know it again
-    seed: int
-    training_rows: str = ""  # their hashes (ingest/row_hashes.py); kept beside the JSON, and not in older files
+    digest: str  # of the training table
+    random_state: int
+    training_rows: str = ""  # hashes of the rows (ingest/row_hashes.py), stored beside the JSON
 
     def to_json(self) -> str:
-        result = {**self._asdict(), "recipe": json.loads(self.recipe.to_json())}
-        del result["training_rows"]
-        return json.dumps(result)
+        fields = {**self._asdict(), "schema": json.loads(self.schema.to_json())}
+        del fields["training_rows"]
+        return json.dumps(fields)
 
     @classmethod
-    def from_json(cls, text: str) -> ModelFacts:
-        result: dict[str, Any] = json.loads(text)
-        recipe = TableRecipe.from_json(json.dumps(result.pop("recipe")))
-        return cls(recipe=recipe, **result)
+    def from_json(cls, text: str) -> ModelMetadata:
+        plain: dict[str, Any] = json.loads(text)
+        fields = {OLD_NAMES.get(name, name): value for name, value in plain.items()}
+        return cls(schema=TableSchema.from_json(json.dumps(fields.pop("schema"))), **fields)
 
 
-class KnownModel(NamedTuple):
+class LoadedModel(NamedTuple):
     """A model from a file of `committee compare` or `committee fit`."""
 
     model: Any
-    facts: ModelFacts
+    metadata: ModelMetadata
 
 
-def write_model(path: Path, model: Any, facts: ModelFacts) -> None:
-    """Write the compact form of the model and its facts into one file, whole or not at all."""
-    give_residuals(model, facts)
-    save_model(model, path, compact=True, metadata={"table": facts.to_json(), TRAINING_ROWS: facts.training_rows})
+def write_model(path: Path, model: Any, metadata: ModelMetadata) -> None:
+    """Write the compact form of a model with its metadata into one file, atomically."""
+    set_residuals(model, metadata)
+    texts = {"table": metadata.to_json(), TRAINING_ROWS: metadata.training_rows}
+    save_model(model, path, compact=True, metadata=texts)
 
 
-def read_model(path: str) -> KnownModel:
-    """A model with its facts; a ValueError where the file has none."""
-    known = KnownModel(load_model(path), read_facts(path))
-    give_residuals(known.model, known.facts)  # files of earlier versions have them in the facts alone
-    return known
+def read_model(path: str) -> LoadedModel:
+    """Load a model with its metadata; raises a ValueError if the file has none."""
+    loaded = LoadedModel(load_model(path), read_metadata(path))
+    set_residuals(loaded.model, loaded.metadata)  # files of earlier versions have them in the metadata only
+    return loaded
 
 
-def give_residuals(model: Any, facts: ModelFacts) -> None:
-    """Give a regressor whose fit left no out-of-sample residuals the out-of-fold ones, for its intervals."""
-    if isinstance(model, PredictionIntervals) and len(facts.residuals) > 1 and not model.interval_residuals():
-        model.set_interval_residuals(np.array(facts.residuals))
+def set_residuals(model: Any, metadata: ModelMetadata) -> None:
+    """Set the out-of-fold residuals for prediction intervals of a regressor whose fit left none."""
+    if isinstance(model, PredictionIntervals) and len(metadata.residuals) > 1 and not model.interval_residuals():
+        model.set_interval_residuals(np.array(metadata.residuals))
 
 
-def read_facts(path: str) -> ModelFacts:
-    """The facts alone, from the header of the file."""
+def read_metadata(path: str) -> ModelMetadata:
+    """The metadata, from the header of the file."""
     metadata = inspect_model(path).metadata
     text = metadata.get("table", "")
     if not text:
         raise ValueError(
-            f"{path} does not say how to read a table: it was not written by `committee compare` or `committee fit`. "
-            "Use it from Python: committee.storage.load_model."
+            f"{path} has no schema of a table: it was not written by `committee compare` or `committee fit`. Load it "
+            "in Python with committee.storage.load_model."
         )
     try:
-        return ModelFacts.from_json(text)._replace(training_rows=metadata.get(TRAINING_ROWS, ""))
+        return ModelMetadata.from_json(text)._replace(training_rows=metadata.get(TRAINING_ROWS, ""))
     except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} holds a damaged recipe for tables ({error}).") from error
+        raise ValueError(f"{path} has a damaged table schema ({error}).") from error
 
 
 def thinned(residuals: Floats) -> list[float]:
-    """Sorted residuals, or as many quantiles of them."""
-    known = np.sort(residuals[np.isfinite(residuals)])
-    if known.size <= MAX_RESIDUALS:
-        return known.tolist()
-    return np.quantile(known, (np.arange(MAX_RESIDUALS) + 0.5) / MAX_RESIDUALS).tolist()
+    """Sorted residuals, or `MAX_RESIDUALS` quantiles of them."""
+    finite = np.sort(residuals[np.isfinite(residuals)])
+    if finite.size <= MAX_RESIDUALS:
+        return finite.tolist()
+    return np.quantile(finite, (np.arange(MAX_RESIDUALS) + 0.5) / MAX_RESIDUALS).tolist()
 
 
 def inner_model(model: Any, X: Any) -> tuple[Any, Any, tuple[str, ...] | None]:
-    """The estimator inside a wrapper, the rows as it sees them, and the names of its columns where they differ."""
+    """The estimator inside a wrapper, its encoded rows, and the names of its columns if they differ."""
     model = uncalibrated(model)
     if isinstance(model, BaseNumericPipeline):
         return model.estimator_, model.encode(X), model.encoder_.names

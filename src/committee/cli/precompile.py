@@ -1,4 +1,4 @@
-"""Compile and cache every kernel, so that the first fit of a user does not wait for the compiler."""
+"""Compile and cache every kernel, so that the first fit does not wait for the compiler."""
 
 from __future__ import annotations
 
@@ -48,53 +48,53 @@ from committee.trees.pruning import cross_validate, pruning_path
 def warmup(echo: Callable[[str], None] | None = None) -> float:
     """Run every kernel once on a toy table; return the CPU seconds it took."""
     began = time.process_time()
-    NOTICE_GIVEN.set()  # who asks for it knows
-    say = echo or (lambda _: None)
+    NOTICE_GIVEN.set()  # the notice is for compilations that were not requested
+    echo = echo or (lambda _: None)
     rng = np.random.default_rng(0)
     n = SUBTREE_ROWS + 1  # some kernels are only for nodes of many rows
     X = rng.normal(size=(n, 3))
     y = X[:, 0] + rng.normal(size=n)
     weight = np.ones(n)
     limits = free_limits(3, True)._replace(max_depth=6)
-    say("binning")
+    echo("binning")
     exact, binned = BinMapper(None).fit_transform(X), BinMapper(16).fit_transform(X)
     codes = np.clip(np.floor(2 + X), 0, 4)
     category = BinMapper(None).fit_transform(codes, None, np.ones(3, bool))
-    say("growing trees")
+    echo("growing trees")
     trees = [grow(exact, value_response(y, weight, name), limits) for name in ("squared_error", "absolute_error")]
     trees.append(grow(exact, class_response((y > 0).astype(np.int64), 2, weight, "gini"), limits))
     grow(binned, value_response(y, weight, "squared_error"), limits)
     grow(exact, value_response(y, weight, "squared_error"), limits._replace(max_features=2))
-    say("walking trees")
+    echo("predictions of trees")
     for table in (X, X.astype(np.float32)):
         apply_tree(trees[0], table)
     apply_tree(grow(category, value_response(y, weight, "squared_error"), limits), codes)
     for table in (X, X.astype(np.float32), X[:1]):
         add_predictions(pack_forest(trees[:1]), table, np.zeros((len(table), 1)), None)
     rows = np.arange(n)
-    say("importances")
+    echo("importances")
     for table in (X, X.astype(np.float32)):
-        judged = OobForest(trees[:1], pack_forest(trees[:1]), [rows[: n // 3]], table, y, weight, 0)
-        oob_permutation(judged, [[0]])
-        node_permutation(judged, [[0]], None)
-    say("pruning trees")
+        forest = OobForest(trees[:1], pack_forest(trees[:1]), [rows[: n // 3]], table, y, weight, 0)
+        oob_permutation(forest, [[0]])
+        node_permutation(forest, [[0]], None)
+    echo("pruning trees")
     cross_validate(
         pruning_path(trees[0]), X, y, weight, [(rows, rows)], lambda _: trees[0], lambda t: t.value[:, 0].copy(),
         "squared_error",
     )  # fmt: skip
-    say("boosting stumps")
+    echo("boosting stumps")
     _warm_stumps((exact, binned), X, y)
-    say("gradient boosting")
+    echo("gradient boosting")
     _warm_gradient_boosting(binned, X, y)
     _warm_gradient_boosting(BinMapper(16).fit_transform(codes, None, np.ones(3, bool)), codes, y)
-    say("linear SVMs")
+    echo("linear SVMs")
     slope, kept = np.zeros(3), np.empty(n, np.uint8)
     measure_rows(CostRows(X, y, weight, weight, 0.0), slope, 0.0, np.empty(n), np.empty(n), np.zeros(4))
     dual = DualProblem(X, y, -weight, weight, np.zeros(n), weight, 0.0)
     descend(dual, DualState(np.zeros(n), slope, np.zeros(2)), rows, np.inf, kept)
-    say("kernel SVMs")
+    echo("kernel SVMs")
     _warm_kernel_svms()
-    say("mixtures of experts")
+    echo("mixtures of experts")
     _warm_mixtures()
     remove_stale_caches()
     return time.process_time() - began
@@ -102,17 +102,17 @@ def warmup(echo: Callable[[str], None] | None = None) -> float:
 
 def _warm_stumps(matrices: Iterable[BinnedMatrix], X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
     n = y.size
-    labels, share = np.where(y > 0, np.int8(1), np.int8(-1)), np.full(n, 1.0 / n)
+    labels, weight = np.where(y > 0, np.int8(1), np.int8(-1)), np.full(n, 1.0 / n)
     for matrix in matrices:
         search = StumpSearch(matrix, None)
-        stump = search.find(labels, share)
-        _, sums = search.divide(stump, labels, share)
+        stump = search.find(labels, weight)
+        _, sums = search.divide(stump, labels, weight)
         packed = pack_members([TreeMember(search.as_tree(stump, sums), np.array([1, -1, 1], np.int8))], [1.0], 2)
         if packed is not None:
             score_packed(packed, X, None)
-    multiply_weights(share, labels, np.array([1.0, 2.0]))
+    multiply_weights(weight, labels, np.array([1.0, 2.0]))
     for predictions in (labels, labels.astype(np.float64)):
-        tally_votes(1.0, predictions, labels, share, np.zeros(n), np.empty(2))
+        tally_votes(1.0, predictions, labels, weight, np.zeros(n), np.empty(2))
 
 
 def _warm_gradient_boosting(matrix: BinnedMatrix, X: NDArray[np.float64], y: NDArray[np.float64]) -> None:

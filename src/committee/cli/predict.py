@@ -1,4 +1,4 @@
-"""`committee predict`: answers for a table of any size, batch by batch."""
+"""`committee predict`: predictions for a table of any size, in batches."""
 
 from __future__ import annotations
 
@@ -20,115 +20,101 @@ from committee.base.array_types import Floats
 from committee.base.atomic_write import atomic_write
 from committee.base.text import pluralize
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals
-from committee.cli.model_files import KnownModel, inner_model
-from committee.ingest.column_types import clean_text, columns_from, is_textual
+from committee.cli.model_files import LoadedModel, inner_model
+from committee.ingest.column_types import clean_text, features_of, is_textual
 from committee.ingest.files import ENDINGS, PACKED, STDIN, TableError, iterate_frames, kind_of, require_writable
-from committee.ingest.table import apply_recipe, find_column
-from committee.voting.calibrated_classifier import uncalibrated
+from committee.ingest.schema import find_column
 
 PREDICTION = "prediction"
 
 
-class Wish(NamedTuple):
-    """What is asked of every row."""
+class PredictOptions(NamedTuple):
+    """The columns to write for every row."""
 
     probabilities: bool = False
     interval: float | None = None  # level
     votes: bool = False
-    keep: tuple[str, ...] = ()  # columns of the table to hand through
+    keep: tuple[str, ...] = ()  # columns of the table
     batch_rows: int = 50_000
 
 
 def predict_batches(
-    known: KnownModel, source: str, wish: Wish, odd: Counter[tuple[str, str]] | None = None
+    loaded: LoadedModel, source: str, options: PredictOptions, unreadable: Counter[tuple[str, str]] | None = None
 ) -> Iterator[pl.DataFrame]:
-    """The answers, batch by batch, in the order of the rows; `odd` counts the cells that tell the model nothing."""
-    for number, frame in enumerate(iterate_frames(source, batch_rows=wish.batch_rows)):
+    """Predictions in batches, in the order of the rows; `unreadable` counts cells that are treated as missing."""
+    for number, frame in enumerate(iterate_frames(source, batch_rows=options.batch_rows)):
         if frame.height:
-            if odd is not None:
-                odd.update(odd_cells(known, frame))
-            yield predict_frame(known, frame, wish)
-        elif number == 0:  # a table without rows gets an answer without rows
-            apply_recipe(known.facts.recipe, frame)
-            yield _beside(_handed_through(frame, wish.keep), [pl.Series(PREDICTION, [], pl.String)])
+            if unreadable is not None:
+                unreadable.update(unreadable_cells(loaded, frame))
+            yield predict_frame(loaded, frame, options)
+        elif number == 0:  # a table without rows has predictions without rows
+            loaded.metadata.schema.apply(frame)
+            yield _join(_kept_columns(frame, options.keep), [pl.Series(PREDICTION, [], pl.String)])
 
 
-def predict_frame(known: KnownModel, frame: pl.DataFrame, wish: Wish) -> pl.DataFrame:
-    """The answers for one batch."""
-    recipe, model = known.facts.recipe, known.model
-    X = apply_recipe(recipe, frame)
-    answer = model.predict(X)
-    columns = [pl.Series(PREDICTION, answer.tolist())]
-    if wish.probabilities:
+def predict_frame(loaded: LoadedModel, frame: pl.DataFrame, options: PredictOptions) -> pl.DataFrame:
+    """The predictions for one batch."""
+    model = loaded.model
+    X = loaded.metadata.schema.apply(frame)
+    prediction = model.predict(X)
+    columns = [pl.Series(PREDICTION, prediction.tolist())]
+    if options.probabilities:
         columns += _probabilities(model, X)
-    if wish.interval is not None:
-        columns += _interval(known, answer, wish.interval)
-    if wish.votes:
+    if options.interval is not None:
+        columns += _interval(loaded, prediction, options.interval)
+    if options.votes:
         columns += member_votes(model, X)
-    return _beside(_handed_through(frame, wish.keep), columns)
+    return _join(_kept_columns(frame, options.keep), columns)
 
 
-def _beside(handed: list[pl.Series], predictions: list[pl.Series]) -> pl.DataFrame:
-    """Columns of the table under their names, but for those that are called as an answer is; then the answers."""
-    taken = {each.name for each in (*handed, *predictions)}
-    called = {each.name for each in predictions}
+def _join(kept: list[pl.Series], predictions: list[pl.Series]) -> pl.DataFrame:
+    """Columns of the table, renamed where a column of predictions has their name, and the predictions."""
+    taken = {each.name for each in (*kept, *predictions)}
+    added = {each.name for each in predictions}
     result = list[pl.Series]()
-    for each in handed:
+    for each in kept:
         name = each.name
-        while each.name in called and name in taken:
+        while each.name in added and name in taken:
             name += " of the table"
         taken.add(name)
         result.append(each.alias(name))
     return pl.DataFrame([*result, *predictions])
 
 
-NO_NUMBERS = "number"
-NO_DATES = "date"
-NOT_SEEN = "not seen"
+NOT_A_NUMBER, NOT_A_DATE, NEW_CATEGORY = "not a number", "not a date", "new category"
 
 
-def odd_cells(known: KnownModel, frame: pl.DataFrame) -> Counter[tuple[str, str]]:
-    """Cells that cannot be read as in training, and categories that the model has not seen, by column."""
+def unreadable_cells(loaded: LoadedModel, frame: pl.DataFrame) -> Counter[tuple[str, str]]:
+    """Number of cells that are not numbers or dates where the training table has them, and of new categories."""
     result = Counter[tuple[str, str]]()
-    seen = _seen_categories(known.model)
-    for recipe in known.facts.recipe.kept:
-        if recipe.name not in frame.columns:
+    for column in loaded.metadata.schema.feature_columns:
+        if column.name not in frame.columns:
             continue
-        series = frame[recipe.name]
-        there = clean_text(series).drop_nulls() if is_textual(series) else series.drop_nulls()
-        if there.dtype.is_float():
-            there = there.drop_nans()
-        if recipe.kind == "category":
-            shown = columns_from(recipe, there)[0].cast(pl.String)
-            n_odd = int((~shown.is_in(seen[recipe.name])).sum()) if recipe.name in seen else 0
-            result[recipe.name, NOT_SEEN] += n_odd
-        elif recipe.kind in ("number", "date"):
-            word = NO_NUMBERS if recipe.kind == "number" else NO_DATES
-            result[recipe.name, word] += columns_from(recipe, there)[0].null_count()
+        series = frame[column.name]
+        present = clean_text(series).drop_nulls() if is_textual(series) else series.drop_nulls()
+        if present.dtype.is_float():
+            present = present.drop_nans()
+        if column.type == "categorical" and column.categories and not column.has_other:
+            result[column.name, NEW_CATEGORY] += int((~clean_text(present).is_in(list(column.categories))).sum())
+        elif column.type in ("numeric", "date"):
+            what = NOT_A_NUMBER if column.type == "numeric" else NOT_A_DATE
+            result[column.name, what] += features_of(column, present)[0].null_count()
     return result
 
 
-def _seen_categories(model: Any) -> dict[str, list[str]]:
-    columns = getattr(uncalibrated(model), "columns_", None)
-    if columns is None:
-        return {}
-    places = [f for f in range(columns.n_features) if columns.categories[f] is not None]
-    return {columns.name(f): [str(label) for label in columns.category_names(f)] for f in places}
+def cell_warnings(unreadable: Counter[tuple[str, str]]) -> list[str]:
+    """A warning for each column."""
+    return [f'"{name}": {_cells(what, n)}' for (name, what), n in unreadable.items() if n]
 
 
-def odd_cell_words(odd: Counter[tuple[str, str]]) -> list[str]:
-    """A line for each column."""
-    return [f'"{name}": {_odd_words(what, n)}' for (name, what), n in odd.items() if n]
+def _cells(what: str, n: int) -> str:
+    if what == NEW_CATEGORY:
+        return f"{pluralize(n, 'cell')} with a category that is not in the training table"
+    return f"{pluralize(n, 'cell')} {'is' if n == 1 else 'are'} {what} and treated as missing"
 
 
-def _odd_words(what: str, n: int) -> str:
-    if what == NOT_SEEN:
-        return f"{pluralize(n, 'cell')} with a value that the model has not seen"
-    return f"1 cell is no {what} and counts as missing" if n == 1 else f"{n} cells are no {what}s and count as missing"
-
-
-def _handed_through(frame: pl.DataFrame, keep: tuple[str, ...]) -> list[pl.Series]:
-    """In the order asked for, each once."""
+def _kept_columns(frame: pl.DataFrame, keep: tuple[str, ...]) -> list[pl.Series]:
+    """The columns to keep, in order and each once."""
     if keep == ("all",):
         return frame.get_columns()
     return [frame[name] for name in dict.fromkeys(find_column(frame, name) for name in keep)]
@@ -136,44 +122,43 @@ def _handed_through(frame: pl.DataFrame, keep: tuple[str, ...]) -> list[pl.Serie
 
 def _probabilities(model: Any, X: pl.DataFrame) -> list[pl.Series]:
     if not hasattr(model, "predict_proba"):
-        raise TableError("This model gives no probabilities: it predicts numbers, or only classes.")
-    shares = model.predict_proba(X)
-    return [pl.Series(f"probability {label}", shares[:, k]) for k, label in enumerate(model.classes_)]
+        raise TableError(f"{type(model).__name__} has no class probabilities.")
+    probabilities = model.predict_proba(X)
+    return [pl.Series(f"probability {label}", probabilities[:, k]) for k, label in enumerate(model.classes_)]
 
 
-def _interval(known: KnownModel, answer: NDArray[Any], level: float) -> list[pl.Series]:
-    if known.facts.recipe.task == "classification":
-        raise TableError("Intervals are for numbers; ask a classifier for --probabilities.")
-    low, high = interval_ends(known, answer, level)
+def _interval(loaded: LoadedModel, prediction: NDArray[Any], level: float) -> list[pl.Series]:
+    if loaded.metadata.schema.task == "classification":
+        raise TableError("Prediction intervals are for regression; for classification pass --probabilities.")
+    low, high = interval_ends(loaded, prediction, level)
     return [pl.Series("low", low), pl.Series("high", high)]
 
 
-def interval_ends(known: KnownModel, answer: Floats, level: float) -> tuple[Floats, Floats]:
-    """Ends of prediction intervals: those of the model's `predict_interval`, which the report evaluates."""
+def interval_ends(loaded: LoadedModel, prediction: Floats, level: float) -> tuple[Floats, Floats]:
+    """Ends of prediction intervals around predictions, as by `predict_interval`."""
     if not 0.0 < level < 1.0:
-        raise TableError(f"An interval holds the truth with a probability between 0 and 1, not {level:g}.")
-    _residuals(known)
-    with warnings.catch_warnings():  # `interval_warnings` gives it, once for all batches
+        raise TableError(f"The level of an interval must be between 0 and 1; got {level:g}.")
+    _residuals(loaded)
+    with warnings.catch_warnings():  # given once by `interval_warnings`
         warnings.simplefilter("ignore", UserWarning)
-        low, high = known.model.interval_around(answer, level).T
+        low, high = loaded.model.interval_around(prediction, level).T
     return low, high
 
 
-def interval_warnings(known: KnownModel, level: float | None) -> list[str]:
-    """What intervals of this level cannot promise, for want of rows."""
-    if level is None or known.facts.recipe.task == "classification":
+def interval_warnings(loaded: LoadedModel, level: float | None) -> list[str]:
+    """A warning if there are too few residuals for intervals of this level."""
+    if level is None or loaded.metadata.schema.task == "classification":
         return []
-    words = _residuals(known).few_residuals_warning(level)
+    words = _residuals(loaded).few_residuals_warning(level)
     return [words] if words else []
 
 
-def _residuals(known: KnownModel) -> Residuals:
-    """Those of the model, which has those of the model file where its fit gave none."""
-    result = known.model.interval_residuals() if isinstance(known.model, PredictionIntervals) else ()
+def _residuals(loaded: LoadedModel) -> Residuals:
+    result = loaded.model.interval_residuals() if isinstance(loaded.model, PredictionIntervals) else ()
     if not result:
         raise TableError(
-            "The model file keeps no residuals to make intervals of: make it again by `committee fit` or `committee "
-            "compare`."
+            "The model file has no residuals for prediction intervals: fit the model again by `committee fit` or "
+            "`committee compare`."
         )
     return result[0]
 
@@ -182,11 +167,11 @@ def _residuals(known: KnownModel) -> Residuals:
 
 
 def member_votes(model: Any, X: pl.DataFrame) -> list[pl.Series]:
-    """What each member answers by itself: a class, or a number."""
+    """Predictions of the members."""
     core, rows, _ = inner_model(model, X)
     predictions = _member_predictions(core, rows)
     if not predictions:
-        raise TableError(f"{type(core).__name__} has no members that answer one by one.")
+        raise TableError(f"{type(core).__name__} has no members with predictions of their own.")
     return [pl.Series(f"vote {name}", values.tolist()) for name, values in predictions.items()]
 
 
@@ -210,18 +195,18 @@ def _chosen(values: Floats, classes: NDArray[Any] | None) -> NDArray[Any]:
 
 
 def write_predictions(batches: Iterator[pl.DataFrame], output: str, from_text: bool = False) -> int:
-    """Write batches as they come; to a file whole or not at all. Number of rows.
+    """Write batches one by one, to a file atomically; returns the number of rows.
 
-    Of a table `from_text`, columns handed through that hold numbers or truths get their types in typed files.
+    If the table comes `from_text`, kept columns of numbers or booleans get their types in typed files.
     """
     if output == STDIN:
         return _write_csv(batches, sys.stdout.buffer, flush=True)
     path, kind = Path(output), kind_of(output)
     if path.suffix and path.suffix.lower() not in (*ENDINGS, *PACKED):
-        raise TableError(f"Answers cannot be written as {path.suffix}: take {', '.join(ENDINGS)}.")
+        raise TableError(f"Predictions cannot be written as {path.suffix}: use {', '.join(ENDINGS)}.")
     if path.suffix.lower() in PACKED and kind != "csv":
         raise TableError(
-            f"Of answers, CSV only is packed: take {path.with_suffix('').name} or a name as answers.csv.gz."
+            f"Only CSV files are compressed: use {path.with_suffix('').name} or a name like predictions.csv.gz."
         )
     if path.is_dir():
         raise TableError(f"{output} is a directory: name a file in it.")
@@ -235,9 +220,9 @@ def write_predictions(batches: Iterator[pl.DataFrame], output: str, from_text: b
 
 
 def _opened(draft: Path) -> IO[bytes]:
-    """To write to; what is called .gz is packed."""
-    is_packed = draft.suffix.lower() in PACKED
-    return gzip.open(draft, "wb") if is_packed else draft.open("wb")  # pyright: ignore[reportReturnType]
+    """Open for writing, compressed if the suffix is .gz."""
+    is_compressed = draft.suffix.lower() in PACKED
+    return gzip.open(draft, "wb") if is_compressed else draft.open("wb")  # pyright: ignore[reportReturnType]
 
 
 def _write_csv(batches: Iterator[pl.DataFrame], stream: IO[bytes], flush: bool = False) -> int:
@@ -251,7 +236,7 @@ def _write_csv(batches: Iterator[pl.DataFrame], stream: IO[bytes], flush: bool =
 
 
 def _flat(batch: pl.DataFrame) -> pl.DataFrame:
-    """Lists and records handed through, and bytes, as text: a cell of CSV is one value."""
+    """Convert lists, records and bytes to text for CSV."""
     for name, dtype in batch.schema.items():
         if dtype.is_nested() or dtype == pl.Binary:
             texts = [None if cell is None else _cell_of_csv(cell) for cell in batch[name].to_list()]
@@ -264,15 +249,15 @@ def _cell_of_csv(cell: Any) -> str:
 
 
 def _write_typed(batches: Iterator[pl.DataFrame], draft: Path, kind: str, from_text: bool) -> int:
-    """Parts on disk first, joined without being in memory together; only then all cells of a column are known."""
+    """Write parts to disk, then join them one by one: the type of a column depends on all its cells."""
     n_rows = 0
     types: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory(dir=draft.parent, prefix=".parts.") as folder:
         for number, batch in enumerate(batches):
             batch.write_ipc(Path(folder) / f"{number:08d}.arrow")
             n_rows += batch.height
-            handed = batch.columns[: batch.columns.index(PREDICTION)] if from_text else []
-            for name in handed:
+            kept = batch.columns[: batch.columns.index(PREDICTION)] if from_text else []
+            for name in kept:
                 if batch.schema[name] == pl.String:
                     types[name] = [each for each in types.get(name, list(CELLS)) if _all_are(batch[name], each)]
         chosen = [_typed(name, left[0]) for name, left in types.items() if left]
@@ -286,11 +271,11 @@ CELLS = {
     "Float64": r"^-?(0|[1-9]\d*)(\.\d*)?([eE][-+]?\d+)?$",
     "Boolean": r"^(true|false|True|False|TRUE|FALSE)$",
 }
-"""Texts that are numbers or truths and nothing else; 007 is a name."""
+"""Texts that are numbers or booleans; 007 is not a number."""
 
 
 def is_text(source: str) -> bool:
-    """Whether the cells of a table come without their types."""
+    """Whether the cells of a table are read as text."""
     return source == STDIN or kind_of(source) == "csv"
 
 

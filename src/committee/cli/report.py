@@ -1,4 +1,4 @@
-"""`committee report` and `committee inspect`: a page about a model file, and what is in it."""
+"""`committee report` and `committee inspect`: an HTML report about a model file, and its contents."""
 
 from __future__ import annotations
 
@@ -11,129 +11,126 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from committee.base.text import join_names
-from committee.cli.compare import command_line, table_digest
+from committee.cli.compare import command_line, option_words, source_name, table_digest
 from committee.cli.console import print_warnings
 from committee.cli.console_results import as_json
-from committee.cli.explain import known_target
-from committee.cli.model_files import KnownModel, read_facts, read_model
+from committee.cli.model_files import LoadedModel, read_metadata, read_model
 from committee.evaluation.metrics import format_loss
 from committee.ingest.column_types import as_numbers, clean_text
 from committee.ingest.files import TableError, read_frame
-from committee.ingest.row_hashes import JudgedRows, rows_to_judge, training_places, unpacked
-from committee.ingest.table import MAX_LISTED, apply_recipe, find_column
+from committee.ingest.row_hashes import EvaluationRows, choose_rows, match_rows, unpacked
+from committee.ingest.schema import MAX_LISTED, TableSchema, find_column
 from committee.storage import inspect_model
 from committee.tabular.identity import row_keys
 
 
-def write_model_page(model: str, source: str, path: Path, out: Console) -> None:
-    """The page about a model on the rows of a table that has the target."""
+def write_model_report(model: str, source: str, path: Path, out: Console) -> None:
+    """Write the report about a model on the rows of a table that has the target."""
     from committee.report import TableNotes, write_report
 
-    known = read_model(model)
-    recipe = known.facts.recipe
+    loaded = read_model(model)
+    schema = loaded.metadata.schema
     frame = read_frame(source)
-    target = find_column(frame, recipe.target)
-    frame = frame.rename({target: recipe.target}) if target != recipe.target else frame
-    numbers = np.flatnonzero(_has_target(frame[recipe.target], recipe.labels))  # rows of the file
-    if numbers.size == 0:
-        raise TableError(f"No row of {source} has a value of {recipe.target!r}.")
-    frame = frame[numbers]
-    X, y = apply_recipe(recipe, frame), known_target(known, frame)
-    judged = _rows_to_judge(known, X, y)
-    out.print(_kind_of(judged), markup=False)
-    print_warnings(out, [judged.words] if judged.words else [])
-    name = "stdin" if source == "-" else Path(source).name
+    positions = np.flatnonzero(_has_target(frame[find_column(frame, schema.target)], schema))
+    if positions.size == 0:
+        raise TableError(f"No row of {source} has a value of {schema.target!r}.")
+    frame = frame[positions]
+    X, y = schema.apply(frame), schema.apply_to_target(frame)
+    chosen = _evaluation_rows(loaded, X, y)
+    out.print(_description(chosen), markup=False)
+    print_warnings(out, [chosen.note] if chosen.note else [])
     notes = TableNotes(
-        name, recipe.target, _kept_warnings(recipe), command_line(), rows=numbers[judged.rows], of_rows=judged.words
-    )
-    write_report(
-        path, known.model, X[judged.rows], y[judged.rows], table=notes, on_training_data=judged.is_training,
-        training_index=judged.places, random_state=known.facts.seed,
+        source_name(source), schema.target, _column_notes(schema), command_line(), rows=positions[chosen.rows],
+        of_rows=chosen.note,
     )  # fmt: skip
-    if recipe.task == "regression":
-        print_warnings(out, _doubts(known, X[judged.rows], y[judged.rows], judged))
+    write_report(
+        path, loaded.model, X[chosen.rows], y[chosen.rows], table=notes, on_training_data=chosen.is_training,
+        training_index=chosen.training_index, random_state=loaded.metadata.random_state,
+    )  # fmt: skip
+    if schema.task == "regression":
+        print_warnings(out, _regression_warnings(loaded, X[chosen.rows], y[chosen.rows], chosen))
 
 
-def _doubts(known: KnownModel, X: pl.DataFrame, y: NDArray[Any], judged: JudgedRows) -> list[str]:
-    """What the report finds wrong with predictions of numbers: a bias, and intervals that cover too few rows."""
+def _regression_warnings(loaded: LoadedModel, X: pl.DataFrame, y: NDArray[Any], chosen: EvaluationRows) -> list[str]:
+    """The warnings of the report about biased predictions and intervals that cover too few rows."""
     from committee.report._context import Evidence
     from committee.report.intervals import shown_coverage
     from committee.report.residuals import bias_words
 
-    result = Evidence(known.model, X, y, is_training=judged.is_training, training_places=judged.places)
+    result = Evidence(loaded.model, X, y, is_training=chosen.is_training, training_places=chosen.training_index)
     coverage = shown_coverage(result)
     broken = coverage.words if coverage is not None and coverage.is_broken else ""
     return [words for words in (bias_words(result.judged), broken) if words]
 
 
-def _has_target(target: pl.Series, labels: str) -> NDArray[np.bool_]:
-    """As in training: rows whose target is empty, or no number where numbers are wanted, are no rows to judge."""
-    return (clean_text(target) if labels == "str" else as_numbers(target)).is_not_null().to_numpy()
+def _has_target(target: pl.Series, schema: TableSchema) -> NDArray[np.bool_]:
+    """Which rows have a target that can be read."""
+    return (clean_text(target) if schema.target_type == "str" else as_numbers(target)).is_not_null().to_numpy()
 
 
-def _rows_to_judge(known: KnownModel, X: pl.DataFrame, y: NDArray[Any]) -> JudgedRows:
-    """Which rows the page is about; a model file without hashes knows its training table as a whole only."""
-    facts, everything = known.facts, np.arange(X.height)
+def _evaluation_rows(loaded: LoadedModel, X: pl.DataFrame, y: NDArray[Any]) -> EvaluationRows:
+    """The rows to evaluate the model on; without hashes only the whole training table is recognised."""
+    metadata, everything = loaded.metadata, np.arange(X.height)
     try:
-        hashes = unpacked(facts.training_rows, facts.n_rows)
+        hashes = unpacked(metadata.training_rows, metadata.n_rows)
     except ValueError as error:
         raise ValueError(f"The model file is damaged: {error}.") from error
     if hashes is not None:
-        return rows_to_judge(training_places(*hashes, row_keys(X, y)), facts.n_rows)
-    if table_digest(X, y) == facts.digest:
-        return JudgedRows(everything, True, None, "")
-    words = (
-        "The model file does not tell the rows that it was fitted on one by one: if some of these are among them, the "
-        "figures flatter it."
+        return choose_rows(match_rows(*hashes, row_keys(X, y)), metadata.n_rows)
+    if table_digest(X, y) == metadata.digest:
+        return EvaluationRows(everything, True, None, "")
+    note = (
+        "The model file has no hashes of its training rows: if some of these rows are among them, losses are too small."
     )
-    return JudgedRows(everything, None, None, words)
+    return EvaluationRows(everything, None, None, note)
 
 
-def _kind_of(judged: JudgedRows) -> str:
-    if judged.is_training:
-        return "the rows it was fitted on"
-    if judged.is_training is None:
-        return "not the table it was fitted on, but perhaps rows of it"
-    return "rows that it was not fitted on" if judged.places is None else "some of the rows it was fitted on"
+def _description(chosen: EvaluationRows) -> str:
+    if chosen.is_training:
+        return "the training rows"
+    if chosen.is_training is None:
+        return "not the training table, but possibly rows of it"
+    return "new rows" if chosen.training_index is None else "some of the training rows"
 
 
-def _kept_warnings(recipe: Any) -> tuple[str, ...]:
-    return tuple(f"{column.name!r} {column.word}." for column in recipe.columns if column.word)
+def _column_notes(schema: TableSchema) -> tuple[str, ...]:
+    return tuple(option_words(f"{column.name!r} {column.note}.") for column in schema.columns if column.note)
 
 
 def describe_model(path: str) -> dict[str, Any]:
-    """What the header of a model file says, and what `committee` knows of it."""
+    """The header of a model file and the metadata of the command."""
     info = inspect_model(path)._asdict()
     info.pop("metadata", None)
     result: dict[str, Any] = {name: value for name, value in info.items() if value not in (None, [], {}, False)}
     try:
-        facts = read_facts(path)
+        metadata = read_metadata(path)
     except ValueError:
         return as_json(result)
     result |= {
-        "method": facts.method,
-        "target": facts.recipe.target,
-        "task": facts.recipe.task,
-        "rows": facts.n_rows,
-        "columns_left_out": [column.name for column in facts.recipe.columns if column.kind == "dropped"],
-        "seed": facts.seed,
+        "method": metadata.method,
+        "target": metadata.schema.target,
+        "task": metadata.schema.task,
+        "n_rows": metadata.n_rows,
+        "dropped_columns": [column.name for column in metadata.schema.columns if column.type == "dropped"],
+        "random_state": metadata.random_state,
+        "held_out_losses": metadata.held_out_losses,
     }
-    if facts.scores:
-        held_out = {name: format_loss(name, value) for name, value in facts.scores.items()}
-        result["held_out"] = ", ".join(f"{name} {value}" for name, value in held_out.items())
     return as_json(result)
 
 
 def readable_lines(result: dict[str, Any]) -> list[tuple[str, str]]:
-    """What `describe_model` tells, a line for each thing and for each part of it."""
+    """The lines of a table of the result of `describe_model`."""
     lines = list[tuple[str, str]]()
     for name, value in result.items():
-        if isinstance(value, dict):
+        title = name.replace("_", " ")
+        if name == "held_out_losses":
+            lines.append((title, ", ".join(f"{loss} {format_loss(loss, each)}" for loss, each in value.items())))
+        elif isinstance(value, dict):
             parts: dict[str, Any] = value
             lines += readable_lines({f"{name}: {part}": of for part, of in parts.items() if of is not None})
         elif isinstance(value, list):
             many: list[Any] = value
-            lines.append((name.replace("_", " "), join_names(many, MAX_LISTED) if many else "none"))
+            lines.append((title, join_names(many, MAX_LISTED) if many else "none"))
         else:
-            lines.append((name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else str(value)))
+            lines.append((title, f"{value:.6g}" if isinstance(value, float) else str(value)))
     return lines

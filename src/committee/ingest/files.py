@@ -1,4 +1,4 @@
-"""Tables from files and streams, whole or batch by batch, and files that are written whole or not at all."""
+"""Read tables from files and streams, as a whole or in batches."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Literal
 
+import narwhals.stable.v2 as nw
 import polars as pl
 
 Kind = Literal["csv", "parquet", "arrow", "ndjson"]
@@ -20,7 +21,7 @@ Kind = Literal["csv", "parquet", "arrow", "ndjson"]
 STDIN = "-"
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?")
-"""Cells of a text file that stand for nothing."""
+"""Cells of a text file that are missing values."""
 
 SEPARATORS = ",;\t|"
 
@@ -42,22 +43,22 @@ PACKED = (".gz", ".gzip")
 GZIP = b"\x1f\x8b"
 
 DUPLICATED = "_duplicated_"
-"""Between the name that a column shares with an earlier one and a number."""
+"""Between the name of a column that repeats an earlier one and a number."""
 
-ENOUGH_TO_KNOW = 64
-"""Bytes of a stream that tell its format."""
+HEAD_BYTES = 64
+"""First bytes of a stream, from which its format is detected."""
 
 BATCH_ROWS = 50_000
 BATCH_BYTES = 2**23
-"""Of text that is read at a time."""
+"""Bytes of text that are read at a time."""
 
 
 class TableError(ValueError):
-    """A table that cannot be read, with a word on what to do."""
+    """Raised for a table that cannot be read or has no usable target or features."""
 
 
 def kind_of(source: str) -> Kind:
-    """The format by the ending of the name, ".gz" aside.
+    """The format of a file by the suffix of its name; ".gz" is ignored.
 
     >>> kind_of("sales.CSV.gz"), kind_of("sales.parquet")
     ('csv', 'parquet')
@@ -71,8 +72,15 @@ def kind_of(source: str) -> Kind:
 # --- a whole table ----------------------------------------------------------------------------------------------------
 
 
+def as_frame(table: Any) -> pl.DataFrame:
+    """A polars DataFrame of a path, "-" for stdin, or a DataFrame of another library."""
+    if isinstance(table, (str, Path)):
+        return read_frame(str(table))
+    return table if isinstance(table, pl.DataFrame) else nw.from_native(table, eager_only=True).to_polars()
+
+
 def read_frame(source: str) -> pl.DataFrame:
-    """The table of a CSV, Parquet, Arrow or JSON-lines file, or of stdin for "-"; types are inferred from all rows."""
+    """Read a CSV, Parquet, Arrow or JSON-lines file, or stdin for "-"; data types are inferred from all rows."""
     if source == STDIN:
         data = _reading_bytes(_unpacked_stdin(), "stdin")
         return _parse(data, _sniff_kind(data), "stdin")
@@ -98,14 +106,14 @@ def _parse(data: bytes, kind: Kind, shown: str) -> pl.DataFrame:
 
 
 def _read_json(data: bytes) -> pl.DataFrame:
-    """An object in every line, or one array of objects."""
+    """One object per line, or one array of objects."""
     if data.lstrip()[:1] == b"[":
         return pl.read_json(io.BytesIO(data), infer_schema_length=None)
     return pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
 
 
 def _is_arrow_file(path: Path) -> bool:
-    """Rather than Arrow's streaming format, which has no footer."""
+    """Whether the file has Arrow's file format; the streaming format has no footer."""
     with path.open("rb") as stream:
         return stream.read(6) == b"ARROW1"
 
@@ -118,7 +126,7 @@ def _read_arrow(data: bytes) -> pl.DataFrame:
 
 
 def _read_csv(data: bytes, *, typed: bool, lines_before: int = 0) -> pl.DataFrame:
-    """Dates stay text: a recipe remembers their format, and batches are read as the whole was."""
+    """Parse CSV text; dates stay text, so that batches are read like the whole table."""
     text = _decoded(data)
     data = _without_blank_lines(text)
     try:
@@ -135,7 +143,7 @@ def _read_csv(data: bytes, *, typed: bool, lines_before: int = 0) -> pl.DataFram
 
 
 def _fault(data: bytes, lines_before: int) -> str:
-    """What is wrong with a CSV text that could not be read, and where; empty if nothing is found."""
+    """The error in a CSV text that cannot be parsed, with its line; "" if none is found."""
     reader = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=_separator(data.lstrip(b"\r\n")), strict=True)
     n_cells, line = 0, 1
     try:
@@ -150,7 +158,7 @@ def _fault(data: bytes, lines_before: int) -> str:
 
 
 def _decoded(data: bytes) -> bytes:
-    """As UTF-8 without a mark in front: files of spreadsheets come in UTF-16, older ones in Windows-1252."""
+    """Convert UTF-16 and Windows-1252 to UTF-8 without a byte order mark."""
     if data[:2] in UTF_16:
         return data.decode("utf-16").encode()
     data = data.removeprefix(b"\xef\xbb\xbf")
@@ -162,7 +170,7 @@ def _decoded(data: bytes) -> bytes:
 
 
 def _without_blank_lines(data: bytes) -> bytes:
-    """Lines without a cell; those between quotes are part of one."""
+    """Remove blank lines outside of quotes."""
     data = data.lstrip(b"\r\n")
     if not BLANK_LINE.search(data):
         return data
@@ -189,7 +197,7 @@ def _reading(read: Any, shown: str) -> pl.DataFrame:
 
 
 def _distinct_names(names: list[str]) -> list[str]:
-    """Names that are empty or there already get one of their own, as the reader of CSV files gives them."""
+    """Replace empty and repeated names, as polars does for CSV files."""
     result = list[str]()
     for place, name in enumerate(names, start=1):
         wanted = name or f"column {place}"
@@ -205,7 +213,7 @@ def _existing(source: str) -> Path:
     if not path.exists():
         near = [other.name for other in path.parent.glob(f"{path.stem[:3]}*")][:3] if path.parent.is_dir() else []
         advice = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise TableError(f"There is no file {source}.{advice}")
+        raise TableError(f"File not found: {source}.{advice}")
     return path
 
 
@@ -228,7 +236,7 @@ def _open(path: Path) -> IO[bytes]:
 
 
 def _unpacked_stdin() -> IO[bytes]:
-    """A pipe has no name, and its beginning can be read once only: what is packed is known by looking ahead."""
+    """Stdin, decompressed if its first bytes are those of gzip."""
     stream = sys.stdin.buffer
     if not isinstance(stream, io.BufferedReader):
         stream = io.BufferedReader(stream)  # pyright: ignore[reportArgumentType]
@@ -245,7 +253,7 @@ def _sniff_kind(data: bytes) -> Kind:
 
 
 def _separator(data: bytes) -> str:
-    """The separator that stands most often in the first line, outside of quotes."""
+    """The most frequent separator in the first line, outside of quotes."""
     first = re.sub(rb'"[^"]*"', b"", data.split(b"\n", 1)[0])
     return max(SEPARATORS, key=lambda each: first.count(each.encode()))
 
@@ -254,7 +262,7 @@ def _separator(data: bytes) -> str:
 
 
 def iterate_frames(source: str, batch_rows: int = BATCH_ROWS, batch_bytes: int = BATCH_BYTES) -> Iterator[pl.DataFrame]:
-    """The table in batches, so that it need not fit into memory. Cells of text files come as strings."""
+    """Read a table in batches, without loading it as a whole; cells of text files are strings."""
     if source == STDIN:
         yield from _iterate_stream(_unpacked_stdin(), "stdin", batch_rows, batch_bytes)
         return
@@ -282,16 +290,16 @@ def _iterate_scan(scan: pl.LazyFrame, shown: str, batch_rows: int) -> Iterator[p
 
 
 def _iterate_stream(stream: IO[bytes], shown: str, batch_rows: int, batch_bytes: int) -> Iterator[pl.DataFrame]:
-    head = _reading_bytes(stream, shown, ENOUGH_TO_KNOW)
+    head = _reading_bytes(stream, shown, HEAD_BYTES)
     kind = _sniff_kind(head)
     if kind == "csv":
         yield from _slices(_iterate_csv(stream, shown, batch_bytes, head), batch_rows)
-    else:  # a footer at the end: these formats cannot be read as they come
+    else:  # these formats have a footer and cannot be read in batches
         yield from _parse(head + _reading_bytes(stream, shown), kind, shown).iter_slices(batch_rows)
 
 
 def _slices(frames: Iterator[pl.DataFrame], batch_rows: int) -> Iterator[pl.DataFrame]:
-    """A frame without rows, which has a header, stays."""
+    """Split frames; a frame without rows is kept for its header."""
     for frame in frames:
         yield from [frame] if frame.height <= batch_rows else frame.iter_slices(batch_rows)
 
@@ -320,7 +328,7 @@ def _iterate_csv(stream: IO[bytes], shown: str, batch_bytes: int, head: bytes = 
 
 
 def _last_whole_line(data: bytes) -> int:
-    """Where the last whole line ends: a line break between quotes is part of a cell."""
+    """Position after the last complete line; line breaks between quotes are part of a cell."""
     cut = data.rfind(b"\n") + 1
     n_quotes = data.count(b'"', 0, cut)
     while cut > 0 and n_quotes % 2:
@@ -331,7 +339,7 @@ def _last_whole_line(data: bytes) -> int:
 
 
 def _first_whole_line(data: bytes) -> int:
-    """Where the first line ends, its break included."""
+    """Position after the first line and its line break."""
     cut = data.find(b"\n") + 1
     while cut > 0 and data.count(b'"', 0, cut) % 2:
         cut = data.find(b"\n", cut) + 1
@@ -342,9 +350,9 @@ def _first_whole_line(data: bytes) -> int:
 
 
 def require_writable(path: Path, is_folder: bool = False) -> None:
-    """Raise before the work, not after it, where a file or a folder that may not exist yet cannot be written."""
+    """Raise an error early if a file or folder, which may not exist yet, cannot be written."""
     if not is_folder and (str(path) == STDIN or path.is_dir()):
-        raise TableError(f"{str(path)!r} is no name for a file: name one with -o.")
+        raise TableError(f"{str(path)!r} is not the name of a file: pass one with -o.")
     place = (path if is_folder else path.parent).absolute()
     while not place.exists():
         place = place.parent
@@ -352,4 +360,4 @@ def require_writable(path: Path, is_folder: bool = False) -> None:
         with tempfile.TemporaryDirectory(dir=place, prefix=".committee."):
             pass
     except OSError as error:
-        raise TableError(f"{path} cannot be written: {error.strerror}. Name another place with -o.") from error
+        raise TableError(f"{path} cannot be written: {error.strerror}. Pass another path with -o.") from error

@@ -1,7 +1,7 @@
-"""Training rows known again: a hash of each is kept in the model file, so that new rows are told from training rows.
+"""Hashes of the training rows, kept in the model file to distinguish new rows from training rows.
 
-The hash (`tabular.identity.row_keys`) is made of the row as the model reads it, its features and its target, so it does
-not depend on the order of the rows, on the format of the file or on columns that were left out.
+The hash (`tabular.identity.row_keys`) is computed from the features and the target, so it does not depend on the order
+of the rows, on the format of the file or on columns that were left out.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Hashes = NDArray[np.uint64]
-Places = NDArray[np.int64]
+Rows = NDArray[np.int64]
 
 MAX_LONG, MAX_KEPT = 100_000, 2_000_000
-"""Rows up to which 8 bytes are kept of each, and up to which 4; of more rows nothing is kept."""
+"""Rows up to which 8 and 4 bytes of each hash are kept; of more rows no hashes are kept."""
 
 MIN_NEW = 20
-"""New rows among more known ones that are enough to be judged by themselves."""
+"""New rows that suffice for an evaluation without the training rows among them."""
 
 
 # --- in the model file ------------------------------------------------------------------------------------------------
 
 
 def packed(hashes: Hashes) -> str:
-    """Hashes as text, with 8 bytes or, of many rows, 4 of each; empty for more rows than can be kept.
+    """Encode hashes as text, with 8 or 4 bytes each; empty for too many rows.
 
     >>> packed(np.array([1, 2], np.uint64))
     'k8:AQAAAAAAAAACAAAAAAAAAA=='
@@ -39,40 +39,40 @@ def packed(hashes: Hashes) -> str:
 
 
 def unpacked(text: str, n_rows: int) -> tuple[Hashes, bool] | None:
-    """The hashes, and whether they were cut to their upper halves; None where there are none."""
+    """Decode hashes; returns them and whether they are upper halves only, or None if there are none."""
     form, _, data = text.partition(":")
-    if form in ("", "4", "8"):  # hashes of the first kind are no longer made
+    if form in ("", "4", "8"):  # hashes of another kind, no longer computed
         return None
     if form not in ("k4", "k8"):
-        raise ValueError("its list of training rows has an unknown form")
+        raise ValueError("the hashes of its training rows have an unknown form")
     width = form[1]
     stored = base64.b64decode(data, validate=True)
     if len(stored) != n_rows * int(width):
-        raise ValueError("its list of training rows has another length than its number of rows")
+        raise ValueError("its number of hashes is not its number of training rows")
     return np.frombuffer(stored, f"<u{width}").astype(np.uint64), width == "4"
 
 
-# --- known again ------------------------------------------------------------------------------------------------------
+# --- comparison with the rows of a table ------------------------------------------------------------------------------
 
 
-class JudgedRows(NamedTuple):
-    """The rows of a table that a page is made of, and what the model knows of them."""
+class EvaluationRows(NamedTuple):
+    """The rows of a table that a model is evaluated on, and whether they are training rows."""
 
-    rows: Places  # of the table, in the order of training where they are the training table
-    is_training: bool | None  # the whole training table; None where it cannot be told
-    places: Places | None  # of each row in the training table, where they are a part of it
-    words: str  # for people
+    rows: Rows  # positions in the table, in the order of training if they are the training table
+    is_training: bool | None  # whether they are the whole training table; None if unknown
+    training_index: Rows | None  # position of each row in the training table if they are a part of it
+    note: str
 
 
-def training_places(known: Hashes, is_cut: bool, hashes: Hashes) -> Places:
-    """The place of every row in the training table, -1 for rows that are not in it. Copies take turns.
+def match_rows(training: Hashes, is_cut: bool, hashes: Hashes) -> Rows:
+    """Position of every row in the training table, -1 for new rows; copies are matched in turn.
 
-    >>> training_places(np.array([7, 5, 7], np.uint64), False, np.array([5, 7, 7, 9], np.uint64)).tolist()
+    >>> match_rows(np.array([7, 5, 7], np.uint64), False, np.array([5, 7, 7, 9], np.uint64)).tolist()
     [1, 0, 2, -1]
     """
     wanted = hashes >> np.uint64(32) if is_cut else hashes
-    order = np.argsort(known, kind="stable")
-    distinct, first, n = np.unique(known[order], return_index=True, return_counts=True)
+    order = np.argsort(training, kind="stable")
+    distinct, first, n = np.unique(training[order], return_index=True, return_counts=True)
     if not distinct.size:
         return np.full(wanted.size, -1, np.int64)
     at = np.minimum(np.searchsorted(distinct, wanted), distinct.size - 1)
@@ -82,7 +82,7 @@ def training_places(known: Hashes, is_cut: bool, hashes: Hashes) -> Places:
 
 
 def _turns(labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """How often the label of each place stood before it."""
+    """Number of earlier occurrences of each label."""
     order = np.argsort(labels, kind="stable")
     starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
     turn = np.empty_like(labels)
@@ -90,26 +90,26 @@ def _turns(labels: NDArray[np.intp]) -> NDArray[np.intp]:
     return turn
 
 
-def rows_to_judge(places: Places, n_training: int) -> JudgedRows:
-    """New rows where there are enough of them, else those that the model learned from."""
+def choose_rows(places: Rows, n_training: int) -> EvaluationRows:
+    """Select the new rows if there are enough of them, else the training rows."""
     new, old = np.flatnonzero(places < 0), np.flatnonzero(places >= 0)
     if not old.size:
-        return JudgedRows(new, False, None, "")
+        return EvaluationRows(new, False, None, "")
     if new.size >= min(MIN_NEW, old.size):
-        words = (
-            f"{_rows(old.size)} of {places.size:,} {_are(old.size)} equal to rows that the model was fitted on, target "
-            f"included, and {_are(old.size)} left out: the figures are for the other {new.size:,}."
+        note = (
+            f"{_rows(old.size)} of {places.size:,} {_are(old.size)} training rows of the model and {_are(old.size)} "
+            f"left out; the other {new.size:,} are evaluated."
         )
-        return JudgedRows(new, False, None, words)
-    few = f" {_rows(new.size)} that {_are(new.size)} new to it {_are(new.size)} left out: too few to judge by."
+        return EvaluationRows(new, False, None, note)
+    few = f" {_rows(new.size)} that {_are(new.size)} new {_are(new.size)} left out: too few to evaluate on."
     few = few if new.size else ""
     distinct, first = np.unique(places[old], return_index=True)
     if distinct.size == n_training:
         n_copies = old.size - n_training
-        copies = f" {_rows(n_copies)} {_are(n_copies)} left out, for copies of others." if n_copies else ""
-        return JudgedRows(old[first], True, None, f"{few}{copies}".strip())
-    words = f"The model was fitted on these {_rows(old.size)}, {distinct.size:,} of its {n_training:,} training rows."
-    return JudgedRows(old, False, places[old], words + few)
+        copies = f" {_rows(n_copies)} {_are(n_copies)} left out as copies." if n_copies else ""
+        return EvaluationRows(old[first], True, None, f"{few}{copies}".strip())
+    note = f"The model was fitted on these {_rows(old.size)}, {distinct.size:,} of its {n_training:,} training rows."
+    return EvaluationRows(old, False, places[old], note + few)
 
 
 def _rows(n: int) -> str:

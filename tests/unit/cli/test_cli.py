@@ -91,6 +91,6 @@ def test_demo_compares_the_family_and_says_where_the_page_is(tmp_path: Path, mon
     monkeypatch.setattr("committee.cli.compare.all_methods", lambda *_: chosen)
     result = run("demo", "--output-dir", str(tmp_path / "new"), "--time-budget", "none")
     assert result.exit_code == 0
-    for part in ("pima_diabetes", "768 rows, 8 columns", "chosen", "rows that chose nothing", "in a browser"):
+    for part in ("pima_diabetes", "768 rows, 8 features", "chosen", "held-out rows", "in a browser"):
         assert part in result.output
     assert {path.name for path in (tmp_path / "new").iterdir()} == {"report.html", "model.committee", "results.json"}

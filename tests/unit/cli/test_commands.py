@@ -24,11 +24,11 @@ from committee.cli.compare import Request, all_methods, split_names
 from committee.cli.console_results import left_out
 from committee.cli.demo import write_sample
 from committee.cli.model_files import read_model, thinned
-from committee.cli.predict import Wish, interval_ends, predict_frame
+from committee.cli.predict import PredictOptions, interval_ends, predict_frame
 from committee.evaluation.comparison import Comparison, MethodResult, compare
 from committee.evaluation.methods import METHODS
 from committee.evaluation.metrics import format_loss
-from committee.ingest.row_hashes import packed, training_places, unpacked
+from committee.ingest.row_hashes import match_rows, packed, unpacked
 from committee.storage import load_model, save_model
 from committee.tabular.identity import row_keys
 
@@ -76,7 +76,7 @@ def numbers(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def test_compare_says_what_it_did(classes: Made):
     assert classes.result.exit_code == 0, classes.result.output
     output = classes.result.output
-    for part in ("240 rows, 4 columns", "'id' has another value", "is a date", "chosen", "rows that chose nothing"):
+    for part in ("240 rows, 4 features", "'id' has distinct values", "is a date", "chosen", "48 held-out rows"):
         assert part in output
     assert sorted(path.name for path in (classes.folder / "out").iterdir()) == ["model.committee", "results.json"]
 
@@ -97,11 +97,10 @@ def test_the_reported_error_is_that_of_the_held_out_rows(classes: Made):
     """An independent re-evaluation: the winner refitted without these rows, from the file alone."""
     from sklearn.base import clone
 
-    from committee.ingest.files import read_frame
-    from committee.ingest.table import read_training_table
+    from committee.ingest.table import read_table
 
     results = json.loads((classes.folder / "out" / "results.json").read_text())
-    reading = read_training_table(read_frame(str(classes.table)), "bought")
+    reading = read_table(classes.table, "bought")
     apart = np.array(results["held_out_rows"])
     learned = np.setdiff1d(np.arange(240), apart)
     model: Any = clone(load_model(classes.model)).fit(reading.X[learned], reading.y[learned])
@@ -111,7 +110,7 @@ def test_the_reported_error_is_that_of_the_held_out_rows(classes: Made):
 
 def test_predict_streams_to_stdout_and_files(classes: Made, tmp_path: Path):
     known = read_model(str(classes.model))
-    whole = predict_frame(known, pl.read_csv(classes.table), Wish(probabilities=True, keep=("id",)))
+    whole = predict_frame(known, pl.read_csv(classes.table), PredictOptions(probabilities=True, keep=("id",)))
     printed = run("predict", classes.model, classes.table, "-p", "--keep", "id", "-q", "--batch-rows", "7")
     assert printed.exit_code == 0
     assert pl.read_csv(printed.stdout.encode())["prediction"].to_list() == whole["prediction"].to_list()
@@ -134,7 +133,7 @@ def test_votes_of_members(classes: Made):
     )
     assert result.exit_code == 0, result.output
     known = read_model(str(classes.folder / "boost"))
-    votes = predict_frame(known, pl.read_csv(classes.table), Wish(votes=True)).drop("prediction")
+    votes = predict_frame(known, pl.read_csv(classes.table), PredictOptions(votes=True)).drop("prediction")
     assert votes.width == len(known.model.estimators_)
     assert set(votes["vote 1"]) == {"yes", "no"}
 
@@ -174,13 +173,13 @@ def test_a_forest_is_explained_on_its_own_rows_too(classes: Made, tmp_path: Path
     assert fitted.exit_code == 0, fitted.output
     (model,) = [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".json"]
     said = json.loads(run("explain", model, classes.table, "--json").stdout)
-    assert said[0]["value"] == 100.0
+    assert said[0]["importance"] == 100.0
 
 
 def test_explain_columns_and_rows(classes: Made, numbers: Made):
     permuted = json.loads(run("explain", classes.model, classes.table, "--json").stdout)
     assert {each["column"] for each in permuted[:2]} == {"x", "colour"}
-    assert permuted[0]["value"] == 100.0
+    assert permuted[0]["importance"] == 100.0
     by_splits = json.loads(run("explain", classes.model, "--json").stdout)
     assert by_splits[0]["kind"] == "gain"
     shown = run("explain", numbers.model, numbers.table, "--rows", "0,2-3", "--json")
@@ -189,17 +188,17 @@ def test_explain_columns_and_rows(classes: Made, numbers: Made):
     assert [row["row"] for row in rows] == [0, 2, 3]
     known = read_model(str(numbers.model))
     first = pl.read_csv(numbers.table)[:1]
-    total = rows[0]["base"] + sum(share["share"] for share in rows[0]["shares"])
+    total = rows[0]["base_value"] + sum(each["contribution"] for each in rows[0]["contributions"])
     assert total == pytest.approx(float(known.model.predict(first.drop("y"))[0]), rel=1e-6)
     tree_rows = json.loads(run("explain", classes.model, classes.table, "--rows", "5", "--json").stdout)
-    assert tree_rows[0]["shares"][0]["column"] in ("x", "colour")
+    assert tree_rows[0]["contributions"][0]["column"] in ("x", "colour")
 
 
 def test_inspect_tells_the_method_and_its_error(classes: Made):
     found = json.loads(run("inspect", classes.model, "--json").stdout)
     assert found["target"] == "bought"
-    assert found["columns_left_out"] == ["id"]
-    assert "error" in found["held_out"]
+    assert found["dropped_columns"] == ["id"]
+    assert "error" in found["held_out_losses"]
     assert "bought" in run("inspect", classes.model).stdout
 
 
@@ -207,7 +206,7 @@ def test_report_of_a_model_file(classes: Made, tmp_path: Path):
     page = tmp_path / "page.html"
     result = run("report", classes.model, classes.table, "-o", page)
     assert result.exit_code == 0, result.output
-    assert "the rows it was fitted on" in result.output
+    assert "the training rows" in result.output
     assert "<html" in page.read_text()
 
 
@@ -223,26 +222,26 @@ def test_report_knows_training_rows_in_any_order_and_number(classes: Made, tmp_p
 
     for same in (whole.sort("x"), pl.concat([new[:1], whole])):
         said, text = report(same)
-        assert said.startswith("the rows it was fitted on")
+        assert said.startswith("the training rows")
         assert "had not seen" not in text
     said, text = report(whole[::3])
-    assert said.startswith("some of the rows it was fitted on")
+    assert said.startswith("some of the training rows")
     assert "had not seen" not in text
     assert "80 of its 240 training rows" in text
     said, text = report(pl.concat([whole[:50], new[:60]]))
-    assert said.startswith("rows that it was not fitted on")
+    assert said.startswith("new rows")
     assert "on 60 rows it had not seen" in text
-    assert "50 rows of 110 are equal to rows that the model was fitted on" in text
+    assert "50 rows of 110 are training rows" in text
 
 
 def test_report_of_a_model_file_that_does_not_tell_its_rows(classes: Made, tmp_path: Path):
     known, old, page = read_model(str(classes.model)), tmp_path / "old.committee", tmp_path / "page.html"
-    save_model(known.model, old, metadata={"table": known.facts.to_json()})  # as before there were hashes
-    assert run("report", old, classes.table, "-o", page).output.startswith("the rows it was fitted on")
+    save_model(known.model, old, metadata={"table": known.metadata.to_json()})  # as before there were hashes
+    assert run("report", old, classes.table, "-o", page).output.startswith("the training rows")
     pl.read_csv(classes.table)[::3].write_csv(tmp_path / "part.csv")
-    assert "perhaps rows of it" in run("report", old, tmp_path / "part.csv", "-o", page).output
+    assert "possibly rows of it" in run("report", old, tmp_path / "part.csv", "-o", page).output
     assert "may have seen or not" in page.read_text()
-    save_model(known.model, old, metadata={"table": known.facts.to_json(), "training rows": "k8:AAAA"})
+    save_model(known.model, old, metadata={"table": known.metadata.to_json(), "training rows": "k8:AAAA"})
     result = run("report", old, classes.table, "-o", page)
     assert result.exit_code == 2
     assert "damaged" in result.output
@@ -273,7 +272,7 @@ def test_rows_are_known_by_short_hashes_too():
     assert kept is not None
     known, is_cut = kept
     assert is_cut
-    np.testing.assert_array_equal(training_places(known, is_cut, hashes[5:8]), [5, 6, 7])
+    np.testing.assert_array_equal(match_rows(known, is_cut, hashes[5:8]), [5, 6, 7])
 
 
 def test_compare_writes_the_page_and_prints_json(numbers: Made, tmp_path: Path):
@@ -292,17 +291,17 @@ def test_compare_writes_the_page_and_prints_json(numbers: Made, tmp_path: Path):
         (("compare", "TABLE", "--target", "bought", "--time-budget", "soon"), "not a duration"),
         (("compare", "TABLE", "--target", "bought", "--test-size", "2"), "not a fraction"),
         (("compare", "TABLE"), "Missing option '--target'"),
-        (("compare", "nothing.csv", "--target", "y"), "There is no file nothing.csv"),
+        (("compare", "nothing.csv", "--target", "y"), "File not found: nothing.csv"),
         (("predict", "nothing.committee", "TABLE"), "nothing.committee"),
         (("predict", "TABLE", "TABLE"), "Error"),
         (("predict", "MODEL", "OTHER"), "The table has no column"),
-        (("predict", "MODEL", "TABLE", "--interval", "0.9"), "ask a classifier for --probabilities"),
-        (("predict", "NUMBERS", "NUMBERS TABLE", "--interval", "0"), "with a probability between 0 and 1, not 0"),
+        (("predict", "MODEL", "TABLE", "--interval", "0.9"), "pass --probabilities"),
+        (("predict", "NUMBERS", "NUMBERS TABLE", "--interval", "0"), "must be between 0 and 1; got 0"),
         (("predict", "MODEL", "TABLE", "--keep", "nope"), "No such column: 'nope'"),
         (("explain", "MODEL", "TABLE", "--rows", "999"), "There is no row 999"),
-        (("explain", "MODEL", "--rows", "1"), "--rows needs the TABLE"),
-        (("explain", "MODEL", "TABLE", "--rows", "a-b"), "are no row numbers"),
-        (("explain", "MODEL", "TABLE", "--rows", "3-1"), "are no row numbers"),
+        (("explain", "MODEL", "--rows", "1"), "--rows needs a TABLE"),
+        (("explain", "MODEL", "TABLE", "--rows", "a-b"), "are not row numbers"),
+        (("explain", "MODEL", "TABLE", "--rows", "3-1"), "are not row numbers"),
         (("compare", "TABLE", "--target", "bought", "--n-jobs", "0"), "not a number of threads"),
         (("compare", "TABLE", "--target", "bought", "--random-state", "-1"), "not in the range"),
         (("methods", "adabost"), "Did you mean"),
@@ -332,7 +331,7 @@ def test_methods_lists_the_family_and_the_properties():
 def test_the_committee_takes_part():
     X, y = np.arange(300.0).reshape(100, 3), np.arange(100) % 2
     for task in ("classification", "regression"):
-        full, quick = all_methods(task, X, y, budget=300.0)["committee"]
+        full, quick = all_methods(task, X, y, time_budget=300.0)["committee"]
         assert type(full).__name__.startswith("Committee")
         assert quick.time_budget < full.time_budget
 
@@ -340,7 +339,7 @@ def test_the_committee_takes_part():
 def test_the_committee_has_the_same_members_on_folds_and_on_all_rows():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(6000, 8)), rng.integers(0, 2, 6000)
-    model = all_methods("classification", X, y, budget=30.0)["committee"].quick
+    model = all_methods("classification", X, y, time_budget=30.0)["committee"].quick
     plans = [model.fit(X[:n], y[:n]).members_["name"] for n in (1500, 6000)]
     assert list(plans[0]) == list(plans[1])
 

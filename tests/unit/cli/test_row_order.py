@@ -10,8 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from committee.cli.main import main
+from committee.evaluation.row_order import RowOrder
 from committee.ingest.files import TableError
-from committee.ingest.table import read_training_table
+from committee.ingest.table import read_table
 from tests.unit.evaluation.test_row_order import PARTS, rentals, visits
 
 
@@ -81,13 +82,13 @@ def test_entities_are_kept_together_and_are_no_feature(tmp_path):
 def test_dates_as_text_of_any_format(tmp_path):
     X, y = rentals()
     frame = X.select(pl.col("date").dt.strftime("%d.%m.%Y"), "temperature").with_columns(y=y)
-    table = read_training_table(frame, "y")
-    assert table.order is not None
-    assert (table.order.kind, table.order.columns) == ("time", ("date",))
+    table = read_table(frame, "y")
+    assert isinstance(table.time, RowOrder)
+    assert (table.time.kind, table.time.columns) == ("time", ("date",))
     assert "date.days" in table.X.columns
 
 
 def test_contradictions_are_rejected(days):
     frame = pl.read_csv(days)
-    with pytest.raises(TableError, match="--shuffle contradicts"):
-        read_training_table(frame, "y", time="year", shuffle=True)
+    with pytest.raises(TableError, match="shuffle cannot be combined"):
+        read_table(frame, "y", time="year", shuffle=True)

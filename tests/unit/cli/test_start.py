@@ -11,8 +11,8 @@ import pytest
 
 from committee import GradientBoostingClassifier, RandomForestClassifier
 from committee.cli.deferred_imports import deferred_imports
-from committee.cli.model_files import ModelFacts, write_model
-from committee.ingest.table import read_training_table
+from committee.cli.model_files import ModelMetadata, write_model
+from committee.ingest.table import read_table
 
 PREDICT = """
 import sys
@@ -26,9 +26,9 @@ print(*sys.modules)
 def test_predict_imports_nothing_that_it_does_not_use(kind: type, tmp_path: Path) -> None:
     rows = pl.DataFrame({"a": range(60), "b": [i % 7 for i in range(60)], "y": ["u"] * 25 + ["v"] * 35})
     rows.write_csv(tmp_path / "table.csv")
-    table = read_training_table(rows, "y")
+    table = read_table(rows, "y")
     model = kind(n_estimators=3, **({} if kind is RandomForestClassifier else {"early_stopping": False}))
-    facts = ModelFacts(table.recipe, "test", "error", {}, 0.0, [], 60, "", 0)
+    facts = ModelMetadata(table.schema, "test", "error", {}, 0.0, [], 60, "", 0)
     write_model(tmp_path / "model.committee", model.fit(table.X, table.y), facts)
     done = subprocess.run([sys.executable, "-c", PREDICT], cwd=tmp_path, capture_output=True, text=True, check=True)
     imported = set(done.stdout.split())
