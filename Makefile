@@ -46,7 +46,7 @@ test: $(DEV)
 	$(BIN)/committee warmup
 	$(BIN)/python -m pytest -n $(JOBS) --doctest-modules src/committee reproductions/src tests reproductions/tests
 	rm -rf $(BOUNDS_CACHE)
-	NUMBA_BOUNDSCHECK=1 COMMITTEE_CACHE_DIR=$(BOUNDS_CACHE) $(BIN)/python -m pytest -q tests/unit/kernels tests/naive tests/unit/trees/test_bad_input.py tests/unit/tree_engine/test_stumps.py tests/unit/tree_engine/test_histogram_trees.py tests/unit/experts/test_em.py tests/unit/explain/test_forest_importances.py
+	NUMBA_BOUNDSCHECK=1 COMMITTEE_CACHE_DIR=$(BOUNDS_CACHE) $(BIN)/python -m pytest -q tests/unit/kernels tests/naive tests/unit/trees/test_extreme_splits.py tests/unit/trees/test_tree_invariants.py tests/unit/svm/test_extreme_values.py tests/unit/tree_engine/test_bin_mapper.py tests/unit/tree_engine/test_stumps.py tests/unit/tree_engine/test_histogram_trees.py tests/unit/experts/test_em.py tests/unit/explain/test_forest_importances.py
 
 test-fast: $(DEV)
 	$(BIN)/committee warmup

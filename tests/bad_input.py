@@ -214,3 +214,19 @@ WEIGHTS = table(
     ("1e-90", np.full(N, 1e-90)),
     ("powers of two beyond whole numbers", np.full(N, 2.0**60)),
 )
+
+# --- little information ----------------------------------------------------------------------------------------------
+
+CONSTANT_TABLES = table(
+    ("constant", np.ones((N, 3)), N),
+    ("constant but for the sign of zero", np.where(X > 0, 0.0, -0.0), N),
+    ("constant and huge", np.full((N, 3), MAX), N),
+    ("one category", pd.DataFrame({"c": pd.Categorical(["a"] * N)}), N),
+    ("one row", X[:1], 1),
+    ("one row of float32", X[:1].astype(np.float32), 1),
+)
+MISSING_TABLES = table(
+    ("all missing", np.full((N, 3), nan)),
+    ("all missing objects", np.full((N, 3), None)),
+    ("categories all missing", pd.DataFrame({"c": pd.Categorical([None] * N, ["a"])})),
+)

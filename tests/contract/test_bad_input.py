@@ -16,13 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 import committee
-from committee.catalog import CATALOG
 from tests.bad_input import (
     BAD_LABELS,
     BAD_TABLES,
@@ -33,14 +31,25 @@ from tests.bad_input import (
     LABELS,
     OTHER_TABLES,
     SAME_TABLES,
-    VALUES,
     WEIGHTS,
     N,
     X,
     assert_rejected,
     changed,
     inf,
-    with_params,
+)
+from tests.catalog import (
+    CLASSIFIERS,
+    ESTIMATORS,
+    FRAME,
+    REGRESSORS,
+    SUPERVISED,
+    WEIGHTED,
+    every,
+    fitted,
+    make,
+    predictions_of,
+    target_of,
 )
 
 pytestmark = [
@@ -49,64 +58,22 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
 ]
 
-ESTIMATORS: list[type[Any]] = [getattr(committee, entry.name) for entry in CATALOG]
-FRAME = pd.DataFrame(X, columns=list("abc"))
-METHODS = ("predict", "predict_proba", "decision_function", "apply", "staged_predict", "predict_interval")
-
-SMALL = {
-    "n_estimators": 6, "random_state": 0, "n_restarts": 1, "max_epochs": 5, "max_learners": 3, "n_landmarks": 10,
-}  # fmt: skip
-"""Parameters that make fits quick, for the estimators that have them."""
-
-
-def make(cls: type[Any], **params: Any) -> Any:
-    """A small estimator, the same at every fit."""
-    if "estimators" in cls.__init__.__annotations__:  # votes and stacks need members
-        tree: Any = (
-            committee.DecisionTreeClassifier if "Classifier" in cls.__name__ else committee.DecisionTreeRegressor
-        )
-        params = {"estimators": [("a", tree(max_depth=1)), ("b", tree(max_depth=2))], **params}
-        if "final_estimator" in cls.__init__.__annotations__:
-            params = {"final_estimator": tree(max_depth=1), "cv": 3, **params}
-        return cls(**params)
-    if "estimator" in cls.__init__.__annotations__ and cls.__name__ in WRAPPERS:
-        params = {"estimator": WRAPPERS[cls.__name__], **params}
-    return with_params(cls, **{**SMALL, **params})
-
-
-WRAPPERS = {
-    "CalibratedClassifier": committee.DecisionTreeClassifier(max_depth=2),
-    "NumericPipelineClassifier": committee.LinearSVC(),
-    "NumericPipelineRegressor": committee.LinearSVR(),
-}
+METHODS = (
+    "predict", "predict_proba", "predict_log_proba", "decision_function", "apply", "decision_path", "score_samples",
+    "predict_interval", "predict_quantiles", "predict_std", "member_predictions", "gate_proba", "expert_predictions",
+    "capacity", "transform", "staged_predict", "staged_predict_proba", "staged_decision_function",
+)  # fmt: skip
 SEVERAL_TARGETS = [
     committee.RandomForestClassifier, committee.ExtraTreesClassifier, committee.RandomForestRegressor,
     committee.ExtraTreesRegressor, committee.RidgeCV,
 ]  # fmt: skip
-CLASSIFIERS = [cls for cls in ESTIMATORS if is_classifier(make(cls))]
-REGRESSORS = [cls for cls in ESTIMATORS if is_regressor(make(cls))]
-SUPERVISED = CLASSIFIERS + REGRESSORS
-
-
-def every(classes: list[type[Any]]) -> Any:
-    return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
-
-
-def target_of(cls: type[Any]) -> Any:
-    return LABELS if cls in CLASSIFIERS else VALUES
 
 
 @cache
-def fitted(cls: type[Any]) -> Any:
-    """A model of the common rows, for reading only: fitted once."""
-    return make(cls).fit(X, target_of(cls))
-
-
-def predictions_of(model: Any, rows: Any = X) -> Any:
-    for method in ("predict_proba", "decision_function", "predict", "score_samples"):
-        if hasattr(model, method):
-            return getattr(model, method)(rows)
-    raise AssertionError(f"{type(model).__name__} predicts nothing")
+def with_intervals(cls: type[Any]) -> Any:
+    """The fitted model, able to give intervals if it has them."""
+    model = deepcopy(fitted(cls))
+    return model.set_interval_residuals([-1.0, 0.0, 1.0]) if hasattr(model, "set_interval_residuals") else model
 
 
 def call(model: Any, method: str, rows: Any) -> Any:
@@ -126,18 +93,9 @@ def test_bad_tables_raise(cls: type[Any], bad: Any, error: type[Exception], text
     n_rows = len(bad) if isinstance(bad, list) and bad else N
     assert_rejected(model, error, text, bad, np.resize(target_of(cls), n_rows))
     for method in METHODS:
-        if hasattr(fitted(cls), method) and (method != "predict_interval" or has_intervals(cls)):
+        if hasattr(with_intervals(cls), method):
             with pytest.raises(error, match=text):
-                call(fitted(cls), method, bad)
-
-
-@cache
-def has_intervals(cls: type[Any]) -> bool:
-    try:
-        fitted(cls).predict_interval(X)
-    except ValueError:
-        return False
-    return True
+                call(with_intervals(cls), method, bad)
 
 
 @pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
@@ -169,7 +127,7 @@ def test_bad_regression_targets_raise(cls: type[Any], y: Any, text: str) -> None
 
 
 @pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
-@every([cls for cls in ESTIMATORS if has_fit_parameter(make(cls), "sample_weight")])
+@every(WEIGHTED)
 def test_bad_weights_raise(cls: type[Any], weight: Any, text: str) -> None:
     assert_rejected(make(cls), ValueError, text, X, target_of(cls), sample_weight=weight)
 
@@ -222,7 +180,7 @@ def test_labels_come_back_as_they_were(cls: type[Any], as_input: Callable[..., A
 
 
 @pytest.mark.parametrize("weight", [case for case in WEIGHTS if case.id in ("bools", "objects", "pandas")])
-@every([cls for cls in ESTIMATORS if has_fit_parameter(make(cls), "sample_weight")])
+@every(WEIGHTED)
 def test_weights_of_one_are_no_weights(cls: type[Any], weight: Any) -> None:
     model = make(cls).fit(X, target_of(cls), sample_weight=weight)
     np.testing.assert_allclose(predictions_of(model), predictions_of(fitted(cls)), rtol=1e-7, atol=1e-9)

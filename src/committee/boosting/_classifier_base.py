@@ -217,9 +217,10 @@ class BaseBooster(ClassifierMixin, BaseIncrementalMetaEnsemble):
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Yield the decision function after each member."""
-        totals = np.cumsum(np.abs(self.coefficients_))
-        for total, score in zip(totals, self._staged_scores(X), strict=True):
-            yield self._decision(score, float(total))
+        total = 0.0
+        for n_members, score in enumerate(self._staged_scores(X)):
+            total += abs(float(self.coefficients_[n_members]))
+            yield self._decision(score, total)
 
     def _decision(self, score: Floats, total: float) -> Floats:
         if self.n_classes_ <= 2:

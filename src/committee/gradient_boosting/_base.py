@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +33,7 @@ from committee.base.progress import progress
 from committee.base.stacklevel import level_of_caller
 from committee.ensemble.incremental import BaseIncrementalEnsemble, GivenRows, TrainingData, ValidationSet
 from committee.ensemble.stopping import Patience
-from committee.ensemble.warm_start import check_n_estimators, check_same_data
+from committee.ensemble.warm_start import check_n_estimators, check_same_data, data_fingerprint
 from committee.gradient_boosting._defaults import automatic, automatic_rate
 from committee.gradient_boosting._trees import TreePlan, TreeStack, max_leaves
 from committee.gradient_boosting._validation import (
@@ -548,10 +547,9 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
         return None if validation is None or validation.halves is None else validation.halves.score
 
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
-        some = rows.X[:: max(1, len(rows.X) // 1000)]  # not all rows of a large table
-        arrays = (some, rows.y, rows.weight, NO_WEIGHTS if rows.init_score is None else rows.init_score)
+        arrays = (rows.y, rows.weight, NO_WEIGHTS if rows.init_score is None else rows.init_score)
         losses = tuple((loss.code, loss.parameter, getattr(loss.functions, "name", "")) for loss in self._losses)
-        return (rows.X.shape, *(crc32(np.ascontiguousarray(array).tobytes()) for array in arrays), losses)
+        return data_fingerprint(rows.X, *arrays, settings=losses)
 
     def _past(self, rows: Rows, base: Floats) -> State:
         """The state before the first round, or that of the previous fit."""

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +26,7 @@ from committee.base.available_if import available_if
 from committee.base.parameters import Estimator, fitted, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals, Residuals
-from committee.members.estimators import fit_weighted
+from committee.members.estimators import check_learner, fit_weighted
 from committee.tabular.encoder import EncoderOptions, TableEncoder, fit_encoder, fit_scale
 from committee.tabular.schema import Columns
 from committee.tabular.validation import (
@@ -76,6 +76,7 @@ class BaseNumericPipeline(MetaEstimatorMixin, Estimator):
     def _fit(self, X: Any, sample_weight: ArrayLike | None, targets: Any) -> Self:
         """Fit encoder and estimator; `targets(n)` reads the n targets."""
         self._validate_params()
+        check_learner(self.estimator, "classifier" if is_classifier(self) else "regressor")
         with all_or_nothing(self):
             self.columns_, table = read_training_table(
                 self, X, categorical_features=self.categorical_features, sample_weight=sample_weight

@@ -394,6 +394,11 @@ def _solve_block(run: Progress, middle: float, tol: float, limit: int) -> bool:
         run.gram = gram
     f = run.g[problem.row[block]] + run.shift[block]
     f -= middle  # only differences count, and those of small numbers have more digits
+    if not np.abs(f).max() < FAR:
+        raise ValueError(
+            "The gradient of the dual problem is too large for float32: divide sample_weight by its maximum, or lower "
+            "C."
+        )
     alpha = run.alpha[block]
     diagonal = rows.diagonal[problem.row[block]].astype(rows.dtype)
     fixed = BlockProblem(gram, diagonal, problem.y[block], problem.upper[block], n_first)

@@ -22,7 +22,7 @@ from committee.base.array_types import Floats
 from committee.base.parameters import Estimator, at_least, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.power import Calibration, calibrate
-from committee.members.estimators import fit_weighted
+from committee.members.estimators import check_learner, fit_weighted
 from committee.tabular.rows import open_rows, take_rows
 from committee.tabular.validation import read_targets_classification, read_weights
 from committee.voting._rows import Task
@@ -105,6 +105,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier and its calibration to X [n, d] and labels y, rows counted by `sample_weight`."""
         self._validate_params()
+        check_learner(self.estimator, "classifier")
         with all_or_nothing(self):
             table = open_rows(X, self, takes_sparse=False)
             n = int(table.shape[0])

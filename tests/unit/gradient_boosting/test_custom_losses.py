@@ -1,0 +1,129 @@
+"""Losses of the user: functions of two numbers, compiled, and named with the round in which they fail."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from committee import GradientBoostingRegressor
+from tests.bad_input import (
+    VALUES,
+    N,
+    X,
+    assert_rejected,
+    table,
+)
+from tests.catalog import make
+
+
+def square(y: float, score: float) -> float:
+    return 0.5 * (y - score) ** 2
+
+
+def slope(y: float, score: float) -> float:
+    return score - y
+
+
+def one(y: float, score: float) -> float:
+    return 1.0
+
+
+def not_a_number(y: float, score: float) -> float:
+    return math.nan
+
+
+def too_far(y: float, score: float) -> float:
+    if score > 1.5:
+        raise ArithmeticError("further than I can see")
+    return 0.5 * (y - score) ** 2
+
+
+def fails_on_three(y: float, score: float) -> float:
+    if y == 3.0:
+        raise ArithmeticError("I cannot stand the three")
+    return 0.5 * (y - score) ** 2
+
+
+def never(y: float, score: float) -> float:
+    if score < 1e300:
+        raise ArithmeticError("not today")
+    return 0.0
+
+
+def slope_to_a_wall(y: float, score: float) -> float:
+    if score > 1.5:
+        raise ArithmeticError("a wall")
+    return score - y
+
+
+def slope_to_nowhere(y: float, score: float) -> float:
+    return score - y if score < 1.5 else math.nan
+
+
+def of_one(y: float) -> float:
+    return y
+
+
+def pair(y: float, score: float) -> tuple[float, float]:
+    return y, score
+
+
+def word(y: float, score: float) -> str:
+    return "far"
+
+
+class Callable2:
+    def __call__(self, y: float, score: float) -> float:
+        return y - score
+
+
+BAD_LOSSES = table(
+    ("nan", not_a_number, "^Round 1: the value of the loss 'not_a_number' is not finite"),
+    ("nan gradient", (square, not_a_number, one), "^Round 1: the gradient of the loss 'square' is not finite"),
+    ("nan hessian", (square, slope, not_a_number), "^Round 1: the hessian of the loss 'square' is not finite"),
+    ("raises", never, "^Round 1: the loss 'never' raised ArithmeticError: not today"),
+    ("raises later", (square, slope_to_a_wall, one), "^Round [2-9]: the loss 'square' raised ArithmeticError: a wall"),
+    ("nan later", (square, slope_to_nowhere, one), "^Round [2-9]: the gradient of the loss 'square' is not finite"),
+    ("one argument", of_one, r"numba cannot compile 'of_one' .* two floats \(y, score\) that return a float: use only"),
+    ("pair", pair, "numba cannot compile 'pair' .* that return a float"),
+    ("word", word, "numba cannot compile 'word' .* that return a float"),
+    ("built-in", max, "is not a plain Python function of .*: wrap it"),
+    ("object", Callable2(), "is not a plain Python function of .*: wrap it"),
+    ("two", (square, slope), "a function, or three"),
+    ("half of the derivatives", (square, slope, None), "a function, or three"),
+    ("no functions", (1, 2, 3), "is not a plain Python function of"),
+)
+
+
+@pytest.mark.parametrize(("loss", "text"), BAD_LOSSES)
+def test_a_bad_loss_is_rejected_and_the_round_named(loss: Any, text: str) -> None:
+    model = make(GradientBoostingRegressor, loss=loss, learning_rate=0.3, n_estimators=20)
+    assert_rejected(model, ValueError, text, X, VALUES)
+    model.set_params(loss="squared_error").fit(X, VALUES)
+    predictions = model.predict(X)
+    assert_rejected(model.set_params(loss=loss), ValueError, text, X, VALUES)
+    np.testing.assert_array_equal(model.predict(X), predictions)
+
+
+def test_a_loss_that_fails_on_rows_to_validate_on_names_the_round() -> None:
+    loss = (too_far, slope, one)
+    model = make(GradientBoostingRegressor, loss=loss, n_estimators=20)
+    low = VALUES < 0.5  # the scores of these rows do not get that far
+    text = r"^Round 1: the loss 'fails_on_three' raised ArithmeticError"
+    judged = {"X_val": X, "y_val": np.full(N, 3.0)}
+    assert_rejected(
+        model.set_params(loss=(fails_on_three, slope, one)), ValueError, text, X[low], VALUES[low], **judged
+    )
+    model.set_params(loss=loss)
+    model.set_params(early_stopping="cv", cv=2)
+    assert_rejected(model, ValueError, r"^Round \d+: the loss 'too_far' raised", X, VALUES + 1.0)
+
+
+def test_an_error_of_a_callback_comes_through() -> None:
+    def fail(record: Any) -> None:
+        raise RuntimeError(f"no more after round {record.round}")
+
+    assert_rejected(make(GradientBoostingRegressor, callbacks=[fail]), RuntimeError, "no more after round 1", X, VALUES)
