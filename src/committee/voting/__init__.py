@@ -1,1 +1,1 @@
-"""Given members of any kind as one model: votes, means, medians and stacks."""
+"""Voting, stacking and calibration of given estimators."""

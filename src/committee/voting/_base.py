@@ -1,4 +1,4 @@
-"""What votes and stacks share: named members as parameters, reading the data, fitting all of them side by side."""
+"""Base class of voting and stacking: named members as parameters, reading of data, parallel fits, out-of-fold rows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn import config_context, get_config
 from sklearn.base import MetaEstimatorMixin, TransformerMixin, is_classifier, is_regressor
+from sklearn.linear_model import Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -21,8 +24,9 @@ from committee.base.threads import n_threads, run
 from committee.sampling.splits import Split
 from committee.tabular.rows import open_rows
 from committee.tabular.validation import read_targets_classification, read_targets_regression, read_weights
-from committee.voting._members import Method, NamedMember, fit_member, prediction_fold
-from committee.voting._rows import Task
+from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
+from committee.voting._members import Method, NamedMember, fit_member, predict_fold
+from committee.voting._rows import Indices, Task
 
 DEFAULT_FOLDS = 5
 Members = list[tuple[str, Any]]
@@ -31,30 +35,44 @@ Result = TypeVar("Result")
 
 
 class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
-    """Members given as a list of (name, estimator), where "drop" stands for a member that is left out."""
+    """Members given as a list of (name, estimator)."""
 
-    estimators: Members | None = param(list, None, default=None, kw_only=False)
+    estimators: Members | None = param(
+        list,
+        None,
+        default=None,
+        kw_only=False,
+        doc='Pairs of a name and an estimator; "drop" in place of an estimator leaves the member out. None is a tree, '
+        "nearest neighbours, and naive Bayes or ridge regression. Classifiers are fitted on class codes 0, 1, ... An "
+        "estimator that takes no sample weights is fitted on repeated rows for integer weights, else on rows drawn by "
+        "the weights.",
+    )
     n_jobs: int | None = param(*N_JOBS, default=None)
     random_state: RandomState = param(*RANDOM_STATE, default=None)
     verbose: int = param("verbose", default=0)
 
     classes_: NDArray[Any] = fitted()
-    estimators_: list[Any] = fitted()
-    named_estimators_: Bunch = fitted()
+    estimators_: list[Any] = fitted(doc="The fitted members.")
+    named_estimators_: Bunch = fitted(doc="The fitted members by name.")
     n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
 
     _kind: ClassVar[Literal["classifier", "regressor"]]
 
     # --- parameters ---------------------------------------------------------------------------------------------------
 
     def _default_members(self) -> Members:
-        raise NotImplementedError
+        if self._kind == "regressor":
+            tree, simple = DecisionTreeRegressor(max_depth=6), ("linear", Ridge())
+            return [("tree", tree), simple, ("neighbours", KNeighborsRegressor())]
+        tree, simple = DecisionTreeClassifier(max_depth=6), ("bayes", GaussianNB())
+        return [("tree", tree), simple, ("neighbours", KNeighborsClassifier())]
 
     def _members(self) -> Members:
         return self._default_members() if self.estimators is None else self.estimators
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters; deep ones by name, such as ``tree`` and ``tree__max_depth`` of the member ("tree", ...)."""
+        """Return the parameters, with `deep` those of members too, such as `tree` and `tree__max_depth`."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if not deep or not _are_pairs(self.estimators):
             return params
@@ -65,28 +83,28 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Parameters, those of members, or a member by its name: another estimator, or "drop"."""
+        """Set parameters, parameters of members, or a member by its name: another estimator, or "drop"."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
         if _are_pairs(self.estimators):
-            known = cast(Members, self.estimators)
-            replaced = [name for name, _ in known if name in params]
+            members = cast(Members, self.estimators)
+            replaced = [name for name, _ in members if name in params]
             if replaced:
-                self.estimators = [(name, params.get(name, member)) for name, member in known]
+                self.estimators = [(name, params.get(name, member)) for name, member in members]
                 params = {name: value for name, value in params.items() if name not in replaced}
         return super().set_params(**params)
 
     @property
     def named_estimators(self) -> Bunch:
-        """The members that were given, by name."""
+        """The given members by name."""
         return Bunch(**dict(self._members()))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         members = [member for _, member in self._members() if member != "drop"] if self._has_pairs() else []
         inputs = [get_tags(member).input_tags for member in members if hasattr(member, "__sklearn_tags__")]
-        tags.input_tags.allow_nan = bool(inputs) and all(known.allow_nan for known in inputs)
-        tags.input_tags.sparse = bool(inputs) and all(known.sparse for known in inputs)
+        tags.input_tags.allow_nan = bool(inputs) and all(each.allow_nan for each in inputs)
+        tags.input_tags.sparse = bool(inputs) and all(each.sparse for each in inputs)
         tags.transformer_tags.preserves_dtype = []
         return tags
 
@@ -94,7 +112,7 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
         return self.estimators is None or _are_pairs(self.estimators)
 
     def get_metadata_routing(self) -> Any:
-        """Weights are the ensemble's own and reach every member; anything else goes to the members that ask for it."""
+        """Route metadata to the members that request it; sample weights go to all members."""
         router = MetadataRouter(owner=self).add_self_request(self)
         for name, member in self._members() if self._has_pairs() else []:
             if hasattr(member, "get_metadata_routing"):
@@ -103,8 +121,30 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
 
     # --- fit ----------------------------------------------------------------------------------------------------------
 
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
+        """Fit the members and their combination.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Class labels, or values in regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. An integer weight w is equivalent to repeating the row w times.
+        **fit_params : optional
+            Metadata for the `fit` of members that request it.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, fit_params)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Self:
+        raise NotImplementedError
+
     def _read_members(self, fit_params: Mapping[str, Any]) -> list[NamedMember]:
-        """The members to fit, dropped ones left out; names and kinds that cannot be are refused."""
+        """The members to fit, without dropped ones; raises for invalid names and kinds."""
         if not self._has_pairs():
             raise ValueError(
                 "Invalid 'estimators' attribute, 'estimators' should be a non-empty list of (string, estimator) "
@@ -119,29 +159,29 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
             self._check_member(name, member)
         if fit_params and not get_config()["enable_metadata_routing"]:
             raise TypeError(
-                f"fit takes no {sorted(fit_params)}: what members are to be told besides sample_weight needs "
-                "sklearn.set_config(enable_metadata_routing=True) and their set_fit_request."
+                f"fit takes no {sorted(fit_params)}: metadata other than sample_weight needs "
+                "sklearn.set_config(enable_metadata_routing=True) and set_fit_request of the members."
             )
         routed: Any = process_routing(self, "fit", **fit_params) if fit_params else {}
         seeds = member_seeds(self.random_state, len(kept)).tolist()
-        told = [dict(routed[name].fit) if fit_params and name in routed else {} for name, _ in kept]
-        return [NamedMember(*pair, seed, more) for pair, seed, more in zip(kept, seeds, told, strict=True)]
+        metadata = [dict(routed[name].fit) if fit_params and name in routed else {} for name, _ in kept]
+        return [NamedMember(*pair, seed, own) for pair, seed, own in zip(kept, seeds, metadata, strict=True)]
 
     def _check_names(self, names: list[str]) -> None:
         if len(set(names)) < len(names):
-            raise ValueError(f"Names provided are not unique: {names!r}. Give every member a name of its own.")
+            raise ValueError(f"Names provided are not unique: {names!r}.")
         own = super().get_params(deep=False)
         for name in names:
             if name in own or "__" in name:
                 raise ValueError(
-                    f"Estimator names conflict with constructor arguments, or hold '__': {name!r}. Choose another name."
+                    f"Estimator names conflict with constructor arguments, or contain '__': {name!r}. Use another name."
                 )
 
     def _check_member(self, name: str, member: Any) -> None:
         if isinstance(member, type):
             raise TypeError(f"The member {name!r} is the class {member.__name__}: pass an instance of it.")
         if not hasattr(member, "fit") or not hasattr(member, "predict"):
-            raise TypeError(f"The member {name!r} is {type(member).__name__}, no estimator: it needs fit and predict.")
+            raise TypeError(f"The member {name!r}, {type(member).__name__}, is no estimator: it needs fit and predict.")
         if hasattr(member, "__sklearn_tags__"):
             is_kind = is_classifier if self._kind == "classifier" else is_regressor
             if not is_kind(member):
@@ -167,9 +207,9 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
         validate_data(self, table, reset=True, skip_check_array=True)
         return Task(table, target, weight, n_classes)
 
-    def _side_by_side(self, function: Callable[..., Result], calls: Sequence[Call], what: str) -> list[Result]:
-        """`function(*call)` for every call on so many threads as n_jobs allows, in their order."""
-        settings = get_config()  # those of this thread: others would not know of them
+    def _in_parallel(self, function: Callable[..., Result], calls: Sequence[Call], what: str) -> list[Result]:
+        """Call `function(*call)` for each call on `n_jobs` threads; the results are in the order of the calls."""
+        settings = get_config()  # of this thread
         with progress(f"{type(self).__name__}: {what}", len(calls), self.verbose) as tick:
 
             def work(member: NamedMember, *rest: Any) -> Result:
@@ -181,7 +221,7 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
             return run(work, calls, n_threads(self.n_jobs, 2**62))
 
     def _fit_members(self, members: Sequence[NamedMember], task: Task) -> None:
-        fitted = self._side_by_side(fit_member, [(member, task) for member in members], "members")
+        fitted = self._in_parallel(fit_member, [(member, task) for member in members], "members")
         self._keep_members(members, fitted)
 
     def _keep_members(self, members: Sequence[NamedMember], fitted: list[Any]) -> None:
@@ -194,27 +234,27 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
         tested = np.concatenate([fold.test for fold in folds]) if folds else np.empty(0, np.int64)
         if tested.size == 0:
             raise ValueError(
-                f"Members cannot be evaluated on rows they were not fitted on (n_samples={task.n_rows}): pass at least "
-                "two rows with different features."
+                f"No held-out rows to evaluate the members on (n_samples={task.n_rows}): pass at least two rows with "
+                "different features."
             )
         if np.unique(tested).size < tested.size:
-            raise ValueError("cv must test no row twice: pass a number of folds, or a partition as KFold makes.")
+            raise ValueError("cv must test no row twice: pass a number of folds, or a partition such as that of KFold.")
         return folds
 
     def _out_of_fold(
         self, members: Sequence[NamedMember], task: Task, folds: Sequence[Split], methods: Sequence[Method]
     ) -> list[Floats]:
-        """For every member its answers [n, k] to rows that it did not see; nan for rows that no fold tests."""
+        """Out-of-fold predictions [n, k] of each member; nan for rows in no test fold."""
         calls = [(m, task, fold, method) for m, method in zip(members, methods, strict=True) for fold in folds]
-        found = self._side_by_side(prediction_fold, calls, "folds")
+        found = self._in_parallel(predict_fold, calls, "folds")
         predictions: list[Floats] = []
         for first in range(0, len(calls), len(folds)):
             parts = found[first : first + len(folds)]
             if len({part.shape[1] for part in parts}) > 1:
                 name = members[first // len(folds)].name
                 raise ValueError(
-                    f"The decision function of {name!r} is wider or narrower where a fold lacks a class: take fewer "
-                    "folds, or stack_method='predict'."
+                    f"The decision function of {name!r} has fewer columns in folds without a class: use fewer folds or "
+                    "stack_method='predict'."
                 )
             whole = np.full((task.n_rows, parts[0].shape[1]), np.nan)
             for fold, part in zip(folds, parts, strict=True):
@@ -222,7 +262,7 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
             predictions.append(whole)
         return predictions
 
-    # --- answers ------------------------------------------------------------------------------------------------------
+    # --- predictions --------------------------------------------------------------------------------------------------
 
     def _read_rows(self, X: Any) -> Any:
         check_is_fitted(self, "estimators_")
@@ -231,8 +271,13 @@ class BaseNamedMembers(MetaEstimatorMixin, TransformerMixin, Estimator):
         return table
 
     def fitted_names(self) -> list[str]:
-        """Of the members that were fitted."""
+        """Return the names of the fitted members."""
         return [name for name, member in self.named_estimators_.items() if not _is_dropped(member)]
+
+
+def complete_rows(predictions: Sequence[Floats]) -> Indices:
+    """Find the rows with predictions [n, k] of all members."""
+    return np.flatnonzero(np.all([~np.isnan(own[:, 0]) for own in predictions], axis=0))
 
 
 def _are_pairs(estimators: Any) -> bool:

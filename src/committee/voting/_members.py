@@ -1,4 +1,4 @@
-"""One member: fitted with weights where it takes them, else on repeated or drawn rows; and what it answers."""
+"""Fits of one member, with sample weights or on repeated or drawn rows, and its predictions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Method = Literal["predict_proba", "decision_function", "predict"]
 
 
 class NamedMember(NamedTuple):
-    """A member that is not fitted: its name, the estimator, the seed of its draws and what else its fit is told."""
+    """An unfitted member: its name, the estimator, the seed for drawing rows, and the metadata for its fit."""
 
     name: str
     estimator: Any
@@ -36,29 +36,29 @@ class NamedMember(NamedTuple):
 
 
 def fit_member(member: NamedMember, task: Task, rows: Indices | None = None) -> Any:
-    """The member learned from the task, or from some rows of it; rows without weight are not there."""
+    """Fit a member on the task, or on some rows of it; rows of weight zero are dropped."""
     if task.weight is not None and np.any(task.weight == 0.0):
         chosen = np.arange(task.n_rows) if rows is None else rows
         rows = chosen[task.weight[chosen] > 0.0]
-    learned = task if rows is None else task.take(rows)
+    part = task if rows is None else task.take(rows)
     metadata = member.metadata if rows is None else metadata_of_rows(member.metadata, rows, task.n_rows)
     fresh: Any = clone(member.estimator)
-    if rows is not None and _is_one_class(learned):
-        return fit_constant(learned.target)
+    if rows is not None and _is_one_class(part):
+        return fit_constant(part.target)
     try:
-        if learned.weight is None or rejects_weights(fresh):
-            return fresh.fit(learned.X, learned.target, **metadata)
+        if part.weight is None or rejects_weights(fresh):
+            return fresh.fit(part.X, part.target, **metadata)
         if has_fit_parameter(fresh, "sample_weight"):
-            return fresh.fit(learned.X, learned.target, sample_weight=learned.weight, **metadata)
+            return fresh.fit(part.X, part.target, sample_weight=part.weight, **metadata)
         _reject_metadata(member)
-        repeated = learned.take_whole(member.seed, type(fresh).__name__)
+        repeated = part.take_whole(member.seed, type(fresh).__name__)
         return fresh.fit(repeated.X, repeated.target)
     except Exception as error:
-        raise named(error, member.name, fresh) from None
+        raise with_name(error, member.name, fresh) from None
 
 
-def named(error: Exception, name: str, estimator: Any) -> Exception:
-    """The error with a line that says whose it is."""
+def with_name(error: Exception, name: str, estimator: Any) -> Exception:
+    """Add a note with the name of the member to an error."""
     error.add_note(f"The member that failed is {name!r}, {type(estimator).__name__}.")
     return error
 
@@ -73,29 +73,29 @@ def _is_one_class(task: Task) -> bool:
 def _reject_metadata(member: NamedMember) -> None:
     if member.metadata:
         raise ValueError(
-            f"{type(member.estimator).__name__} takes no sample_weight, so its rows are repeated, and what else was "
-            f"passed for them, {sorted(member.metadata)}, cannot be: fit without weights, or without these."
+            f"{type(member.estimator).__name__} takes no sample_weight and is fitted on repeated rows, for which there "
+            f"is no metadata {sorted(member.metadata)}: fit without weights, or without these."
         )
 
 
-# --- answers ---------------------------------------------------------------------------------------------------------
+# --- predictions -----------------------------------------------------------------------------------------------------
 
 
 def class_codes(member: Any, X: Any, n_classes: int) -> NDArray[np.int64]:
-    """The class that the member answers for every row."""
+    """Predict the class codes of a fitted member."""
     return predicted_codes(member, X, np.arange(n_classes))
 
 
-def class_shares(member: Any, X: Any, n_classes: int) -> Floats:
-    """Class distribution for every row, [n, classes]; a class that the member did not see has the share 0."""
+def class_probabilities(member: Any, X: Any, n_classes: int) -> Floats:
+    """Predict class probabilities, [n, classes]; 0 for classes that the member was not fitted on."""
     return predicted_probabilities(member, X, np.arange(n_classes))
 
 
-def decisions(member: Any, X: Any, n_classes: int) -> Floats:
-    """Decision function, [n, 1] of two classes, [n, classes] of more, or what else the member makes, one per pair.
+def decision_values(member: Any, X: Any, n_classes: int) -> Floats:
+    """Compute the decision function, [n, 1] for two classes, [n, classes] for more, or a column for each pair.
 
-    A member that did not see every class gives the others the smallest score there is; one that saw a single class, 1
-    to it and -1 to the rest.
+    Classes that the member was not fitted on have the smallest score; for a member fitted on a single class the scores
+    are 1 for this class and -1 for the others.
     """
     n_rows, known = X.shape[0], np.asarray(member.classes_, np.int64)
     if known.size == 1:
@@ -111,17 +111,17 @@ def decisions(member: Any, X: Any, n_classes: int) -> Floats:
 
 
 def predictions_of(member: Any, X: Any, method: Method, n_classes: int) -> Floats:
-    """What the method of a fitted member says of every row, [n, k]."""
+    """Return the predictions of a method of a fitted member, [n, k]."""
     if not n_classes:
         return predicted_values(member, X)[:, np.newaxis]
     if method == "predict_proba":
-        return class_shares(member, X, n_classes)
+        return class_probabilities(member, X, n_classes)
     if method == "decision_function":
-        return decisions(member, X, n_classes)
+        return decision_values(member, X, n_classes)
     return class_codes(member, X, n_classes).astype(np.float64)[:, np.newaxis]
 
 
-def prediction_fold(member: NamedMember, task: Task, fold: Split, method: Method) -> Floats:
-    """Answers to the rows of a fold by the member learned from the others."""
+def predict_fold(member: NamedMember, task: Task, fold: Split, method: Method) -> Floats:
+    """Fit a member on the training rows of a fold and predict its test rows."""
     fitted = fit_member(member, task, fold.train)
     return predictions_of(fitted, take_rows(task.X, fold.test), method, task.n_classes)

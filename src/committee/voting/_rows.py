@@ -1,4 +1,4 @@
-"""What the members of votes and stacks are fitted on: rows of a table that is passed on as it came."""
+"""Training data of voting and stacking; the table is passed on to the members unchanged."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ Indices = NDArray[np.int64]
 
 
 class Task(NamedTuple):
-    """What members learn from: the table as it came, class codes or numbers, and weights."""
+    """The table as passed by the user, class codes or values, and weights."""
 
     X: Any
     target: NDArray[np.int64] | Floats
     weight: Floats | None
-    n_classes: int  # 0 for numbers
+    n_classes: int  # 0 for regression
 
     @property
     def n_rows(self) -> int:
         return int(self.target.size)
 
     def splits(self, cv: Any) -> list[Split]:
-        """Training and test rows by number of folds, a splitter or an iterable."""
+        """Split the rows by a number of folds, a splitter or an iterable."""
         return read_splits(cv, self.X, self.target, self.weight, is_class=self.n_classes > 0)
 
     def take(self, rows: Indices) -> Task:
@@ -37,9 +37,9 @@ class Task(NamedTuple):
         return Task(take_rows(self.X, rows), self.target[rows], weight, self.n_classes)
 
     def take_whole(self, seed: int, name: str) -> Task:
-        """Rows that say by their number what the weights say: repeated by whole weights, else drawn by them.
+        """Replace the weights by rows: repeated by integer weights, else drawn by the weights.
 
-        `name` is that of the learner, for the error if there is no room for so many.
+        `name` is that of the estimator, for the error if memory is insufficient.
         """
         if self.weight is None:
             return self

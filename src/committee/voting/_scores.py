@@ -1,4 +1,4 @@
-"""What rows that a member did not see say of it."""
+"""Weighted scores of out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from committee.base.stats import log_losses
 from committee.voting._rows import Task
 
 
-def class_scores(task: Task, codes: NDArray[np.int64], shares: Floats | None) -> dict[str, float]:
-    """Share of wrong answers and, of class distributions, the log loss; rows by their weights."""
+def class_scores(task: Task, codes: NDArray[np.int64], probabilities: Floats | None) -> dict[str, float]:
+    """Compute the error and, from probabilities, the log-loss."""
     scores = {"error": float(np.average(codes != task.target, weights=task.weight)), "log_loss": np.nan}
-    if shares is not None:
-        loss = log_losses(shares, task.target.astype(np.int64))
+    if probabilities is not None:
+        loss = log_losses(probabilities, task.target.astype(np.int64))
         scores["log_loss"] = float(np.average(loss, weights=task.weight))
     return scores
 
 
-def number_scores(task: Task, predicted: Floats) -> dict[str, float]:
-    """Root of the mean squared error, and the mean absolute error; rows by their weights."""
+def regression_scores(task: Task, predicted: Floats) -> dict[str, float]:
+    """Compute the root mean squared error and the mean absolute error."""
     error = predicted - task.target
     mean_square = float(np.average(error * error, weights=task.weight))
     return {"rmse": float(np.sqrt(mean_square)), "mae": float(np.average(np.abs(error), weights=task.weight))}

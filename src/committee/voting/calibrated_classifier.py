@@ -1,10 +1,10 @@
-"""A classifier with probabilities that are calibrated on rows it did not learn from (`calibration/power.py`).
+"""A classifier with probabilities that are calibrated on held-out rows (`calibration/power.py`).
 
-Where the classifier has no probabilities, those to calibrate are made of its scores f, or of its predictions alone:
+For a classifier without probabilities, they are computed from its decision function f, or from its predictions:
 
     predict_proba          p
     decision_function      softmax(f), of two classes (1 / (1 + exp(f)), 1 / (1 + exp(-f))): then this is Platt scaling
-    predict                1 for the class predicted, 0 for the others
+    predict                1 for the predicted class, 0 for the others
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from committee.base.array_types import Floats
-from committee.base.parameters import Estimator, at_least, param
+from committee.base.parameters import Estimator, at_least, fitted, param
 from committee.base.transaction import all_or_nothing
 from committee.calibration.power import Calibration, calibrate
 from committee.members.estimators import check_learner, fit_weighted
@@ -31,38 +31,32 @@ NO_CALIBRATION = Calibration(1.0, 0.0, float("nan"), float("nan"))
 
 
 def raw_probabilities(model: Any, X: Any) -> Floats:
-    """The probabilities [n, K] of a fitted classifier, made of its scores or predictions where it has none."""
+    """Predict probabilities [n, K], computed from the decision function or the predictions if there are none."""
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(X), np.float64)
     if hasattr(model, "decision_function"):
         scores = np.asarray(model.decision_function(X), np.float64)
         if scores.ndim == 1:
             scores = np.stack([np.zeros_like(scores), scores], axis=1)
-        if scores.shape[1] == len(model.classes_):  # pairs of classes have other columns
+        if scores.shape[1] == len(model.classes_):  # not one for each pair of classes
             return np.asarray(softmax(scores, axis=1), np.float64)
     chosen = np.searchsorted(model.classes_, model.predict(X))
     return np.eye(len(model.classes_))[chosen]
 
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
-    """A classifier whose probabilities are calibrated by cross-validation; its predictions stay the same.
+    """A classifier whose probabilities are calibrated by cross-validation; its predictions do not change.
 
-    The classifier is fitted without each of `cv` folds in turn; the two parameters of the calibration are fitted to the
-    probabilities of the rows left out, and the classifier that is kept is fitted on all rows. Classifiers without
-    probabilities get them.
-
-    Parameters
-    ----------
-    estimator : a classifier; None takes logistic regression
-    cv : number of folds, split by the values of the rows, or a splitter of scikit-learn
-
-    ``calibration_`` has the parameters and the log-loss of the held-out rows before and after, ``estimator_`` is the
-    fitted classifier.
+    The two parameters of the calibration are fitted to the out-of-fold probabilities; the classifier is then fitted on
+    all rows. A classifier without `predict_proba` has probabilities computed from its decision function or predictions.
 
     References
     ----------
-    Platt, Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods, 1999.
-    Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks, 2017.
+    Platt, J. (1999). Probabilistic outputs for support vector machines and comparisons to regularized likelihood
+    methods. Advances in Large Margin Classifiers, 61-74.
+
+    Guo, C., Pleiss, G., Sun, Y. and Weinberger, K. Q. (2017). On calibration of modern neural networks. ICML,
+    1321-1330.
 
     Examples
     --------
@@ -74,8 +68,18 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     True
     """
 
-    estimator: Any = param(HasMethods(["fit", "predict"]), None, default=None, kw_only=False)
-    cv: Any = param(at_least(2), "cv_object", default=5)
+    estimator: Any = param(
+        HasMethods(["fit", "predict"]), None, default=None, kw_only=False,
+        doc="The classifier; None is logistic regression.",
+    )  # fmt: skip
+    cv: Any = param(at_least(2), "cv_object", default=5, doc="Number of folds, or a splitter of scikit-learn.")
+
+    estimator_: Any = fitted(doc="The fitted classifier.")
+    calibration_: Calibration = fitted(
+        doc="Parameters of the calibration, and the log-loss of the held-out rows before and after it."
+    )
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
@@ -88,13 +92,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
     def _unfitted(self) -> Any:
         if self.estimator is not None:
             return self.estimator
-        from sklearn.linear_model import LogisticRegression  # here: `committee predict` starts without it
+        from sklearn.linear_model import LogisticRegression  # not needed for predictions
 
         return LogisticRegression()
 
     @classmethod
     def from_fitted(cls, model: Any, calibration: Calibration) -> CalibratedClassifier:
-        """A fitted classifier with a calibration that was fitted to rows it did not learn from."""
+        """Make a `CalibratedClassifier` from a fitted classifier and a calibration fitted to held-out rows."""
         made = cls(clone(model))
         made.estimator_, made.calibration_ = model, calibration
         for name in ("n_features_in_", "feature_names_in_"):
@@ -103,7 +107,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         return made
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the classifier and its calibration to X [n, d] and labels y, rows counted by `sample_weight`."""
+        """Fit the classifier and its calibration on X [n, d] and labels y, with weights `sample_weight`."""
         self._validate_params()
         check_learner(self.estimator, "classifier")
         with all_or_nothing(self):
@@ -117,7 +121,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
         return self
 
     def _cross_validated(self, task: Task, classes: NDArray[Any]) -> Calibration:
-        """The calibration of the rows left out; none for a single class."""
+        """The calibration of the out-of-fold probabilities; none for a single class."""
         if len(classes) < 2:
             return NO_CALIBRATION
         result = np.zeros((task.n_rows, classes.size))
@@ -137,21 +141,21 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The labels, sorted."""
+        """The class labels, in ascending order."""
         check_is_fitted(self, "estimator_")
         return self.estimator_.classes_
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The classes that the classifier predicts: calibration does not change them."""
+        """Predict classes; calibration does not change them."""
         check_is_fitted(self, "estimator_")
         return self.estimator_.predict(X)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Calibrated probabilities of the classes, [n, K]."""
+        """Predict calibrated class probabilities, [n, K]."""
         check_is_fitted(self, "estimator_")
         return self.calibration_.apply(raw_probabilities(self.estimator_, X))
 
 
 def uncalibrated(model: Any) -> Any:
-    """The classifier inside a `CalibratedClassifier`; any other model as it is."""
+    """Return the classifier of a `CalibratedClassifier`, or any other model unchanged."""
     return model.estimator_ if isinstance(model, CalibratedClassifier) else model

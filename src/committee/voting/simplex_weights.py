@@ -1,15 +1,15 @@
-"""Weights of members that are >= 0 and sum to one, chosen on answers to rows that the members did not see.
+"""Weights of members that are >= 0 and sum to one, fitted to held-out predictions.
 
-    minimise  sum_i v_i || y_i - sum_m w_m a_m(x_i) ||^2        over w_m >= 0, sum_m w_m = 1
+    minimize  sum_i v_i || y_i - sum_m w_m a_m(x_i) ||^2        over w_m >= 0, sum_m w_m = 1
 
-with v the weights of the rows, and y and a numbers, or class distributions: then it is the score of Brier (1950). Since
-the weights sum to one, the error of the mixture is that mixture of the errors e_m = y - a_m, and the problem is to find
-the shortest vector E w in the hull of the members' errors. Without the constraint on the sum
+with v the weights of the rows, and y and a values, or class probabilities, for which it is the Brier score. As the
+weights sum to one, the error of the mean is the same mean of the errors e_m = y - a_m, and the problem is to find the
+shortest vector E w in the convex hull of the members' errors. Without the constraint on the sum
 
-    minimise  || E w ||^2 + (1 - sum w)^2   over w >= 0
+    minimize  || E w ||^2 + (1 - sum w)^2   over w >= 0
 
-has, along each direction w = t u with u in the simplex, the minimum g / (1 + g), g = || E u ||^2: it grows with g, so
-the direction of its solution is the u that is wanted, and one non-negative least squares problem gives it exactly.
+has, along each direction w = t u with u in the simplex, the minimum g / (1 + g), g = || E u ||^2, which increases with
+g: its direction is the solution u of the first problem, found by one non-negative least squares problem.
 
 Breiman, Stacked regressions, 1996 (weights >= 0); Wolpert, Stacked generalization, 1992.
 """
@@ -28,13 +28,13 @@ from committee.base.array_types import Floats
 from committee.base.stacklevel import level_of_caller
 
 TOL = 1e-6
-"""Fraction of the best member's squared error that may be left to gain."""
+"""Tolerance for the squared error above its minimum, as a fraction of the best member's."""
 
 
 def simplex_weights(predictions: Floats, truth: Floats, weight: Floats | None = None) -> Floats:
-    """One weight per member, >= 0 and 1 in all, with the smallest squared error of the weighted mean.
+    """Fit weights of the members, >= 0 with sum 1, with the smallest squared error of the weighted mean.
 
-    `answers` [members, n] or [members, n, k], `truth` [n] or [n, k], `weight` [n].
+    `predictions` [members, n] or [members, n, k], `truth` [n] or [n, k], `weight` [n].
 
     >>> truth = np.array([1.0, 2.0, 3.0])
     >>> simplex_weights(np.array([truth + 1.0, truth - 3.0, truth + 9.0]), truth).round(6)
@@ -42,13 +42,13 @@ def simplex_weights(predictions: Floats, truth: Floats, weight: Floats | None = 
     """
     a, y = np.asarray(predictions, np.float64), np.asarray(truth, np.float64)
     if a.shape[1:] != y.shape or len(a) == 0 or not (np.all(np.isfinite(a)) and np.all(np.isfinite(y))):
-        raise ValueError(f"answers [members, n, ...] must be finite and like truth; got {a.shape} and {y.shape}.")
+        raise ValueError(f"predictions [members, n, ...] must be finite and match truth; got {a.shape} and {y.shape}.")
     errors = (y - a).reshape(len(a), -1).T
     if weight is not None:
         errors = errors * np.sqrt(np.repeat(np.asarray(weight, np.float64), errors.shape[0] // len(y)))[:, np.newaxis]
-    errors = errors / (np.abs(errors).max() or 1.0)  # squares stay within float64
+    errors = errors / (np.abs(errors).max() or 1.0)  # so that squares do not overflow
     length = np.sqrt(np.sum(errors * errors, axis=0))
-    if length.min() == 0.0:  # a member without fault
+    if length.min() == 0.0:  # a member without error
         return np.eye(len(a))[int(length.argmin())]
     triangle: Floats = np.asarray(np.linalg.qr(errors / length.min(), mode="r"), np.float64)
     system = np.vstack([triangle, np.ones(len(a))])
@@ -67,9 +67,9 @@ def simplex_weights(predictions: Floats, truth: Floats, weight: Floats | None = 
 
 
 def simplex_gap(errors: Floats, weights: Floats) -> float:
-    """How far || E w ||^2 is above its minimum over the simplex at most, as a fraction of the best member's.
+    """Bound || E w ||^2 less its minimum over the simplex, as a fraction of the best member's.
 
-    f(w) - f(u) <= grad f(w) (w - u) for convex f and every u; of all u in the simplex a corner makes it largest.
+    f(w) - f(u) <= grad f(w) (w - u) for convex f and every u; over the simplex its maximum is at a vertex.
     """
     if not np.all(np.isfinite(weights)):
         return np.inf
@@ -80,7 +80,7 @@ def simplex_gap(errors: Floats, weights: Floats) -> float:
 
 
 def _non_negative_least_squares(system: Floats) -> Floats:
-    """Weights from non-negative least squares on (E; 1), right side (0; 1); nan where it finds none."""
+    """Solve non-negative least squares with (E; 1) and (0; 1) for the weights; nan if it fails."""
     try:
         solution, _ = nnls(system, np.append(np.zeros(len(system) - 1), 1.0))
     except RuntimeError:  # too many iterations
@@ -90,18 +90,18 @@ def _non_negative_least_squares(system: Floats) -> Floats:
 
 
 class SimplexCombination(NamedTuple):
-    """A weighted mean in the place of a final estimator: it reads the columns that stacking makes of its members."""
+    """A weighted mean of the members as the final estimator of stacking."""
 
     weights: Floats
-    n_classes: int  # 0 for numbers
+    n_classes: int  # 0 for regression
 
     def predict_proba(self, columns: Floats) -> Floats:
-        """Mean class distributions; of two classes the columns are the shares of the second."""
+        """Compute mean class probabilities; for two classes the columns are those of the second."""
         mean = np.einsum("nmk,m->nk", columns.reshape(len(columns), len(self.weights), -1), self.weights)
         return np.column_stack([1.0 - mean, mean]) if self.n_classes == 2 else mean
 
     def predict(self, columns: Floats) -> NDArray[np.int64] | Floats:
-        """The mean number, or the code of the largest mean share."""
+        """Compute the mean value, or the code of the largest mean probability."""
         if not self.n_classes:
             return columns @ self.weights
         return self.predict_proba(columns).argmax(axis=1)

@@ -1,9 +1,9 @@
-"""`StackingClassifier` and `StackingRegressor`: a final estimator learns from the answers of given members.
+"""Stacking: a final estimator fitted on out-of-fold predictions of given estimators.
 
-    1. folds F_1, ..., F_K of the rows
-    2. z_i = (h_1(x_i), ..., h_M(x_i)), each member learned from the folds that do not hold row i
-    3. final estimator learned from the pairs (z_i, y_i)
-    4. members learned again from all rows; answer  final(h_1(x), ..., h_M(x))
+    1. split the rows into folds F_1, ..., F_K
+    2. z_i = (h_1(x_i), ..., h_M(x_i)), each member fitted without the fold of row i
+    3. fit the final estimator on the pairs (z_i, y_i)
+    4. fit the members on all rows; the prediction is  final(h_1(x), ..., h_M(x))
 
 With ``final_estimator="simplex"`` the final estimator is a mean with weights >= 0 that sum to one: see
 `simplex_weights`. Wolpert, Stacked generalization, 1992; Breiman, Stacked regressions, 1996.
@@ -17,12 +17,10 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
@@ -35,41 +33,40 @@ from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.members.estimators import predicted_values
 from committee.records.history import History
 from committee.tabular.rows import take_rows
-from committee.trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from committee.voting._base import DEFAULT_FOLDS, BaseNamedMembers, Members
-from committee.voting._members import Method, NamedMember, class_shares, fit_member, predictions_of
+from committee.voting._base import DEFAULT_FOLDS, BaseNamedMembers, complete_rows
+from committee.voting._members import Method, NamedMember, class_probabilities, fit_member, predictions_of
 from committee.voting._rows import Task
-from committee.voting._scores import class_scores, number_scores
+from committee.voting._scores import class_scores, regression_scores
 from committee.voting.simplex_weights import SimplexCombination, simplex_weights
 
 MIN_FOR_RESIDUALS = 10
-"""Rows from which on the final estimator is fitted to folds too, for prediction intervals."""
+"""Minimum number of rows for residuals, for which the final estimator is fitted on folds too."""
 
 METHODS: tuple[Method, ...] = ("predict_proba", "decision_function", "predict")
 
 
-def choose_method(member: NamedMember, wanted: str, *, needs_shares: bool) -> Method:
-    """The method whose answers are stacked: the one that is wanted, or the first that the member has."""
+def choose_method(member: NamedMember, wanted: str, *, needs_probabilities: bool) -> Method:
+    """Select the method whose predictions are stacked: the wanted one, or with "auto" the first available."""
     order = METHODS if wanted == "auto" else (wanted,)
     for method in order:
         if method in METHODS and hasattr(member.estimator, method) and not (
-            needs_shares and method == "decision_function"
+            needs_probabilities and method == "decision_function"
         ):  # fmt: skip
             return method
     raise ValueError(
         f"The member {member.name!r}, {type(member.estimator).__name__}, does not implement the method {wanted!r}: "
-        "take stack_method='auto', or another member."
+        "use stack_method='auto', or another member."
     )
 
 
 def stack_columns(predictions: Sequence[Floats], methods: Sequence[Method], n_classes: int) -> Floats:
-    """The members' answers side by side; of two classes the share of the second is enough."""
+    """Concatenate the members' predictions; for two classes only the probability of the second."""
     pairs = zip(predictions, methods, strict=True)
     return np.hstack([own[:, 1:] if n_classes == 2 and method == "predict_proba" else own for own, method in pairs])
 
 
 def _has_final(method: str) -> Any:
-    """Does the final estimator have the method?"""
+    """Whether the final estimator has the method."""
 
     def check(self: BaseStacking) -> bool:
         final = getattr(self, "final_estimator_", None)
@@ -77,38 +74,55 @@ def _has_final(method: str) -> Any:
             final = self.chosen_final()
         if isinstance(final, str):
             return method in ("predict", "predict_proba")
-        getattr(final, method)  # its own AttributeError says what is missing
+        getattr(final, method)  # raises its own AttributeError
         return True
 
     return check
 
 
 class BaseStacking(BaseNamedMembers):
-    """Members, and a final estimator that learns from their out-of-fold answers.
+    """Members, and a final estimator fitted on their out-of-fold predictions."""
 
-    Fitted attributes: ``estimators_`` (on all rows), ``named_estimators_``, ``final_estimator_``, ``stack_method_``,
-    ``out_of_fold_`` (the columns that the final estimator learned from; nan for rows that no fold tests),
-    ``history_`` (one row per member: name, method, its out-of-fold scores and, with "simplex", its weight); with
-    "simplex" also ``weights_``.
-    """
+    final_estimator: Any = param(
+        one_of("simplex"),
+        HasMethods("fit"),
+        None,
+        default=None,
+        kw_only=False,
+        doc="The estimator that combines the members; None is logistic regression, or ridge regression with a penalty "
+        'selected by cross-validation. "simplex" is the weighted mean with weights >= 0 of sum 1 that has the smallest '
+        "out-of-fold squared error, or Brier score.",
+    )
+    cv: Any = param(
+        "cv_object",
+        one_of("prefit"),
+        default=None,
+        doc="Number of folds, splitter or iterable; None is 5. Folds are stratified, with equal rows in the same fold. "
+        '"prefit" takes fitted members and fits the final estimator on their predictions.',
+    )
+    passthrough: bool = param(
+        "boolean",
+        default=False,
+        doc="Whether the final estimator is fitted on the columns of X too; a data frame remains one.",
+    )
 
-    final_estimator: Any = param(one_of("simplex"), HasMethods("fit"), None, default=None, kw_only=False)
-    cv: Any = param("cv_object", one_of("prefit"), default=None)
-    passthrough: bool = param("boolean", default=False)
-
-    final_estimator_: Any = fitted()
-    stack_method_: list[Method] = fitted()
-    out_of_fold_: Floats = fitted()
-    weights_: Floats = fitted()
-    history_: History = fitted()
+    final_estimator_: Any = fitted(doc="The fitted final estimator.")
+    stack_method_: list[Method] = fitted(doc="The method of each member whose predictions are stacked.")
+    out_of_fold_: Floats = fitted(
+        doc="The columns that the final estimator was fitted on; nan for rows in no test fold."
+    )
+    weights_: Floats = fitted(doc='Weights of the members, with final_estimator="simplex".')
+    history_: History = fitted(
+        doc='A row for each member: name, method, out-of-fold scores and, with "simplex", its weight.'
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         final = self.chosen_final()
         if self.passthrough and hasattr(final, "__sklearn_tags__"):
-            known = get_tags(final).input_tags
-            tags.input_tags.allow_nan = tags.input_tags.allow_nan and known.allow_nan
-            tags.input_tags.sparse = tags.input_tags.sparse and known.sparse
+            inputs = get_tags(final).input_tags
+            tags.input_tags.allow_nan = tags.input_tags.allow_nan and inputs.allow_nan
+            tags.input_tags.sparse = tags.input_tags.sparse and inputs.sparse
         return tags
 
     def _default_final(self) -> Any:
@@ -118,18 +132,18 @@ class BaseStacking(BaseNamedMembers):
         return "predict"
 
     def chosen_final(self) -> Any:
-        """The final estimator before it is fitted, or "simplex"."""
+        """Return the unfitted final estimator, or "simplex"."""
         return self._default_final() if self.final_estimator is None else self.final_estimator
 
-    def _judge(self, task: Task, predictions: Floats, method: Method) -> dict[str, float]:
-        """Scores of one member's out-of-fold answers."""
+    def _scores(self, task: Task, predictions: Floats, method: Method) -> dict[str, float]:
+        """Scores of the out-of-fold predictions of one member."""
         raise NotImplementedError
 
     def _check_final(self) -> Any:
         final = self.chosen_final()
         if isinstance(final, str):
             if self.passthrough:
-                raise ValueError("final_estimator='simplex' weighs members: it has no use for passthrough=True.")
+                raise ValueError("passthrough=True has no effect with final_estimator='simplex': set it to False.")
             return final
         if isinstance(final, type):
             raise TypeError(f"final_estimator is the class {final.__name__}: pass an instance of it.")
@@ -146,55 +160,57 @@ class BaseStacking(BaseNamedMembers):
         self._validate_params()
         members, final = self._read_members(fit_params), self._check_final()
         is_simplex, wanted = isinstance(final, str), self._wanted_method()
-        methods: list[Method] = [choose_method(member, wanted, needs_shares=is_simplex) for member in members]
+        methods: list[Method] = [choose_method(member, wanted, needs_probabilities=is_simplex) for member in members]
         with all_or_nothing(self):
             task = self._read_task(X, y, sample_weight)
             self.stack_method_, self._is_simplex = methods, is_simplex
             self._is_prefit, self._passes = isinstance(self.cv, str), self.passthrough
-            predictions = self._learn(members, task)
-            seen = np.flatnonzero(np.all([~np.isnan(own[:, 0]) for own in predictions], axis=0))
-            shown = self._shown_methods()
-            columns = self.out_of_fold_ = stack_columns(predictions, shown, task.n_classes)
-            is_halved = [task.n_classes == 2 and method == "predict_proba" for method in shown]
+            predictions = self._member_predictions(members, task)
+            rows, used = complete_rows(predictions), self._stacked_methods()
+            self.out_of_fold_ = stack_columns(predictions, used, task.n_classes)
+            is_halved = [task.n_classes == 2 and method == "predict_proba" for method in used]
             self._widths = [own.shape[1] - halved for own, halved in zip(predictions, is_halved, strict=True)]
-            self._fit_final(final, task.take(seen), columns[seen])
-            self._keep_errors(final, task.take(seen), columns[seen])
-            self._keep_history(members, task.take(seen), [own[seen] for own in predictions])
+            tested, columns = task.take(rows), self.out_of_fold_[rows]
+            self._fit_final(final, tested, columns)
+            self._keep_errors(final, tested, columns)
+            self._keep_history(members, tested, [own[rows] for own in predictions])
         return self
 
-    def _shown_methods(self) -> list[Method]:
-        """As they are stacked: a weighted mean takes the votes of a member without probabilities as shares."""
-        is_shares = self._is_simplex and self._kind == "classifier"
-        return ["predict_proba"] * len(self.stack_method_) if is_shares else self.stack_method_
+    def _stacked_methods(self) -> list[Method]:
+        """The methods as stacked: a weighted mean uses class codes as probabilities 0 and 1."""
+        is_mean = self._is_simplex and self._kind == "classifier"
+        return ["predict_proba"] * len(self.stack_method_) if is_mean else self.stack_method_
 
-    def _learn(self, members: list[NamedMember], task: Task) -> list[Floats]:
-        """Fit the members on all rows, and get the answers that the final estimator learns from."""
+    def _member_predictions(self, members: list[NamedMember], task: Task) -> list[Floats]:
+        """Fit the members on all rows; return the predictions that the final estimator is fitted on."""
         if self._is_prefit:
             for member in members:
                 check_is_fitted(member.estimator)
             self._keep_members(members, [member.estimator for member in members])
             return self._predictions(task.X)
-        self._fit_members(members, task)  # first of all: members know what is wrong with a table
+        self._fit_members(members, task)  # first, so that members reject an invalid table
         predictions = self._out_of_fold(members, task, self._folds(task, self.cv), self.stack_method_)
-        return [self._as_shares(own, method) for own, method in zip(predictions, self.stack_method_, strict=True)]
+        return [
+            self._as_probabilities(own, method) for own, method in zip(predictions, self.stack_method_, strict=True)
+        ]
 
-    def _as_shares(self, predictions: Floats, method: Method) -> Floats:
-        """Class codes as votes where shares are wanted."""
-        if method != "predict" or self._shown_methods() == self.stack_method_:
+    def _as_probabilities(self, predictions: Floats, method: Method) -> Floats:
+        """Class codes as probabilities 0 and 1 for a weighted mean."""
+        if method != "predict" or self._stacked_methods() == self.stack_method_:
             return predictions
-        n_classes, is_there = len(self.classes_), ~np.isnan(predictions[:, 0])
-        shares = np.full((len(predictions), n_classes), np.nan)
-        shares[is_there] = np.eye(n_classes)[predictions[is_there, 0].astype(np.int64)]
-        return shares
+        n_classes, is_tested = len(self.classes_), ~np.isnan(predictions[:, 0])
+        p = np.full((len(predictions), n_classes), np.nan)
+        p[is_tested] = np.eye(n_classes)[predictions[is_tested, 0].astype(np.int64)]
+        return p
 
     def _fit_final(self, final: Any, task: Task, columns: Floats) -> None:
         vars(self).pop("weights_", None)
-        self.final_estimator_ = self._made_final(final, task, columns)
+        self.final_estimator_ = self._make_final(final, task, columns)
         if self._is_simplex:
             self.weights_ = self.final_estimator_.weights
 
-    def _made_final(self, final: Any, task: Task, columns: Floats) -> Any:
-        """The final estimator, fitted to the members' answers to the rows of the task."""
+    def _make_final(self, final: Any, task: Task, columns: Floats) -> Any:
+        """Fit the final estimator on the members' predictions for the rows of the task."""
         if not isinstance(final, str):
             stacked = task._replace(X=self._with_table(columns, task.X))
             return fit_member(NamedMember("final_estimator", final, 0, {}), stacked)
@@ -207,36 +223,31 @@ class BaseStacking(BaseNamedMembers):
         return SimplexCombination(simplex_weights(predictions, truth, task.weight), task.n_classes)
 
     def _keep_errors(self, final: Any, task: Task, columns: Floats) -> None:
-        """What the members' out-of-fold answers are good for besides."""
+        """Store residuals of the out-of-fold predictions."""
 
     def _keep_history(self, members: list[NamedMember], task: Task, predictions: list[Floats]) -> None:
-        shown = self._shown_methods()
-        scores = [self._judge(task, own, method) for own, method in zip(predictions, shown, strict=True)]
+        used = self._stacked_methods()
+        scores = [self._scores(task, own, method) for own, method in zip(predictions, used, strict=True)]
         columns: dict[str, Any] = {"member": [member.name for member in members], "method": self.stack_method_}
         columns |= {name: [score[name] for score in scores] for name in scores[0]}
         if self._is_simplex:
             columns["weight"] = self.weights_
-        self.history_ = History({name: column for name, column in columns.items() if not _is_unknown(column)})
+        self.history_ = History({name: column for name, column in columns.items() if not _is_all_nan(column)})
 
-    # --- answers ------------------------------------------------------------------------------------------------------
+    # --- predictions --------------------------------------------------------------------------------------------------
 
     def _predictions(self, table: Any) -> list[Floats]:
-        """Of every fitted member, [n, k]."""
+        """The predictions [n, k] of each fitted member."""
         n_classes = len(self.classes_) if self._kind == "classifier" else 0
         if self._kind == "classifier" and self._is_prefit:
-            table_predictions = [self._prefit_predictions(member, table, method)
-                             for member, method in zip(self.estimators_, self.stack_method_, strict=True)]  # fmt: skip
+            members: list[Any] = [_WithCodes(member, self.classes_) for member in self.estimators_]
         else:
-            pairs = zip(self.estimators_, self.stack_method_, strict=True)
-            table_predictions = [predictions_of(member, table, method, n_classes) for member, method in pairs]
-        return [self._as_shares(own, method) for own, method in zip(table_predictions, self.stack_method_, strict=True)]
-
-    def _prefit_predictions(self, member: Any, table: Any, method: Method) -> Floats:
-        """A member fitted elsewhere knows labels, not codes."""
-        return predictions_of(_WithCodes(member, self.classes_), table, method, len(self.classes_))
+            members = self.estimators_
+        pairs = zip(members, self.stack_method_, strict=True)
+        return [self._as_probabilities(predictions_of(m, table, how, n_classes), how) for m, how in pairs]
 
     def _with_table(self, columns: Floats, table: Any) -> Any:
-        """The columns, and with `passthrough` the table beside them: a frame stays one."""
+        """The columns, with `passthrough` those of the table too; a data frame remains one."""
         if not self._passes:
             return columns
         if sparse.issparse(table):
@@ -248,45 +259,47 @@ class BaseStacking(BaseNamedMembers):
             return np.hstack([columns, frame.to_numpy()])
         names = self._own_names()
         if set(names) & set(frame.columns):
-            raise ValueError(f"X has columns named as those of members, {names}: rename them or the members.")
+            raise ValueError(
+                f"X has columns with the names of those of the members, {names}: rename them or the members."
+            )
         own: Any = nw.from_numpy(columns, names, backend=frame.implementation)
         series = [own[:, k] for k in range(columns.shape[1])]
         return frame.with_columns(*series).select(*names, *frame.columns).to_native()
 
     def transform(self, X: Any) -> Any:
-        """The members' answers side by side, [n, columns], and with `passthrough` the table beside them."""
+        """Return the columns that the final estimator is fitted on, [n, columns]."""
         return self.transform_rows(X)
 
     def transform_rows(self, X: Any) -> Any:
-        """`transform` as the final estimator reads it, whatever `set_output` says."""
+        """Compute `transform` without the effect of `set_output`."""
         table = self._read_rows(X)
         n_classes = len(self.classes_) if self._kind == "classifier" else 0
-        columns = stack_columns(self._predictions(table), self._shown_methods(), n_classes)
+        columns = stack_columns(self._predictions(table), self._stacked_methods(), n_classes)
         return self._with_table(columns, table)
 
     def out_of_fold_predictions(self) -> list[Floats]:
-        """For every member the answers [n, k] in ``out_of_fold_``: of two classes both shares."""
+        """Return the out-of-fold predictions [n, k] of each member; for two classes both probabilities."""
         check_is_fitted(self, "estimators_")
         parts = np.split(self.out_of_fold_, np.cumsum(self._widths)[:-1], axis=1)
-        shown = self._shown_methods()
+        used = self._stacked_methods()
         is_two = self._kind == "classifier" and len(self.classes_) == 2
         return [
             np.column_stack([1.0 - own, own]) if is_two and method == "predict_proba" else own
-            for own, method in zip(parts, shown, strict=True)
+            for own, method in zip(parts, used, strict=True)
         ]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the columns that `transform` makes, such as "stackingclassifier_tree"."""
+        """Return the names of the columns of `transform`, such as "stackingclassifier_tree"."""
         check_is_fitted(self, "estimators_")
         names = self._own_names()
         if self._passes:
-            known = getattr(self, "feature_names_in_", None)
-            given = input_features if known is None else known
+            fitted_names = getattr(self, "feature_names_in_", None)
+            given = input_features if fitted_names is None else fitted_names
             names += [f"x{f}" for f in range(self.n_features_in_)] if given is None else list(given)
         return np.array(names, dtype=object)
 
     def _own_names(self) -> list[str]:
-        """Of the columns that members make."""
+        """Names of the columns of the members."""
         own = type(self).__name__.lower()
         names: list[str] = []
         for name, width in zip(self.fitted_names(), self._widths, strict=True):
@@ -295,16 +308,16 @@ class BaseStacking(BaseNamedMembers):
 
 
 class _WithCodes:
-    """A fitted classifier whose labels are told as positions among the classes."""
+    """A fitted classifier that predicts class codes instead of labels."""
 
     def __init__(self, member: Any, classes: NDArray[Any]) -> None:
         self.member, self.labels = member, classes
-        known = np.asarray(member.classes_)
-        codes = np.searchsorted(classes, known)
-        if np.any(classes.take(codes, mode="clip") != known):
+        own = np.asarray(member.classes_)
+        codes = np.searchsorted(classes, own)
+        if np.any(classes.take(codes, mode="clip") != own):
             raise ValueError(
-                f"{type(member).__name__} was fitted on the labels {known[:5].tolist()}, y has {classes[:5].tolist()}: "
-                "fit members on labels of y."
+                f"{type(member).__name__} was fitted on the labels {own[:5].tolist()}, y has {classes[:5].tolist()}: "
+                "fit it on labels of y."
             )
         self.classes_ = codes
 
@@ -318,29 +331,19 @@ class _WithCodes:
         return self.member.decision_function(X)
 
 
-def _is_unknown(column: Any) -> bool:
+def _is_all_nan(column: Any) -> bool:
     values = np.asarray(column)
     return values.dtype.kind == "f" and bool(np.all(np.isnan(values)))
 
 
 class StackingClassifier(ClassifierMixin, BaseStacking):
-    """A final classifier that learns from the out-of-fold answers of given classifiers; scikit-learn's names.
+    """A final classifier fitted on the out-of-fold predictions of given classifiers.
 
-    Parameters
+    The interface is that of scikit-learn, with out-of-fold scores of the members and the weighted mean "simplex".
+
+    References
     ----------
-    estimators : list of (name, classifier), default a tree, naive Bayes and nearest neighbours
-        "drop" in place of a classifier leaves it out. Members learn the class codes 0, 1, ... A member that takes no
-        sample weights sees rows repeated by whole weights, or else drawn by them; so does the final estimator.
-    final_estimator : a classifier, default logistic regression, or "simplex"
-        "simplex" is a mean of the class distributions with weights >= 0 that sum to one and have the smallest Brier
-        score out of fold.
-    cv : number of folds (default 5), splitter, iterable, or "prefit" for members that are fitted already
-        Folds by number are dealt class by class, equal rows into one.
-    stack_method : {"auto", "predict_proba", "decision_function", "predict"}
-        What the members are asked; "auto" takes the first that a member has.
-    n_jobs : fits side by side; it changes nothing else
-    passthrough : give the final estimator the table beside the members' answers; a frame stays a frame
-    random_state : seed of rows drawn by weights, verbose : show progress
+    Wolpert, D. H. (1992). Stacked generalization. Neural Networks 5, 241-259.
 
     Examples
     --------
@@ -353,17 +356,12 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
     """
 
     stack_method: Literal["auto", "predict_proba", "decision_function", "predict"] = param(
-        one_of("auto", "predict_proba", "decision_function", "predict"), default="auto"
+        one_of("auto", "predict_proba", "decision_function", "predict"),
+        default="auto",
+        doc='The method whose predictions are stacked; "auto" is the first of the others that a member has.',
     )
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "classifier"
-
-    def _default_members(self) -> Members:
-        return [
-            ("tree", DecisionTreeClassifier(max_depth=6)),
-            ("bayes", GaussianNB()),
-            ("neighbours", KNeighborsClassifier()),
-        ]
 
     def _default_final(self) -> Any:
         return LogisticRegression()
@@ -371,48 +369,49 @@ class StackingClassifier(ClassifierMixin, BaseStacking):
     def _wanted_method(self) -> str:
         return self.stack_method
 
-    def _judge(self, task: Task, predictions: Floats, method: Method) -> dict[str, float]:
+    def _scores(self, task: Task, predictions: Floats, method: Method) -> dict[str, float]:
         if method == "predict_proba":
             return class_scores(task, predictions.argmax(axis=1), predictions)
         if method == "predict":
             return class_scores(task, predictions[:, 0].astype(np.int64), None)
-        if predictions.shape[1] not in (1, task.n_classes):  # one score for every pair of classes tells no answer
+        if predictions.shape[1] not in (1, task.n_classes):  # a score for each pair of classes
             return {"error": np.nan, "log_loss": np.nan}
         codes = (predictions[:, 0] > 0.0).astype(np.int64) if predictions.shape[1] == 1 else predictions.argmax(axis=1)
         return class_scores(task, codes, None)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
-        """Fit members and final estimator on X [n, d] and labels y, rows counted by `sample_weight`."""
-        return self._fit(X, y, sample_weight, fit_params)
-
     @available_if(_has_final("predict"))
     def predict(self, X: Any, **predict_params: Any) -> NDArray[Any]:
-        """The class that the final estimator answers; it is told `predict_params`."""
+        """Predict classes by the final estimator; `predict_params` are passed to its `predict`."""
         stacked = self.transform_rows(X)
         return self.classes_.take(self.final_estimator_.predict(stacked, **predict_params))
 
     @available_if(_has_final("predict_proba"))
     def predict_proba(self, X: Any) -> Floats:
-        """Class distributions by the final estimator."""
+        """Predict class probabilities by the final estimator."""
         stacked = self.transform_rows(X)
         if self._is_simplex:
             return self.final_estimator_.predict_proba(stacked)
-        return class_shares(self.final_estimator_, stacked, len(self.classes_))  # it may lack a class without weight
+        return class_probabilities(
+            self.final_estimator_, stacked, len(self.classes_)
+        )  # a class without weight may be missing
 
     @available_if(_has_final("decision_function"))
     def decision_function(self, X: Any) -> Floats:
-        """Of the final estimator."""
+        """Compute the decision function of the final estimator."""
         stacked = self.transform_rows(X)
         return self.final_estimator_.decision_function(stacked)
 
 
 class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
-    """A final regressor that learns from the out-of-fold answers of given regressors; scikit-learn's names.
+    """A final regressor fitted on the out-of-fold predictions of given regressors.
 
-    Parameters are those of `StackingClassifier` without `stack_method`; these differ:
+    The interface is that of scikit-learn, with out-of-fold scores of the members and the weighted mean "simplex".
 
-    final_estimator : a regressor, default ridge regression with its penalty chosen, or "simplex"
-        "simplex" is the mean with weights >= 0 that sum to one and have the smallest squared error out of fold.
+    References
+    ----------
+    Wolpert, D. H. (1992). Stacked generalization. Neural Networks 5, 241-259.
+
+    Breiman, L. (1996). Stacked regressions. Machine Learning 24, 49-64.
 
     Examples
     --------
@@ -429,46 +428,32 @@ class StackingRegressor(RegressorMixin, PredictionIntervals, BaseStacking):
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
 
-    def _default_members(self) -> Members:
-        return [
-            ("tree", DecisionTreeRegressor(max_depth=6)),
-            ("linear", Ridge()),
-            ("neighbours", KNeighborsRegressor()),
-        ]
-
     def _default_final(self) -> Any:
         return RidgeCV()
 
-    def _judge(self, task: Task, predictions: Floats, method: Method) -> dict[str, float]:
-        return number_scores(task, predictions[:, 0])
+    def _scores(self, task: Task, predictions: Floats, method: Method) -> dict[str, float]:
+        return regression_scores(task, predictions[:, 0])
 
     def _keep_errors(self, final: Any, task: Task, columns: Floats) -> None:
-        """Residuals by final estimators that are fitted without the fold of the row, as the members were.
-
-        Members that were fitted elsewhere may have seen any row: then there are none.
-        """
+        """Store residuals of final estimators fitted without the fold of the row; none for prefit members."""
         vars(self).pop("_residuals", None)
         if self._is_prefit or task.n_rows < MIN_FOR_RESIDUALS:
             return
         stacked = task._replace(X=self._with_table(columns, task.X))
         errors = np.full(task.n_rows, np.nan)
         try:
-            with warnings.catch_warnings():  # the fit on all rows has given them
+            with warnings.catch_warnings():  # issued already by the fit on all rows
                 warnings.simplefilter("ignore")
                 for fold in stacked.splits(DEFAULT_FOLDS):
-                    made = self._made_final(final, task.take(fold.train), columns[fold.train])
+                    made = self._make_final(final, task.take(fold.train), columns[fold.train])
                     predictions = predicted_values(made, take_rows(stacked.X, fold.test))
                     errors[fold.test] = task.target[fold.test] - predictions
-        except ValueError:  # a final estimator that needs more rows than some fold leaves
+        except ValueError:  # a fold leaves too few rows for the final estimator
             return
         self._keep_residuals(errors, task.weight)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, **fit_params: Any) -> Self:
-        """Fit members and final estimator on X [n, d] and numbers y, rows counted by `sample_weight`."""
-        return self._fit(X, y, sample_weight, fit_params)
-
     @available_if(_has_final("predict"))
     def predict(self, X: Any, **predict_params: Any) -> Any:
-        """The number that the final estimator answers; it is told `predict_params`."""
+        """Predict values by the final estimator; `predict_params` are passed to its `predict`."""
         stacked = self.transform_rows(X)
         return self.final_estimator_.predict(stacked, **predict_params)
