@@ -16,8 +16,8 @@ from tests.unit.report.pages import (
     booster,
     forest,
     glass_comparison,
-    number_forest,
     ozone_comparison,
+    regression_forest,
     sample,
 )
 
@@ -61,7 +61,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {
         "booster": write_report(folder / "a.html", booster(), sonar.X, sonar.y),
         "compared": write_report(folder / "b.html", forest(), glass.X, glass.y, comparison=glass_comparison()),
-        "numbers": write_report(folder / "c.html", number_forest(), ozone.X, ozone.y, comparison=ozone_comparison()),
+        "regression": write_report(
+            folder / "c.html", regression_forest(), ozone.X, ozone.y, comparison=ozone_comparison()
+        ),
     }
 
 
@@ -86,7 +88,7 @@ def requests(driver: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["booster", "compared", "numbers"])
+@pytest.mark.parametrize("name", ["booster", "compared", "regression"])
 def test_charts_are_drawn_without_noise_or_network(driver: Any, pages: dict[str, Path], name: str, width: int) -> None:
     show(driver, pages[name], width)
     charts = driver.execute_script(MEASURE)
@@ -107,18 +109,18 @@ def test_the_slider_moves_the_margins(driver: Any, pages: dict[str, Path]) -> No
     place = "document.getElementById('chart-margins')"
     lines = f"return [...{place}.querySelectorAll('svg path')].map(e => e.getAttribute('d')).join()"
     texts = f"return [...{place}.querySelectorAll('svg text')].map(e => e.textContent)"
-    last, said = driver.execute_script(lines), driver.execute_script(texts)
-    assert "after 25 rounds" in said
+    last, labels = driver.execute_script(lines), driver.execute_script(texts)
+    assert "round 25" in labels
     driver.execute_script(
         f"const input = {place}.querySelector('input[type=range]'); input.value = 2;"
         "input.dispatchEvent(new Event('input', {bubbles: true}));"
     )
     from selenium.webdriver.support.ui import WebDriverWait
 
-    WebDriverWait(driver, 20).until(lambda one: "after 2 rounds" in one.execute_script(texts))
+    WebDriverWait(driver, 20).until(lambda one: "round 2" in one.execute_script(texts))
     assert driver.execute_script(lines) != last
     smallest = min(list(booster().staged_margins(sample("sonar").X, sample("sonar").y))[1])
-    shown = next(text for text in driver.execute_script(texts) if text.startswith("smallest margin"))
+    shown = next(text for text in driver.execute_script(texts) if text.startswith("minimum margin"))
     assert float(shown.split()[-1].replace("\u2212", "-")) == pytest.approx(smallest, abs=6e-4)
     assert driver.execute_script(f"return {place}.querySelector('input').getAttribute('aria-label')") == "round"
 

@@ -307,11 +307,9 @@ def print_outcome(outcome: Outcome, written: Mapping[str, Path], out: Console) -
 
 def beside_no_model(outcome: Outcome) -> tuple[float, str]:
     """Loss of a constant on the held-out rows, and how the winner compares with it, as in the report."""
-    from committee.report._context import Evidence
-    from committee.report.verdict import beside_no_model
+    from committee.report.summary import beside_baseline
 
-    table, found = outcome.table, outcome.found
-    return beside_no_model(Evidence(outcome.model, table.X, table.y, found, weight=table.sample_weight), found)
+    return beside_baseline(outcome.found, outcome.table.y, outcome.table.sample_weight)
 
 
 def _time_words(found: Comparison) -> str:

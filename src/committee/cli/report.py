@@ -26,7 +26,10 @@ from committee.tabular.identity import row_keys
 
 def write_model_report(model: str, source: str, path: Path, out: Console) -> None:
     """Write the report about a model on the rows of a table that has the target."""
-    from committee.report import TableNotes, write_report
+    from committee.report import TableNotes
+    from committee.report._context import Inputs, make_context
+    from committee.report.render import write_page
+    from committee.report.summary import prediction_warnings
 
     loaded = read_model(model)
     schema = loaded.metadata.schema
@@ -43,24 +46,14 @@ def write_model_report(model: str, source: str, path: Path, out: Console) -> Non
         source_name(source), schema.target, _column_notes(schema), command_line(), rows=positions[chosen.rows],
         of_rows=chosen.note,
     )  # fmt: skip
-    write_report(
-        path, loaded.model, X[chosen.rows], y[chosen.rows], table=notes, on_training_data=chosen.is_training,
-        training_index=chosen.training_index, random_state=loaded.metadata.random_state,
+    context = make_context(
+        Inputs(
+            loaded.model, X[chosen.rows], y[chosen.rows], notes=notes, is_training=chosen.is_training,
+            training_index=chosen.training_index, seed=loaded.metadata.random_state,
+        )
     )  # fmt: skip
-    if schema.task == "regression":
-        print_warnings(out, _regression_warnings(loaded, X[chosen.rows], y[chosen.rows], chosen))
-
-
-def _regression_warnings(loaded: LoadedModel, X: pl.DataFrame, y: NDArray[Any], chosen: EvaluationRows) -> list[str]:
-    """The warnings of the report about biased predictions and intervals that cover too few rows."""
-    from committee.report._context import Evidence
-    from committee.report.intervals import shown_coverage
-    from committee.report.residuals import bias_words
-
-    result = Evidence(loaded.model, X, y, is_training=chosen.is_training, training_places=chosen.training_index)
-    coverage = shown_coverage(result)
-    broken = coverage.words if coverage is not None and coverage.is_broken else ""
-    return [words for words in (bias_words(result.judged), broken) if words]
+    write_page(path, context)
+    print_warnings(out, prediction_warnings(context))
 
 
 def _has_target(target: pl.Series, schema: TableSchema) -> NDArray[np.bool_]:

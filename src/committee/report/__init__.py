@@ -1,4 +1,4 @@
-"""One HTML page that says what a model is worth, and why."""
+"""HTML report about a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a part of the page is made of: words, charts, and the tables behind the charts."""
+"""The parts of a report: sections with text, highlighted values, charts and tables."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 Spec = dict[str, Any]
-Width = Literal["wide", "narrow", "small"]
 Color = Literal["blue", "orange", "green", "purple", "red", "grey"]
 
 
 class Table(NamedTuple):
-    """Cells as they are shown. Columns of numbers stand to the right."""
+    """Cells as text; numeric columns are right-aligned."""
 
     caption: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    numeric: tuple[bool, ...]  # one for each column
-    is_card: bool = False  # its cells "yes", "partly" and "no" are answers, shown as such
+    numeric: tuple[bool, ...]  # of each column
+    is_card: bool = False  # "yes", "partly" and "no" are drawn as badges
 
 
 class Key(NamedTuple):
-    """What a colour stands for in a chart."""
+    """Entry of a legend."""
 
     label: str
     color: Color
@@ -30,49 +29,49 @@ class Key(NamedTuple):
 
 
 class Figure(NamedTuple):
-    """A chart, what it shows in words, and its numbers."""
+    """A chart with its description and its values as a table."""
 
     key: str  # id in the page
     spec: Spec  # Vega-Lite
     title: str
-    alt: str  # for those who cannot see it
+    alt: str
     table: Table
     legend: tuple[Key, ...] = ()
-    width: Width = "wide"  # narrow ones stand side by side where there is room, small ones three in a row
+    width: Literal["wide", "narrow", "small"] = "wide"  # one, two or three in a row
 
 
 class Tile(NamedTuple):
-    """One figure in large letters."""
+    """A highlighted value."""
 
     value: str
     label: str
 
 
 class Section(NamedTuple):
-    """A part of the page."""
+    """A section of the page."""
 
     key: str
     title: str
     lead: str
     tiles: tuple[Tile, ...] = ()
     figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()  # shown openly
-    folded: tuple[Table, ...] = ()  # shown on request
-    notes: tuple[str, ...] = ()  # how to read it, and what it does not say
+    tables: tuple[Table, ...] = ()
+    collapsed: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
     code: str = ""
 
 
-class LeftOut(NamedTuple):
-    """A part that does not apply, and why."""
+class Omitted(NamedTuple):
+    """A section that does not apply, and the reason."""
 
     title: str
-    why: str
+    reason: str
 
 
 def table(caption: str, header: str, rows: Sequence[tuple[str, ...]], more: Sequence[str] = ()) -> Table:
-    """A table whose `header` names columns between bars, those of numbers with a # before: "method|#error".
+    """Make a table from a header such as "method|#error", where # marks numeric columns.
 
-    `more` are further columns of numbers, whose names are the user's and may hold anything.
+    `more` are the names of further numeric columns, which may contain any character.
 
     >>> table("Errors", "method|#error", [("forest", "0.1", "3")], ["a|b"]).header
     ('method', 'error', 'a|b')

@@ -1,159 +1,128 @@
-"""The methods side by side on the same folds."""
+"""Comparison of the methods on the same folds."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from committee.base.array_types import Floats
 from committee.base.stats import standard_error_of_folds
-from committee.base.text import format_seconds, join_names, pluralize, shorten
+from committee.base.text import NO_VALUE, format_seconds, join_names, pluralize, shorten
 from committee.evaluation.comparison import Comparison, MethodResult
 from committee.evaluation.metrics import RATES, format_loss
 from committee.report import _charts as charts
-from committee.report._context import Evidence
-from committee.report._section import Figure, LeftOut, Section, Table, table
-from committee.report.verdict import paired_difference
+from committee.report._context import Context
+from committee.report._section import Figure, Omitted, Section, Table, table
+from committee.report.summary import paired_difference
 
-TITLE = "The methods compared"
+TITLE = "Comparison of methods"
+LOST = ("failed", "out of time")
+
+NOTES = (
+    "The loss of the selected method is optimistic: it is the minimum of several means. The summary shows unbiased "
+    "estimates.",
+    "The standard errors allow for the overlap of the training folds (Nadeau and Bengio 2003).",
+)
 
 
-def comparison(found: Evidence) -> Section | LeftOut:
-    """Mean loss over folds with its standard error, times, and differences from the winner."""
-    what = found.comparison
-    if what is None:
-        return LeftOut(TITLE, "the page is about one model; committee compare sets the whole family side by side")
-    done = what.ranking()
-    drawn = _within_sight(done)
-    value, error = np.array([_mean(r) for r in drawn]), np.array([_error(r) for r in drawn])
-    lead = _lead(what, len(done))
-    far = [
-        f"{r.name} ({format_loss(what.metric, _mean(r))})" for r in done if r.name not in {one.name for one in drawn}
-    ]
-    if far:
-        lead += f" Far off to the right and not drawn: {join_names(far)}."
-    best = next((i for i, r in enumerate(drawn) if r.name == what.winner), 0)
-    axis = f"{what.metric} (smaller is better)"
-    chart = charts.dots([r.name for r in drawn], value, error, best, axis, what.metric in RATES)
-    figure = Figure(
-        "chart-comparison", chart, f"{what.metric.capitalize()} of each method",
-        f"Dots with error bars. {_order_in_words(what, done)}", _results(what, done),
+def comparison(context: Context) -> Section | Omitted:
+    """Mean losses with standard errors, differences from the selected method, and times."""
+    found = context.comparison
+    if found is None:
+        return Omitted(TITLE, "this report is about one model; `committee compare` compares all methods")
+    ranking = found.ranking()
+    drawn = _without_outliers(ranking)
+    losses = [f"{r.name} ({format_loss(found.metric, r.mean_loss)})" for r in ranking]
+    lead = _lead(found, len(ranking))
+    lead += f" Beyond the axis: {join_names(losses[len(drawn) :])}." if len(drawn) < len(ranking) else ""
+    chart = charts.dots(
+        [r.name for r in drawn], np.array([r.mean_loss for r in drawn]), np.array([_stderr(r) for r in drawn]),
+        next((i for i, r in enumerate(drawn) if r.name == found.winner), 0), f"{found.metric} (lower is better)",
+        found.metric in RATES,
     )  # fmt: skip
-    notes = (
-        "The smallest of several means is too small by chance alone: that of the winner flatters it. The figures at "
-        "the top come from rows or folds that did not choose it.",
-        "Folds share most of their training rows; the standard errors allow for it, roughly (Nadeau and Bengio 2003).",
+    alt = f"Dots with error bars, from the selected method to the largest {found.metric}: {join_names(losses)}."
+    figure = Figure(
+        "chart-comparison", chart, f"Mean {found.metric} and one standard error", alt, _results(found, ranking)
     )
-    notes = (*_troubles(what), *notes)
-    return Section("comparison", TITLE, lead, figures=(figure,), tables=(_times(what),), notes=notes)
+    notes = (*_remarks(found), *NOTES)
+    return Section("comparison", TITLE, lead, figures=(figure,), tables=(_times(found, ranking),), notes=notes)
 
 
-def _lead(what: Comparison, n_fitted: int) -> str:
-    were = "was" if n_fitted == 1 else "were"
-    folds = f"the same {what.n_folds} folds of {pluralize(what.rows.size, 'row')}"
-    if what.is_forward:
-        folds = f"the same {what.n_folds} stretches of time, each after all that was learned from"
-    why = "" if n_fitted == 1 else ", so their differences are those of the methods and not of the rows"
-    n_more = len(what.results) - n_fitted
-    more = f" {pluralize(n_more, 'other')} could not be evaluated." if n_more else ""
-    n_partial = sum(r.status == "partial" for r in what.results)
-    if n_partial:
-        more += (
-            f" For lack of time {pluralize(n_partial, 'method')} had some of the folds only: marked with ~, and "
-            "estimated by the differences from the best method on these folds."
-        )
-    return (
-        f"{pluralize(n_fitted, 'method')} {were} fitted and evaluated on {folds}{why}.{more} Dots are means over "
-        "folds, bars one standard error."
-    )
+def _lead(found: Comparison, n_fitted: int) -> str:
+    folds = f"{found.n_folds}-fold cross-validation on {pluralize(found.rows.size, 'row')}"
+    if found.is_forward:
+        folds = f"{found.n_folds} consecutive periods, each predicted after a fit on the earlier ones"
+    n_lost, n_partial = len(found.results) - n_fitted, sum(r.status == "partial" for r in found.results)
+    lost = f" Not evaluated: {pluralize(n_lost, 'method')}." if n_lost else ""
+    partial = " ~ marks losses estimated from some of the folds, for lack of time." if n_partial else ""
+    return f"{pluralize(n_fitted, 'method')}, {folds}.{lost}{partial}"
 
 
-def _troubles(what: Comparison) -> list[str]:
-    """Under the table, for a phone has no room for it beside the numbers."""
-    lost = [
-        f"{r.name}{f', {r.status}' if r.status in ('failed', 'out of time') else ''}: "
-        f"{shorten(r.note.rstrip('.'), 200) or 'no reason is known'}."
-        for r in what.results
-        if r.status in ("failed", "out of time") or r.note
+def _remarks(found: Comparison) -> list[str]:
+    """Warnings and failures, and methods that are not better than the constant."""
+    notes = [
+        f"{r.name}{f', {r.status}' if r.status in LOST else ''}: {shorten(r.note.rstrip('.'), 200) or 'unknown'}."
+        for r in found.results
+        if r.status in LOST or r.note
     ]
-    useless = [r.name for r in what.results if r.beats_constant is False and r.name != "constant"]
-    if useless:
-        are = "is" if len(useless) == 1 else "are"
-        lost.append(f"{join_names(useless)} {are} no better than the constant, by a paired test over the rows.")
-    return lost
+    useless = [r.name for r in found.results if r.beats_constant is False and r.name != "constant"]
+    return [*notes, *([f"Not better than the constant by a paired test: {join_names(useless)}."] if useless else [])]
 
 
-def _name(result: MethodResult) -> str:
-    """The method with what its figures must be read with."""
-    words = [pluralize(result.n_evaluated, "fold")] if result.status == "partial" else []
-    words += [result.setting] if result.setting else []
-    return result.name + (f" ({', '.join(words)})" if words else "")
-
-
-def _estimated(result: MethodResult) -> str:
-    """A mark before figures that are estimated from some of the folds."""
-    return "~" if result.status == "partial" else ""
-
-
-def _within_sight(done: list[MethodResult]) -> list[MethodResult]:
-    """Without the last ones, such as no model at all, where they would press all the others together."""
-    shown_ones = list(done)
-    while len(shown_ones) > 3:
-        first, before, last = (_mean(shown_ones[i]) for i in (0, -2, -1))
-        if last - before <= 3.0 * (before - first):
+def _without_outliers(ranking: list[MethodResult]) -> list[MethodResult]:
+    """Without the last ones if they would dominate the axis."""
+    drawn = list(ranking)
+    while len(drawn) > 3:
+        first, previous, last = (drawn[i].mean_loss for i in (0, -2, -1))
+        if last - previous <= 3.0 * (previous - first):
             break
-        shown_ones.pop()
-    return shown_ones
+        drawn.pop()
+    return drawn
 
 
-def _mean(result: MethodResult) -> float:
-    return result.mean_loss
+def _stderr(result: MethodResult) -> float:
+    known = result.losses[np.isfinite(result.losses)]
+    return float(standard_error_of_folds(known[np.newaxis])) if known.size > 1 else 0.0
 
 
-def _error(result: MethodResult) -> float:
-    errors = result.losses[np.isfinite(result.losses)]
-    return float(standard_error_of_folds(errors[np.newaxis])) if errors.size > 1 else 0.0
+def _loss(found: Comparison, result: MethodResult, stderr: float = np.nan) -> str:
+    mark = "~" if result.status == "partial" else ""
+    return mark + format_loss(found.metric, result.mean_loss, stderr=stderr)
 
 
-def _order_in_words(what: Comparison, done: list[MethodResult]) -> str:
-    names = [f"{r.name} {format_loss(what.metric, _mean(r))}" for r in done]
-    return f"From the smallest {what.metric} to the largest: {join_names(names)}."
-
-
-def _results(what: Comparison, done: list[MethodResult]) -> Table:
-    winner = next((r for r in what.results if r.name == what.winner), None)
-    metrics = [m for m in next(iter(done)).metric_losses] if done else []
+def _results(found: Comparison, ranking: list[MethodResult]) -> Table:
+    winner = found.result(found.winner)
+    metrics = list(ranking[0].metric_losses)
     rows = list[tuple[str, ...]]()
-    for result in done:
-        lead, lead_error = (np.nan, np.nan) if winner is None else paired_difference(result, winner)
-        own = "—" if result.name == what.winner else format_loss(what.metric, lead, stderr=lead_error)
+    for result in ranking:
+        partial = [pluralize(result.n_evaluated, "fold")] if result.status == "partial" else []
+        remarks = ", ".join(filter(None, [*partial, result.setting]))
+        difference, stderr = paired_difference(result, winner)
         rows.append((
-            _name(result), _estimated(result) + format_loss(what.metric, result.mean_loss, stderr=_error(result)), own,
-            *(_mean_score(result, m) for m in metrics),
+            result.name + (f" ({remarks})" if remarks else ""), _loss(found, result, _stderr(result)),
+            NO_VALUE if result is winner else format_loss(found.metric, difference, stderr=stderr),
+            *(_mean_metric(result, metric) for metric in metrics),
         ))  # fmt: skip
-    header = f"method|#{what.metric} ± standard error|#above the winner, fold by fold"
+    header = f"method|#{found.metric} ± standard error|#difference from the selected method"
     return table("Means over folds", header, rows, metrics)
 
 
-def _mean_score(result: MethodResult, metric: str) -> str:
-    """The mean over folds; a dash for a method that has no such score (a class machine without probabilities)."""
+def _mean_metric(result: MethodResult, metric: str) -> str:
     losses = result.metric_losses.get(metric, np.empty(0))
     known = losses[~np.isnan(losses)]
-    return format_loss(metric, float(known.mean())) if known.size else "—"
+    return format_loss(metric, float(known.mean())) if known.size else NO_VALUE
 
 
-def _times(what: Comparison) -> Table:
-    lost = ("failed", "out of time")
-    judged = [*what.ranking(), *(r for r in what.results if r.status in lost)]
+def _times(found: Comparison, ranking: list[MethodResult]) -> Table:
     rows = [
         (
-            r.name + (" (chosen)" if r.name == what.winner else f" ({r.status})" if r.status in lost else ""),
-            "—" if r.status in lost else _estimated(r) + format_loss(what.metric, r.mean_loss),
-            format_seconds(_middle(r.fit_seconds)), format_seconds(_middle(r.predict_seconds)),
+            r.name + (" (selected)" if r.name == found.winner else f" ({r.status})" if r.status in LOST else ""),
+            NO_VALUE if r.status in LOST else _loss(found, r), _median(r.fit_seconds), _median(r.predict_seconds),
         )
-        for r in judged
+        for r in [*ranking, *(r for r in found.results if r.status in LOST)]
     ]  # fmt: skip
-    header = f"method|#{what.metric}|#fit, a fold|#predict, a fold"
-    return table(f"Times are medians over folds; the whole took {format_seconds(what.seconds)}", header, rows)
+    caption = f"Median times per fold; total {format_seconds(found.seconds)}"
+    return table(caption, f"method|#{found.metric}|#fit|#predict", rows)
 
 
-def _middle(times: charts.Floats) -> float:
-    return float(np.nanmedian(times)) if np.isfinite(times).any() else np.nan
+def _median(seconds: Floats) -> str:
+    return format_seconds(float(np.nanmedian(seconds)) if np.isfinite(seconds).any() else np.nan)

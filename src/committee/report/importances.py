@@ -1,4 +1,4 @@
-"""Which columns matter: every kind of importance that the model can give, side by side."""
+"""Feature importance: every kind that the model has, with the columns in one order."""
 
 from __future__ import annotations
 
@@ -10,240 +10,219 @@ from numpy.typing import NDArray
 from committee.base.array_types import Floats
 from committee.base.text import format_number, join_names, pluralize, shorten
 from committee.explain._sampled_shap import sampled_shap
-from committee.explain.forest_importances import KINDS, ForestImportance, forest_importances
+from committee.explain.forest_importances import KINDS, forest_importances
 from committee.explain.importances import scaled_to_100, tree_importances
 from committee.explain.shap import shap_values, tree_sum
-from committee.forests._base import BaseForest
 from committee.report import _charts as charts
-from committee.report._context import MAX_CELLS, Evidence, middle
-from committee.report._section import Figure, LeftOut, Section, table
+from committee.report._context import MAX_CELLS, Context, middle
+from committee.report._section import Figure, Omitted, Section, table
+from committee.tabular.rows import take_rows
 from committee.tabular.schema import open_table
 
-TITLE = "Which columns matter"
+TITLE = "Feature importance"
 MAX_BARS = 12
+
 SAMPLED_ROWS, SAMPLED_ORDERS, MAX_BACKGROUND = 30, 8, 300
-"""Rows explained by sampled SHAP values, random orders of the columns for each, and rows of the background."""
+"""Rows explained by sampled SHAP values, permutations of the columns for each, and background rows."""
 
-MAX_JUDGED = 30_000_000
-"""Rows times trees up to which a forest's rows out of bag are asked."""
+SHAP_ROWS, MIN_SHAP_ROWS = 200, 10
+MAX_SHAP_NODES = 40_000_000
+"""Maximum of rows x nodes x outputs for exact SHAP values: some seconds."""
 
-MEANING = {
-    "permutation": ("Permutation importance, out of bag", "by the vote of the trees that did not see a row"),
-    "tree_permutation": ("Permutation importance, tree by tree", "on each tree's own out-of-bag rows"),
-    "impurity": ("Mean decrease in impurity", "on the training rows"),
-    "impurity_oob": ("Mean decrease in impurity, out of bag", "the same on rows that a tree did not see"),
-    "frequency": ("Number of splits", "fraction of all splits that use the column"),
-    "node_permutation": ("Permutation importance, node by node", "values permuted at one split at a time"),
-    "gain": ("Gain", "decrease of the training loss by the column's splits"),
-    "exchange": ("Permutation importance", "values of the column permuted among the rows"),
-    "shap": ("SHAP, mean absolute value", "exact values of the trees"),
-    "sampled_shap": ("SHAP, mean absolute value", "estimated by sampling"),
+TITLES = {
+    "permutation": ("Permutation importance, out-of-bag", "of the vote of the trees"),
+    "tree_permutation": ("Permutation importance by tree", "out-of-bag rows of each tree"),
+    "impurity": ("Mean decrease in impurity", "training rows"),
+    "impurity_oob": ("Mean decrease in impurity, out-of-bag", "out-of-bag rows of each tree"),
+    "frequency": ("Split frequency", "fraction of all splits"),
+    "node_permutation": ("Permutation importance by node", "values permuted at one split at a time"),
+    "gain": ("Gain", "decrease of the training loss by the splits"),
+    "model_permutation": ("Permutation importance", "values permuted among the rows"),
+    "shap": ("Mean |SHAP value|", "exact values of the trees"),
+    "sampled_shap": ("Mean |SHAP value|", "estimated by sampling"),
 }
 
 
-SHAP_ROWS, MIN_SHAP_ROWS = 200, 10
-MAX_WALKED = 40_000_000
-"""Rows times nodes times outputs whose SHAP values are computed: some seconds."""
-
-
-class Kind(NamedTuple):
+class Importance(NamedTuple):
     """One kind of importance."""
 
     kind: str
-    values: Floats  # the largest 100
-    raw: Floats  # in its unit
-    error: Floats  # of raw; nan where there is none
+    scaled: Floats  # largest 100
+    value: Floats
+    stderr: Floats  # nan if unknown
     unit: str
 
 
-def importances(result: Evidence) -> Section | LeftOut:
-    """All kinds, with the columns in one order so that they can be compared."""
-    if result.is_classifier and len(result.classes) < 2:
-        return LeftOut(TITLE, "the model knows a single class")
-    if result.table.shape[1] < 2:
-        return LeftOut(TITLE, "there is a single column")
-    core_names, kinds = _forest_kinds(result) if _has_unseen_rows(result) else _tree_kinds(result)
-    exchanged = _permuted(result)
-    sampled = None if any(kind.kind == "shap" for kind in kinds) or _has_unseen_rows(result) else _sampled_shap(result)
-    of_model = [kind for kind in (exchanged, sampled) if kind is not None]
-    kinds = [*of_model, *kinds] if core_names == result.names else kinds
-    names = core_names
+def importances(context: Context) -> Section | Omitted:
+    """All kinds of importance side by side."""
+    if context.classes.size == 1:
+        return Omitted(TITLE, "there is a single class")
+    if len(context.names) < 2:
+        return Omitted(TITLE, "there is a single column")
+    has_oob = context.has_oob_importances
+    names, kinds = _of_forest(context) if has_oob else _of_trees(context)
+    of_model = [] if has_oob else [_permutation(context)]
+    if not has_oob and all(kind.kind != "shap" for kind in kinds):
+        of_model.append(_sampled_shap(context))
+    found = [kind for kind in of_model if kind is not None]
+    if not kinds or names == context.names:
+        names, kinds = context.names if not kinds else names, [*found, *kinds]
     if not kinds:
-        kinds, names = of_model, result.names
-    if not kinds:
-        return LeftOut(TITLE, f"no importance of {result.method} can be had in reasonable time on so wide a table")
-    kinds = [kind for kind in kinds if np.any(kind.values > 0.0)]
-    if not kinds:
-        return LeftOut(TITLE, "no column changes the answers: the model answers without looking at any")
-    return _section(result, names, kinds)
+        return Omitted(TITLE, f"no importance of {context.method} is available for this many columns")
+    kinds = [kind for kind in kinds if np.any(kind.scaled > 0.0)]
+    return _section(names, kinds) if kinds else Omitted(TITLE, "the predictions do not depend on any column")
 
 
-def _section(result: Evidence, names: tuple[str, ...], kinds: list[Kind]) -> Section:
-    together = np.mean([np.maximum(kind.values, 0.0) for kind in kinds], axis=0)
-    order = np.argsort(-together, kind="stable")[:MAX_BARS]
-    shown = _distinct([shorten(names[f], 24) for f in order])
-    figures = tuple(_figure(kind, shown, order) for kind in kinds)
-    lead = _first_in_words(names, kinds)
-    left_out = len(names) - order.size
-    lead += (
-        f" {pluralize(left_out, 'column')} of less weight {'is' if left_out == 1 else 'are'} not drawn."
-        if left_out
-        else ""
-    )
-    rows = [(names[f], *(format_number(float(kind.values[f]), 3) for kind in kinds)) for f in order]
-    numbers = table(
-        "All kinds, scaled so that the largest is 100", "column", rows, [MEANING[kind.kind][0] for kind in kinds]
-    )
-    notes = (
-        "Correlated columns share their importance, or stand in for each other when one is permuted. None of these "
-        "figures is causal. Bars with a line show ± one standard error.",
-        "Decreases on training rows favour columns with many values; permutation and out-of-bag decreases do not.",
-    )
-    if any(kind.kind == "sampled_shap" for kind in kinds):
-        notes += (
-            f"SHAP values were estimated on up to {SAMPLED_ROWS} rows with {SAMPLED_ORDERS} random orders of the "
-            "columns each; the standard error is that of the mean over rows. The noise of the estimate makes small "
-            "values look larger than they are.",
-        )
-    return Section("importances", TITLE, lead, figures=figures, folded=(numbers,), notes=notes)
-
-
-def _first_in_words(names: tuple[str, ...], kinds: list[Kind]) -> str:
-    """Which column comes first, by which kinds."""
-    firsts = dict[str, list[str]]()
-    for kind in kinds:
-        firsts.setdefault(names[int(np.argmax(kind.values))], []).append(MEANING[kind.kind][0].lower())
-    if len(firsts) == 1:
-        name, by = next(iter(firsts.items()))
-        return (
-            f"“{name}” comes first." if len(by) == 1 else f"“{name}” comes first by all {len(by)} kinds of importance."
-        )
-    parts = [
-        f"“{name}” comes first by {join_names(by) if len(by) < 3 else f'{len(by)} of {len(kinds)} kinds of importance'}"
-        for name, by in firsts.items()
+def _section(names: tuple[str, ...], kinds: list[Importance]) -> Section:
+    mean = np.mean([np.maximum(kind.scaled, 0.0) for kind in kinds], axis=0)
+    order = np.argsort(-mean, kind="stable")[:MAX_BARS]
+    shown = _unique([shorten(names[f], 24) for f in order])
+    n_hidden = len(names) - order.size
+    lead = _first(names, kinds) + (f" {pluralize(n_hidden, 'column')} not shown." if n_hidden else "")
+    rows = [(names[f], *(format_number(float(kind.scaled[f])) for kind in kinds)) for f in order]
+    scaled = table("Importances scaled to a maximum of 100", "column", rows, [TITLES[kind.kind][0] for kind in kinds])
+    notes = [
+        "Correlated columns share their importance or replace each other. Importances are not causal. Error bars: one "
+        "standard error.",
+        "Importances from training rows are biased towards columns with many distinct values; permutation and "
+        "out-of-bag importances are not.",
     ]
-    return "; ".join(parts) + "."
+    if any(kind.kind == "sampled_shap" for kind in kinds):
+        notes.append(
+            f"SHAP values are estimated on at most {SAMPLED_ROWS} rows with {SAMPLED_ORDERS} permutations of the "
+            "columns each; sampling noise inflates small values."
+        )
+    figures = tuple(_figure(kind, shown, order) for kind in kinds)
+    return Section("importances", TITLE, lead, figures=figures, collapsed=(scaled,), notes=tuple(notes))
 
 
-def _distinct(names: list[str]) -> list[str]:
-    """Names cut short must not fall together: a chart would draw them as one."""
-    seen = dict[str, int]()
+def _first(names: tuple[str, ...], kinds: list[Importance]) -> str:
+    """The most important column by each kind."""
+    first = dict[str, list[str]]()
+    for kind in kinds:
+        first.setdefault(names[int(np.argmax(kind.scaled))], []).append(TITLES[kind.kind][0])
+    if len(first) == 1:
+        return f"Most important column: “{next(iter(first))}”" + (" by all kinds." if len(kinds) > 1 else ".")
+    parts = [
+        f"“{name}” by {join_names(by) if len(by) < 3 else f'{len(by)} of {len(kinds)} kinds'}"
+        for name, by in first.items()
+    ]
+    return f"Most important column: {'; '.join(parts)}."
+
+
+def _unique(names: list[str]) -> list[str]:
+    """Shortened names made distinct."""
+    n = dict[str, int]()
     out = list[str]()
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        out.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        n[name] = n.get(name, 0) + 1
+        out.append(name if n[name] == 1 else f"{name} ({n[name]})")
     return out
 
 
-def _figure(kind: Kind, shown: list[str], order: NDArray[np.int64]) -> Figure:
-    title, meaning = MEANING[kind.kind]
-    raw, error = kind.raw[order], kind.error[order]
-    top = [f"{shown[i]} {format_number(float(raw[i]), 2)}" for i in np.argsort(-raw)[:3]]
+def _figure(kind: Importance, shown: list[str], order: NDArray[np.int64]) -> Figure:
+    title, rows_of = TITLES[kind.kind]
+    value, stderr = kind.value[order], kind.stderr[order]
+    top = [f"{shown[i]} {format_number(float(value[i]), 2)}" for i in np.argsort(-value)[:3]]
     rows = [
-        (name, format_number(float(v), 3), format_number(float(e), 2), format_number(float(scaled), 3))
-        for name, v, e, scaled in zip(shown, raw, error, kind.values[order], strict=True)
+        (name, format_number(float(v)), format_number(float(e), 2), format_number(float(scaled)))
+        for name, v, e, scaled in zip(shown, value, stderr, kind.scaled[order], strict=True)
     ]
     return Figure(
-        f"chart-importance-{kind.kind.replace('_', '-')}", charts.bars(shown, raw, error, kind.unit),
-        f"{title}: {kind.unit} ({meaning})", f"Bars; largest are {join_names(top)}.",
-        table(title, f"column|#{kind.unit}|#standard error|#largest 100", rows), width="small",
+        f"chart-importance-{kind.kind.replace('_', '-')}", charts.bars(shown, value, stderr, kind.unit),
+        f"{title}: {kind.unit} ({rows_of})", f"Bars; the largest are {join_names(top)}.",
+        table(title, f"column|#{kind.unit}|#standard error|#scaled", rows), width="small",
     )  # fmt: skip
 
 
-# --- the kinds -------------------------------------------------------------------------------------------------------
+# --- the kinds --------------------------------------------------------------------------------------------------------
 
 
-def _has_unseen_rows(result: Evidence) -> bool:
-    """Whether the model is a forest whose own rows out of bag can tell, in reasonable time."""
-    return result.is_judged_forest and result.n_rows * len(result.core.trees_) <= MAX_JUDGED
-
-
-def _forest_kinds(result: Evidence) -> tuple[tuple[str, ...], list[Kind]]:
-    """All six of a forest on its training rows."""
-    forest: BaseForest = result.core
-    kinds = forest_importances(
-        forest, result.core_table, result.y, kinds=KINDS, random_state=result.seed, n_jobs=forest.n_jobs
+def _of_forest(context: Context) -> tuple[tuple[str, ...], list[Importance]]:
+    """All kinds of a forest on its training rows."""
+    forest = context.core
+    found = forest_importances(
+        forest, context.encoded, context.y, kinds=KINDS, random_state=context.seed, n_jobs=forest.n_jobs
     )
-    return kinds.names, [_of_forest(kinds.of(kind), result.is_classifier) for kind in KINDS]
-
-
-def _of_forest(result: ForestImportance, is_classifier: bool) -> Kind:
+    accuracy = "decrease in accuracy" if context.is_classifier else "increase in squared error"
     units = {
-        "permutation": "decrease of the margin" if is_classifier else "increase in squared error",
-        "tree_permutation": "decrease in accuracy" if is_classifier else "increase in squared error",
-        "node_permutation": "decrease in accuracy" if is_classifier else "increase in squared error",
+        "permutation": "decrease in margin" if context.is_classifier else accuracy,
+        "tree_permutation": accuracy,
+        "node_permutation": accuracy,
         "frequency": "fraction of splits",
     }
-    return Kind(result.kind, result.values, result.raw, result.standard_error, units.get(result.kind, "impurity"))
+    each = [found.of(kind) for kind in KINDS]
+    kinds = [Importance(k.kind, k.values, k.raw, k.standard_error, units.get(k.kind, "impurity")) for k in each]
+    return found.names, kinds
 
 
-def _tree_kinds(result: Evidence) -> tuple[tuple[str, ...], list[Kind]]:
-    """By the splits of trees, and by SHAP values; nothing for models without trees."""
+def _of_trees(context: Context) -> tuple[tuple[str, ...], list[Importance]]:
+    """Gain, split frequency and SHAP values of trees; none of other models."""
     try:
-        by_splits = [tree_importances(result.core, kind) for kind in ("gain", "frequency")]
+        gain, frequency = (tree_importances(context.core, kind) for kind in ("gain", "frequency"))
     except (TypeError, AttributeError):
-        return result.names, []
-    nothing = np.full(len(by_splits[0].names), np.nan)
-    units = {"gain": "decrease of the loss", "frequency": "fraction of splits"}
-    kinds = [Kind(one.kind, one.values, one.raw, nothing, units[one.kind]) for one in by_splits]
-    shap = _shap(result, nothing)
-    return by_splits[0].names, kinds if shap is None else [*kinds, shap]
+        return context.names, []
+    unknown = np.full(len(gain.names), np.nan)
+    kinds = [
+        Importance("gain", gain.values, gain.raw, unknown, "decrease in loss"),
+        Importance("frequency", frequency.values, frequency.raw, unknown, "fraction of splits"),
+    ]
+    shap = _exact_shap(context, unknown.size)
+    return gain.names, kinds if shap is None else [*kinds, shap]
 
 
-def _shap(result: Evidence, nothing: Floats) -> Kind | None:
-    """None for models that are no sum of trees, and where deep trees of many classes would take minutes."""
+def _exact_shap(context: Context, n_columns: int) -> Importance | None:
+    """None if the model is not a sum of trees, or would take minutes."""
     try:
-        trees = tree_sum(result.core).trees
-        n_rows = min(SHAP_ROWS, MAX_WALKED // max(sum(tree.value.size for tree in trees), 1))
+        n_nodes = sum(tree.value.size for tree in tree_sum(context.core).trees)
+        n_rows = min(SHAP_ROWS, MAX_SHAP_NODES // max(n_nodes, 1))
         if n_rows < MIN_SHAP_ROWS:
             return None
-        values = np.asarray(shap_values(result.core, result.take_core(result.sample(n_rows))).values, np.float64)
+        X = take_rows(context.encoded, context.draw(n_rows))
+        values = np.asarray(shap_values(context.core, X).values, np.float64)
     except (TypeError, ValueError):
         return None
-    size = np.abs(values).mean(axis=0)
-    size = size if size.ndim == 1 else size.sum(axis=-1)
-    if size.size != nothing.size:
+    size = np.abs(values).reshape(len(values), values.shape[1], -1).sum(axis=2)
+    return _mean_shap("shap", size, "units of the raw prediction") if size.shape[1] == n_columns else None
+
+
+def _mean_shap(kind: str, size: Floats, unit: str) -> Importance:
+    """Means of absolute SHAP values [m, d]."""
+    mean, stderr = size.mean(axis=0), size.std(axis=0, ddof=min(1, len(size) - 1)) / np.sqrt(len(size))
+    return Importance(kind, scaled_to_100(mean), mean, stderr, unit)
+
+
+def _permutation(context: Context) -> Importance | None:
+    found = context.permutation
+    if found is None:
         return None
-    error = np.abs(values).reshape(len(values), size.size, -1).sum(axis=2).std(axis=0) / np.sqrt(len(values))
-    return Kind("shap", scaled_to_100(size), size, error, "in units of the model's output")
+    loss = "log-loss" if hasattr(context.model, "predict_proba") else "error rate"
+    unit = f"increase in {loss if context.is_classifier else 'mean squared error'}"
+    return Importance("model_permutation", found.values, found.mean, found.standard_error, unit)
 
 
-def _permuted(result: Evidence) -> Kind | None:
-    """By permutation on rows of the table, for any model; not for forests, which have out-of-bag rows for it."""
-    if _has_unseen_rows(result) or result.permuted is None:
-        return None
-    permuted = result.permuted
-    return Kind(
-        "exchange", permuted.values, permuted.mean, permuted.standard_error, f"increase in {result.permuted_loss}"
-    )
-
-
-def _sampled_shap(result: Evidence) -> Kind | None:
-    """Mean size of the SHAP values of a few rows, by sampling, for models that are no sum of trees."""
-    d = result.table.shape[1]
+def _sampled_shap(context: Context) -> Importance | None:
+    """By sampling on a few rows, for any model with probabilities or continuous predictions."""
+    d = len(context.names)
     n_rows = min(SAMPLED_ROWS, MAX_CELLS // (SAMPLED_ORDERS * (d + 1) * d))
-    if n_rows < MIN_SHAP_ROWS or (result.is_classifier and not hasattr(result.model, "predict_proba")):
+    if n_rows < MIN_SHAP_ROWS or (context.is_classifier and not hasattr(context.model, "predict_proba")):
         return None
-    rows = result.sample(MAX_BACKGROUND)
+    rows = context.draw(MAX_BACKGROUND)
     explained = np.unique(np.linspace(0, rows.size - 1, min(n_rows, rows.size)).astype(np.int64))
-    shap = sampled_shap(
-        lambda X: _outputs(result, X), open_table(result.take(rows)), explained.tolist(), n_orders=SAMPLED_ORDERS,
-        seed=result.seed,
+    found = sampled_shap(
+        lambda X: _output(context, X), open_table(take_rows(context.X, rows)), explained.tolist(),
+        n_orders=SAMPLED_ORDERS, seed=context.seed,
     )  # fmt: skip
-    size = np.abs(shap.values) if shap.values.ndim == 2 else np.abs(shap.values).sum(axis=2)  # [m, d]
-    error = size.std(axis=0, ddof=1) / np.sqrt(len(size)) if len(size) > 1 else np.full(d, np.nan)
-    return Kind("sampled_shap", scaled_to_100(size.mean(axis=0)), size.mean(axis=0), error, _shap_unit(result))
+    unit = "units of the target"
+    if context.is_classifier:
+        unit = f"probability of {context.classes[1]}" if context.classes.size == 2 else "probability, sum over classes"
+    size = np.abs(found.values).reshape(len(found.values), d, -1).sum(axis=2)
+    return _mean_shap("sampled_shap", size, unit)
 
 
-def _outputs(result: Evidence, X: Any) -> Floats:
-    """What is explained: predictions, or probabilities (of two classes that of the second)."""
-    if not result.is_classifier:
-        return middle(np.asarray(result.model.predict(X), np.float64))
-    shares = np.asarray(result.model.predict_proba(X), np.float64)
-    return shares[:, 1] if shares.shape[1] == 2 else shares
-
-
-def _shap_unit(result: Evidence) -> str:
-    if not result.is_classifier:
-        return "in units of the target"
-    return f"probability of {result.classes[1]}" if len(result.classes) == 2 else "probability, summed over classes"
+def _output(context: Context, X: Any) -> Floats:
+    """Predictions, or probabilities (of two classes that of the second)."""
+    if not context.is_classifier:
+        return middle(np.asarray(context.model.predict(X), np.float64))
+    probability = np.asarray(context.model.predict_proba(X), np.float64)
+    return probability[:, 1] if probability.shape[1] == 2 else probability

@@ -6,8 +6,8 @@ import tomllib
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
-from committee.report._context import Evidence
-from committee.report._section import LeftOut, Section, table
+from committee.report._context import Context
+from committee.report._section import Omitted, Section, table
 
 TITLE = "Method properties"
 
@@ -65,18 +65,18 @@ CARDS = _read_cards(_DATA)
 """The card of each method, by the name of its class."""
 
 
-def properties_card(result: Evidence) -> Section | LeftOut:
+def properties_card(context: Context) -> Section | Omitted:
     """Properties of the method, whatever the data."""
-    if getattr(result.core, "n_experts", None) == 1:
-        return LeftOut(TITLE, f"one expert is a linear model; the card of {result.method} is about several experts")
-    if getattr(getattr(result.core, "tree_", None), "node_count", 0) == 1:
-        return LeftOut(TITLE, "the tree is a single leaf, hence a constant")
-    card = CARDS.get(result.method)
+    if getattr(context.core, "n_experts", None) == 1:
+        return Omitted(TITLE, f"one expert is a linear model; the card of {context.method} is about several experts")
+    if getattr(getattr(context.core, "tree_", None), "node_count", 0) == 1:
+        return Omitted(TITLE, "the tree is a single leaf, hence a constant")
+    card = CARDS.get(context.method)
     if card is None:
-        return LeftOut(TITLE, f"there is no card of {result.method}")
+        return Omitted(TITLE, f"there is no card of {context.method}")
     rows = [(QUESTIONS[name], each.value, each.reason) for name, each in card.properties.items()]
     properties = table("Properties", "property|value|reason", rows)._replace(is_card=True)
-    lead = f"Properties of {result.method} in general, independent of these data."
+    lead = f"Properties of {context.method} in general, independent of these data."
     notes = (
         () if card.measured is None else (f"Time of a fit: {card.measured.time}, one thread ({card.measured.task}).",)
     )

@@ -1,5 +1,4 @@
-// Draws every chart of the page from the specifications in #specs. Colours are variables of the style sheet, so charts
-// turn dark and light with the page by themselves.
+// Draws the charts in #specs. Colours are variables of the style sheet, so charts follow the colour scheme.
 "use strict";
 (function () {
   const page = JSON.parse(document.getElementById("specs").textContent);
@@ -9,28 +8,24 @@
   };
 
   function draw(key) {
-    const place = document.getElementById(key);
-    const alt = place.dataset.alt;
-    place.textContent = "";
-    const spec = Object.assign({ description: alt, autosize: { type: "fit-x", contains: "padding" } }, page.charts[key]);
-    return vegaEmbed(place, spec, options).then(function (result) {
-      place.dataset.drawn = "yes";
-      place.querySelectorAll("input[type=range]").forEach(function (input) {
+    const element = document.getElementById(key);
+    const description = element.dataset.alt;
+    element.textContent = "";
+    const spec = Object.assign({ description, autosize: { type: "fit-x", contains: "padding" } }, page.charts[key]);
+    return vegaEmbed(element, spec, options).then(function () {
+      element.querySelectorAll("input[type=range]").forEach(function (input) {
         input.setAttribute("aria-label", "round");
       });
-      return result;
     });
   }
 
-  const drawn = Object.keys(page.charts).map(draw);
-  Promise.all(drawn).then(function () {
+  Promise.all(Object.keys(page.charts).map(draw)).then(function () {
     document.documentElement.dataset.drawn = "yes";
   });
 
-  // on a narrow screen the list of sections would fill it
-  const menu = document.querySelector(".menu");
-  if (window.matchMedia("(max-width: 68rem)").matches) menu.removeAttribute("open");
+  // on a narrow screen the list of sections is closed
+  if (window.matchMedia("(max-width: 68rem)").matches) document.querySelector(".menu").removeAttribute("open");
 
-  // what is folded away must be there on paper
+  // charts are resized for the paper
   window.addEventListener("beforeprint", function () { window.dispatchEvent(new Event("resize")); });
 })();

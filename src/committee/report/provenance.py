@@ -1,4 +1,4 @@
-"""What was run, with which versions and seed, and how to run it again."""
+"""Reproducibility: parameters, versions, seed, and the code of the run."""
 
 from __future__ import annotations
 
@@ -8,41 +8,39 @@ from typing import Any
 
 from committee import __version__
 from committee.base.text import pluralize, shorten
-from committee.report._context import Evidence
+from committee.report._context import Context
 from committee.report._section import Section, Table, table
 
-TITLE = "What was run"
+TITLE = "Reproducibility"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "polars", "altair", "vl-convert-python")
+NOTE = "The same seed, rows and versions give the same model bit for bit, with any number of threads."
 
 
-def provenance(result: Evidence) -> Section:
-    """Versions, parameters, plan, and a few lines that repeat it."""
-    size = f"{pluralize(result.n_rows, 'row')} and {pluralize(len(result.names), 'column')}"
-    lead = f"{result.method} on {size}, with the seed {result.seed}."
-    folded = [_parameters(result.core), _versions()]
-    if result.comparison is not None and result.comparison.settings:
-        plan = [(shorten(str(k)), shorten(str(v), 160)) for k, v in result.comparison.settings.items()]
-        folded.insert(0, table("The plan of the comparison", "what|value", plan))
-    notes = (
-        "The same seed, rows and versions give the same model bit for bit, with any number of threads.",
-    )  # fmt: skip
-    return Section("provenance", TITLE, lead, folded=tuple(folded), notes=notes, code=_again(result))
+def provenance(context: Context) -> Section:
+    """Parameters, settings, versions, and code that repeats the run."""
+    size = f"{pluralize(context.n_rows, 'row')}, {pluralize(len(context.names), 'column')}"
+    collapsed = [_parameters(context.core), _versions()]
+    if context.comparison is not None and context.comparison.settings:
+        settings = [(shorten(str(k)), shorten(str(v), 160)) for k, v in context.comparison.settings.items()]
+        collapsed.insert(0, table("Settings of the comparison", "setting|value", settings))
+    lead = f"{context.method}, {size}, seed {context.seed}."
+    return Section("provenance", TITLE, lead, collapsed=tuple(collapsed), notes=(NOTE,), code=_code(context))
 
 
 def _parameters(model: Any) -> Table:
-    """The parameters that differ from their defaults, or all of them where none does."""
-    own = model.get_params(deep=False)
+    """Parameters that differ from their defaults."""
+    values = model.get_params(deep=False)
     try:
-        usual = type(model)().get_params(deep=False)
-    except TypeError:  # some have parameters without a default
-        usual = {}
-    changed = {name: value for name, value in own.items() if repr(value) != repr(usual.get(name, _NOTHING))}
+        defaults = type(model)().get_params(deep=False)
+    except TypeError:  # a parameter without a default
+        defaults = {}
+    changed = {name: value for name, value in values.items() if repr(value) != repr(defaults.get(name, _UNKNOWN))}
     rows = [(name, shorten(repr(value), 80)) for name, value in sorted(changed.items())]
-    title = f"Parameters of {type(model).__name__}" + (" that are not the defaults" if usual else "")
-    return table(title if rows else f"Parameters of {type(model).__name__}: all as they come", "parameter|value", rows)
+    caption = f"Parameters of {type(model).__name__}" + (", except defaults" if defaults else "")
+    return table(caption if rows else f"{caption}: none", "parameter|value", rows)
 
 
-_NOTHING = object()
+_UNKNOWN = object()
 
 
 def _versions() -> Table:
@@ -59,17 +57,13 @@ def _versions() -> Table:
     return table("Versions", "package|version", list[tuple[str, ...]](rows))
 
 
-def _again(result: Evidence) -> str:
-    if result.notes is not None and result.notes.command:
-        return result.notes.command
-    if result.comparison is not None:
-        call = f"comparison, model = compare(X, y, random_state={result.comparison.random_state})"
-        return f"from committee.evaluation.comparison import compare\n\n{call}"
-    module = type(result.core).__module__
-    home = "committee" if module.startswith("committee.") else module
-    return f"from {home} import {result.method}\n\nmodel = {_call(result.core)}.fit(X, y)"
-
-
-def _call(model: Any) -> str:
-    text = " ".join(repr(model).split())
-    return shorten(text, 400)
+def _code(context: Context) -> str:
+    if context.notes is not None and context.notes.command:
+        return context.notes.command
+    if context.comparison is not None:
+        seed = context.comparison.random_state
+        return f"from committee import compare\n\ncomparison, model = compare(X, y, random_state={seed})"
+    module = type(context.core).__module__
+    package = "committee" if module.startswith("committee.") else module
+    call = shorten(" ".join(repr(context.core).split()), 400)
+    return f"from {package} import {context.method}\n\nmodel = {call}.fit(X, y)"

@@ -1,8 +1,8 @@
-"""The page: every section that applies, in one HTML file that needs no network.
+"""The HTML page: every section that applies, in one self-contained file.
 
-The JavaScript of Vega-Lite is put into the page once (vl-convert brings it), charts are read from one block of JSON,
-and a Content-Security-Policy allows these scripts, by their hashes, and nothing else: whatever a column or a class is
-called, it cannot become code, and the page cannot ask the network for anything.
+The JavaScript of Vega-Lite is embedded (from vl-convert), charts are read from one block of JSON, and a
+Content-Security-Policy allows only these scripts, by their hashes: names of columns and classes cannot become code, and
+nothing is loaded from the network.
 """
 
 from __future__ import annotations
@@ -30,47 +30,33 @@ from committee.base.kernel_cache import cache_directory
 from committee.base.prediction_only_error import PredictionOnlyError
 from committee.base.text import pluralize
 from committee.evaluation.comparison import Comparison
-from committee.report._context import Evidence, TableNotes
-from committee.report._section import LeftOut, Section
+from committee.report._charts import CONFIG
+from committee.report._context import Context, Inputs, TableNotes, make_context
+from committee.report._section import Omitted, Section
 from committee.report.bias_variance import bias_variance
 from committee.report.calibration import calibration
-from committee.report.comparison import comparison as compared
+from committee.report.comparison import comparison as comparison_section
 from committee.report.confusion import confusion
-from committee.report.data_quality import data_warnings
-from committee.report.diversity import diversity
-from committee.report.error_curves import error_curves
+from committee.report.data_quality import data
 from committee.report.importances import importances
 from committee.report.intervals import intervals
-from committee.report.label_issues import suspicious
+from committee.report.label_issues import label_issues
 from committee.report.margins import margins
+from committee.report.members import members
 from committee.report.method_cards import properties_card
 from committee.report.partial_dependence import partial_dependence
 from committee.report.provenance import provenance
 from committee.report.residuals import residuals
+from committee.report.summary import summary
 from committee.report.support_vectors import support_vectors
-from committee.report.verdict import verdict
+from committee.report.training_history import training_history
 from committee.theory.decomposition import Decomposition
 
-SECTIONS: tuple[Callable[[Evidence], Section | LeftOut], ...] = (
-    verdict,
-    compared,
-    confusion,
-    residuals,
-    calibration,
-    intervals,
-    importances,
-    partial_dependence,
-    error_curves,
-    margins,
-    bias_variance,
-    diversity,
-    support_vectors,
-    data_warnings,
-    suspicious,
-    properties_card,
-    provenance,
-)
-"""In the order of the page: what a reader asks first comes first."""
+SECTIONS: tuple[Callable[[Context], Section | Omitted], ...] = (
+    summary, comparison_section, confusion, residuals, calibration, intervals, importances, partial_dependence,
+    training_history, margins, bias_variance, members, support_vectors, data, label_issues, properties_card, provenance,
+)  # fmt: skip
+"""In the order of the page."""
 
 
 def write_report(
@@ -89,28 +75,53 @@ def write_report(
     random_state: int = 0,
     callback: Callable[[str], None] | None = None,
 ) -> Path:
-    """Write the page about a fitted model to `path`, whole or not at all.
+    """Write an HTML report about a fitted model.
+
+    The file is written completely or not at all.
 
     Parameters
     ----------
-    path : the HTML file
-    model : a fitted classifier or regressor
-    X, y : the rows it was fitted on, or others with `on_training_data=False`
-    comparison : what `committee.compare` returned, whose winner the model is
-    table : name and target of the file the rows came from, what was noticed in it, the command to repeat
-    bias_variance : decompositions of the errors of some methods by name, optional
-    on_training_data : False for rows that the model was not fitted on, None if that is not known
-    training_index : for rows that are a part of the training rows, the position of each among them
-    sample_weight : the weights that were given to fit, if any; those of a comparison count in the verdict, the other
-        sections count every row once
-    title : headline of the page
-    random_state : seed of everything that is drawn at random for the report
-    callback : called with the name of each section before it is made
+    path : str or path-like
+        HTML file.
+    model : fitted classifier or regressor
+        Model of the report.
+    X : array or DataFrame of shape (n_samples, n_features)
+        Rows of the report.
+    y : array of shape (n_samples,)
+        Targets.
+    comparison : Comparison, default=None
+        Result of `compare`, whose selected method the model is.
+    table : TableNotes, default=None
+        Name of the file and of the target, warnings, and the command line that reproduces the report.
+    bias_variance : dict of str to Decomposition, default=None
+        Decompositions of the error of some methods.
+    on_training_data : bool or None, default=True
+        Whether X are the training rows; False for other rows, None if unknown.
+    training_index : array of int, default=None
+        For some of the training rows, the position of each row in the fit.
+    sample_weight : array of shape (n_samples,), default=None
+        Sample weights of the fit. The losses of a comparison are weighted; other sections are not.
+    title : str, default=None
+        Title of the page.
+    random_state : int, default=0
+        Seed of samples and permutations.
+    callback : callable, default=None
+        Called with the name of each section.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If X and y have different numbers of rows, or are not the training rows of a forest with out-of-bag rows.
 
     Examples
     --------
     >>> import tempfile
-    >>> from committee import AdaBoostClassifier
+    >>> from committee import AdaBoostClassifier, write_report
     >>> from committee.datasets import load_dataset
     >>> sonar = load_dataset("sonar")
     >>> model = AdaBoostClassifier(n_estimators=20).fit(sonar.X[:, :10], sonar.y)
@@ -119,56 +130,61 @@ def write_report(
     ...     page.stat().st_size < 5_000_000, page.read_text().count("<figure")
     (True, 14)
     """
-    result = Evidence(
-        model, X, y, comparison, table, is_training=on_training_data, training_places=training_index,
-        weight=sample_weight, bias_variance=bias_variance, seed=random_state,
-    )  # fmt: skip
-    result.check_rows()
-    made = list[Section | LeftOut]()
-    for make in SECTIONS:
+    inputs = Inputs(
+        model, X, y, comparison, table, on_training_data, training_index, sample_weight, bias_variance, random_state
+    )
+    return write_page(path, make_context(inputs), title, callback)
+
+
+def write_page(
+    path: str | os.PathLike[str],
+    context: Context,
+    title: str | None = None,
+    callback: Callable[[str], None] | None = None,
+) -> Path:
+    """Render all sections and write the page."""
+    sections = list[Section | Omitted]()
+    for render_section in SECTIONS:
         if callback is not None:
-            callback(make.__name__.replace("_", " "))
-        made.append(_made(make, result))
-    html = render(result, made, title or _title(result))
+            callback(render_section.__name__.replace("_", " "))
+        sections.append(_section(render_section, context))
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_text(target, html)
+    write_text(target, render(context, sections, title or _title(context)))
     return target
 
 
-def _made(make: Callable[[Evidence], Section | LeftOut], result: Evidence) -> Section | LeftOut:
-    """The section; one that fails must not take the others with it, and is named with what went wrong."""
-    name = make.__name__.replace("_", " ")
+def _section(render_section: Callable[[Context], Section | Omitted], context: Context) -> Section | Omitted:
+    """A section; one that fails is omitted with a RuntimeWarning."""
+    name = render_section.__name__.replace("_", " ")
     try:
-        return make(result)
+        return render_section(context)
     except PredictionOnlyError:
-        return LeftOut(name.capitalize(), "the model was saved for prediction only, without what this needs")
+        return Omitted(name.capitalize(), "the model was saved for prediction only")
     except Exception as error:
-        warnings.warn(f"The section {name!r} of the report failed: {error!r}", RuntimeWarning, stacklevel=3)
-        return LeftOut(name.capitalize(), f"it could not be made ({type(error).__name__}: {error})")
+        warnings.warn(f"The section {name!r} of the report failed: {error!r}", RuntimeWarning, stacklevel=4)
+        return Omitted(name.capitalize(), f"failed with {type(error).__name__}: {error}")
 
 
-def _title(result: Evidence) -> str:
-    if result.notes is not None:
-        return f"Predicting {result.notes.target} from {result.notes.name}"
-    return f"{result.method} on {pluralize(result.n_rows, 'row')}"
+def _title(context: Context) -> str:
+    if context.notes is not None:
+        return f"Predicting {context.notes.target} from {context.notes.name}"
+    return f"{context.method} on {pluralize(context.n_rows, 'row')}"
 
 
-def render(result: Evidence, made: list[Section | LeftOut], title: str) -> str:
-    """The sections as HTML."""
+def render(context: Context, sections: list[Section | Omitted], title: str) -> str:
+    """The page as HTML."""
     import jinja2
 
-    from committee.report._charts import CONFIG
-
-    sections = [one for one in made if isinstance(one, Section)]
-    charts = {figure.key: figure.spec for section in sections for figure in section.figures}
+    shown = [one for one in sections if isinstance(one, Section)]
+    charts = {figure.key: figure.spec for section in shown for figure in section.figures}
     library, script = javascript(), _read("page.js")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(_read("page.html.j2")).render(
         title=title,
-        eyebrow=_eyebrow(result),
-        sections=sections,
-        left_out=[one for one in made if isinstance(one, LeftOut)],
+        subtitle=_subtitle(context),
+        sections=shown,
+        omitted=[one for one in sections if isinstance(one, Omitted)],
         style=_read("page.css"),
         script=script,
         library=library,
@@ -179,49 +195,48 @@ def render(result: Evidence, made: list[Section | LeftOut], title: str) -> str:
     )
 
 
-def _eyebrow(result: Evidence) -> str:
-    size = f"{pluralize(result.n_rows, 'row')}, {pluralize(len(result.names), 'column')}"
-    what = f"{pluralize(len(result.classes), 'class', 'classes')}" if result.is_classifier else "a number to predict"
-    source = f"{result.notes.name}: " if result.notes is not None else ""
-    return f"{source}{size}, {what}"
+def _subtitle(context: Context) -> str:
+    size = f"{pluralize(context.n_rows, 'row')}, {pluralize(len(context.names), 'column')}"
+    task = pluralize(context.classes.size, "class", "classes") if context.is_classifier else "regression"
+    return f"{context.notes.name}: {size}, {task}" if context.notes is not None else f"{size}, {task}"
 
 
 @cache
 def javascript() -> str:
-    """Vega, Vega-Lite and vega-embed in one piece, about 0.9 MB, in the version that altair writes charts for.
+    """Vega, Vega-Lite and vega-embed, about 0.9 MB, in the version of altair.
 
-    Bundling takes seconds, so the result is kept beside the compiled kernels.
+    Bundling takes seconds: the bundle is kept in the cache directory.
     """
     from altair import SCHEMA_VERSION
 
     wanted = ".".join(SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    kept = cache_directory() / f"vega-lite-{wanted}-vl-convert-{version('vl-convert-python')}.js"
-    return _kept_bundle(kept) or _bundle(wanted, kept)
+    cached = cache_directory() / f"vega-lite-{wanted}-vl-convert-{version('vl-convert-python')}.js"
+    return _cached_bundle(cached) or _bundle(wanted, cached)
 
 
-def _kept_bundle(kept: Path) -> str:
-    """The bundle of an earlier page; "" where there is none, or a damaged one."""
+def _cached_bundle(cached: Path) -> str:
+    """The bundle in the cache; empty if missing or damaged."""
     try:
-        digest, _, bundle = kept.read_text(encoding="utf-8").partition("\n")
+        digest, _, bundle = cached.read_text(encoding="utf-8").partition("\n")
     except (OSError, ValueError):
         return ""
     return bundle if bundle and digest == _hash(bundle) else ""
 
 
-def _bundle(vega_lite: str, kept: Path) -> str:
+def _bundle(vega_lite: str, cached: Path) -> str:
     import vl_convert
 
-    made = vl_convert.javascript_bundle(vl_version=vega_lite)  # pyright: ignore[reportCallIssue] (its stub is wrong)
-    # the bundle has names at its top level that would clash with those of the page
-    bundle = "(function(){" + made.replace("</script", "<\\/script") + "\n})();"
-    with suppress(OSError):  # the page does not need the copy
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_text(kept, f"{_hash(bundle)}\n{bundle}")
+    code = vl_convert.javascript_bundle(vl_version=vega_lite)  # pyright: ignore[reportCallIssue] (its stub is wrong)
+    # a function, since its global names would clash with those of the page
+    bundle = "(function(){" + code.replace("</script", "<\\/script") + "\n})();"
+    with suppress(OSError):
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        write_text(cached, f"{_hash(bundle)}\n{bundle}")
     return bundle
 
 
 def as_json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """JSON that cannot close its script element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

@@ -1,4 +1,4 @@
-"""How far the predictions of a regression are off, in which direction, and where."""
+"""Residuals of a regression: bias, size and distribution."""
 
 from __future__ import annotations
 
@@ -10,113 +10,103 @@ import numpy as np
 from committee.base.array_types import Floats
 from committee.base.text import format_level, format_number, format_percent, join_names, pluralize
 from committee.report import _charts as charts
-from committee.report._context import Evidence, Judged
-from committee.report._section import Figure, LeftOut, Section, Table, Tile, table
+from committee.report._context import Context, Evaluation
+from committee.report._section import Figure, Omitted, Section, Tile, table
 
 TITLE = "Residuals"
 MAX_POINTS, N_BINS = 1_500, 31
+LEVELS = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
 class Bias(NamedTuple):
-    """Truth less prediction on average over rows, its standard error, and the fraction of rows where it is positive."""
+    """Mean residual, its standard error, and the fraction of positive residuals."""
 
     mean: float
-    error: float
+    stderr: float
     positive: float
 
     @classmethod
-    def of(cls, error: Floats) -> Bias:
-        """Of residuals.
+    def of(cls, residual: Floats) -> Bias:
+        """Bias of residuals.
 
-        >>> Bias.of(np.array([1.0, 3.0, -1.0, 1.0])).words
+        >>> Bias.of(np.array([1.0, 3.0, -1.0, 1.0])).sentence
         ''
-        >>> Bias.of(np.array([1.0, 3.0, 2.0, 2.0])).words[:54]
-        'The predictions are too low: truth less prediction is '
+        >>> Bias.of(np.array([1.0, 3.0, 2.0, 2.0])).sentence
+        'Predictions are biased low: mean residual 2 ± 0.41; 100.0% of the residuals are positive.'
         """
-        n = error.size
-        spread = float(error.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
-        return cls(float(error.mean()), spread, float(np.mean(error > 0.0)))
+        n = residual.size
+        stderr = float(residual.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+        return cls(float(residual.mean()), stderr, float(np.mean(residual > 0.0)))
 
     @property
-    def is_clear(self) -> bool:
-        """Whether the mean is further from zero than two standard errors."""
-        return bool(abs(self.mean) > 2.0 * self.error)
-
-    @property
-    def words(self) -> str:
-        """A sentence about a bias that is clear; empty if there is none."""
-        if not self.is_clear:
+    def sentence(self) -> str:
+        """Direction and size; empty unless the mean is more than two standard errors from zero."""
+        if not abs(self.mean) > 2.0 * self.stderr:
             return ""
         return (
-            f"The predictions are too {'low' if self.mean > 0.0 else 'high'}: truth less prediction is "
-            f"{format_number(self.mean, stderr=self.error)} on average, positive for {format_percent(self.positive)} "
-            "of rows."
+            f"Predictions are biased {'low' if self.mean > 0.0 else 'high'}: mean residual "
+            f"{format_number(self.mean, stderr=self.stderr)}; {format_percent(self.positive)} of the residuals are "
+            "positive."
         )
 
 
-def bias_words(judged: Judged) -> str:
-    """A sentence about the bias of predictions of rows that the model was not fitted on; empty without one."""
-    is_known = judged.truth.dtype.kind == "f" and judged.is_honest and judged.rows.size > 2
-    return Bias.of(judged.truth - judged.answer).words if is_known else ""
+def bias_sentence(found: Evaluation) -> str:
+    """The bias of out-of-sample predictions in words; empty without one."""
+    is_known = found.y_true.dtype.kind == "f" and found.is_out_of_sample and found.rows.size > 2
+    return Bias.of(found.y_true - found.y_pred).sentence if is_known else ""
 
 
-def residuals(result: Evidence) -> Section | LeftOut:
-    """Truth beside prediction, the bias, and the distribution of the differences."""
-    if result.is_classifier:
-        return LeftOut(TITLE, "the target is a class; see which are taken for which")
-    judged = result.judged
-    if judged.rows.size < 3:
-        return LeftOut(TITLE, "too few rows have a prediction")
-    truth, answer = judged.truth, judged.answer
-    error = truth - answer
-    rmse, total = float(np.sqrt(np.mean(error**2))), float(np.var(truth))
-    bias = Bias.of(error)
+def residuals(context: Context) -> Section | Omitted:
+    """Actual over predicted values, the bias, and the distribution of the residuals."""
+    if context.is_classifier:
+        return Omitted(TITLE, "the target is a class")
+    found = context.evaluation
+    if found.rows.size < 3:
+        return Omitted(TITLE, "fewer than three rows have a prediction")
+    actual, predicted = found.y_true, found.y_pred
+    residual, total = actual - predicted, float(np.var(actual))
+    bias, mse = Bias.of(residual), float(np.mean(residual**2))
     tiles = (
-        Tile(format_number(rmse), "root mean squared error"),
-        Tile(format_number(float(np.mean(np.abs(error)))), "mean absolute error"),
-        Tile(format_percent(1.0 - rmse**2 / total) if total > 0.0 else "—", "of the variance explained (R²)"),
-        Tile(format_number(bias.mean, stderr=bias.error), "mean residual: truth less prediction"),
-        Tile(format_percent(bias.positive), "of residuals are positive"),
+        Tile(format_number(mse**0.5), "root mean squared error"),
+        Tile(format_number(float(np.mean(np.abs(residual)))), "mean absolute error"),
+        Tile(format_number(1.0 - mse / total if total > 0.0 else np.nan), "R²"),
+        Tile(format_number(bias.mean, stderr=bias.stderr), "mean residual (actual - predicted)"),
+        Tile(format_percent(bias.positive), "of the residuals are positive"),
     )
-    rows = np.sort(np.random.default_rng(result.seed).permutation(truth.size)[:MAX_POINTS])
-    sampled = f" ({pluralize(rows.size, 'row')} of {truth.size:,}, drawn at random)" if rows.size < truth.size else ""
-    correlation = format_number(_correlation(answer, truth), 2)
-    alt = f"Points about the line of equal truth and prediction; correlation {correlation}."
+    rows = np.sort(np.random.default_rng(context.seed).permutation(actual.size)[:MAX_POINTS])
+    sampled = f" (random sample of {pluralize(rows.size, 'row')})" if rows.size < actual.size else ""
+    is_constant = actual.std() == 0.0 or predicted.std() == 0.0
+    correlation = np.nan if is_constant else float(np.corrcoef(predicted, actual)[0, 1])
+    quantiles = [(format_level(level), format_number(float(np.quantile(residual, level)))) for level in LEVELS]
     points = Figure(
-        "chart-residuals", charts.scatter(answer[rows], truth[rows], "prediction", "truth"),
-        f"Truth over prediction{sampled}", alt, _quantiles(error), width="narrow",
+        "chart-residuals", charts.scatter(predicted[rows], actual[rows], "predicted", "actual"),
+        f"Actual over predicted{sampled}", f"Points around the diagonal; correlation {format_number(correlation, 2)}.",
+        table("Quantiles of the residuals", "#quantile|#residual", quantiles), width="narrow",
     )  # fmt: skip
-    half = f"Half of the predictions are off by at most {format_number(float(np.median(np.abs(error))))}."
-    lead = " ".join(filter(None, [half, bias.words, judged.words]))
-    return Section("residuals", TITLE, lead, tiles, (points, _histogram(error)))
+    half = f"Median absolute residual {format_number(float(np.median(np.abs(residual))))}."
+    lead = " ".join(filter(None, [half, bias.sentence, found.note]))
+    return Section("residuals", TITLE, lead, tiles, (points, _histogram(residual)))
 
 
-def _correlation(a: Floats, b: Floats) -> float:
-    return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0.0 and b.std() > 0.0 else np.nan
-
-
-def _quantiles(error: Floats) -> Table:
-    levels = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-    rows = [(format_level(share), format_number(float(np.quantile(error, share)))) for share in levels]
-    return table("Quantiles of truth less prediction", "#fraction of rows|#at most", rows)
-
-
-def _histogram(error: Floats) -> Figure:
-    """Bins over the middle 99 % of the residuals; those beyond are counted in the outermost ones."""
-    low, high = np.quantile(error, (0.005, 0.995))
-    reach = float(max(abs(low), abs(high))) or 1.0
-    edges = np.linspace(-reach, reach, N_BINS + 1)
-    n = np.histogram(np.clip(error, -reach, reach), edges)[0]
-    ends = [(format_number(a), format_number(b)) for a, b in pairwise(edges)]
-    n_low, n_high = int((error < -reach).sum()), int((error > reach).sum())
-    ends[0] = (f"{format_number(error.min())} (beyond the chart)" if n_low else ends[0][0], ends[0][1])
-    ends[-1] = (ends[-1][0], f"{format_number(error.max())} (beyond the chart)" if n_high else ends[-1][1])
-    numbers = table("Rows in each bin", "#from|#to|#rows", [(*each, f"{c:,}") for each, c in zip(ends, n, strict=True)])
-    beyond = [f"{c:,} below {format_number(e)}" for c, e in ((n_low, -reach),) if c]
-    beyond += [f"{c:,} above {format_number(e)}" for c, e in ((n_high, reach),) if c]
-    title = "How far the predictions are off"
-    title += f" (the outermost bars hold the rows beyond them too: {join_names(beyond)})" if beyond else ""
-    mean, deviation = format_number(float(error.mean())), format_number(float(error.std()))
-    alt = f"Histogram of truth less prediction: mean {mean}, deviation {deviation}."
-    spec = charts.histogram(edges[:-1], edges[1:], n, "truth less prediction")
-    return Figure("chart-residual-histogram", spec, title, alt, numbers, width="narrow")
+def _histogram(residual: Floats) -> Figure:
+    """Bins over the central 99 % of the residuals; the outermost ones contain the others."""
+    end = float(np.abs(np.quantile(residual, (0.005, 0.995))).max()) or 1.0
+    edges = np.linspace(-end, end, N_BINS + 1)
+    n = np.histogram(np.clip(residual, -end, end), edges)[0]
+    ends = [[format_number(a), format_number(b)] for a, b in pairwise(edges)]
+    n_low, n_high = int((residual < -end).sum()), int((residual > end).sum())
+    beyond = list[str]()
+    if n_low:
+        ends[0][0] = format_number(residual.min())
+        beyond.append(f"{n_low:,} below {format_number(-end)}")
+    if n_high:
+        ends[-1][1] = format_number(residual.max())
+        beyond.append(f"{n_high:,} above {format_number(end)}")
+    rows = [(*each, f"{count:,}") for each, count in zip(ends, n, strict=True)]
+    title = "Distribution of the residuals" + (f" (outermost bins include {join_names(beyond)})" if beyond else "")
+    mean, deviation = format_number(float(residual.mean())), format_number(float(residual.std()))
+    return Figure(
+        "chart-residual-histogram", charts.histogram(edges, n, "residual (actual - predicted)"), title,
+        f"Histogram: mean {mean}, standard deviation {deviation}.", table("Bins", "#from|#to|#rows", rows),
+        width="narrow",
+    )  # fmt: skip

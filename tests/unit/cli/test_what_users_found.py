@@ -370,7 +370,7 @@ def test_page_figures_and_terminal_tell_the_same_of_no_model(tmp_path: Path):
     doubt = " it is no better" in result.stderr or " it is not clearly better" in result.stderr
     page = (tmp_path / "out" / "report.html").read_text()
     assert doubt
-    assert "always answering the median" in page
+    assert "predicting the median" in page
     assert ("None of the 2 methods" in page) == ("it is no better" in result.stderr)
 
 

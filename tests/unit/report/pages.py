@@ -15,7 +15,7 @@ from committee import (
 )
 from committee.datasets import Dataset, load_dataset
 from committee.evaluation.comparison import Comparison, MethodResult
-from committee.report._context import Evidence
+from committee.report._context import Context, Inputs, make_context
 
 N_FOLDS = 4
 
@@ -39,7 +39,7 @@ def forest() -> Any:
 
 
 @cache
-def number_forest() -> Any:
+def regression_forest() -> Any:
     ozone = sample("ozone")
     return RandomForestRegressor(n_estimators=25, random_state=0).fit(ozone.X, ozone.y)
 
@@ -50,16 +50,20 @@ def gradient() -> Any:
     return GradientBoostingRegressor(n_estimators=30, early_stopping=True, random_state=0).fit(ozone.X, ozone.y)
 
 
-def of_booster(**options: Any) -> Evidence:
-    return Evidence(booster(), sample("sonar").X, sample("sonar").y, **options)
+def context_of(model: Any, X: Any, y: Any, **options: Any) -> Context:
+    return make_context(Inputs(model, X, y, **options))
 
 
-def of_forest(**options: Any) -> Evidence:
-    return Evidence(forest(), sample("glass").X, sample("glass").y, **options)
+def of_booster(**options: Any) -> Context:
+    return context_of(booster(), sample("sonar").X, sample("sonar").y, **options)
 
 
-def of_numbers(**options: Any) -> Evidence:
-    return Evidence(number_forest(), sample("ozone").X, sample("ozone").y, **options)
+def of_forest(**options: Any) -> Context:
+    return context_of(forest(), sample("glass").X, sample("glass").y, **options)
+
+
+def of_regression(**options: Any) -> Context:
+    return context_of(regression_forest(), sample("ozone").X, sample("ozone").y, **options)
 
 
 def split(n: int) -> tuple[Any, Any, Any]:
@@ -70,7 +74,7 @@ def split(n: int) -> tuple[Any, Any, Any]:
 
 
 def result(name: str, errors: list[float], out_of_fold: Any, **changes: Any) -> MethodResult:
-    """What one method got, with times that are whole numbers."""
+    """Result of one method, with times that are whole numbers."""
     found = np.array(errors)
     ones = np.ones(found.size)
     made = MethodResult(name, "Some", {}, found, {"error": found}, ones, ones / 100.0, out_of_fold, "done", "")
@@ -78,12 +82,12 @@ def result(name: str, errors: list[float], out_of_fold: Any, **changes: Any) -> 
 
 
 def glass_comparison(best: float = 0.2) -> Comparison:
-    """A random forest before a tree and one that failed: the answers of the forest are right but for a share `best`."""
+    """A random forest with the error rate `best`, a tree, and a method that failed."""
     glass = sample("glass")
     classes, codes = np.unique(glass.y, return_inverse=True)
     rows, fold, held_out = split(codes.size)
     rng = np.random.default_rng(1)
-    good, bad = (_predictions(codes[rows], classes.size, share, rng) for share in (best, 0.4))
+    good, bad = (_predictions(codes[rows], classes.size, rate, rng) for rate in (best, 0.4))
     nothing = np.full(good.shape, np.nan)
     results = (
         result("pruned tree", [0.42, 0.38, 0.41, 0.39], bad),
@@ -97,12 +101,12 @@ def glass_comparison(best: float = 0.2) -> Comparison:
 
 
 def _predictions(codes: Any, k: int, wrong: float, rng: np.random.Generator) -> Any:
-    answer = np.where(rng.random(codes.size) < wrong, (codes + 1) % k, codes)
-    return 0.7 * np.eye(k)[answer] + 0.3 * rng.dirichlet(np.ones(k), codes.size)
+    predicted = np.where(rng.random(codes.size) < wrong, (codes + 1) % k, codes)
+    return 0.7 * np.eye(k)[predicted] + 0.3 * rng.dirichlet(np.ones(k), codes.size)
 
 
 def ozone_comparison() -> Comparison:
-    """Answers of two methods that are the truth and noise of a known size."""
+    """Predictions of two methods: the truth plus noise of known standard deviations."""
     ozone = sample("ozone")
     y = np.asarray(ozone.y, np.float64)
     rows, fold, held_out = split(y.size)

@@ -16,8 +16,8 @@ import pytest
 from committee import AdaBoostClassifier, DecisionTreeClassifier
 from committee.report import TableNotes, write_report
 from committee.report import render as page_module
-from committee.report._context import Evidence
-from committee.report._section import LeftOut, Section
+from committee.report._context import Context
+from committee.report._section import Omitted, Section
 from committee.report.render import SECTIONS, as_json, render
 from committee.storage.model_file import load_model, save_model
 from tests.unit.report.pages import (
@@ -26,7 +26,7 @@ from tests.unit.report.pages import (
     glass_comparison,
     of_booster,
     of_forest,
-    of_numbers,
+    of_regression,
     ozone_comparison,
     sample,
 )
@@ -35,18 +35,18 @@ vl_convert = pytest.importorskip("vl_convert")
 
 
 @cache
-def pages() -> dict[str, tuple[list[Section | LeftOut], str]]:
+def pages() -> dict[str, tuple[list[Section | Omitted], str]]:
     """Sections and text of a page of every kind."""
     result = {
         "booster": of_booster(),
         "forest, compared": of_forest(comparison=glass_comparison()),
-        "numbers, compared": of_numbers(comparison=ozone_comparison()),
+        "regression, compared": of_regression(comparison=ozone_comparison()),
     }
     made = {name: [make(one) for make in SECTIONS] for name, one in result.items()}
     return {name: (made[name], render(one, made[name], name)) for name, one in result.items()}
 
 
-NAMES = ("booster", "forest, compared", "numbers, compared")
+NAMES = ("booster", "forest, compared", "regression, compared")
 
 
 class Reader(HTMLParser):
@@ -93,13 +93,13 @@ def test_every_section_is_there_or_says_why_not(name: str) -> None:
         if isinstance(one, Section):
             assert f'<section id="{one.key}"' in text
         else:
-            assert one.why
-            assert "could not be made" not in one.why
+            assert one.reason
+            assert "failed with" not in one.reason
     rows = [
         (t.header, row)
         for one in made
         if isinstance(one, Section)
-        for t in (*one.tables, *one.folded)
+        for t in (*one.tables, *one.collapsed)
         for row in t.rows
     ]
     assert all(len(header) == len(row) for header, row in rows)
@@ -160,15 +160,15 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: py
 
 
 def test_a_section_that_fails_is_named_and_the_others_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken_part(result: Evidence) -> Section:
-        raise ArithmeticError("no numbers today")
+    def broken_part(result: Context) -> Section:
+        raise ArithmeticError("not today")
 
     monkeypatch.setattr(page_module, "SECTIONS", (SECTIONS[0], broken_part))
     sonar = sample("sonar")
-    with pytest.warns(RuntimeWarning, match="no numbers today"):
+    with pytest.warns(RuntimeWarning, match="not today"):
         text = write_report(tmp_path / "r.html", booster(), sonar.X, sonar.y).read_text()
     assert "Broken part" in text
-    assert 'id="verdict"' in text
+    assert 'id="summary"' in text
 
 
 def test_other_rows_than_those_of_fit_are_rejected(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_other_rows_than_those_of_fit_are_rejected(tmp_path: Path) -> None:
 
 
 def test_odd_models_get_a_page(tmp_path: Path) -> None:
-    """One class, labels that the model does not know, weights that are not told."""
+    """One class, unknown labels, unknown weights."""
     sonar = sample("sonar")
     X, y = sonar.X, np.asarray(sonar.y)
     one = DecisionTreeClassifier(max_depth=2).fit(X, np.repeat("M", len(y)))
@@ -188,9 +188,9 @@ def test_odd_models_get_a_page(tmp_path: Path) -> None:
     write_report(tmp_path / "a.html", one, X, np.repeat("M", len(y)))
     write_report(tmp_path / "b.html", booster(), X, strange, on_training_data=False)
     text = write_report(tmp_path / "c.html", weighted, X, y).read_text()
-    assert "fitted with weights of rows that are not known here" in text
-    told = write_report(tmp_path / "d.html", weighted, X, y, sample_weight=np.linspace(1.0, 2.0, len(y))).read_text()
-    assert "Boosting heaps weight" in told
+    assert "unknown sample weights" in text
+    text = write_report(tmp_path / "d.html", weighted, X, y, sample_weight=np.linspace(1.0, 2.0, len(y))).read_text()
+    assert "boosting weight" in text
 
 
 def test_a_model_saved_for_prediction_only_gets_a_page(tmp_path: Path) -> None:
