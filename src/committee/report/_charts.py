@@ -216,14 +216,14 @@ def margin_slider(steps: Sequence[MarginCurve], title: str) -> Spec:
 
 
 def bars(names: Sequence[str], value: Floats, stderr: Floats, axis: str) -> Spec:
-    """A bar with one standard error per name; `axis` is the unit in tooltips."""
+    """A bar with one standard error per name."""
     rows = data("rows", name=list(names), value=value, low=value - stderr, high=value + stderr)
-    tooltip = [alt.Tooltip("name:N", title="column"), alt.Tooltip("value:Q", title=axis, format=".3~g")]
+    tooltip = [alt.Tooltip("name:N", title="feature"), alt.Tooltip("value:Q", title=axis, format=".3~g")]
     base = rows.chart().encode(y=_names(limit=110), tooltip=tooltip)
     high = float(np.nanmax(value + np.nan_to_num(stderr))) or 1.0
     low = min(0.0, float(np.nanmin(value - np.nan_to_num(stderr))))
     body = base.mark_bar(color=color("blue"), height={"band": 0.66}, cornerRadiusEnd=2).encode(
-        x=alt.X("value:Q", title=None, scale=alt.Scale(domain=[low, high], nice=False), axis=alt.Axis(tickCount=4))
+        x=alt.X("value:Q", title=axis, scale=alt.Scale(domain=[low, high], nice=False), axis=alt.Axis(tickCount=4))
     )
     if np.isnan(stderr).all():
         return _spec(body, 22 * len(names), rows)

@@ -43,7 +43,7 @@ def bias_variance(context: Context) -> Section | Omitted:
     ]
     lead = (
         f"{pluralize(decompositions[0].n_sets, 'training set')}, evaluated on "
-        f"{pluralize(decompositions[0].rows.size, 'held-out row')}: {_smallest(methods)}."
+        f"{pluralize(decompositions[0].rows.size, 'held-out row')}. {_smallest(methods)}."
     )
     figure = Figure(
         "chart-bias-variance", charts.stacked(list(methods), names, values, [color for _, color in parts], axis),
@@ -72,5 +72,5 @@ def _smallest(methods: Mapping[str, Decomposition]) -> str:
         least = format_number(min(values.values()))
         best.append(join_names(name for name, value in values.items() if format_number(value) == least))
     if best[0] == best[1]:
-        return f"smallest bias and variance: {best[0]}"
-    return f"smallest bias: {best[0]}; smallest variance: {best[1]}"
+        return f"Smallest bias and variance: {best[0]}"
+    return f"Smallest bias: {best[0]}; smallest variance: {best[1]}"

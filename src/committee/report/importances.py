@@ -1,4 +1,4 @@
-"""Feature importance: every kind that the model has, with the columns in one order."""
+"""Feature importance: every kind that the model has, with the features in one order."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ MAX_SHAP_NODES = 40_000_000
 """Maximum of rows x nodes x outputs for exact SHAP values: some seconds."""
 
 TITLES = {
-    "permutation": ("Permutation importance, out-of-bag", "of the vote of the trees"),
-    "tree_permutation": ("Permutation importance by tree", "out-of-bag rows of each tree"),
-    "impurity": ("Mean decrease in impurity", "training rows"),
-    "impurity_oob": ("Mean decrease in impurity, out-of-bag", "out-of-bag rows of each tree"),
-    "frequency": ("Split frequency", "fraction of all splits"),
-    "node_permutation": ("Permutation importance by node", "values permuted at one split at a time"),
-    "gain": ("Gain", "decrease of the training loss by the splits"),
-    "model_permutation": ("Permutation importance", "values permuted among the rows"),
-    "shap": ("Mean |SHAP value|", "exact values of the trees"),
-    "sampled_shap": ("Mean |SHAP value|", "estimated by sampling"),
+    "permutation": "Permutation importance, out-of-bag vote",
+    "tree_permutation": "Permutation importance, single trees",
+    "impurity": "Mean decrease in impurity",
+    "impurity_oob": "Mean decrease in impurity, out-of-bag",
+    "frequency": "Split frequency",
+    "node_permutation": "Permutation importance, single nodes",
+    "gain": "Gain",
+    "model_permutation": "Permutation importance",
+    "shap": "Mean |SHAP value|",
+    "sampled_shap": "Mean |SHAP value|, sampled",
 }
 
 
@@ -70,7 +70,7 @@ def importances(context: Context) -> Section | Omitted:
     if not kinds:
         return Omitted(TITLE, f"no importance of {context.method} is available for this many columns")
     kinds = [kind for kind in kinds if np.any(kind.scaled > 0.0)]
-    return _section(names, kinds) if kinds else Omitted(TITLE, "the predictions do not depend on any column")
+    return _section(names, kinds) if kinds else Omitted(TITLE, "the predictions do not depend on any feature")
 
 
 def _section(names: tuple[str, ...], kinds: list[Importance]) -> Section:
@@ -78,36 +78,36 @@ def _section(names: tuple[str, ...], kinds: list[Importance]) -> Section:
     order = np.argsort(-mean, kind="stable")[:MAX_BARS]
     shown = _unique([shorten(names[f], 24) for f in order])
     n_hidden = len(names) - order.size
-    lead = _first(names, kinds) + (f" {pluralize(n_hidden, 'column')} not shown." if n_hidden else "")
+    lead = _first(names, kinds) + (f" {pluralize(n_hidden, 'feature')} not shown." if n_hidden else "")
     rows = [(names[f], *(format_number(float(kind.scaled[f])) for kind in kinds)) for f in order]
-    scaled = table("Importances scaled to a maximum of 100", "column", rows, [TITLES[kind.kind][0] for kind in kinds])
+    scaled = table("Importances scaled to a maximum of 100", "feature", rows, [TITLES[kind.kind] for kind in kinds])
     notes = [
-        "Correlated columns share their importance or replace each other. Importances are not causal. Error bars: one "
+        "Correlated features share their importance or replace each other. Importances are not causal. Error bars: one "
         "standard error.",
-        "Importances from training rows are biased towards columns with many distinct values; permutation and "
+        "Importances from training rows are biased towards features with many distinct values; permutation and "
         "out-of-bag importances are not.",
     ]
     if any(kind.kind == "sampled_shap" for kind in kinds):
         notes.append(
             f"SHAP values are estimated on at most {SAMPLED_ROWS} rows with {SAMPLED_ORDERS} permutations of the "
-            "columns each; sampling noise inflates small values."
+            "features each; sampling noise inflates small values."
         )
     figures = tuple(_figure(kind, shown, order) for kind in kinds)
     return Section("importances", TITLE, lead, figures=figures, collapsed=(scaled,), notes=tuple(notes))
 
 
 def _first(names: tuple[str, ...], kinds: list[Importance]) -> str:
-    """The most important column by each kind."""
+    """The most important feature by each kind."""
     first = dict[str, list[str]]()
     for kind in kinds:
-        first.setdefault(names[int(np.argmax(kind.scaled))], []).append(TITLES[kind.kind][0])
+        first.setdefault(names[int(np.argmax(kind.scaled))], []).append(TITLES[kind.kind])
     if len(first) == 1:
-        return f"Most important column: “{next(iter(first))}”" + (" by all kinds." if len(kinds) > 1 else ".")
+        return f"Most important feature: “{next(iter(first))}”" + (" by all kinds." if len(kinds) > 1 else ".")
     parts = [
         f"“{name}” by {join_names(by) if len(by) < 3 else f'{len(by)} of {len(kinds)} kinds'}"
         for name, by in first.items()
     ]
-    return f"Most important column: {'; '.join(parts)}."
+    return f"Most important feature: {'; '.join(parts)}."
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -121,8 +121,7 @@ def _unique(names: list[str]) -> list[str]:
 
 
 def _figure(kind: Importance, shown: list[str], order: NDArray[np.int64]) -> Figure:
-    title, rows_of = TITLES[kind.kind]
-    value, stderr = kind.value[order], kind.stderr[order]
+    title, value, stderr = TITLES[kind.kind], kind.value[order], kind.stderr[order]
     top = [f"{shown[i]} {format_number(float(value[i]), 2)}" for i in np.argsort(-value)[:3]]
     rows = [
         (name, format_number(float(v)), format_number(float(e), 2), format_number(float(scaled)))
@@ -130,8 +129,8 @@ def _figure(kind: Importance, shown: list[str], order: NDArray[np.int64]) -> Fig
     ]
     return Figure(
         f"chart-importance-{kind.kind.replace('_', '-')}", charts.bars(shown, value, stderr, kind.unit),
-        f"{title}: {kind.unit} ({rows_of})", f"Bars; the largest are {join_names(top)}.",
-        table(title, f"column|#{kind.unit}|#standard error|#scaled", rows), width="small",
+        title, f"Bars; the largest are {join_names(top)}.",
+        table(title, f"feature|#{kind.unit}|#standard error|#scaled", rows), width="small",
     )  # fmt: skip
 
 
@@ -149,10 +148,12 @@ def _of_forest(context: Context) -> tuple[tuple[str, ...], list[Importance]]:
         "permutation": "decrease in margin" if context.is_classifier else accuracy,
         "tree_permutation": accuracy,
         "node_permutation": accuracy,
+        "impurity": "decrease in impurity, training rows",
+        "impurity_oob": "decrease in impurity, out-of-bag rows",
         "frequency": "fraction of splits",
     }
     each = [found.of(kind) for kind in KINDS]
-    kinds = [Importance(k.kind, k.values, k.raw, k.standard_error, units.get(k.kind, "impurity")) for k in each]
+    kinds = [Importance(k.kind, k.values, k.raw, k.standard_error, units[k.kind]) for k in each]
     return found.names, kinds
 
 
@@ -164,7 +165,7 @@ def _of_trees(context: Context) -> tuple[tuple[str, ...], list[Importance]]:
         return context.names, []
     unknown = np.full(len(gain.names), np.nan)
     kinds = [
-        Importance("gain", gain.values, gain.raw, unknown, "decrease in loss"),
+        Importance("gain", gain.values, gain.raw, unknown, "decrease in the training loss"),
         Importance("frequency", frequency.values, frequency.raw, unknown, "fraction of splits"),
     ]
     shap = _exact_shap(context, unknown.size)

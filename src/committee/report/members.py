@@ -71,7 +71,7 @@ def _of_forest(context: Context, figures: tuple[Figure, ...]) -> Section:
         f"limit is {format_percent(variance.gain_left / variance.of_average)} lower. Out-of-bag estimates."
     )
     vacuous = " (vacuous)" if strength is not None and strength.is_vacuous else ""
-    notes = () if strength is None else (f"Breiman's bound{vacuous}: {strength.note}.",)
+    notes = () if strength is None else (f"Breiman's bound of the error: {format_number(strength.bound)}{vacuous}.",)
     return Section("members", TITLE, lead, tuple(tiles), (figure, *figures), notes=notes)
 
 

@@ -21,7 +21,7 @@ COLORS: tuple[Color, ...] = ("blue", "orange", "green", "purple", "red")
 
 
 def partial_dependence(context: Context) -> Section | Omitted:
-    """Mean predictions over the values of the most important columns, by brute force."""
+    """Mean predictions over the values of the most important features, by brute force."""
     if context.is_classifier and not hasattr(context.model, "predict_proba"):
         return Omitted(TITLE, f"{context.method} predicts no probabilities")
     if context.classes.size == 1:
@@ -38,9 +38,9 @@ def partial_dependence(context: Context) -> Section | Omitted:
     if not curves:
         return Omitted(TITLE, "no column has two values in the sample")
     figures = tuple(_figure(context, i, curve) for i, curve in enumerate(curves))
-    lead = f"Mean prediction of {pluralize(rows.size, 'row')} with one column set to each value."
+    lead = f"Mean prediction of {pluralize(rows.size, 'row')} with one feature set to each value."
     notes = (
-        "The most important columns. With correlated columns the average includes combinations that do not occur.",
+        "The most important features. With correlated features the average includes combinations that do not occur.",
     )
     return Section("partial-dependence", TITLE, lead, figures=figures, notes=notes)
 

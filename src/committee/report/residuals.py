@@ -70,8 +70,7 @@ def residuals(context: Context) -> Section | Omitted:
         Tile(format_number(mse**0.5), "root mean squared error"),
         Tile(format_number(float(np.mean(np.abs(residual)))), "mean absolute error"),
         Tile(format_number(1.0 - mse / total if total > 0.0 else np.nan), "R²"),
-        Tile(format_number(bias.mean, stderr=bias.stderr), "mean residual (actual - predicted)"),
-        Tile(format_percent(bias.positive), "of the residuals are positive"),
+        Tile(format_number(bias.mean, stderr=bias.stderr), f"mean residual, {format_percent(bias.positive)} positive"),
     )
     rows = np.sort(np.random.default_rng(context.seed).permutation(actual.size)[:MAX_POINTS])
     sampled = f" (random sample of {pluralize(rows.size, 'row')})" if rows.size < actual.size else ""

@@ -111,7 +111,8 @@ def _section(context: Context, history: History, curves: list[Curve], what: str)
     x = x[np.unique(np.linspace(0, x.size - 1, min(N_SHOWN, x.size)).round().astype(np.int64))]
     rows = [(f"{at:,.0f}", *(format_number(float(np.interp(at, c.x, c.y)), 4) for c in drawn)) for at in x]
     figure = Figure(
-        "chart-history", charts.curves(drawn, unit, what, marked=n_kept, top=top), f"{what.capitalize()} by {unit}",
+        "chart-history", charts.curves(drawn, unit, what, marked=n_kept, top=top),
+        f"{what.capitalize()} by number of {unit}",
         f"Lines over {int(curves[0].x[-1]):,} {unit}. " + "; ".join(_range(curve, what) for curve in curves) + ".",
         table(f"Some {unit}", f"#{unit}", rows, [c.label for c in drawn]),
         tuple(Key(curve.label, curve.color, curve.is_dashed) for curve in curves),
