@@ -57,7 +57,7 @@ def test_every_attribute_that_fit_sets_is_listed(name: str):
 
 PACKAGES = ("", ".datasets", ".theory", ".evaluation", ".explain", ".ingest", ".plots", ".storage")
 FUNCTIONS_NOT_WRITTEN_YET: set[str] = {
-    "evaluation", "report", "storage", "svm", "trees",
+    "evaluation", "storage", "svm", "trees",
 }  # fmt: skip
 """Packages whose public functions and result classes are not described yet; may only shrink."""
 
