@@ -142,6 +142,7 @@ class BaseIncrementalEnsemble(Estimator):
     _seed: int = fitted()
     _kind: ClassVar[Literal["classifier", "regressor"]]
     _optional_state: ClassVar[tuple[str, ...]] = ()  # private attributes that not every fit sets
+    _warm_state: ClassVar[tuple[str, ...]] = ()  # attributes of the previous fit that `_fit_copy` continues
 
     # --- what a subclass gives ----------------------------------------------------------------------------------------
 
@@ -290,6 +291,14 @@ class BaseIncrementalEnsemble(Estimator):
         return reason
 
     # --- store --------------------------------------------------------------------------------------------------------
+
+    def _fit_copy(self, data: TrainingData, fit: Callable[[Any], None]) -> dict[str, Any]:
+        """Fitted attributes that a function sets on a copy, which has those of the data and of a continued fit."""
+        continued = set(self._warm_state) & vars(self).keys() if self._is_continued() else set[str]()
+        kept = {name: getattr(self, name) for name in continued}
+        copy = self._reader({**kept, **data.attributes, "_seed": data.seed})
+        fit(copy)
+        return {name: value for name, value in vars(copy).items() if name not in self.get_params(deep=False)}
 
     def _store(self, attributes: Mapping[str, Any]) -> None:
         """Assign the fitted attributes and delete others of an earlier fit."""

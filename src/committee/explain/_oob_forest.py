@@ -63,7 +63,7 @@ class OobForest(NamedTuple):
         """Return the prediction of each packed leaf: the most probable class, or the value."""
         values = self.packed.values
         of_values = values[:, : self.n_classes].argmax(axis=1) if self.n_classes else values[:, 0]
-        return of_values[self.packed.answer]
+        return of_values[self.packed.value_index]
 
     def losses(self, rows: NDArray[np.int64], predictions: Predictions) -> Floats:
         """Return the zero-one loss or squared error of predictions for rows."""

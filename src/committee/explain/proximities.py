@@ -119,7 +119,7 @@ def proximity_blocks(
         raise ValueError("Out-of-bag proximities are between training rows: pass them as X, and no Z.")
     leaves = _leaves(fitted, X)
     others = leaves if Z is None else _leaves(fitted, Z)
-    n_leaves = int(fitted.packed_.answer.size)
+    n_leaves = int(fitted.packed_.value_index.size)
     is_out = _out_of_bag(fitted, len(leaves)) if out_of_bag else None
     transposed = _indicator(others, n_leaves, is_out).T.tocsr()
     for first in range(0, len(leaves), block):
@@ -212,7 +212,7 @@ def neighbours(forest: BaseForest, X_train: Any, X: Any, k: int = 5) -> Neighbou
 def weight_blocks(forest: BaseForest, X_train: Any, X: Any, block: int = BLOCK) -> Iterator[Sparse]:
     """Yield the weights of all training rows in predictions for blocks of X: sparse [rows, n_train], rows sum to 1."""
     fitted = check_forest(forest)
-    n_leaves = int(fitted.packed_.answer.size)
+    n_leaves = int(fitted.packed_.value_index.size)
     leaves, others = _leaves(fitted, X_train), _leaves(fitted, X)
     bag = _bag_weights(fitted, len(leaves))
     in_leaf = np.bincount(leaves.ravel(), bag.ravel(), n_leaves)

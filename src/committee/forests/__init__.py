@@ -1,1 +1,1 @@
-"""Random forests and their relatives."""
+"""Random forests and extremely randomised trees."""

@@ -1,9 +1,9 @@
-"""What forests share: reading the data, growing, out-of-bag evidence, answering."""
+"""Base class of forests: grow trees, evaluate them out of bag, predict."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 from zlib import crc32
@@ -18,8 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from committee.base.array_types import Floats
 from committee.base.parameters import (
     N_JOBS,
-    RANDOM_STATE,
-    Estimator,
     at_least,
     between,
     count_fraction,
@@ -29,17 +27,17 @@ from committee.base.parameters import (
     param,
 )
 from committee.base.prediction_only_error import kept_from_fit
-from committee.base.progress import progress
-from committee.base.rng import RandomState, member_seeds
+from committee.base.rng import member_seeds
 from committee.base.stacklevel import level_of_caller
-from committee.base.transaction import all_or_nothing
+from committee.ensemble.incremental import BaseIncrementalEnsemble, GivenRows, Run, TrainingData, ValidationSet
 from committee.ensemble.oob_scorers import check_score
-from committee.forests._convergence import MAX_TREES, has_settled
+from committee.ensemble.stopping import Convergence, Stopping
+from committee.ensemble.warm_start import check_n_estimators, check_same_data
 from committee.records.ensemble import TreeSum
+from committee.records.forest import PackedForest
 from committee.records.history import History
 from committee.records.tree import LEAF, Tree
-from committee.tabular.schema import Columns
-from committee.tabular.validation import read_table, read_training_table, read_weights
+from committee.tabular.validation import read_table
 from committee.tree_engine.memory_guard import reject_too_many_trees
 from committee.tree_engine.predict.apply import apply_tree
 from committee.tree_engine.predict.forest import add_predictions, pack_forest
@@ -48,7 +46,8 @@ from committee.trees.training import EXACT_ROWS
 
 if TYPE_CHECKING:
     from committee.ensemble.oob import OutOfBag
-    from committee.forests.random_forest import Ground, Member
+    from committee.forests._tuning import Tuned
+    from committee.forests.random_forest import ForestData, ForestRound
     from committee.sampling.row_samples import Sampler
     from committee.tree_engine.response import Response
 
@@ -56,27 +55,48 @@ MaxFeatures = int | float | Literal["sqrt", "log2"] | None
 MAX_FEATURES = (at_least(1), count_fraction, one_of("sqrt", "log2"), None)
 
 
+MAX_TREES = 2_000
+"""Limit of n_estimators="auto"."""
+
+
 class Record(NamedTuple):
-    """What one tree measured; the error is that of all trees so far on the rows they did not see."""
+    """One row of `history_`: a tree, and the out-of-bag error of all trees so far."""
 
     tree: int
     n_leaves: int
     oob_error: float
 
 
+class ForestRun(Run):
+    """The trees so far; `leaves` are those of the training rows in each tree, None if they are not kept."""
+
+    def __init__(
+        self, trees: Sequence[Tree], records: Sequence[Record], leaves: list[NDArray[np.int32]] | None
+    ) -> None:
+        super().__init__(trees, records=records)
+        self.leaves = leaves
+
+    def add(self, round_: ForestRound, record: Record) -> None:
+        self.members.append(round_.tree)
+        self.records.append(record)
+        if self.leaves is not None:
+            self.leaves.append(round_.leaf.astype(np.int32))
+
+
 class SeveralTargetsError(ValueError, AttributeError):
-    """A forest per target has no trees of its own; `hasattr` and `dir` take the attribute for one that is not there."""
+    """The attribute exists in the forest of each target only; an AttributeError, so that `hasattr` is False."""
 
 
-class BaseForest(Estimator):
-    """A forest of trees; a subclass reads the target and turns means over trees into answers.
+class BaseForest(BaseIncrementalEnsemble):
+    """Base class of forests; a subclass reads the target and turns means over trees into predictions."""
 
-    Fitted attributes: ``estimators_`` (the trees as estimators), ``trees_``, ``history_`` (one row per tree),
-    ``packed_`` (the prediction-only form: 20 bytes a node, leaf distributions apart), ``oob_error_`` and ``oob_score_``
-    where rows were out of bag, ``stop_reason_``, ``feature_importances_``.
-    """
-
-    n_estimators: int | Literal["auto"] = param(at_least(1), one_of("auto"), default=100, kw_only=False)
+    n_estimators: int | Literal["auto"] = param(
+        at_least(1),
+        one_of("auto"),
+        default=100,
+        kw_only=False,
+        doc='Number of trees; "auto" adds trees until the out-of-bag error converges, at most 2,000.',
+    )
     criterion: Any = fitted()
     bootstrap: Any = fitted()
     max_depth: int | None = param(at_least(1), None, default=None)
@@ -86,146 +106,191 @@ class BaseForest(Estimator):
     max_features: MaxFeatures = param(*MAX_FEATURES, default="sqrt")
     max_leaf_nodes: int | None = param(at_least(2), None, default=None)
     min_impurity_decrease: float = param(non_negative, default=0.0)
-    oob_score: bool | str | Callable[..., float] = param("boolean", one_of("auto"), str, callable, default="auto")
+    oob_score: bool | str | Callable[..., float] = param(
+        "boolean",
+        one_of("auto"),
+        str,
+        callable,
+        default="auto",
+        doc="Score of the out-of-bag predictions: a scorer, its name, or a function of (y_true, y_pred). True is the "
+        'accuracy, or R^2; "auto" the same if samples leave rows out. False computes no out-of-bag predictions.',
+    )
     n_jobs: int | None = param(*N_JOBS, default=None)
-    random_state: RandomState = param(*RANDOM_STATE, default=None)
-    verbose: int = param("verbose", default=0)
-    warm_start: bool = param("boolean", default=False)
     ccp_alpha: float = param(non_negative, default=0.0)
-    max_samples: int | float | None = param(at_least(1), count_fraction, None, default=None)
+    max_samples: int | float | None = param(
+        at_least(1),
+        count_fraction,
+        None,
+        default=None,
+        doc="Rows in a sample, as a number or a fraction; None is the number of rows of X.",
+    )
     monotonic_cst: Any = param("array-like", dict, None, default=None)
     interaction_cst: Any = param(list, tuple, one_of("pairwise", "no_interactions"), None, default=None)
     categorical_features: Any = param("array-like", one_of("from_dtype"), None, default="from_dtype")
-    splitter: Literal["auto", "best", "binned"] = param(one_of("auto", "best", "binned"), default="auto")
+    splitter: Literal["auto", "best", "binned"] = param(
+        one_of("auto", "best", "binned"),
+        default="auto",
+        doc='"best" tries the cuts between all distinct values, "binned" those between at most `max_bins` quantile '
+        'bins; "auto" is "best" up to 100,000 rows and "binned" beyond. Extremely randomised trees draw one threshold '
+        "per feature in either case.",
+    )
     max_bins: int = param(Interval(Integral, 2, 255, closed="both"), default=255)
-    tol: float = param(non_negative, default=0.005)
-    keep_leaf_samples: bool = param("boolean", default=False)
-    tune: Literal["oob"] | None = param(one_of("oob"), None, default=None)
-    columns_: Columns = fitted()
-    trees_: list[Tree] = fitted()
-    _is_random: ClassVar[bool] = False  # cuts drawn at random (extra-trees)
+    tol: float = param(
+        non_negative,
+        default=0.005,
+        doc='n_estimators="auto" stops once the mean out-of-bag error of 50 trees is not below that of the 50 before '
+        "by more than this fraction of it.",
+    )
+    keep_leaf_samples: bool = param(
+        "boolean",
+        default=False,
+        doc="Whether to keep the training rows of each leaf, for quantiles and for similar training rows.",
+    )
+    tune: Literal["oob"] | None = param(
+        one_of("oob"),
+        None,
+        default=None,
+        doc='"oob" chooses `max_features` and `min_samples_leaf` by the out-of-bag error of small forests.',
+    )
+    history_: History = fitted(doc="One row per tree: number of leaves, and out-of-bag error of the forest so far.")
+    n_outputs_: int = fitted()
+    oob_error_: float = fitted(
+        doc="Error of the out-of-bag predictions: misclassified fraction, or mean squared error."
+    )
+    oob_score_: float = fitted(doc="Score of the out-of-bag predictions.")
+    output_forests_: list[Any] = fitted(doc="The forest of each target, for several targets.")
+    packed_: PackedForest = fitted(doc="The trees in a compact form for prediction, 20 bytes a node.")
+    stop_reason_: str = fitted()
+    trees_: list[Tree] = fitted(doc="The trees as arrays; `estimators_` returns them as estimators.")
+    tuned_: Tuned = fitted(doc='The chosen parameters and all trials, with tune="oob".')
+    _is_random: ClassVar[bool] = False  # random thresholds (extremely randomised trees)
     _tree_class: ClassVar[type[BaseDecisionTree]]
+    _warm_state: ClassVar[tuple[str, ...]] = (
+        "trees_", "tuned_", "_records", "_leaves_kept", "_sampler", "_member_seeds", "_data_fingerprint",
+    )  # fmt: skip
+    _optional_state: ClassVar[tuple[str, ...]] = (
+        "_seed", "_records", "_leaves_kept", "_sampler", "_member_seeds", "_data_fingerprint", "_residuals",
+        "_calibrated", "_targets",
+    )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    # --- what a subclass chooses --------------------------------------------------------------------------------------
+    # --- what a subclass gives ----------------------------------------------------------------------------------------
 
-    def _read_target(self, y: Any, n_rows: int) -> tuple[dict[str, Any], NDArray[Any]]:
-        """Fitted attributes that describe the target, and the target as numbers."""
+    def _make_response(self, target: NDArray[Any], weight: Floats) -> Response:
         raise NotImplementedError
 
-    def _respond(self, target: NDArray[Any], weight: Floats) -> Response:
-        raise NotImplementedError
-
-    def _reweigh(self, rows: Rows) -> Callable[[Floats], Floats]:
-        """Class weights on top of those of a sample."""
+    def _class_weighting(self, data: TrainingData) -> Callable[[Floats], Floats]:
+        """A function that multiplies the weights of a sample by class weights."""
         return lambda sample: sample
 
-    def _tally(self, target: NDArray[Any], weight: Floats) -> OutOfBag:
+    def _tally(self, data: TrainingData) -> OutOfBag:
         raise NotImplementedError
 
-    def _keep_out_of_bag(self, tally: OutOfBag, rows: Rows) -> None:
-        """Attributes read off the out-of-bag answers; `rows` are the places where rows have copies."""
+    def _set_out_of_bag(self, tally: OutOfBag, data: TrainingData) -> None:
+        """Set the attributes of the out-of-bag predictions."""
         raise NotImplementedError
 
     # --- fitting ------------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
         """Grow the forest.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, pandas, polars or Arrow table. Missing values are taken as they are.
-        y : targets of shape (n_samples,), or (n_samples, n_outputs) for a forest per output
-        sample_weight : weights of shape (n_samples,), optional
-            A whole weight counts as so many equal rows, in the bootstrap too.
+            NumPy array, pandas, polars or Arrow table. Missing values need no imputation.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Class labels, or values in regression. Several targets have a forest each.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. An integer weight w is equivalent to repeating the row w times, in the bootstrap too.
+
+        Returns
+        -------
+        self
         """
         self._validate_params()
-        with all_or_nothing(self):
-            if _n_outputs(y) > 1:
-                self._forget_trees()
-                self._fit_outputs(X, y, sample_weight)
-                return self
-            self._forget()
-            rows = self._read(X, y, sample_weight)
-            self._grow(rows)
-        return self
+        if _n_outputs(y) > 1:
+            self._store(self._fit_outputs(X, y, sample_weight))
+            return self
+        return self._fit(X, y, sample_weight, GivenRows())
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        columns, table = read_training_table(
-            self, X, categorical_features=self.categorical_features, sample_weight=sample_weight
-        )
-        is_warm = self.warm_start and hasattr(self, "trees_")
-        if is_warm and columns != self.columns_:
-            raise ValueError(
-                f"warm_start=True goes on with the same table: the {self.columns_.n_features} columns of the earlier "
-                f"fit and the {columns.n_features} of X differ."
-            )
-        described, target = self._read_target(y, len(table))
-        weight = read_weights(sample_weight, len(table))
-        for name, value in described.items():
-            setattr(self, name, value)
-        self.columns_ = columns
-        self.n_outputs_ = 1
-        if not is_warm:
-            self._seed = int(member_seeds(self.random_state, 1)[0])
-        return Rows(table, target, np.ones(len(table)) if weight is None else weight)
+    def _categorical(self) -> Any:
+        return self.categorical_features
 
-    def _grow(self, rows: Rows) -> None:
+    def _is_continued(self) -> bool:
+        return self.warm_start and hasattr(self, "trees_")
+
+    def _fit_rounds(self, data: TrainingData, validation: ValidationSet | None) -> dict[str, Any]:
+        return self._fit_copy(data, lambda copy: copy._grow(data))
+
+    def _grow(self, data: TrainingData) -> None:
         from committee.forests._sampling import make_sampler
         from committee.forests.random_forest import random_forest
 
-        sampler = make_sampler(rows.X, rows.target, rows.weight, self.bootstrap, self.max_samples)
-        is_judged = self._is_judged(sampler)
-        past = self._past(rows, sampler, is_judged)
-        n_wanted = MAX_TREES if self.n_estimators == "auto" else int(self.n_estimators)
-        if n_wanted < len(past.trees):
-            raise ValueError(
-                f"n_estimators={n_wanted} must be larger or equal to the {len(past.trees)} trees that are there "
-                "already when warm_start=True."
-            )
+        self.n_outputs_ = 1
+        sampler = make_sampler(data.X, data.target, data.weight, self.bootstrap, self.max_samples)
+        has_oob = self._has_oob(sampler)
+        fingerprint = self._fingerprint(data)
+        tally = self._tally(data)
+        run = self._resume_or_start(data, sampler, fingerprint, tally if has_oob else None)
+        is_auto = self.n_estimators == "auto"
+        n_wanted, n_before = MAX_TREES if self.n_estimators == "auto" else int(self.n_estimators), len(run.members)
+        check_n_estimators(n_wanted, n_before)
         seeds = self._seeds(n_wanted)
-        ground = self._tune(self._ground(rows), sampler, rows)
-        new = seeds[len(past.trees) :]
-        members = random_forest(ground, sampler, new, is_judged, self.n_jobs)
-        self._collect(members, past, n_wanted, is_judged)
-        self._sampler, self._member_seeds, self._data_fingerprint = (
-            sampler,
-            seeds[: len(self.trees_)],
-            self._fingerprint(rows),
-        )
-        if is_judged:
-            self._summarise(past.tally, rows)
+        forest_data = self._tune(self._forest_data(data), sampler, data)
 
-    def _tune(self, ground: Ground, sampler: Sampler, rows: Rows) -> Ground:
-        """The ground with the features of a node and the size of a leaf that the out-of-bag error chooses."""
+        def record(round_: ForestRound) -> Record:
+            number = len(run.members) + 1
+            if number == 1:
+                reject_too_many_trees(round_.tree, 1 if is_auto else n_wanted)
+            error = tally.add(round_.out_of_bag, round_.predictions) if has_oob else np.nan
+            return Record(number, round_.tree.n_leaves, error)
+
+        reason = self._extend(
+            run,
+            random_forest(forest_data, sampler, seeds[n_before:], has_oob, self.n_jobs),
+            record,
+            Stopping(Convergence(self.tol)) if is_auto else Stopping(),
+            n_rounds=n_wanted - n_before,
+            status=lambda record: f"out-of-bag error {record.oob_error:.4g}" if has_oob else "",
+        )
+        self.trees_, self._records, self.packed_ = run.members, run.records, pack_forest(run.members)
+        self.history_, self.stop_reason_ = History.from_records(run.records), reason or "all trees were grown"
+        self._leaves_kept = run.leaves or []
+        self._sampler, self._member_seeds, self._data_fingerprint = sampler, seeds[: len(run.members)], fingerprint
+        if has_oob:
+            self._warn_of_rows_in_every_sample(tally)
+            self.oob_error_ = tally.error
+            self._set_out_of_bag(tally, data)
+
+    def _tune(self, forest_data: ForestData, sampler: Sampler, data: TrainingData) -> ForestData:
+        """Replace the number of features of a node and the size of a leaf by those of smallest out-of-bag error."""
         if self.tune is None:
-            return ground
+            return forest_data
         from committee.forests._tuning import TRIAL_TREES, tune_by_out_of_bag
 
         if sampler.kind == "all":
-            raise ValueError("tune='oob' needs rows out of bag: bootstrap=True, or max_samples below 1.")
-        if not (self.warm_start and hasattr(self, "tuned_")):
+            raise ValueError("tune='oob' needs out-of-bag rows: set bootstrap=True, or max_samples below 1.")
+        if not hasattr(self, "tuned_"):
             self.tuned_ = tune_by_out_of_bag(
-                ground, sampler, lambda: self._tally(*rows[1:]), self._seeds(TRIAL_TREES), self.n_jobs
+                forest_data, sampler, lambda: self._tally(data), self._seeds(TRIAL_TREES), self.n_jobs
             )
-        return ground._replace(params={**ground.params, **self._chosen()})
+        return forest_data._replace(params={**forest_data.params, **self._chosen()})
 
-    def _is_judged(self, sampler: Sampler) -> bool:
-        """Are there out-of-bag rows, and are they wanted?"""
+    def _has_oob(self, sampler: Sampler) -> bool:
+        """Whether to compute out-of-bag predictions."""
         is_possible = sampler.kind != "all"
-        is_asked = self.oob_score is not False and self.oob_score != "auto"
+        is_required = self.oob_score is not False and self.oob_score != "auto"
         check_score(self.oob_score)
-        if is_asked and not is_possible:
+        if is_required and not is_possible:
             raise ValueError("Out of bag estimation only available if bootstrap=True, or with max_samples below 1.")
         if self.n_estimators == "auto" and not is_possible:
             raise ValueError(
-                "n_estimators='auto' waits for the out-of-bag error to settle: it needs bootstrap=True, or max_samples "
-                "below 1."
+                "n_estimators='auto' stops by the out-of-bag error: it needs bootstrap=True, or max_samples below 1."
             )
         return is_possible and (self.oob_score is not False or self.n_estimators == "auto")
 
@@ -239,127 +304,89 @@ class BaseForest(Estimator):
         return {**params, "splitter": "random" if self._is_random else self.splitter, **self._chosen()}
 
     def _chosen(self) -> dict[str, Any]:
-        """The parameters of trees that tune="oob" found."""
+        """The parameters of the trees chosen by tune="oob"."""
         tuned: Any = getattr(self, "tuned_", None)
         if self.tune is None or tuned is None:
             return {}
         return {"max_features": tuned.max_features, "min_samples_leaf": tuned.min_samples_leaf}
 
-    def _ground(self, rows: Rows) -> Ground:
-        from committee.forests.random_forest import Ground
+    def _forest_data(self, data: TrainingData) -> ForestData:
+        from committee.forests.random_forest import ForestData
         from committee.tree_engine.binning import BinMapper
         from committee.tree_engine.limits import tree_constraints
 
         is_binned = self.splitter == "binned" or (
-            self.splitter == "auto" and len(rows.X) > EXACT_ROWS and not self._is_random
+            self.splitter == "auto" and len(data.X) > EXACT_ROWS and not self._is_random
         )
-        has_weights = bool(np.any(rows.weight != rows.weight[0]))
+        has_weights = bool(np.any(data.weight != data.weight[0]))
         matrix = BinMapper(self.max_bins if is_binned else None).fit_transform(
-            rows.X, rows.weight if has_weights else None, self.columns_.is_categorical, self.n_jobs
+            data.X, data.weight if has_weights else None, self.columns_.is_categorical, self.n_jobs
         )
         constraints = tree_constraints(self.monotonic_cst, self.interaction_cst, self.columns_)
-        target = rows.target
-        return Ground(
-            matrix, np.ascontiguousarray(rows.X), lambda weight: self._respond(target, weight), self._reweigh(rows),
-            self._tree_params(), constraints,
+        return ForestData(
+            matrix, np.ascontiguousarray(data.X), lambda weight: self._make_response(data.target, weight),
+            self._class_weighting(data), self._tree_params(), constraints,
         )  # fmt: skip
 
-    def _past(self, rows: Rows, sampler: Sampler, is_judged: bool) -> Past:
-        """From the first tree, or on from the last one of an earlier fit."""
+    def _resume_or_start(
+        self, data: TrainingData, sampler: Sampler, fingerprint: tuple[Any, ...], tally: OutOfBag | None
+    ) -> ForestRun:
+        """The trees of an earlier fit, or none; the out-of-bag predictions are added to the tally."""
         from committee.forests._sampling import out_of_bag_leaves
 
-        tally = self._tally(*rows[1:])
-        if not (self.warm_start and hasattr(self, "trees_")):
-            return Past([], [], tally, [])
-        n_before = kept_from_fit(self, "_sampler").weight.size
-        if n_before != len(rows.X):
-            raise ValueError(
-                f"warm_start=True goes on with the same rows: the earlier fit had {n_before}, X has {len(rows.X)}."
-            )
-        if self._fingerprint(rows) != kept_from_fit(self, "_data_fingerprint"):
-            raise ValueError(
-                "warm_start=True goes on with the same rows and samples: X, y, the weights, bootstrap or max_samples "
-                "are others than in the earlier fit. Fit a new forest, or set warm_start=False."
-            )
+        if not self._is_continued():
+            return ForestRun((), (), [] if self.keep_leaf_samples else None)
+        check_same_data(kept_from_fit(self, "_data_fingerprint"), fingerprint, "bootstrap or max_samples")
         leaves = list(self._leaves_kept) if self.keep_leaf_samples else []
         for t, tree in enumerate(self.trees_):
-            if is_judged:
-                unseen, leaf = out_of_bag_leaves(sampler, self._member_seeds[t], tree, rows.X)
-                tally.add(unseen, tree.value[leaf])
-            if self.keep_leaf_samples and len(leaves) == t:  # not asked for when this tree was grown
-                is_seen = self._sampler.weights(self._member_seeds[t]) > 0.0
-                leaves.append(np.where(is_seen, apply_tree(tree, rows.X), -1).astype(np.int32))
-        return Past(list(self.trees_), list(self._records), tally, leaves)
+            if tally is not None:
+                rows, leaf = out_of_bag_leaves(sampler, self._member_seeds[t], tree, data.X)
+                tally.add(rows, tree.value[leaf])
+            if self.keep_leaf_samples and len(leaves) == t:  # keep_leaf_samples was False in the earlier fit
+                is_in_sample = self._sampler.weights(self._member_seeds[t]) > 0.0
+                leaves.append(np.where(is_in_sample, apply_tree(tree, data.X), -1).astype(np.int32))
+        return ForestRun(self.trees_, self._records, leaves if self.keep_leaf_samples else None)
 
-    def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
-        """What a warm start must find again, else the old trees are judged on rows that they learned from."""
-        some = rows.X[:: max(1, len(rows.X) // 1000)]  # all of a large table would take time
+    def _fingerprint(self, data: TrainingData) -> tuple[Any, ...]:
+        """Fingerprint of a warm start: the rows and the parameters of the samples."""
+        some = data.X[:: max(1, len(data.X) // 1000)]  # not all rows of a large table
         columns = (np.asarray(column, np.float64) + 0.0 for column in some.T)  # one zero, whatever its sign
-        codes = [crc32(np.ascontiguousarray(array).tobytes()) for array in (rows.target, rows.weight, *columns)]
-        return (rows.X.shape, tuple(codes), self.bootstrap, self.max_samples)
+        codes = [crc32(np.ascontiguousarray(array).tobytes()) for array in (data.target, data.weight, *columns)]
+        return (data.X.shape, tuple(codes), self.bootstrap, self.max_samples)
 
-    def _collect(self, members: Iterator[Member], past: Past, n_wanted: int, is_judged: bool) -> None:
-        trees, records = past.trees, past.records
-        curve = [record.oob_error for record in records]
-        reason = "all trees were grown"
-        with progress(type(self).__name__, n_wanted - len(trees), self.verbose) as tick:
-            for member in members:
-                error = past.tally.add(member.out_of_bag, member.predictions) if is_judged else np.nan
-                trees.append(member.tree)
-                if self.keep_leaf_samples:
-                    past.leaves.append(member.leaf.astype(np.int32))
-                curve.append(error)
-                records.append(Record(len(trees), member.tree.n_leaves, error))
-                tick(f"out-of-bag error {error:.4g}" if is_judged else "")
-                if len(trees) == 1:
-                    reject_too_many_trees(member.tree, n_wanted if self.n_estimators != "auto" else 1)
-                if self.n_estimators == "auto" and has_settled(curve, self.tol):
-                    reason = f"the out-of-bag error settled after {len(trees)} trees"
-                    break
-        self.trees_, self._records, self.stop_reason_ = trees, records, reason
-        self.history_ = History.from_records(records)
-        self._leaves_kept = past.leaves
-        self.packed_ = pack_forest(trees)
-
-    def _summarise(self, tally: OutOfBag, rows: Rows) -> None:
-        n_unjudged = int(np.sum(~tally.has_prediction & (rows.weight > 0.0)))
-        if n_unjudged and self.oob_score is not False and self.oob_score != "auto":
+    def _warn_of_rows_in_every_sample(self, tally: OutOfBag) -> None:
+        n_without = int(np.sum(~tally.has_prediction & (tally.weight > 0.0)))
+        if n_without and self.oob_score is not False and self.oob_score != "auto":
             warnings.warn(
-                f"{n_unjudged} rows were in the sample of every tree and have no out-of-bag answer (nan): grow more "
-                "trees.", UserWarning, stacklevel=level_of_caller(),
+                f"{n_without} rows were in the sample of every tree: their out-of-bag predictions are nan; increase "
+                "n_estimators.", UserWarning, stacklevel=level_of_caller(),
             )  # fmt: skip
-        self.oob_error_ = tally.error
-        self._keep_out_of_bag(tally, rows)
 
     # --- several outputs ----------------------------------------------------------------------------------------------
 
-    def _fit_outputs(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """A forest per output: each of its trees is as good for its output as a tree can be."""
+    def _fit_outputs(self, X: Any, y: Any, sample_weight: Any) -> dict[str, Any]:
+        """Fit a forest for each output; return the fitted attributes."""
         columns = _columns_of(y)
         self._check_outputs(len(columns))
         seed = int(member_seeds(self.random_state, 1)[0] >> np.uint64(33))
-        self.output_forests_: list[Any] = [
-            self._copy(seed, k).fit(X, column, sample_weight) for k, column in enumerate(columns)
-        ]
-        self.n_outputs_ = len(self.output_forests_)
-        first = self.output_forests_[0]
-        self.columns_, self.n_features_in_ = first.columns_, first.n_features_in_
-        if hasattr(first, "feature_names_in_"):
-            self.feature_names_in_ = first.feature_names_in_
-        if hasattr(first, "classes_"):
-            self.classes_ = [output.classes_ for output in self.output_forests_]
-            self.n_classes_ = [output.n_classes_ for output in self.output_forests_]
-        if hasattr(first, "oob_score_"):
-            self.oob_score_, self.oob_error_ = (
-                float(np.mean([getattr(output, name) for output in self.output_forests_]))
-                for name in ("oob_score_", "oob_error_")
-            )
+        forests = [self._copy(seed, k).fit(X, column, sample_weight) for k, column in enumerate(columns)]
+        first = forests[0]
+        names = ("columns_", "n_features_in_", "feature_names_in_")
+        result = {name: getattr(first, name) for name in names if hasattr(first, name)}
+        result |= {"output_forests_": forests, "n_outputs_": len(forests)}
+        names = ("classes_", "n_classes_")
+        result |= {name: [getattr(forest, name) for forest in forests] for name in names if hasattr(first, name)}
+        names = ("oob_score_", "oob_error_")
+        result |= {
+            name: float(np.mean([getattr(forest, name) for forest in forests]))
+            for name in names
+            if hasattr(first, "oob_score_")
+        }
         if hasattr(first, "oob_prediction_"):
-            self.oob_prediction_ = np.column_stack([output.oob_prediction_ for output in self.output_forests_])
+            result["oob_prediction_"] = np.column_stack([forest.oob_prediction_ for forest in forests])
         if hasattr(first, "oob_decision_function_"):
-            self.oob_decision_function_ = _side_by_side(
-                [output.oob_decision_function_ for output in self.output_forests_]
-            )
+            result["oob_decision_function_"] = _stack_outputs([forest.oob_decision_function_ for forest in forests])
+        return result
 
     def _copy(self, seed: int, k: int) -> Any:
         """The forest of output k."""
@@ -367,38 +394,22 @@ class BaseForest(Estimator):
         return forest.set_params(random_state=seed, warm_start=False, **self._params_of_output(k))
 
     def _check_outputs(self, n_outputs: int) -> None:
-        """Refuse parameters for another number of outputs."""
+        """Raise ValueError for parameters of another number of outputs."""
 
     def _params_of_output(self, k: int) -> dict[str, Any]:
-        """Parameters that outputs have each for themselves."""
+        """Parameters of output k alone."""
         return {}
 
-    def _forget(self) -> None:
-        """What an earlier fit left and this one may not set."""
-        left = (
-            "output_forests_", "calibration_", "oob_error_", "oob_score_", "oob_decision_function_", "oob_prediction_",
-            "_residuals", "_calibrated",
-        )  # fmt: skip
-        for name in left if self.warm_start else (*left, "tuned_"):
-            vars(self).pop(name, None)
+    # --- predictions --------------------------------------------------------------------------------------------------
 
-    def _forget_trees(self) -> None:
-        """All that a fit on one target left: a forest per output has its own."""
-        for name in set(vars(self)) - set(self.get_params(deep=False)) - {"_metadata_request"}:
-            del vars(self)[name]
-
-    # --- what a fitted forest answers ---------------------------------------------------------------------------------
-
-    def _need_trees(self) -> None:
-        """Refuse what a forest not fitted cannot answer, and one with a forest per output."""
+    def _check_has_trees(self) -> None:
+        """Raise if the forest is not fitted, or has a forest for each target."""
         if hasattr(self, "output_forests_"):
-            raise SeveralTargetsError(
-                "The forest has several targets, each with trees of its own: ask forest.output_forests_[k]."
-            )
+            raise SeveralTargetsError("The forest has several targets: use output_forests_[k].")
         check_is_fitted(self, "trees_")
 
     def _mean_predictions(self, X: Any) -> Floats:
-        """Mean over the trees of what the leaves of each row answer [n, k]."""
+        """Mean over the trees of the leaf values of each row, [n, k]."""
         check_is_fitted(self, "trees_")
         table = read_table(self, X)
         total = np.zeros((len(table), self.trees_[0].value.shape[1]))
@@ -406,7 +417,7 @@ class BaseForest(Estimator):
         return total / len(self.trees_)
 
     def _staged_means(self, X: Any) -> Iterator[Floats]:
-        self._need_trees()
+        self._check_has_trees()
         table = read_table(self, X)
         total = np.zeros((len(table), self.trees_[0].value.shape[1]))
         for t, tree in enumerate(self.trees_, 1):
@@ -414,27 +425,27 @@ class BaseForest(Estimator):
             yield total / t
 
     def member_predictions(self, X: Any) -> Floats:
-        """What every tree answers: class shares or means, (n_trees, n_samples, k)."""
-        self._need_trees()
+        """Predictions of every tree: class probabilities or values, (n_trees, n_samples, k)."""
+        self._check_has_trees()
         table = read_table(self, X)
         return np.stack([tree.value[apply_tree(tree, table, self.n_jobs)] for tree in self.trees_])
 
     def apply(self, X: Any) -> NDArray[np.int64]:
-        """Number of the leaf each row ends in, for every tree: (n_samples, n_trees).
+        """Index of the leaf of each row in every tree, (n_samples, n_trees).
 
-        Of several targets the trees of the first one come first, then those of the second, and so on.
+        For several targets the trees of the first one come first, then those of the second, and so on.
         """
         if hasattr(self, "output_forests_"):
             return np.hstack([output.apply(X) for output in self.output_forests_])
-        self._need_trees()
+        self._check_has_trees()
         table = read_table(self, X)
         return np.stack([apply_tree(tree, table, self.n_jobs) for tree in self.trees_], axis=1)
 
     def decision_path(self, X: Any) -> tuple[sparse.csr_matrix, NDArray[np.int64]]:
-        """Indicator matrix (n_samples, n_nodes) of the nodes each row passes, and where each tree's nodes begin."""
+        """Indicator matrix (n_samples, n_nodes) of the nodes on the path of each row, and each tree's first node."""
         from committee.tree_engine.predict.apply import decision_path
 
-        self._need_trees()
+        self._check_has_trees()
         table = read_table(self, X)
         paths = [decision_path(tree, table, self.n_jobs) for tree in self.trees_]
         begins = np.cumsum([0, *(tree.n_nodes for tree in self.trees_)])
@@ -442,10 +453,10 @@ class BaseForest(Estimator):
 
     @property
     def estimators_(self) -> list[Any]:
-        """The trees as estimators of their own; of several targets those of the first one first, as in `apply`."""
+        """The trees as fitted estimators; for several targets in the order of `apply`."""
         if hasattr(self, "output_forests_"):
             return [tree for output in self.output_forests_ for tree in output.estimators_]
-        self._need_trees()
+        self._check_has_trees()
         return [self._as_estimator(tree) for tree in self.trees_]
 
     def _as_estimator(self, tree: Tree) -> Any:
@@ -460,56 +471,56 @@ class BaseForest(Estimator):
 
     @property
     def estimators_samples_(self) -> list[NDArray[np.int64]]:
-        """The rows of each tree's sample, repeated as often as they were drawn."""
-        self._need_trees()
+        """The rows of each tree's sample, with repetitions."""
+        self._check_has_trees()
         return [
             np.repeat(np.arange(sample.size), np.rint(np.maximum(sample, sample > 0.0)).astype(np.int64))
             for sample in map(kept_from_fit(self, "_sampler").weights, self._member_seeds)
         ]
 
     def oob_indices(self, t: int) -> NDArray[np.int64]:
-        """The rows that tree t did not learn from."""
-        self._need_trees()
+        """The rows outside the sample of tree t."""
+        self._check_has_trees()
         sampler = kept_from_fit(self, "_sampler")
         return sampler.out_of_bag(sampler.weights(self._member_seeds[t]))
 
     def to_tree_sum(self) -> TreeSum:
-        """The mean over the trees as a sum, for explanations: a column per class, or one; before any calibration."""
-        self._need_trees()
+        """The mean over the trees as a sum of trees, for explanations; before any calibration."""
+        self._check_has_trees()
         k, n = int(getattr(self, "n_classes_", 1)), len(self.trees_)
-        trees = tuple(tree._replace(value=tree.value[:, :k]) for tree in self.trees_)  # of one class trees have two
+        trees = tuple(tree._replace(value=tree.value[:, :k]) for tree in self.trees_)  # two columns for a single class
         return TreeSum(trees, np.full(n, -1, np.int64), np.full(n, 1.0 / n), np.zeros(k))
 
     def __len__(self) -> int:
         """Number of trees."""
-        self._need_trees()
+        self._check_has_trees()
         return len(self.trees_)
 
     def __getitem__(self, index: int) -> Any:
-        """One tree as an estimator of its own."""
-        self._need_trees()
+        """One tree as a fitted estimator."""
+        self._check_has_trees()
         return self._as_estimator(self.trees_[index])
 
     def __iter__(self) -> Iterator[Any]:
-        self._need_trees()
+        self._check_has_trees()
         return iter(self.estimators_)
 
     @property
     def feature_importances_(self) -> Floats:
-        """Impurity falls of each feature's splits as shares of one, averaged over the trees."""
+        """Impurity decreases by feature, with sum 1 in every tree, averaged over the trees."""
         if hasattr(self, "output_forests_"):
             return np.mean([output.feature_importances_ for output in self.output_forests_], axis=0)
         check_is_fitted(self, "trees_")
         d = self.columns_.n_features
-        shares = np.zeros(d)
+        total = np.zeros(d)
         for tree in self.trees_:
             inner = tree.feature != LEAF
             decreases = np.bincount(tree.feature[inner], tree.gain[inner], minlength=d)
-            shares += decreases / decreases.sum() if decreases.sum() > 0.0 else 0.0
-        return shares / shares.sum() if shares.sum() > 0.0 else shares
+            total += decreases / decreases.sum() if decreases.sum() > 0.0 else 0.0
+        return total / total.sum() if total.sum() > 0.0 else total
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the prediction form, which is made of the trees again, unless there is no other."""
+        """Without `packed_`, which is made of the trees again, unless the trees were not stored."""
         state: Mapping[str, Any] = super().__getstate__()  # type: ignore[misc]
         is_whole = isinstance(state.get("trees_", []), list)
         return {name: value for name, value in state.items() if name != "packed_" or not is_whole}
@@ -520,27 +531,10 @@ class BaseForest(Estimator):
             self.packed_ = pack_forest(self.trees_)
 
 
-class Rows(NamedTuple):
-    """Training rows as numbers."""
-
-    X: NDArray[np.floating]
-    target: NDArray[Any]
-    weight: Floats
-
-
-class Past(NamedTuple):
-    """What a warm start goes on from."""
-
-    trees: list[Tree]
-    records: list[Record]
-    tally: OutOfBag
-    leaves: list[NDArray[np.int32]]
-
-
 def _n_outputs(y: Any) -> int:
     shape = getattr(y, "shape", None)
     if shape is None and isinstance(y, list | tuple) and len(y) and isinstance(y[0], list | tuple | np.ndarray):
-        # Lists of different lengths are refused where the target is read
+        # Lists of different lengths raise where the target is read
         shape = (len(y), len(y[0])) if all(np.size(row) == len(y[0]) for row in y) else None
     if sparse.issparse(y):
         raise TypeError("y is a sparse matrix: pass a dense one, y.toarray().")
@@ -549,9 +543,9 @@ def _n_outputs(y: Any) -> int:
     return int(shape[1]) if shape is not None and len(shape) == 2 else 1
 
 
-def _side_by_side(shares: list[Floats]) -> Any:
-    """Class shares of several outputs as scikit-learn has them: [n, K, outputs]; a list where K differs."""
-    return np.stack(shares, axis=2) if len({share.shape[1] for share in shares}) == 1 else shares
+def _stack_outputs(probabilities: list[Floats]) -> Any:
+    """Class probabilities of several outputs as in scikit-learn: [n, K, outputs], or a list if K differs."""
+    return np.stack(probabilities, axis=2) if len({each.shape[1] for each in probabilities}) == 1 else probabilities
 
 
 def _columns_of(y: Any) -> list[Any]:

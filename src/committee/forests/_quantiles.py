@@ -1,20 +1,20 @@
-"""Quantile regression forests: the distribution of the target at x from the training rows that share its leaves.
+"""Quantile regression forests: the distribution of the target at x from the training rows in the leaves of x.
 
-The weight of training row i at x is its share of the leaf that x reaches, averaged over the K trees:
+The weight of training row i at x is its fraction of the leaf of x, averaged over the K trees:
 
-    w_i(x) = (1 / K) sum_t n_ti [i in leaf_t(x)] / sum_j n_tj [j in leaf_t(x)],     n_ti how often tree t drew row i
+    w_i(x) = (1 / K) sum_t n_ti [i in leaf_t(x)] / sum_j n_tj [j in leaf_t(x)],     n_ti: how often tree t drew row i
 
 The q-quantile is the smallest target at or below which rows of at least the weight q lie.
 
-The leaves of a row hold targets of rows unlike it too, so these distributions are often too wide; where splits have
-followed the noise of the targets they are too narrow. Out of bag one can see by how much. By the trees that did not see
-it, a training row has the ranks
+Leaves contain targets of rows that differ from x, so these distributions are often too wide; where splits have fitted
+the noise of the targets they are too narrow. The out-of-bag predictions correct this: by the trees not fitted on it, a
+training row has the ranks
 
     u_i = weight of the targets below y_i,      v_i = weight of those below or equal
 
-in its own distribution. y_i lies below the plain quantile of level p where v_i < p, above it where u_i >= p. So for
-q < 1/2 the calibrated quantile is the plain one at the level below which the share q of all v_i lies, for q > 1/2 at
-that below which the share q of all u_i lies: a share q of the rows then lies below the one, 1 - q above the other.
+in its own distribution. y_i lies below the uncorrected quantile of level p if v_i < p, above it if u_i >= p. So for
+q < 1/2 the calibrated quantile is the uncorrected one at the level below which the fraction q of all v_i lies, for
+q > 1/2 at that below which the fraction q of all u_i lies.
 
 Meinshausen, Quantile regression forests, 2006. Kuleshov, Fenner and Ermon, Accurate uncertainties for deep learning
 using calibrated regression, 2018.
@@ -32,11 +32,11 @@ from committee.base.array_types import Floats
 Indices = NDArray[np.int64]
 
 PAIRS = 1 << 22
-"""Pairs of an asked row and a training row in its leaves that are looked at together."""
+"""Number of pairs of a row and a training row in its leaves in one block."""
 
 
 class LeafSamples(NamedTuple):
-    """For every tree the leaf of each training row (-1: not in its sample) and how often it was drawn; the targets."""
+    """The leaf of each training row in every tree (-1 outside its sample), how often it was drawn, and its target."""
 
     leaves: list[NDArray[np.int32]]
     counts: list[Floats]
@@ -48,62 +48,62 @@ class _Leaves(NamedTuple):
 
     first: NDArray[np.int64]
     rows: NDArray[np.int64]
-    share: Floats  # of each row in its leaf
+    weight: Floats  # fraction of each row in its leaf
 
 
 class RankTally:
-    """The out-of-bag ranks of rows, tree after tree."""
+    """Sums of the out-of-bag ranks of the training rows, tree after tree."""
 
-    def __init__(self, sampled_target: Floats, judged_target: Floats) -> None:
-        distinct, self.code = np.unique(sampled_target, return_inverse=True)
-        self.judged_code = np.searchsorted(distinct, judged_target)  # the same targets, perhaps of copies
+    def __init__(self, target: Floats) -> None:
+        distinct, self.code = np.unique(target, return_inverse=True)
         self.n_codes = distinct.size
-        self.total, self.n_judges = np.zeros((2, judged_target.size)), np.zeros(judged_target.size)
+        self.total, self.n_trees = np.zeros((2, target.size)), np.zeros(target.size)
 
-    def add(self, leaf: NDArray[np.int32], count: Floats, judged: Indices, reached: Indices) -> None:
-        """A tree with its rows by leaf (-1: not in the sample), and the leaves that rows out of its bag reach."""
+    def add(self, leaf: NDArray[np.int32], count: Floats, rows: Indices, reached: Indices) -> None:
+        """Add a tree: the leaves and counts of its sample (-1 elsewhere), and the leaves that out-of-bag rows reach."""
         tree = _by_leaf(leaf, count)
-        # Rows by leaf, then by target: the place of a target among those of its leaf is found in one search
+        # Sorted by leaf, then by target: one search finds the rank of a target in its leaf
         key = leaf[tree.rows] * np.int64(self.n_codes) + self.code[tree.rows]
         order = np.argsort(key, kind="stable")
-        weight = np.append(0.0, np.cumsum(tree.share[order]))
-        asked = reached * np.int64(self.n_codes) + self.judged_code[judged]
+        weight = np.append(0.0, np.cumsum(tree.weight[order]))
+        wanted = reached * np.int64(self.n_codes) + self.code[rows]
         for total, side in zip(self.total, ("left", "right"), strict=True):
-            total[judged] += weight[np.searchsorted(key[order], asked, side=side)] - weight[tree.first[reached]]
-        self.n_judges[judged] += 1.0
+            total[rows] += weight[np.searchsorted(key[order], wanted, side=side)] - weight[tree.first[reached]]
+        self.n_trees[rows] += 1.0
 
     @property
     def ranks(self) -> Floats:
-        """u and v of every row [2, n], nan where no tree judged it."""
-        return np.where(self.n_judges > 0.0, self.total / np.maximum(self.n_judges, 1.0), np.nan)
+        """u and v of every row, [2, n]; nan for rows in every sample."""
+        return np.where(self.n_trees > 0.0, self.total / np.maximum(self.n_trees, 1.0), np.nan)
 
 
-class Calibrated(NamedTuple):
-    """Levels of plain quantiles with the shares of the rows that lie below them, or not above them."""
+class QuantileCalibration(NamedTuple):
+    """Levels of uncorrected quantiles, with the fractions of the rows below them."""
 
-    lower: Floats  # [n], ascending, for shares below 1/2
-    upper: Floats  # [n], ascending, for shares above 1/2
-    lower_share: Floats  # [n], ascending
-    upper_share: Floats  # [n], ascending
+    lower: Floats  # [n], ascending, for fractions below 1/2
+    upper: Floats  # [n], ascending, for fractions above 1/2
+    lower_fraction: Floats  # [n], ascending
+    upper_fraction: Floats  # [n], ascending
     middle: float  # for the median
 
     @classmethod
-    def by_ranks(cls, ranks: Floats, weight: Floats) -> Calibrated:
+    def by_ranks(cls, ranks: Floats, weight: Floats) -> QuantileCalibration:
         """From u and v [2, n]."""
-        known = np.flatnonzero(~np.isnan(ranks[0]) & (weight > 0.0))
-        (upper, upper_share), (lower, lower_share) = (_shares(rank[known], weight[known]) for rank in ranks)
-        middle, share = _shares(ranks.mean(axis=0)[known], weight[known])
-        return cls(lower, upper, lower_share, upper_share, float(np.interp(0.5, share, middle)) if known.size else 0.5)
+        rows = np.flatnonzero(~np.isnan(ranks[0]) & (weight > 0.0))
+        (upper, upper_fraction), (lower, lower_fraction) = (_fractions(rank[rows], weight[rows]) for rank in ranks)
+        middle, fraction = _fractions(ranks.mean(axis=0)[rows], weight[rows])
+        median = float(np.interp(0.5, fraction, middle)) if rows.size else 0.5
+        return cls(lower, upper, lower_fraction, upper_fraction, median)
 
     def levels(self, wanted: Floats) -> Floats:
-        """The levels at which plain quantiles have the wanted shares of rows below them; they rise with the shares."""
-        lower = np.minimum(np.interp(wanted, self.lower_share, self.lower), self.middle)
-        upper = np.maximum(np.interp(wanted, self.upper_share, self.upper), self.middle)
+        """The levels at which uncorrected quantiles have the wanted fractions of rows below them."""
+        lower = np.minimum(np.interp(wanted, self.lower_fraction, self.lower), self.middle)
+        upper = np.maximum(np.interp(wanted, self.upper_fraction, self.upper), self.middle)
         return np.clip(np.where(wanted <= 0.5, lower, upper), 1e-6, 1.0 - 1e-6)
 
 
-def _shares(ranks: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """Ranks in ascending order, and the share of the weight below each, half of its own included."""
+def _fractions(ranks: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Ranks in ascending order, and the fraction of the weight below each, with half of its own."""
     order = np.argsort(ranks, kind="stable")
     w = weight[order]
     return ranks[order], (np.cumsum(w) - 0.5 * w) / w.sum()
@@ -139,15 +139,15 @@ def _by_leaf(leaf: NDArray[np.int32], count: Floats) -> _Leaves:
 def _block(
     trees: list[_Leaves], leaves: NDArray[np.int64], rank: NDArray[np.int64], ranked: Floats, levels: Floats
 ) -> Floats:
-    asked, ranks, weights = [], [], []
+    rows, ranks, weights = [], [], []
     for t, tree in enumerate(trees):
         begin, size = tree.first[leaves[:, t]], np.diff(tree.first)[leaves[:, t]]
         row = np.repeat(np.arange(len(leaves)), size)
         place = np.arange(row.size) + np.repeat(begin - np.cumsum(size) + size, size)
-        asked.append(row)
+        rows.append(row)
         ranks.append(rank[tree.rows[place]])
-        weights.append(tree.share[place] / len(trees))
-    row, by_rank, weight = np.concatenate(asked), np.concatenate(ranks), np.concatenate(weights)
+        weights.append(tree.weight[place] / len(trees))
+    row, by_rank, weight = np.concatenate(rows), np.concatenate(ranks), np.concatenate(weights)
     order = np.lexsort((by_rank, row))
     row, by_rank = row[order], by_rank[order]
     cumulative = np.cumsum(weight[order]) - row  # the weights of a row sum to one

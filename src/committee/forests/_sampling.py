@@ -1,4 +1,4 @@
-"""The samples of a forest's trees: how many rows they draw and how, and what the trees answer for the others."""
+"""Samples of the rows for the trees of a forest, and the leaves of the rows outside them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make_sampler(
     bootstrap: bool | Literal["balanced"],
     max_samples: int | float | None,
 ) -> Sampler:
-    """`max_samples` is a number of draws, or a share of the number of rows; None means as many as there are rows.
+    """The sampler for the parameters `bootstrap` and `max_samples`.
 
     A balanced bootstrap (Chen, Liaw and Breiman 2004) draws from every class as many rows as the rarest one has.
     """
@@ -50,12 +50,12 @@ def _n_draws(max_samples: int | float | None, n_rows: int) -> int:
         return n_rows
     if isinstance(max_samples, int | np.integer):
         if max_samples > n_rows:
-            raise ValueError(f"max_samples={max_samples} is more than the {n_rows} rows: take at most that many.")
+            raise ValueError(f"max_samples={max_samples} must be at most {n_rows}, the number of rows.")
         return int(max_samples)
     return max(1, round(n_rows * float(max_samples)))
 
 
 def out_of_bag_leaves(sampler: Sampler, seed: int, tree: Tree, X: NDArray[np.floating]) -> tuple[Indices, Indices]:
-    """The rows that the tree of this seed has to judge, with its leaves."""
+    """The rows outside the sample of this seed, and their leaves."""
     rows = sampler.out_of_bag(sampler.weights(seed))
     return rows, apply_tree(tree, X[rows])

@@ -1,7 +1,7 @@
-"""How many features a node looks at and how small a leaf may be, chosen by the out-of-bag error: no rows are held out.
+"""Choice of the number of features at a node and of the minimum size of a leaf by the out-of-bag error.
 
 First the number of features is chosen with leaves of one row, then the size of a leaf with that number. Every trial
-grows TRIAL_TREES trees on the same samples, so that trials differ by what is tried and not by luck.
+grows TRIAL_TREES trees on the same samples, so that differences between trials are paired.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from committee.ensemble.oob import OutOfBag
 from committee.forests._sampling import Sampler
-from committee.forests.random_forest import Ground, random_forest
+from committee.forests.random_forest import ForestData, random_forest
 from committee.records.history import History
 
 TRIAL_TREES = 60
@@ -22,7 +22,7 @@ LEAF_SIZES = (1, 2, 5, 10, 20)
 
 
 class Trial(NamedTuple):
-    """What was tried, and how it did."""
+    """Parameters and their out-of-bag error."""
 
     max_features: int
     min_samples_leaf: int
@@ -30,7 +30,7 @@ class Trial(NamedTuple):
 
 
 class Tuned(NamedTuple):
-    """The choice, and all trials."""
+    """The chosen parameters, and all trials."""
 
     max_features: int
     min_samples_leaf: int
@@ -38,37 +38,36 @@ class Tuned(NamedTuple):
 
 
 def tune_by_out_of_bag(
-    ground: Ground, sampler: Sampler, new_tally: Callable[[], OutOfBag], seeds: Sequence[int], n_jobs: int | None
+    data: ForestData, sampler: Sampler, new_tally: Callable[[], OutOfBag], seeds: Sequence[int], n_jobs: int | None
 ) -> Tuned:
-    """The trial of smallest out-of-bag error; of equal ones the first."""
-    d, n = ground.matrix.n_features, ground.matrix.n_rows
+    """Choose the trial of smallest out-of-bag error; of equal ones the first."""
+    d, n = data.matrix.n_features, data.matrix.n_rows
     trials: list[Trial] = []
 
-    def judge(max_features: int, min_samples_leaf: int) -> None:
-        params = {**ground.params, "max_features": max_features, "min_samples_leaf": min_samples_leaf}
+    def evaluate(max_features: int, min_samples_leaf: int) -> None:
+        params = {**data.params, "max_features": max_features, "min_samples_leaf": min_samples_leaf}
         tally = new_tally()
-        members = random_forest(ground._replace(params=params), sampler, seeds, True, n_jobs)
-        for member in members:
-            tally.add(member.out_of_bag, member.predictions)
+        for tree in random_forest(data._replace(params=params), sampler, seeds, True, n_jobs):
+            tally.add(tree.out_of_bag, tree.predictions)
         trials.append(Trial(max_features, min_samples_leaf, tally.error))
 
     for m in numbers_of_features(d):
-        judge(m, 1)
-    best = min(trials, key=_judged)
+        evaluate(m, 1)
+    best = min(trials, key=_error)
     for size in LEAF_SIZES[1:]:
         if 4 * size <= n:
-            judge(best.max_features, size)
-    best = min(trials, key=_judged)
+            evaluate(best.max_features, size)
+    best = min(trials, key=_error)
     return Tuned(best.max_features, best.min_samples_leaf, History.from_records(trials))
 
 
-def _judged(trial: Trial) -> float:
-    """The error; infinity where no row was out of bag."""
+def _error(trial: Trial) -> float:
+    """The out-of-bag error; infinity without any out-of-bag row."""
     return math.inf if math.isnan(trial.oob_error) else trial.oob_error
 
 
 def numbers_of_features(d: int) -> list[int]:
-    """sqrt(d) first, the usual choice; then half and twice of it, a third of the features, and all."""
+    """Candidates: sqrt(d) first, then half and twice of it, d / 3, and d."""
     root = math.sqrt(d)
     wanted = [int(root), round(root / 2.0), round(2.0 * root), d // 3, d]
     return list(dict.fromkeys(int(np.clip(m, 1, d)) for m in wanted))

@@ -1,14 +1,14 @@
-"""Random forests: trees on samples of the rows that look at a few features, drawn anew at every node.
+"""Random forests: trees on samples of the rows that search a random subset of the features at every node.
 
 Member b of a forest:
 
     1. draw a bootstrap sample of the rows
     2. grow a tree on it; at every node draw m of the d features and take the best split among those
-    3. ask it for the rows that are not in its sample: they judge the forest (out-of-bag, C-5)
+    3. predict the rows outside the sample (out-of-bag)
 
-The forest answers with the mean over its trees of class shares, or of values. Breiman's choices are m = floor(sqrt d)
-and full trees for classes, m = floor(d / 3) and nodes of fewer than 5 rows left whole for numbers. With m = d this is
-bagging of trees; without samples and with cuts drawn at random these are extremely randomised trees.
+The prediction of the forest is the mean over its trees of class probabilities, or of values. Breiman's defaults are
+m = floor(sqrt d) and full trees for classification, m = floor(d / 3) and no splits of fewer than 5 rows for regression.
+With m = d this is bagging of trees; without samples and with random thresholds these are extremely randomised trees.
 
 Breiman, Random forests, 2001. Geurts, Ernst and Wehenkel, Extremely randomized trees, 2006.
 """
@@ -34,67 +34,68 @@ from committee.tree_engine.response import Response
 from committee.trees.pruning import prune
 
 RARE_CATEGORY = 5.0
-"""Rows of a node that a category needs for a side of its own. Full trees end in nodes where every category is rare, and
-its mean is the noise of a row or two: the order by means then cuts anything (docs/forests.md)."""
+"""Minimum number of rows of a category in a node to be ordered by its mean. In the small nodes of full trees all
+categories are rare, and the order by means fits the noise of single rows (docs/forests.md)."""
 
 
-class Ground(NamedTuple):
-    """What every tree grows on: the table, coded and as it is, the target, and how a tree is limited."""
+class ForestData(NamedTuple):
+    """Data and parameters of all trees: the table in bins and as floats, the target, and the limits of a tree."""
 
     matrix: BinnedMatrix
     X: NDArray[np.floating]
-    respond: Callable[[Floats], Response]  # the target under the weights of a sample
-    reweigh: Callable[[Floats], Floats]  # class weights, on top of those of a sample
+    make_response: Callable[[Floats], Response]  # the target with the weights of a sample
+    weigh_classes: Callable[[Floats], Floats]  # multiplies the weights of a sample by class weights
     params: Mapping[str, Any]
     constraints: Constraints
 
 
-class Member(NamedTuple):
-    """A tree, the rows it did not see with its answers to them, and the leaf of every row it saw (-1 elsewhere)."""
+class ForestRound(NamedTuple):
+    """A tree, its predictions of the rows outside its sample, and the leaf of each row in it (-1 elsewhere)."""
 
     tree: Tree
     out_of_bag: NDArray[np.int64]
     predictions: Floats  # [rows, k]
     leaf: NDArray[np.int64]
+    stop: str = ""
 
 
 def random_forest(
-    ground: Ground, sampler: Sampler, seeds: Sequence[int], is_judged: bool, n_jobs: int | None
-) -> Iterator[Member]:
-    """Grow a member per seed. Threads grow several at a time; the members and their order do not depend on that."""
-    threads = n_threads(n_jobs, ground.matrix.n_rows * ground.matrix.n_features * len(seeds))
+    data: ForestData, sampler: Sampler, seeds: Sequence[int], has_oob: bool, n_jobs: int | None
+) -> Iterator[ForestRound]:
+    """Grow one tree for each seed, independently of the number of threads."""
+    threads = n_threads(n_jobs, data.matrix.n_rows * data.matrix.n_features * len(seeds))
     together = 2 * threads if threads > 1 else 1
     for first in range(0, len(seeds), together):
-        calls = [(ground, sampler, seed, is_judged) for seed in seeds[first : first + together]]
-        yield from run(grow_member, calls, threads)
+        calls = [(data, sampler, seed, has_oob) for seed in seeds[first : first + together]]
+        yield from run(grow_tree, calls, threads)
 
 
 def count_draws(limits: Limits) -> Limits:
-    """Sizes of nodes in draws: a row that is twice in the sample counts twice, as a row of weight 2 does."""
+    """Count rows by draws: a row that is twice in the sample counts twice, as a row of weight 2 does."""
     least = max(limits.min_weight_leaf, limits.min_samples_leaf if limits.min_samples_leaf > 1 else 0)
     return limits._replace(whole_weights=True, min_samples_leaf=1, min_weight_leaf=least)
 
 
 def without_rare_categories(response: Response) -> Response:
-    """Of many categories those of few rows in a node go right together (kernels/trees/split.py)."""
+    """Of many categories those with few rows in a node go to the right child together (kernels/trees/split.py)."""
     return response._replace(goal=response.goal._replace(category_smoothing=RARE_CATEGORY))
 
 
-def grow_member(ground: Ground, sampler: Sampler, seed: int, is_judged: bool) -> Member:
+def grow_tree(data: ForestData, sampler: Sampler, seed: int, has_oob: bool) -> ForestRound:
     """One tree of the forest."""
     # Step 1: a sample of the rows, as a weight for each
     sample = sampler.weights(seed)
     # Step 2: a tree
-    weight = ground.reweigh(sample)
-    response = without_rare_categories(ground.respond(weight))
-    limits = tree_limits(ground.params, response, ground.matrix.n_features, ground.constraints)
+    weight = data.weigh_classes(sample)
+    response = without_rare_categories(data.make_response(weight))
+    limits = tree_limits(data.params, response, data.matrix.n_features, data.constraints)
     if response.goal.h_unit == 1.0 and weight is sample:  # a class weight of 5 does not make 5 draws
         limits = count_draws(limits)
-    tree, leaf = grow_placed(ground.matrix, response, limits, ground.constraints, seed=seed, n_jobs=1)
-    if ground.params["ccp_alpha"] > 0.0:
-        tree = prune(tree, ground.params["ccp_alpha"])
-        leaf = np.where(leaf >= 0, apply_tree(tree, ground.X), -1)
-    # Step 3: its answers to the rows that it did not see
-    unseen = sampler.out_of_bag(sample) if is_judged else np.empty(0, np.int64)
-    predictions = tree.value[apply_tree(tree, ground.X[unseen])]
-    return Member(tree, unseen, predictions, leaf)
+    tree, leaf = grow_placed(data.matrix, response, limits, data.constraints, seed=seed, n_jobs=1)
+    if data.params["ccp_alpha"] > 0.0:
+        tree = prune(tree, data.params["ccp_alpha"])
+        leaf = np.where(leaf >= 0, apply_tree(tree, data.X), -1)
+    # Step 3: predictions of the rows outside the sample
+    rows = sampler.out_of_bag(sample) if has_oob else np.empty(0, np.int64)
+    predictions = tree.value[apply_tree(tree, data.X[rows])]
+    return ForestRound(tree, rows, predictions, leaf)

@@ -228,6 +228,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
     n_estimators_: int = fitted(doc="Number of rounds of the model.")
     stop_reason_: str = fitted()
     _optional_state: ClassVar[tuple[str, ...]] = ("_state", "_residuals")
+    _warm_state: ClassVar[tuple[str, ...]] = ("_state",)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -316,16 +317,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
                 )
 
     def _fit_rounds(self, data: TrainingData, validation: ValidationSet | None) -> dict[str, Any]:
-        """Fit a copy of the estimator and return its fitted attributes."""
-        copy = self._reader({**data.attributes, "_seed": data.seed})
-        if self._is_continued():
-            copy._state = self._state
-        given = None
-        if validation is not None:
-            weight = NO_WEIGHTS if np.all(validation.weight == 1.0) else validation.weight
-            given = Rows(validation.X, copy._as_target(validation.target), weight, None)
-        copy._run(copy._rows(data), given)
-        return {name: value for name, value in vars(copy).items() if name not in self.get_params(deep=False)}
+        return self._fit_copy(data, lambda copy: copy._run(copy._rows(data), copy._validation_rows(validation)))
 
     def _rows(self, data: TrainingData) -> Rows:
         """The training rows, with class weights times sample weights, and the latter alone as counts."""
@@ -339,6 +331,12 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
             weight = counts = NO_WEIGHTS
         offset = _read_init_score(data.extra, len(data.X), self._n_scores())
         return Rows(data.X, self._as_target(data.target), weight, offset, counts)
+
+    def _validation_rows(self, validation: ValidationSet | None) -> Rows | None:
+        if validation is None:
+            return None
+        weight = NO_WEIGHTS if np.all(validation.weight == 1.0) else validation.weight
+        return Rows(validation.X, self._as_target(validation.target), weight, None)
 
     def _run(self, every: Rows, given: Rows | None) -> None:
         rows = every

@@ -1,4 +1,4 @@
-"""A forest for prediction only: nothing but what an answer needs, in arrays that can be mapped from a file."""
+"""The compact form of a forest for prediction, in arrays that can be mapped from a file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 
 class PackedForest(NamedTuple):
-    """20 bytes a node; the distributions (or means) of leaves stand apart, equal ones of pure leaves once."""
+    """Nodes of 20 bytes; the class probabilities or values of the leaves are in `values`, those of pure leaves once."""
 
     nodes: NDArray[np.void]  # [m] PACKED of parts/traversing, children numbered over all trees
-    answer: NDArray[np.int32]  # [m], the row of `values` that a leaf answers with, 0 at inner nodes
+    value_index: NDArray[np.int32]  # [m], row of `values` of a leaf, 0 at inner nodes
     roots: NDArray[np.int64]  # [trees]
     values: NDArray[np.float64]  # [a, k]
     category_set: NDArray[np.int32]  # [m], row of `categories`, -1 where the split is not categorical; else empty

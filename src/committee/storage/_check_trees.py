@@ -49,11 +49,11 @@ def check_packed_trees(packed: PackedTrees) -> None:
 
 def check_packed_forest(packed: PackedForest) -> None:
     _check_nodes(packed.nodes, packed.roots, packed.category_set if len(packed.categories) else None)
-    m, answer = len(packed.nodes), packed.answer
+    m, index = len(packed.nodes), packed.value_index
     need(packed.values.ndim == 2 and packed.values.shape[1] > 0, "a packed forest has no values")
     need(np.all(np.isfinite(packed.values)), "a value of a packed forest is not finite")
-    is_inside = answer.shape == (m,) and answer.min() >= 0 and answer.max() < len(packed.values)
-    need(is_inside, "a leaf of a packed forest answers with a value that is not there")
+    is_inside = index.shape == (m,) and index.min() >= 0 and index.max() < len(packed.values)
+    need(is_inside, "a leaf of a packed forest has a value_index beyond its values")
     has_sets = bool(len(packed.categories) or packed.category_set.size)
     _check_sets(packed.category_set, packed.categories, m if has_sets else 0)
 

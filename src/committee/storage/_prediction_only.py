@@ -218,7 +218,7 @@ def unpack_tree(packed: PackedForest, t: int) -> Tree:
     used = sets[sets >= 0]
     first_set, last_set = (int(used.min()), int(used.max()) + 1) if used.size else (0, 0)
     is_number = ~is_leaf & (sets < 0)
-    value = np.where(is_leaf[:, np.newaxis], packed.values[packed.answer[begin:end]], np.nan)
+    value = np.where(is_leaf[:, np.newaxis], packed.values[packed.value_index[begin:end]], np.nan)
     unknown = np.broadcast_to(np.nan, m)
     return UnpackedTree(
         feature=np.where(is_leaf, LEAF, feature).astype(np.int32),

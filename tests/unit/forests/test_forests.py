@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.ensemble import RandomForestRegressor as SklearnRegressor
 
 from committee import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from committee.calibration.power import calibrate
-from committee.forests import _convergence as settling
+from committee.ensemble.stopping import WINDOW, Convergence, Stopping
 from committee.forests._sampling import make_sampler
 from committee.forests._tuning import numbers_of_features
 from committee.storage import load_model, save_model
@@ -270,24 +271,26 @@ def test_any_scorer_judges():
 
 def test_rows_that_no_tree_judges_are_said():
     X, y = classes(100)
-    with pytest.warns(UserWarning, match="have no out-of-bag answer"):
+    with pytest.warns(UserWarning, match="in the sample of every tree"):
         forest = RandomForestClassifier(2, oob_score=True, random_state=0).fit(X, y)
     assert np.isnan(forest.oob_decision_function_).any()
 
 
-def test_growing_until_the_error_settles(monkeypatch: pytest.MonkeyPatch):
+def has_converged(errors: Any, tol: float) -> bool:
+    return bool(Stopping(Convergence(tol)).replay([SimpleNamespace(oob_error=error) for error in errors]))
+
+
+def test_growing_until_the_error_converges():
     X, y = classes(200)
     one = RandomForestClassifier("auto", tol=0.02, random_state=0).fit(X, y)
     two = RandomForestClassifier("auto", tol=0.02, random_state=0, n_jobs=2).fit(X, y)
-    assert len(one) == len(two) >= 2 * settling.WINDOW
-    assert "settled" in one.stop_reason_
+    assert len(one) == len(two) >= 2 * WINDOW
+    assert "converged" in one.stop_reason_
     curve = one.history_.oob_error
-    assert settling.has_settled(list(curve), 0.02)
-    assert not any(settling.has_settled(list(curve[:t]), 0.02) for t in range(len(curve)))
-    rising = list(np.linspace(0.1, 0.2, 2 * settling.WINDOW))
-    falling = list(np.linspace(0.2, 0.1, 2 * settling.WINDOW))
-    assert settling.has_settled(rising, 0.0)
-    assert not settling.has_settled(falling, 0.05)
+    assert has_converged(curve, 0.02)
+    assert not any(has_converged(curve[:t], 0.02) for t in range(len(curve)))
+    assert has_converged(np.linspace(0.1, 0.2, 2 * WINDOW), 0.0)
+    assert not has_converged(np.linspace(0.2, 0.1, 2 * WINDOW), 0.05)
 
 
 def test_a_warm_start_is_the_larger_forest():
@@ -355,7 +358,7 @@ def test_tuning_takes_the_best_trial():
     np.testing.assert_array_equal(same.fit(X, y).predict_proba(X), forest.predict_proba(X))
     assert numbers_of_features(30) == [5, 3, 11, 10, 30]
     assert numbers_of_features(1) == [1]
-    with pytest.raises(ValueError, match="out of bag"):
+    with pytest.raises(ValueError, match="out-of-bag"):
         RandomForestClassifier(5, tune="oob", bootstrap=False).fit(X, y)
 
 
@@ -371,9 +374,9 @@ def test_calibration_lowers_the_loss_and_keeps_the_classes():
     X, y = classes(400)
     new, labels = classes(2000, seed=4)
     plain = RandomForestClassifier(60, random_state=0).fit(X, y)
-    honest = RandomForestClassifier(60, calibration="oob", random_state=0).fit(X, y)
+    calibrated = RandomForestClassifier(60, calibration="oob", random_state=0).fit(X, y)
     losses = [
-        -np.mean(np.log(np.maximum(m.predict_proba(new)[np.arange(2000), labels], 1e-15))) for m in (plain, honest)
+        -np.mean(np.log(np.maximum(m.predict_proba(new)[np.arange(2000), labels], 1e-15))) for m in (plain, calibrated)
     ]
     assert losses[1] <= losses[0] + 0.002
 
@@ -418,7 +421,7 @@ def test_nodes_take_twenty_bytes():
     X, y = classes(2000, k=3)
     forest = RandomForestClassifier(10, random_state=0).fit(X, y)
     packed = forest.packed_
-    of_nodes = packed.nodes.nbytes + packed.answer.nbytes
+    of_nodes = packed.nodes.nbytes + packed.value_index.nbytes
     assert of_nodes == 20 * sum(tree.n_nodes for tree in forest.trees_)
     assert len(packed.values) < 0.05 * len(packed.nodes)  # pure leaves share their distributions
     assert "packed_" not in forest.__getstate__()
@@ -439,9 +442,9 @@ def test_a_forest_too_large_for_the_memory_is_rejected(monkeypatch: pytest.Monke
     ("params", "message"),
     [
         ({"bootstrap": False, "oob_score": True}, "Out of bag"),
-        ({"bootstrap": False, "n_estimators": "auto"}, "out-of-bag error to settle"),
-        ({"max_samples": 10_000}, "more than the 300 rows"),
-        ({"calibration": "oob", "bootstrap": False}, "out of bag"),
+        ({"bootstrap": False, "n_estimators": "auto"}, "stops by the out-of-bag error"),
+        ({"max_samples": 10_000}, "max_samples=10000"),
+        ({"calibration": "oob", "bootstrap": False}, "out-of-bag"),
     ],
 )
 def test_what_cannot_be_is_rejected(params, message):

@@ -38,7 +38,7 @@ def test_one_row_is_never_out_of_bag(cls: type[Any]) -> None:
     y = target_of(cls)[:1]
     np.testing.assert_array_equal(make(cls, tune="oob").fit(X[:1], y).predict(X), y[0])
     if cls in CLASSIFIERS:
-        assert_rejected(make(cls, calibration="oob"), ValueError, "left any out", X[:1], y)
+        assert_rejected(make(cls, calibration="oob"), ValueError, "in every sample", X[:1], y)
     else:
         with pytest.raises(ValueError, match="residuals"):
             make(cls).fit(X[:1], y).predict_interval(X)

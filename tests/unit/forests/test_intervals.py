@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from committee import ExtraTreesRegressor, RandomForestRegressor
-from committee.forests._quantiles import Calibrated, RankTally
+from committee.forests._quantiles import QuantileCalibration, RankTally
 
 
 def rows(n: int = 300, seed: int = 0, n_values: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +43,7 @@ def test_ranks_are_shares_of_the_leaves_out_of_bag(n_values: int):
     X, y = rows(80, n_values=n_values)
     forest = RandomForestRegressor(15, min_samples_leaf=4, keep_leaf_samples=True, random_state=0).fit(X, y)
     leaves, samples = forest.apply(X), forest.leaf_samples_
-    tally = RankTally(y, y)
+    tally = RankTally(y)
     below, upto = np.full((2, 80), np.nan)
     for i in range(80):
         of_trees = []
@@ -58,7 +58,7 @@ def test_ranks_are_shares_of_the_leaves_out_of_bag(n_values: int):
         unseen = forest.oob_indices(t)
         tally.add(samples.leaves[t], samples.counts[t], unseen, leaves[unseen, t])
     np.testing.assert_allclose(tally.ranks, [below, upto], atol=1e-12)
-    expected = Calibrated.by_ranks(np.array([below, upto]), np.ones(80))
+    expected = QuantileCalibration.by_ranks(np.array([below, upto]), np.ones(80))
     levels = np.array([0.05, 0.3, 0.5, 0.7, 0.95])
     np.testing.assert_allclose(
         forest.predict_quantiles(X, levels, "oob"), forest.predict_quantiles(X, expected.levels(levels), None)
@@ -67,14 +67,14 @@ def test_ranks_are_shares_of_the_leaves_out_of_bag(n_values: int):
 
 def test_true_distributions_keep_their_levels():
     ranks = np.random.default_rng(0).random(20000)
-    calibrated = Calibrated.by_ranks(np.array([ranks, ranks]), np.ones(20000))
+    calibrated = QuantileCalibration.by_ranks(np.array([ranks, ranks]), np.ones(20000))
     levels = np.linspace(0.02, 0.98, 25)
     np.testing.assert_allclose(calibrated.levels(levels), levels, atol=0.015)  # four standard errors
 
 
 def test_levels_rise_even_for_two_values():
     u, v = np.zeros(100), np.full(100, 0.9)  # every row is at the lower of two values
-    levels = Calibrated.by_ranks(np.array([u, v]), np.ones(100)).levels(np.linspace(0.01, 0.99, 50))
+    levels = QuantileCalibration.by_ranks(np.array([u, v]), np.ones(100)).levels(np.linspace(0.01, 0.99, 50))
     assert np.all(np.diff(levels) >= 0.0)
     assert np.all((levels > 0.0) & (levels < 1.0))
 
@@ -98,7 +98,7 @@ def test_calibration_needs_rows_out_of_bag():
         ExtraTreesRegressor(5, keep_leaf_samples=True),
         RandomForestRegressor(5, keep_leaf_samples=True, oob_score=False),
     ):
-        with pytest.raises(ValueError, match="calibration='oob' needs rows out of bag"):
+        with pytest.raises(ValueError, match="calibration='oob' needs out-of-bag rows"):
             forest.fit(X, y).predict_quantiles(X, calibration="oob")
     known = RandomForestRegressor(5, keep_leaf_samples=True).fit(X, y)
     with pytest.raises(ValueError, match="calibration must be 'auto', 'oob' or None, got 'cv'"):
@@ -106,5 +106,5 @@ def test_calibration_needs_rows_out_of_bag():
     np.testing.assert_array_equal(known.predict_quantiles(X), known.predict_quantiles(X, calibration="oob"))
     known.set_params(oob_score=False).fit(X, y)
     np.testing.assert_array_equal(known.predict_quantiles(X), known.predict_quantiles(X, calibration=None))
-    with pytest.raises(ValueError, match="needs rows out of bag"):
+    with pytest.raises(ValueError, match="needs out-of-bag rows"):
         known.predict_quantiles(X, calibration="oob")

@@ -41,7 +41,7 @@ def test_a_node_takes_twenty_bytes():
     trees = [stack.tree(t) for t in range(2)]
     packed = pack_forest(trees)
     n_leaves = sum(int(np.sum(tree.feature == LEAF)) for tree in trees)
-    assert packed.nodes.nbytes + packed.answer.nbytes == 20 * sum(tree.n_nodes for tree in trees)
+    assert packed.nodes.nbytes + packed.value_index.nbytes == 20 * sum(tree.n_nodes for tree in trees)
     assert len(packed.values) == n_leaves
 
 

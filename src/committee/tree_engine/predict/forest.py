@@ -1,4 +1,4 @@
-"""Many deep trees in one piece, and rows through them."""
+"""Packed forests, and their predictions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ BLOCK = 1 << 12
 """Rows of one task of a thread."""
 
 FEW_ROWS = 64
-"""Up to which the nodes are walked as they are stored."""
+"""Number of rows up to which the stored nodes are used as they are."""
 
 
 def pack_forest(trees: Sequence[Tree]) -> PackedForest:
-    """The prediction form of trees."""
+    """Pack trees for prediction."""
     sizes = np.array([tree.n_nodes for tree in trees])
     roots = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     feature, left, threshold, missing_left = (
@@ -37,27 +37,27 @@ def pack_forest(trees: Sequence[Tree]) -> PackedForest:
     feature = np.where(is_leaf, 0, feature)
     nodes["feature"] = np.where(is_leaf | missing_left, ~feature, feature)
     nodes["left"] = np.where(is_leaf, np.arange(m), left + np.repeat(roots, sizes))
-    answer, values = _predictions(is_leaf, np.concatenate([tree.value[tree.feature == LEAF] for tree in trees]))
-    return PackedForest(nodes, answer, roots, values, *_sets(trees))
+    value_index, values = _predictions(is_leaf, np.concatenate([tree.value[tree.feature == LEAF] for tree in trees]))
+    return PackedForest(nodes, value_index, roots, values, *_sets(trees))
 
 
 def _predictions(is_leaf: NDArray[np.bool_], of_leaf: Floats) -> tuple[NDArray[np.int32], Floats]:
-    """Row numbers of answers and the answers: the pure class distributions first, then what the other leaves have."""
+    """Row of the values for each node, and the values: those of pure leaves first, then those of the others."""
     k = of_leaf.shape[1]
     leaf = np.flatnonzero(is_leaf)
-    answer = np.zeros(is_leaf.size, np.int32)
+    value_index = np.zeros(is_leaf.size, np.int32)
     if k == 1:
-        answer[leaf] = np.arange(leaf.size)
-        return answer, of_leaf
+        value_index[leaf] = np.arange(leaf.size)
+        return value_index, of_leaf
     row, column = np.nonzero(of_leaf)  # one pass; a maximum, a place and a count of short rows take several times that
     n_classes = np.bincount(row, minlength=leaf.size)
     is_pure = n_classes == 1
     of_pure = column[(np.cumsum(n_classes) - n_classes)[is_pure]]
     is_pure[is_pure] = is_one = of_leaf[is_pure, of_pure] == 1.0
-    numbers = k + np.cumsum(~is_pure) - 1
-    numbers[is_pure] = of_pure[is_one]
-    answer[leaf] = numbers
-    return answer, np.concatenate([np.eye(k), of_leaf[~is_pure]])
+    index = k + np.cumsum(~is_pure) - 1
+    index[is_pure] = of_pure[is_one]
+    value_index[leaf] = index
+    return value_index, np.concatenate([np.eye(k), of_leaf[~is_pure]])
 
 
 def _sets(trees: Sequence[Tree]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
@@ -73,7 +73,7 @@ def _sets(trees: Sequence[Tree]) -> tuple[NDArray[np.int32], NDArray[np.uint64]]
 
 
 def add_predictions(forest: PackedForest, X: NDArray[np.floating], score: Floats, n_jobs: int | None) -> None:
-    """Add the answers of all trees to score [n, k], in place."""
+    """Add the predictions of all trees to score [n, k], in place."""
     threads = n_threads(n_jobs, len(X) * forest.n_trees * 4)
     blocks = [(slice(i, i + BLOCK),) for i in range(0, len(X), BLOCK)]
     if len(X) < FEW_ROWS or len(forest.categories):
@@ -90,7 +90,7 @@ def add_predictions(forest: PackedForest, X: NDArray[np.floating], score: Floats
 
 
 def _narrow(X: NDArray[np.floating]) -> NDArray[np.floating]:
-    """X in float32 if that changes no number: smaller nodes then decide alike."""
+    """X in float32 if that changes no value, for which smaller nodes take the same decisions."""
     if X.dtype == np.float32:
         return X
     with np.errstate(over="ignore"):
@@ -100,7 +100,7 @@ def _narrow(X: NDArray[np.floating]) -> NDArray[np.floating]:
 
 def _add_by_rows(forest: PackedForest, X: Floats, score: Floats) -> None:
     add_row_predictions(
-        X, forest.nodes, forest.roots, forest.answer, forest.category_set, forest.categories, forest.values, score
+        X, forest.nodes, forest.roots, forest.value_index, forest.category_set, forest.categories, forest.values, score
     )
 
 
@@ -108,5 +108,5 @@ def _add_by_tiles(forest: PackedForest, short: ShortNodes, tiles: NDArray[np.flo
     n = len(score)
     full = score if n % LANES == 0 else np.zeros((len(tiles) * LANES, score.shape[1]))
     full[:n] = score
-    add_tile_predictions(tiles, short.nodes, short.n_bits, forest.roots, forest.answer, forest.values, full)
+    add_tile_predictions(tiles, short.nodes, short.n_bits, forest.roots, forest.value_index, forest.values, full)
     score[:] = full[:n]
