@@ -210,6 +210,7 @@ def test_copies_predict_the_same(cls: type[Any]) -> None:
     unfitted: Any = clone(model)
     for copy in (pickle.loads(pickle.dumps(model)), deepcopy(model), unfitted.fit(X, target_of(cls))):
         np.testing.assert_array_equal(predictions_of(copy), predictions_of(model))
+        assert getattr(copy, "history_", None) == getattr(model, "history_", None)
 
 
 @every(ESTIMATORS)

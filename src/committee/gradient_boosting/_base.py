@@ -547,7 +547,7 @@ class BaseGradientBoosting(BaseIncrementalEnsemble):
     def _fingerprint(self, rows: Rows) -> tuple[Any, ...]:
         arrays = (rows.y, rows.weight, NO_WEIGHTS if rows.init_score is None else rows.init_score)
         losses = tuple((loss.code, loss.parameter, getattr(loss.functions, "name", "")) for loss in self._losses)
-        return data_fingerprint(rows.X, *arrays, settings=losses)
+        return data_fingerprint(rows.X, *arrays, settings=(losses,))
 
     def _past(self, rows: Rows, base: Floats) -> State:
         """The state before the first round, or that of the previous fit."""

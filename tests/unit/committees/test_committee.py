@@ -23,16 +23,6 @@ from committee.committees._algorithms import ALGORITHMS, Algorithm
 from committee.committees._plan import Facts, Member, Plan, candidates, choose_plan
 from committee.committees.committee import CommitteeClassifier, CommitteeRegressor
 from tests.bad_input import (
-    BAD_LABELS,
-    BAD_TABLES,
-    BAD_TARGETS,
-    BAD_VALUES,
-    BAD_WEIGHTS,
-    LABEL_KINDS,
-    LABELS,
-    OTHER_TABLES,
-    VALUES,
-    N,
     X,
     target_of,
 )
@@ -375,60 +365,6 @@ def test_one_class_is_answered_and_one_row_rejected() -> None:
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
-@each
-def test_a_bad_table_is_rejected(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
-    n_rows = len(bad) if isinstance(bad, list) and bad else N
-    model = make(cls)
-    before = dict(vars(model))
-    with pytest.raises(error, match=text):
-        model.fit(bad, np.resize(target_of(cls), n_rows))
-    assert vars(model) == before
-    with pytest.raises(error, match=text):
-        fitted_line(cls).predict(bad)
-
-
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
-def test_another_table_than_in_fit_is_rejected(other: Any, text: str) -> None:
-    model = make(CommitteeRegressor, members=FEW[2:]).fit(pd.DataFrame(X, columns=list("abc")), VALUES)
-    with pytest.raises(ValueError, match=text):
-        model.predict(other)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_TARGETS)
-@each
-def test_a_bad_target_is_rejected(cls: type[Any], y: Any, text: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=text):
-        make(cls).fit(X, y)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_LABELS)
-def test_bad_labels_are_rejected(y: Any, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        make(CommitteeClassifier).fit(X, y)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_VALUES)
-def test_bad_values_are_rejected(y: Any, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        make(CommitteeRegressor).fit(X, y)
-
-
-@pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
-@each
-def test_bad_weights_are_rejected(cls: type[Any], weight: Any, text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        make(cls).fit(X, target_of(cls), sample_weight=weight)
-
-
-@pytest.mark.parametrize("labels", LABEL_KINDS)
-def test_labels_of_every_kind_come_back(labels: Any) -> None:
-    model = make(CommitteeClassifier, members=FEW[2:]).fit(X, labels[LABELS])
-    assert model.classes_.tolist() == labels.tolist()
-    assert set(model.predict(X).tolist()) <= set(labels.tolist())
 
 
 @each

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import doctest
-import pickle
 from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from committee.datasets import load_dataset
@@ -31,31 +28,17 @@ from committee.experts.sparsely_gated import (
     split_rows,
 )
 from tests.bad_input import (
-    BAD_LABELS,
-    BAD_TABLES,
-    BAD_TARGETS,
-    BAD_VALUES,
-    BAD_WEIGHTS,
-    LABEL_KINDS,
     LABELS,
     MAX,
-    OTHER_TABLES,
-    SAME_TABLES,
-    VALUES,
-    WEIGHTS,
     N,
     X,
     assert_rejected,
-    changed,
-    nan,
     predictions_of,
-    table,
     target_of,
 )
 from tests.naive import sparsely_gated as naive
 
 BOTH: list[type[Any]] = [SparselyGatedMixtureClassifier, SparselyGatedMixtureRegressor]
-METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "gate_proba", "capacity"]
 each = pytest.mark.parametrize("cls", BOTH, ids=lambda cls: cls.__name__)
 
 
@@ -320,87 +303,7 @@ def test_seeds(cls: type[Any]) -> None:
     make(cls, random_state=np.random.default_rng(0)).fit(X, y)
 
 
-@each
-def test_copies_answer_alike_and_parameters_set_later_change_nothing(cls: type[Any]) -> None:
-    model = make(cls).fit(X, target_of(cls))
-    np.testing.assert_array_equal(predictions_of(pickle.loads(pickle.dumps(model))), predictions_of(model))
-    predictions = predictions_of(model)
-    model.set_params(n_experts=2, top_k=2, n_layers=3, hidden_units=1)
-    np.testing.assert_array_equal(predictions_of(model), predictions)
-
-
 # --- refused ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
-@each
-def test_a_bad_table_is_rejected(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
-    n_rows = len(bad) if isinstance(bad, list) and bad else N
-    assert_rejected(make(cls), error, text, bad, np.resize(target_of(cls), n_rows))
-    for method in METHODS:
-        if hasattr(cls, method):
-            with pytest.raises(error, match=text):
-                getattr(fitted(cls), method)(bad)
-
-
-@each
-def test_missing_values_are_rejected(cls: type[Any]) -> None:
-    text = rf"Input X contains NaN in column x\[1\], which {cls.__name__} does not accept: fill"
-    assert_rejected(make(cls), ValueError, text, changed(nan), target_of(cls))
-    with pytest.raises(ValueError, match=text):
-        fitted(cls).predict(changed(nan))
-
-
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
-@each
-def test_another_table_than_in_fit_is_rejected(cls: type[Any], other: Any, text: str) -> None:
-    model = make(cls, max_iter=1).fit(pd.DataFrame(X, columns=list("abc")), target_of(cls))
-    with pytest.raises(ValueError, match=text):
-        model.predict(other)
-
-
-@pytest.mark.parametrize(("bad", "text"), BAD_TARGETS)
-@each
-def test_a_bad_target_is_rejected(cls: type[Any], bad: Any, text: str) -> None:
-    assert_rejected(make(cls), ValueError, text, X, bad)
-
-
-@pytest.mark.parametrize(("bad", "text"), BAD_LABELS)
-def test_bad_labels_are_rejected(bad: Any, text: str) -> None:
-    assert_rejected(make(SparselyGatedMixtureClassifier), ValueError, text, X, bad)
-
-
-@pytest.mark.parametrize(("bad", "text"), BAD_VALUES)
-def test_bad_values_are_rejected(bad: Any, text: str) -> None:
-    assert_rejected(make(SparselyGatedMixtureRegressor), ValueError, text, X, bad)
-
-
-@pytest.mark.parametrize(("bad", "text"), BAD_WEIGHTS)
-@each
-def test_bad_weights_are_rejected(cls: type[Any], bad: Any, text: str) -> None:
-    assert_rejected(make(cls), ValueError, text, X, target_of(cls), sample_weight=bad)
-
-
-BAD_PARAMETERS = table(
-    ("no experts", {"n_experts": 0}, "The 'n_experts' parameter"),
-    ("experts as a float", {"n_experts": 2.0}, "The 'n_experts' parameter"),
-    ("no layer", {"n_layers": 0}, "The 'n_layers' parameter"),
-    ("k = 0", {"top_k": 0}, "The 'top_k' parameter"),
-    ("more than there are", {"top_k": 5}, "top_k=5 is larger than n_experts=4"),
-    ("no rate", {"learning_rate": 0.0}, "The 'learning_rate' parameter"),
-    ("endless rate", {"learning_rate": 1e300}, "diverged to infinity in epoch 1 with learning_rate=1e.300"),
-    ("negative price", {"load_loss": -0.1}, "The 'load_loss' parameter"),
-    ("batches of nothing", {"batch_size": 0}, "The 'batch_size' parameter"),
-    ("all rows held out", {"validation_fraction": 1.0}, "The 'validation_fraction' parameter"),
-    ("a seed in words", {"random_state": "seven"}, "The 'random_state' parameter"),
-)
-
-
-@pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
-@each
-def test_bad_parameters_are_rejected(cls: type[Any], params: dict[str, Any], text: str) -> None:
-    assert_rejected(make(cls, **params), ValueError, text, X, target_of(cls))
 
 
 def test_bad_class_weights_are_rejected() -> None:
@@ -426,61 +329,7 @@ def test_a_bad_layer_is_rejected(cls: type[Any]) -> None:
             fitted(cls).gate_proba(X, layer)
 
 
-@each
-def test_methods_before_fit(cls: type[Any]) -> None:
-    for method in METHODS:
-        if hasattr(cls, method):
-            with pytest.raises(NotFittedError):
-                getattr(cls(), method)(X)
-    assert not hasattr(cls(), "layers_")
-
-
-@each
-def test_an_interrupted_fit_changes_nothing(cls: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    model = make(cls).fit(X, target_of(cls))
-    predictions, calls = predictions_of(model), list[int]()
-
-    def interrupted(self: Adam, *_: Any) -> None:
-        calls.append(1)
-        if len(calls) > 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Adam, "step", interrupted)
-    before = dict(vars(model))
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X[:, :2], target_of(cls))
-    assert all(vars(model)[name] is value for name, value in before.items())
-    np.testing.assert_array_equal(predictions_of(model), predictions)
-
-
 # --- taken -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("one", "other"), SAME_TABLES)
-@each
-def test_the_same_numbers_in_another_form(cls: type[Any], one: Any, other: Any) -> None:
-    model, expected = make(cls, max_iter=2).fit(one, target_of(cls)), make(cls, max_iter=2).fit(other, target_of(cls))
-    np.testing.assert_array_equal(predictions_of(model, one), predictions_of(expected, other))
-
-
-@pytest.mark.parametrize("kind", LABEL_KINDS)
-def test_labels_of_every_kind(kind: Any) -> None:
-    model = make(SparselyGatedMixtureClassifier).fit(X, kind[LABELS])
-    np.testing.assert_array_equal(model.predict_proba(X), fitted(SparselyGatedMixtureClassifier).predict_proba(X))
-    assert set(model.predict(X)) <= set(kind.tolist()) | set(kind)
-
-
-@pytest.mark.parametrize("weight", WEIGHTS)
-@each
-def test_equal_weights_of_every_kind_change_nothing(cls: type[Any], weight: Any) -> None:
-    model = make(cls).fit(X, target_of(cls), sample_weight=weight)
-    np.testing.assert_allclose(predictions_of(model), predictions_of(fitted(cls)), rtol=1e-6)
-
-
-@pytest.mark.parametrize("scale", [1e-90, 1e90])
-def test_targets_of_any_size_are_learned(scale: float) -> None:
-    model = make(SparselyGatedMixtureRegressor, max_iter=30).fit(X, VALUES * scale)
-    assert model.score(X, VALUES * scale) > 0.5
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-90, 1e90, 1e300])
@@ -517,31 +366,11 @@ def test_more_columns_than_rows_and_few_rows(cls: type[Any]) -> None:
         assert np.isfinite(predictions_of(make(cls, early_stopping=True).fit(wide[:n], y[:n]), wide)).all()
 
 
-def test_one_class_and_a_constant_target() -> None:
-    model = make(SparselyGatedMixtureClassifier).fit(X, np.full(N, "only"))
-    assert set(model.predict(X)) == {"only"}
-    np.testing.assert_array_equal(model.predict_proba(X), 1.0)
-    for value in (0.0, 5.0, 1e50):
-        model = make(SparselyGatedMixtureRegressor).fit(X, np.full(N, value))
-        np.testing.assert_allclose(model.predict(X), value, rtol=1e-12)
-
-
 @each
 def test_one_expert_and_one_unit(cls: type[Any]) -> None:
     model = make(cls, n_experts=1, top_k=1, hidden_units=1).fit(X, target_of(cls))
     np.testing.assert_array_equal(model.gate_proba(X), 1.0)
     assert model.capacity_[0].load_cv == 0.0
-
-
-@each
-def test_frames_of_bools_and_integers(cls: type[Any]) -> None:
-    columns = {"flag": X[:, 0] > 0, "count": (10 * X[:, 1]).astype(int), "x": X[:, 2]}
-    plain = np.column_stack(list(columns.values())).astype(float)
-    expected = predictions_of(make(cls).fit(plain, target_of(cls)), plain)
-    for frame in (pd.DataFrame(columns), pl.DataFrame(columns)):
-        model = make(cls).fit(frame, target_of(cls))
-        assert list(model.feature_names_in_) == list(columns)
-        np.testing.assert_array_equal(predictions_of(model, frame), expected)
 
 
 @each
@@ -557,9 +386,3 @@ def test_categories_are_columns_of_their_own(cls: type[Any]) -> None:
     missing["town"] = pd.Categorical([None] * N, ["Bonn"])
     unknown["town"] = pd.Categorical(["Oslo"] * N)
     np.testing.assert_array_equal(predictions_of(model, unknown), predictions_of(model, missing))
-
-
-@each
-def test_progress_is_shown_on_request(cls: type[Any], capsys: pytest.CaptureFixture[str]) -> None:
-    make(cls, verbose=1).fit(X, target_of(cls))
-    assert cls.__name__ in capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from typing import Any
 
@@ -26,22 +25,12 @@ from committee.svm._scaling import fit_scaling
 from committee.svm.linear_svm import LinearSVC, LinearSVR, choose_solver, linear_svm
 from committee.svm.primal_newton import primal_newton
 from tests.bad_input import (
-    BAD_LABELS,
-    BAD_TABLES,
-    BAD_TARGETS,
-    BAD_VALUES,
-    BAD_WEIGHTS,
-    LABEL_KINDS,
     LABELS,
-    OTHER_TABLES,
-    SAME_TABLES,
     VALUES,
     N,
     X,
-    changed,
+    assert_rejected,
     inf,
-    nan,
-    table,
     target_of,
 )
 from tests.naive import linear_svm as naive
@@ -458,136 +447,16 @@ def test_a_constant_column_is_scaled_away() -> None:
     assert single.dtype == np.float32
 
 
-# --- bad input -------------------------------------------------------------------------------------------------------
-
-
-def assert_rejected(model: Any, error: Any, text: str, *rows: Any, **more: Any) -> None:
-    before = dict(vars(model))
-    with pytest.raises(error, match=text):
-        model.fit(*rows, **more)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is value for name, value in before.items())
-
-
-@pytest.mark.parametrize(("bad", "error", "text"), [case for case in BAD_TABLES if "sparse" not in case.id])
-@each
-def test_a_bad_table_is_rejected(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
-    n_rows = len(bad) if isinstance(bad, list) and bad else N
-    y = np.resize(target_of(cls), n_rows)
-    assert_rejected(cls(), error, text, bad, y)
-    model = cls().fit(X, target_of(cls))
-    with pytest.raises(error, match=text):
-        model.predict(bad)
-
-
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
-@each
-def test_another_table_than_in_fit_is_rejected(cls: type[Any], other: Any, text: str) -> None:
-    model = cls().fit(pd.DataFrame(X, columns=list("abc")), target_of(cls))
-    with pytest.raises(ValueError, match=text):
-        model.predict(other)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_TARGETS)
-@each
-def test_a_bad_target_is_rejected(cls: type[Any], y: Any, text: str) -> None:
-    assert_rejected(cls(), (ValueError, TypeError), text, X, y)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_LABELS)
-def test_bad_labels_are_rejected(y: Any, text: str) -> None:
-    assert_rejected(LinearSVC(), ValueError, text, X, y)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_VALUES)
-def test_bad_values_are_rejected(y: Any, text: str) -> None:
-    assert_rejected(LinearSVR(), ValueError, text, X, y)
-
-
-@pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
-@each
-def test_bad_weights_are_rejected(cls: type[Any], weight: Any, text: str) -> None:
-    assert_rejected(cls(), (ValueError, TypeError), text, X, target_of(cls), sample_weight=weight)
-
-
-BAD_PARAMETERS = table(
-    ("penalty", {"penalty": "l1"}, "'penalty' parameter of LinearSVC must be a str among {'l2'}"),
-    ("loss", {"loss": "logistic"}, "'loss' parameter"),
-    ("C", {"C": 0.0}, "'C' parameter"),
-    ("infinite C", {"C": inf}, "C must be finite: the hard margin, C=inf, is for SVC"),
-    ("nan C", {"C": nan}, "'C' parameter|C must be finite"),
-    ("huge C", {"C": 1e200}, "sum of C times the weights is 4e.201, too large"),
-    ("multi_class", {"multi_class": "crammer_singer"}, "'ovr', or SVC"),
-    ("dual", {"dual": "yes"}, "'dual' parameter"),
-    ("scaling", {"intercept_scaling": 0.0}, "'intercept_scaling' parameter"),
-    ("class_weight", {"class_weight": {0: -1.0, 1: 1.0}}, "Negative values in class_weight"),
-)
-
-
-@pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
-def test_bad_parameters_are_rejected(params: dict[str, Any], text: str) -> None:
-    assert_rejected(LinearSVC(**params), ValueError, text, X, LABELS)
-
-
-@each
-def test_missing_and_huge_values_are_rejected_by_name(cls: type[Any]) -> None:
-    y = target_of(cls)
-    assert_rejected(cls(), ValueError, r"contains NaN, which Linear.* of column x\[1\] in", changed(nan), y)
-    assert_rejected(cls(), ValueError, r"largest \|x\| of column x\[1\] is 1e\+200, too large", changed(1e200), y)
-    with pytest.raises(ValueError, match=r"contains NaN.* column x\[1\]"):
-        cls().fit(X, y).predict(changed(nan))
-
-
-def test_one_class_is_rejected() -> None:
-    assert_rejected(LinearSVC(), ValueError, "at least 2 classes, y has only 1 class: ", X, np.ones(N, int))
-    assert_rejected(LinearSVC(), ValueError, r"only 1 class: 1\.0\.", X, np.ones(N))
+# --- limits ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_hard_margin_is_that_of_the_same_task() -> None:
     assert_rejected(LinearSVR(C=inf), ValueError, r"is for SVR\(kernel='linear'\)", X, target_of(LinearSVR))
 
 
-@pytest.mark.parametrize(("first", "second"), SAME_TABLES)
-@each
-def test_the_same_table_in_another_form(cls: type[Any], first: Any, second: Any) -> None:
-    y = target_of(cls)
-    one, two = cls().fit(first, y), cls().fit(second, y)
-    np.testing.assert_array_equal(one.predict(first), two.predict(second))
-
-
-@pytest.mark.parametrize("labels", LABEL_KINDS)
-def test_labels_of_every_kind(labels: Any) -> None:
-    model = LinearSVC().fit(X, labels[LABELS])
-    np.testing.assert_array_equal(model.predict(X), labels[LinearSVC().fit(X, LABELS).predict(X)])
-
-
 def test_a_run_cut_short_says_how_far_it_got() -> None:
     with pytest.warns(ConvergenceWarning, match=r"did not converge in max_iter=1: the relative duality gap is \d"):
         LinearSVC(loss="hinge", max_iter=1).fit(X, LABELS)
-
-
-@pytest.mark.parametrize("setting", SETTINGS, ids=repr)
-def test_an_interrupted_fit_changes_nothing(setting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = clone(setting).fit(X, target_of(type(setting)))
-    before = dict(vars(model))
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("committee.svm.linear_svm.History.from_records", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X[:, :2], target_of(type(setting)))
-    assert dict(vars(model)) == before
-
-
-@pytest.mark.parametrize("setting", SETTINGS, ids=repr)
-def test_copies_answer_alike(setting: Any) -> None:
-    y = target_of(type(setting))
-    model = clone(setting).fit(X, y)
-    for other in (pickle.loads(pickle.dumps(model)), clone(model).fit(X, y)):
-        np.testing.assert_array_equal(other.predict(X), model.predict(X))
-        assert other.history_ == model.history_
 
 
 def test_single_precision_and_wide_tables() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from typing import Any
 
@@ -24,24 +23,12 @@ from committee.svm import nystroem_svm as module
 from committee.svm._landmarks import Candidates, candidates, choose_landmarks, lloyd, ridge_leverage
 from committee.svm._linear_base import Costs
 from committee.svm._nystroem_map import CostMatrix, lost_trace, make_blocks, nystroem_map, sweep
-from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomial, Precomputed
+from committee.svm.kernel_functions import Gaussian, Laplacian, Linear, Polynomial
 from committee.svm.nystroem_svm import Descent, NystroemSVC, NystroemSVR, descend
 from tests.bad_input import (
-    BAD_LABELS,
-    BAD_TABLES,
-    BAD_TARGETS,
-    BAD_VALUES,
-    BAD_WEIGHTS,
-    LABEL_KINDS,
     LABELS,
-    OTHER_TABLES,
-    SAME_TABLES,
     N,
     X,
-    changed,
-    inf,
-    nan,
-    table,
     target_of,
 )
 
@@ -387,95 +374,7 @@ def test_the_warning_of_scales_and_scaling() -> None:
     np.testing.assert_allclose(scaled.decision_function(frame), expected.decision_function(X), atol=1e-6)
 
 
-# --- bad input -------------------------------------------------------------------------------------------------------
-
-
-def assert_rejected(model: Any, error: Any, text: str, *rows: Any, **more: Any) -> None:
-    before = dict(vars(model))
-    with pytest.raises(error, match=text):
-        model.fit(*rows, **more)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is value for name, value in before.items())
-
-
-@pytest.mark.parametrize(("bad", "error", "text"), BAD_TABLES)
-@each
-def test_a_bad_table_is_rejected(cls: type[Any], bad: Any, error: type[Exception], text: str) -> None:
-    n_rows = len(bad) if isinstance(bad, list) and bad else N
-    assert_rejected(cls(), error, text, bad, np.resize(target_of(cls), n_rows))
-    model = cls(5, random_state=0).fit(X, target_of(cls))
-    with pytest.raises(error, match=text):
-        model.predict(bad)
-
-
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize(("other", "text"), OTHER_TABLES)
-@each
-def test_another_table_than_in_fit_is_rejected(cls: type[Any], other: Any, text: str) -> None:
-    model = cls(5).fit(pd.DataFrame(X, columns=list("abc")), target_of(cls))
-    with pytest.raises(ValueError, match=text):
-        model.predict(other)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_TARGETS)
-@each
-def test_a_bad_target_is_rejected(cls: type[Any], y: Any, text: str) -> None:
-    assert_rejected(cls(), (ValueError, TypeError), text, X, y)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_LABELS)
-def test_bad_labels_are_rejected(y: Any, text: str) -> None:
-    assert_rejected(NystroemSVC(), ValueError, text, X, y)
-
-
-@pytest.mark.parametrize(("y", "text"), BAD_VALUES)
-def test_bad_values_are_rejected(y: Any, text: str) -> None:
-    assert_rejected(NystroemSVR(), ValueError, text, X, y)
-
-
-@pytest.mark.parametrize(("weight", "text"), BAD_WEIGHTS)
-@each
-def test_bad_weights_are_rejected(cls: type[Any], weight: Any, text: str) -> None:
-    assert_rejected(cls(), (ValueError, TypeError), text, X, target_of(cls), sample_weight=weight)
-
-
-BAD_PARAMETERS = table(
-    ("n_landmarks", {"n_landmarks": 0}, "'n_landmarks' parameter"),
-    ("landmarks", {"landmarks": "best"}, "'landmarks' parameter"),
-    ("kernel", {"kernel": "cosine"}, "'kernel' parameter"),
-    ("a given matrix", {"kernel": "precomputed"}, "'kernel' parameter"),
-    ("a given matrix as an object", {"kernel": Precomputed()}, "no rows to choose landmarks from"),
-    ("gamma", {"gamma": -1.0}, "'gamma' parameter"),
-    ("infinite C", {"C": inf}, "C must be finite"),
-    ("class_weight", {"class_weight": {0: -1.0, 1: 1.0}}, "Negative values in class_weight"),
-)
-
-
-@pytest.mark.parametrize(("params", "text"), BAD_PARAMETERS)
-def test_bad_parameters_are_rejected(params: dict[str, Any], text: str) -> None:
-    assert_rejected(NystroemSVC(**params), ValueError, text, X, LABELS)
-
-
-@each
-def test_missing_and_huge_values_are_rejected_by_name(cls: type[Any]) -> None:
-    y = target_of(cls)
-    assert_rejected(cls(), ValueError, r"contains NaN, which Nystroem.* of column x\[1\] in", changed(nan), y)
-    assert_rejected(cls(), ValueError, r"largest \|x\| of column x\[1\] is 1e\+200, too large", changed(1e200), y)
-
-
-@pytest.mark.parametrize(("first", "second"), SAME_TABLES)
-@each
-def test_the_same_table_in_another_form(cls: type[Any], first: Any, second: Any) -> None:
-    y = target_of(cls)
-    one, two = (cls(10, random_state=0).fit(rows, y) for rows in (first, second))
-    np.testing.assert_array_equal(one.predict(first), two.predict(second))
-
-
-@pytest.mark.parametrize("labels", LABEL_KINDS)
-def test_labels_of_every_kind(labels: Any) -> None:
-    model = NystroemSVC(10, random_state=0).fit(X, labels[LABELS])
-    expected = NystroemSVC(10, random_state=0).fit(X, LABELS).predict(X)
-    np.testing.assert_array_equal(model.predict(X), labels[expected])
+# --- limits ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weight", [1e-60, 1e60])
@@ -495,29 +394,6 @@ def test_a_run_cut_short_says_how_far_it_got(monkeypatch: pytest.MonkeyPatch) ->
         match=r"did not converge in max_iter=1: the estimated relative excess over the minimum is \d",
     ):
         NystroemSVC(50, max_iter=1, tol=1e-6, random_state=0).fit(rows, y)
-
-
-@pytest.mark.parametrize("setting", SETTINGS, ids=repr)
-def test_copies_answer_alike(setting: Any) -> None:
-    y = target_of(type(setting))
-    model = clone(setting).fit(X, y)
-    for other in (pickle.loads(pickle.dumps(model)), clone(model).fit(X, y)):
-        np.testing.assert_array_equal(other.predict(X), model.predict(X))
-        assert other.history_ == model.history_
-
-
-def test_an_interrupted_fit_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = NystroemSVC(10, random_state=0).fit(X, LABELS)
-    before = dict(vars(model))
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(module, "sweep", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X[:, :2], LABELS)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is before[name] for name in before)
 
 
 def test_single_precision_tables_and_numbers_far_from_zero() -> None:
