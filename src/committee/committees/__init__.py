@@ -1,1 +1,1 @@
-"""The whole family as one estimator: members of different kinds, judged on rows they did not see, and combined."""
+"""Committees: members of different kinds, weighted by their held-out predictions."""

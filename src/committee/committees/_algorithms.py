@@ -1,4 +1,4 @@
-"""The algorithms that members come from: the estimators of the library, and linear models of scikit-learn."""
+"""The algorithms of the members: estimators of this library, and linear models of scikit-learn."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from committee.base.array_types import Floats
 from committee.gradient_boosting._validation import Rows as BoostedRows
 from committee.gradient_boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 
-Judging = Literal["own folds", "bag", "folds"]
+Evaluation = Literal["own folds", "out of bag", "folds"]
+"""Where held-out predictions come from, see `_out_of_fold`."""
 
 
 class Algorithm(NamedTuple):
-    """A kind of member: the classes of its estimators (module and name), how it is judged, what it answers with."""
+    """An algorithm: the classes of its estimators (module and name), its evaluation and defaults."""
 
     classifier: tuple[str, str]
     regressor: tuple[str, str]
-    judging: Judging
+    evaluation: Evaluation
     defaults: Mapping[str, Any] = {}
-    has_values: bool = False  # a classifier's decision values instead of probabilities
+    has_values: bool = False  # the classifier has decision values instead of probabilities
     takes_categories: bool = False
 
 
 class KeepsHeldOutScores:
-    """Gradient boosting that keeps the scores of the rows its folds left out."""
+    """Gradient boosting that stores the scores of its out-of-fold rows."""
 
     held_out_scores_: Floats
 
@@ -37,15 +38,15 @@ class KeepsHeldOutScores:
         self.held_out_scores_ = score
 
 
-class _JudgedBoostingClassifier(KeepsHeldOutScores, GradientBoostingClassifier):
-    """Boosting for classes; the parameters are those of its base."""
+class _BoostingClassifier(KeepsHeldOutScores, GradientBoostingClassifier):
+    """Gradient boosting for classification."""
 
 
-class _JudgedBoostingRegressor(KeepsHeldOutScores, GradientBoostingRegressor):
-    """Boosting for numbers; the parameters are those of its base."""
+class _BoostingRegressor(KeepsHeldOutScores, GradientBoostingRegressor):
+    """Gradient boosting for regression."""
 
 
-_BOOSTING = (__name__, _JudgedBoostingClassifier.__name__), (__name__, _JudgedBoostingRegressor.__name__)
+_BOOSTING = (__name__, _BoostingClassifier.__name__), (__name__, _BoostingRegressor.__name__)
 _FORESTS, _EXPERTS = "committee.forests.estimators", "committee.experts.mixture_of_experts"
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -53,10 +54,10 @@ ALGORITHMS: dict[str, Algorithm] = {
         *_BOOSTING, "own folds", {"early_stopping": "cv", "refit": False}, takes_categories=True,
     ),
     "random forest": Algorithm(
-        (_FORESTS, "RandomForestClassifier"), (_FORESTS, "RandomForestRegressor"), "bag", takes_categories=True
+        (_FORESTS, "RandomForestClassifier"), (_FORESTS, "RandomForestRegressor"), "out of bag", takes_categories=True
     ),
     "extra trees": Algorithm(
-        (_FORESTS, "ExtraTreesClassifier"), (_FORESTS, "ExtraTreesRegressor"), "bag",
+        (_FORESTS, "ExtraTreesClassifier"), (_FORESTS, "ExtraTreesRegressor"), "out of bag",
         {"max_samples": 0.8}, takes_categories=True,
     ),
     "AdaBoost": Algorithm(
@@ -83,15 +84,15 @@ def make_estimator(
     algorithm: str, parameters: Mapping[str, Any], is_class: bool, is_categorical: NDArray[np.bool_], seed: int,
     n_jobs: int | None,
 ) -> Any:  # fmt: skip
-    """An estimator of the algorithm, with the parameters and those of seed, threads and categories that it has."""
+    """Make an estimator with these parameters, and with seed, threads and categorical columns if it takes them."""
     kind = ALGORITHMS[algorithm]
     module, name = kind.classifier if is_class else kind.regressor
     cls = getattr(importlib.import_module(module), name)
     possible: dict[str, Any] = {"random_state": seed}
-    if module.startswith("committee."):  # scikit-learn's linear models warn of it
+    if module.startswith("committee."):  # it has no effect in scikit-learn's linear models
         possible["n_jobs"] = n_jobs
     if kind.takes_categories and is_categorical.any():
         possible["categorical_features"] = is_categorical
-    known = cls().get_params(deep=False)
-    usual = {key: value for key, value in possible.items() if key in known}
-    return cls(**{**kind.defaults, **usual, **parameters})
+    names = cls().get_params(deep=False)
+    general = {key: value for key, value in possible.items() if key in names}
+    return cls(**{**kind.defaults, **general, **parameters})

@@ -1,13 +1,13 @@
-"""Members fitted and judged on rows that they did not learn from, at no cost but their own fit where that can be.
+"""Fits of members and their held-out predictions.
 
-    "own folds"  gradient boosting chooses its rounds by folds anyhow: their answers to the rows left out are kept, and
-                 the mean of the folds' models is the member
-    "bag"        forests are judged out of bag: every row by the trees that did not see it
-    "folds"      any other algorithm is fitted without each fold in turn; the mean of these fits is the member, so that
-                 no further fit on all rows is needed (a bag of fits that leave out one fold each)
+    "own folds"   gradient boosting selects its number of rounds by cross-validation: the out-of-fold predictions are
+                  stored, and the mean of the folds' models is the member
+    "out of bag"  forests: each row is predicted by the trees that were not fitted on it
+    "folds"       any other algorithm is fitted without each fold in turn; the mean of these fits is the member, so that
+                  no fit on all rows is needed
 
-All members share the same folds. Support vector machines give values and not probabilities: the slope of
-P = softmax(s f) is fitted to their out-of-fold values (`svm.platt`), which costs nothing either.
+All members use the same folds. Support vector machines have decision values f instead of probabilities: the slope of
+P = softmax(s f) is fitted to their out-of-fold values (`svm.platt`).
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ NEITHER, TRAIN, TEST = np.int8(0), np.int8(1), np.int8(2)
 """Roles of a row in a split."""
 
 MAX_COPIES = 1_000_000
-"""Whole weights become so many equal rows up to this total; beyond it they stay weights."""
+"""Integer weights are replaced by repeated rows up to this total."""
 
 
 class Rows(NamedTuple):
-    """The rows to learn from: numbers and codes, targets (class codes or numbers), weights or None for ones."""
+    """Training rows: numbers and category codes, targets (class codes or values), weights or None for equal ones."""
 
     X: Floats
     y: NDArray[Any]
     weight: Floats | None
     is_categorical: NDArray[np.bool_]
-    n_classes: int  # 0 for numbers
-    roles: NDArray[np.int8] | None = None  # [n, k] of the row in given splits: NEITHER, TRAIN or TEST
+    n_classes: int  # 0 for regression
+    roles: NDArray[np.int8] | None = None  # [n, k] role of each row in given splits: NEITHER, TRAIN or TEST
 
     @property
     def counts(self) -> Floats:
@@ -54,10 +54,10 @@ class Rows(NamedTuple):
 
 
 def arrange(rows: Rows) -> Rows:
-    """The distinct rows in an order that depends on their values alone, each as often as it weighs.
+    """Sort the distinct rows by their values and repeat each by its weight.
 
-    So neither the order of the rows, nor the choice between a weight and copies, nor the unit of the weights can change
-    a committee. Weights that are no whole numbers, or too large ones, stay weights, with mean 1.
+    The committee thus does not depend on the order of the rows, on integer weights in place of repeated rows, or on the
+    scale of the weights. Weights that are not integers, or too large, remain weights, with mean 1.
     """
     weight = without_common_factor(rows.counts)
     kept = np.flatnonzero(weight > 0.0)
@@ -81,7 +81,7 @@ def _take(rows: Rows, some: Indices, weight: Floats | None) -> Rows:
 
 
 def roles_of(splits: Sequence[Split], n_rows: int) -> NDArray[np.int8]:
-    """The role of each row in each split."""
+    """Find the role of each row in each split."""
     roles = np.full((n_rows, len(splits)), NEITHER)
     for k, split in enumerate(splits):
         roles[split.train, k] = TRAIN
@@ -93,20 +93,20 @@ def roles_of(splits: Sequence[Split], n_rows: int) -> NDArray[np.int8]:
 
 
 class Fitted(NamedTuple):
-    """A member that answers: its fits, what they take, and how their answers become the member's."""
+    """A fitted member: its models, their inputs, and the transformation of their predictions."""
 
     algorithm: str
     representation: Representation
-    columns: Indices | None  # those that it sees, None for all
+    columns: Indices | None  # of the table, None for all
     models: tuple[Any, ...]
-    classes: tuple[Indices, ...]  # the class codes that each fit knows, empty for numbers
+    classes: tuple[Indices, ...]  # class codes of each model, empty for regression
     n_classes: int
-    shift: float = 0.0  # numbers were learned as (y - shift) / scale
+    shift: float = 0.0  # the target of the fits is (y - shift) / scale
     scale: float = 1.0
     slope: float = 1.0  # of decision values
 
     def predictions(self, X: Floats) -> Floats:
-        """Class shares [n, K] or numbers [n] for a table of numbers and codes."""
+        """Predict class probabilities [n, K] or values [n] for a table of numbers and codes."""
         if self.n_classes == 1:
             return np.ones((len(X), 1))
         table = self.representation(X if self.columns is None else X[:, self.columns])
@@ -123,7 +123,7 @@ class Fitted(NamedTuple):
 
 
 def raw_predictions(algorithm: str, model: Any, table: Floats, codes: Indices, n_classes: int) -> Floats:
-    """What one fit says: numbers [n], or for every class a share or a decision value [n, K]."""
+    """Return the predictions of one model: values [n], or probabilities or decision values [n, K]."""
     if not n_classes:
         return np.asarray(model.predict(table), np.float64)
     if ALGORITHMS[algorithm].has_values:
@@ -140,53 +140,55 @@ def raw_predictions(algorithm: str, model: Any, table: Floats, codes: Indices, n
 
 DEFAULT_TREES = 100
 MIN_OUT_OF_BAG = 5.0
-"""Expected number of trees that did not see a row, from which out-of-bag predictions are taken."""
+"""Minimum expected number of trees that were not fitted on a row."""
 
 
-class JudgedMember(NamedTuple):
-    """A member and its answers to the rows it did not learn from, nan where there are none."""
+class EvaluatedMember(NamedTuple):
+    """A fitted member and its held-out predictions, nan where there are none."""
 
     fitted: Fitted
     predictions: Floats
 
 
-class OfNoUseError(Exception):
-    """The first fold showed that a member is of no use; the message says why."""
+class NoGainError(Exception):
+    """By its first fold a member does not improve the committee; the message gives the reason."""
 
 
 Screen = Callable[[Indices, Floats], None]
-"""Takes the rows of the first fold and a member's predictions of them; raises OfNoUseError to stop."""
+"""Takes the rows of the first fold and the predictions of a member for them; raises NoGainError to stop the member."""
 
 
 class Task(NamedTuple):
-    """What it takes to fit and judge one member."""
+    """The arguments of the fit of one member."""
 
     algorithm: str
     parameters: Mapping[str, Any]
     representation: Representation
     columns: Indices | None
-    sample: float  # share of the rows that a fit learns from
+    sample: float  # fraction of the rows for each fit
     seed: int
     n_jobs: int | None
 
 
-def judge(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]], screen: Screen | None = None) -> JudgedMember:
-    """Fit a member and evaluate it, on one or more divisions of the rows into folds.
+def fit_member(
+    task: Task, rows: Rows, repeats: Sequence[Sequence[Split]], screen: Screen | None = None
+) -> EvaluatedMember:
+    """Fit a member and predict held-out rows, for one or more divisions of the rows into folds.
 
-    Where a member is fitted fold by fold, the `screen` may stop it after the first.
+    A member that is fitted fold by fold may be stopped by the `screen` after the first.
     """
-    if rows.n_classes == 1:  # nothing to learn, and most algorithms refuse
-        return JudgedMember(_fitted(task, rows, []), np.ones((len(rows.y), 1)))
-    seen = rows.X if task.columns is None else np.ascontiguousarray(rows.X[:, task.columns])
+    if rows.n_classes == 1:  # which most algorithms reject
+        return EvaluatedMember(_fitted(task, rows, []), np.ones((len(rows.y), 1)))
+    table = rows.X if task.columns is None else np.ascontiguousarray(rows.X[:, task.columns])
     is_categorical = rows.is_categorical if task.columns is None else rows.is_categorical[task.columns]
-    rows = rows._replace(X=np.ascontiguousarray(task.representation(seen)), is_categorical=is_categorical)
+    rows = rows._replace(X=np.ascontiguousarray(task.representation(table)), is_categorical=is_categorical)
     with one_blas_thread():
-        how = ALGORITHMS[task.algorithm].judging
-        if how == "bag" and _all_out_of_bag(task, rows):
-            return _judge_bag(task, rows)
+        how = ALGORITHMS[task.algorithm].evaluation
+        if how == "out of bag" and _all_out_of_bag(task, rows):
+            return _fit_bag(task, rows)
         if how == "own folds" and len(repeats[0]) > 1:
-            return _judge_own_folds(task, rows, repeats)
-        return _judge_folds(task, rows, repeats, screen)
+            return _fit_own_folds(task, rows, repeats)
+        return _fit_folds(task, rows, repeats, screen)
 
 
 def _estimator(task: Task, rows: Rows, parameters: Mapping[str, Any], seed: int) -> Any:
@@ -204,30 +206,27 @@ def _all_out_of_bag(task: Task, rows: Rows) -> bool:
     return int(task.parameters.get("n_estimators", DEFAULT_TREES)) * float(np.exp(-heaviest)) >= MIN_OUT_OF_BAG
 
 
-def _judge_bag(task: Task, rows: Rows) -> JudgedMember:
+def _fit_bag(task: Task, rows: Rows) -> EvaluatedMember:
     parameters = dict(task.parameters)
     if task.sample < 1.0:
         parameters["max_samples"] = task.sample
     model = _estimator(task, rows, parameters, task.seed)
     model.fit(rows.X, rows.y, rows.weight)
     predictions = model.oob_decision_function_ if rows.n_classes else model.oob_prediction_
-    return JudgedMember(_fitted(task, rows, [model]), np.asarray(predictions, np.float64))
+    return EvaluatedMember(_fitted(task, rows, [model]), np.asarray(predictions, np.float64))
 
 
-def _judge_own_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]]) -> JudgedMember:
+def _fit_own_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]]) -> EvaluatedMember:
     models: list[Any] = []
     tally = Tally(len(rows.y), rows.n_classes)
     for r, folds in enumerate(repeats):
-        parameters = {
-            **task.parameters,
-            "cv": [tuple(split) for split in folds],
-        }  # plain pairs: a model file holds them
+        parameters = {**task.parameters, "cv": [tuple(split) for split in folds]}  # tuples can be stored in files
         model = _estimator(task, rows, parameters, derived_seed(task.seed, r))
         model.fit(rows.X, rows.y, rows.weight)
         score = model.held_out_scores_
         tally.add(np.concatenate([test for _, test in folds]), _boosted_predictions(score, rows.n_classes))
         models.append(model)
-    return JudgedMember(_fitted(task, rows, models), tally.mean)
+    return EvaluatedMember(_fitted(task, rows, models), tally.mean)
 
 
 def _boosted_predictions(score: Floats, n_classes: int) -> Floats:
@@ -238,7 +237,7 @@ def _boosted_predictions(score: Floats, n_classes: int) -> Floats:
     return np.column_stack([expit(-score[:, 0]), expit(score[:, 0])]) if n_classes == 2 else np.ones((len(score), 1))
 
 
-def _judge_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]], screen: Screen | None) -> JudgedMember:
+def _fit_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]], screen: Screen | None) -> EvaluatedMember:
     shift, scale = (0.0, 1.0) if rows.n_classes else _location(rows)
     target = rows.y if rows.n_classes else (rows.y - shift) / scale
     models: list[Any] = []
@@ -252,19 +251,19 @@ def _judge_folds(task: Task, rows: Rows, repeats: Sequence[Sequence[Split]], scr
         tally.add(test, raw)
         models.append(model)
         if screen is not None and number == 0 and len(repeats[0]) > 1:
-            first = _settle(_fitted(task, rows, models), raw, rows, test, (shift, scale))
+            first = _calibrated(_fitted(task, rows, models), raw, rows, test, (shift, scale))
             screen(test, first._finish(raw))  # pyright: ignore[reportPrivateUsage]
     raw = tally.mean
-    known = np.flatnonzero(~np.isnan(raw.reshape(len(raw), -1)[:, 0]))
-    fitted = _settle(_fitted(task, rows, models), raw[known], rows, known, (shift, scale))
-    return JudgedMember(fitted, fitted._finish(raw))  # pyright: ignore[reportPrivateUsage]
+    tested = np.flatnonzero(~np.isnan(raw.reshape(len(raw), -1)[:, 0]))
+    fitted = _calibrated(_fitted(task, rows, models), raw[tested], rows, tested, (shift, scale))
+    return EvaluatedMember(fitted, fitted._finish(raw))  # pyright: ignore[reportPrivateUsage]
 
 
-def _settle(fitted: Fitted, raw: Floats, rows: Rows, known: Indices, location: tuple[float, float]) -> Fitted:
-    """With the location of the target, and the slope that turns decision values of these rows into probabilities."""
+def _calibrated(fitted: Fitted, raw: Floats, rows: Rows, tested: Indices, location: tuple[float, float]) -> Fitted:
+    """Set the location of the target, and the slope of the decision values fitted on the tested rows."""
     fitted = fitted._replace(shift=location[0], scale=location[1])
     if ALGORITHMS[fitted.algorithm].has_values and rows.n_classes:
-        return fitted._replace(slope=fit_slope(raw, rows.y[known], rows.counts[known])[0])
+        return fitted._replace(slope=fit_slope(raw, rows.y[tested], rows.counts[tested])[0])
     return fitted
 
 
@@ -272,22 +271,22 @@ def _fit_fold(task: Task, rows: Rows, target: NDArray[Any], fold: Split, seed: i
     train, test = fold
     model = _estimator(task, rows, task.parameters, seed)
     weight = None if rows.weight is None else rows.weight[train]
-    if ALGORITHMS[task.algorithm].judging == "own folds":  # a single fold: its rows stop the boosting
+    if ALGORITHMS[task.algorithm].evaluation == "own folds":  # a single fold, for early stopping
         model.set_params(early_stopping=True)
         return model.fit(rows.X[train], target[train], weight, X_val=rows.X[test], y_val=target[test])
     return model.fit(rows.X[train], target[train], sample_weight=weight)
 
 
 def _location(rows: Rows) -> tuple[float, float]:
-    """Mean and deviation of the target; the latter 1 for a constant."""
+    """Mean and standard deviation of the target, 1 for a constant."""
     mean = float(np.average(rows.y, weights=rows.weight))
     deviation = float(np.sqrt(np.average((rows.y - mean) ** 2, weights=rows.weight)))
     return mean, deviation if deviation > 1e-12 * max(abs(mean), 1e-300) else 1.0
 
 
-def _sample(train: Indices, share: float, rows: Rows, seed: int) -> Indices:
-    """Some of the rows, every class in proportion, at least two rows of each."""
-    if share >= 1.0:
+def _sample(train: Indices, fraction: float, rows: Rows, seed: int) -> Indices:
+    """A stratified sample of the rows, with at least two of each class."""
+    if fraction >= 1.0:
         return train
     rank = np.random.default_rng(seed).permutation(train.size)
     group = rows.y[train] if rows.n_classes else np.zeros(train.size, np.int64)
@@ -295,7 +294,7 @@ def _sample(train: Indices, share: float, rows: Rows, seed: int) -> Indices:
     start = np.searchsorted(group[order], np.arange(max(rows.n_classes, 1)))
     place = np.arange(train.size) - start[group[order]]
     size = np.bincount(group, minlength=start.size)[group[order]]
-    return np.sort(train[order[place < np.maximum(2.0, np.ceil(share * size))]])
+    return np.sort(train[order[place < np.maximum(2.0, np.ceil(fraction * size))]])
 
 
 def _fitted(task: Task, rows: Rows, models: Sequence[Any]) -> Fitted:
@@ -305,13 +304,13 @@ def _fitted(task: Task, rows: Rows, models: Sequence[Any]) -> Fitted:
 
 
 def derived_seed(seed: int, *more: int | str) -> int:
-    """A seed of 31 bits for one part of the work."""
+    """Derive a seed of 31 bits from a seed and names or numbers."""
     words = [crc32(word.encode()) if isinstance(word, str) else word for word in more]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1, np.uint32)[0] >> 1)
 
 
 class Tally:
-    """Mean of the answers to every row over the fits that did not see it, nan where there is none."""
+    """Mean of the held-out predictions of each row, nan where there are none."""
 
     def __init__(self, n: int, n_classes: int) -> None:
         self.total = np.zeros((n, n_classes) if n_classes else n)

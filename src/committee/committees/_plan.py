@@ -1,10 +1,9 @@
-"""Which members a committee gets: chosen before anything is fitted, from what is known of the table and the time.
+"""Plans: the members of a committee, selected before the fit from the shape of the table and the time budget.
 
-A plan is a list of members (algorithm, parameters, representation, columns, share of the rows) and of the folds that
-judge them. Every candidate has a cost by a model of its work, in seconds of a common processor; candidates are taken in
-the order of what they promised on public data as long as the sum stays within the budget. So the same table and budget
-give the same plan on every machine, and the plan and the seed give the same committee, bit for bit; a plan survives
-JSON (`to_json`, `from_json`) and may be handed to another committee.
+A plan is a list of members (algorithm, parameters, representation, columns, fraction of the rows) and a number of
+folds. Every candidate has a cost in seconds, estimated by a model; candidates are added in a fixed order as long as the
+total is within the budget. The same table and budget thus give the same plan on every computer, and the plan and the
+seed give the same committee. A plan can be stored as JSON (`to_json`, `from_json`) and passed to another committee.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ from committee.committees._out_of_fold import Rows
 from committee.committees._representations import KINDS, Kind
 from committee.tabular.schema import choose_categorical, open_table
 
-USUAL_TIMES, USUAL_SECONDS = 2.5, 4.0
-"""Without a budget the members may cost so many times what gradient boosting costs, and so many seconds in any case."""
+DEFAULT_TIMES, DEFAULT_SECONDS = 2.5, 4.0
+"""The default budget, as a multiple of the cost of gradient boosting, and its minimum in seconds."""
 
 MANY_TREES, FEW_TREES, MANY_TREES_ROWS = 200, 100, 4_000
 """Trees of a forest, and the rows beyond which it has fewer."""
 
 HELD_OUT_ROWS = 50_000
-"""From so many rows on a part of them that is held out judges as well as folds do."""
+"""Number of rows above which a part of them is held out instead of folds."""
 
 SVM_ROWS = 4_000
-"""Rows that a kernel machine learns from at most: of more, every fit takes a sample of its own."""
+"""Maximum number of rows of a fit of a kernel SVM, which is fitted on a sample of more."""
 
 
 class Facts(NamedTuple):
-    """What a plan is chosen from."""
+    """The quantities from which a plan is selected."""
 
     n: int
     d: int
-    n_classes: int  # 0 for numbers
+    n_classes: int  # 0 for regression
     n_categorical: int
 
     @classmethod
@@ -48,13 +47,13 @@ class Facts(NamedTuple):
 
     @classmethod
     def of_table(cls, X: Any, n_classes: int) -> Facts:
-        """Of a table as it is given to `fit`; its equal rows are not looked for."""
+        """The quantities of a table as passed to `fit`, without merging equal rows."""
         table = open_table(X)
         n, d = table.shape
         return cls(n, d, n_classes, int(choose_categorical(table, "from_dtype").sum()))
 
 
-@dataclass(frozen=True)  # and no tuple, which scikit-learn's clone would take apart
+@dataclass(frozen=True)  # scikit-learn's clone copies tuples by element
 class Member:
     """One member of a plan."""
 
@@ -62,14 +61,14 @@ class Member:
     algorithm: str
     parameters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     representation: Kind = "codes"
-    columns: tuple[int, ...] | None = None  # those that it sees, None for all
-    sample: float = 1.0  # share of the rows that each of its fits learns from
-    cost: float = 0.0  # seconds, by the model
+    columns: tuple[int, ...] | None = None  # of the table, None for all
+    sample: float = 1.0  # fraction of the rows for each fit
+    cost: float = 0.0  # estimated seconds
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The members and how they are judged.
+    """The members and the number of folds.
 
     >>> plan = Plan((Member("trees", "extra trees", {"n_estimators": 50}),), n_folds=5)
     >>> Plan.from_json(plan.to_json()) == plan
@@ -77,12 +76,12 @@ class Plan:
     """
 
     members: tuple[Member, ...]
-    n_folds: int = 5  # 1: a part of the rows is held out
+    n_folds: int = 5  # 1 holds out a part of the rows
     n_repeats: int = 1
 
     @property
     def cost(self) -> float:
-        """Seconds, by the model."""
+        """Estimated seconds."""
         return float(sum(member.cost for member in self.members))
 
     @property
@@ -96,8 +95,8 @@ class Plan:
     def from_json(cls, text: str) -> Self:
         result: dict[str, Any] = json.loads(text)
         members = [Member(**member) for member in result.pop("members")]
-        seen = [None if member.columns is None else tuple(member.columns) for member in members]
-        listed = [replace(member, columns=columns) for member, columns in zip(members, seen, strict=True)]
+        columns = [None if member.columns is None else tuple(member.columns) for member in members]
+        listed = [replace(member, columns=own) for member, own in zip(members, columns, strict=True)]
         return cls(tuple(listed), **result)
 
 
@@ -105,7 +104,7 @@ class Plan:
 
 
 def candidates(facts: Facts) -> list[Member]:
-    """All members that may be taken, in the order in which they are."""
+    """Return all candidates in the order in which they are added."""
     known = {member.name: member for member in (*_trees(facts), *_kernels(facts), *_others(facts))}
     return [replace(known[name], cost=cost(known[name], facts)) for name in order(facts)]
 
@@ -115,20 +114,20 @@ ORDER = (
     "gaussian machine, C=1", "linear model of ranks", "gaussian machine of ranks", "linear model of landmarks",
     "extra trees, most columns", "gradient boosting, small trees", "mixture of experts",
 )  # fmt: skip
-"""Kinds that differ most come first, then variants of them, then what costs most for what it brings."""
+"""The most different algorithms first, then variants of them, then those of large cost for their gain."""
 
 
 def order(facts: Facts) -> tuple[str, ...]:
-    """The names, the most gain for the time first: where trees see more, all of them come before the others.
+    """Order the names by gain for the time; for mostly categorical or large tables, trees come first.
 
-    Kernels and linear models see at most MOST_CATEGORIES indicators of a categorical column, and kernel SVMs only a
-    sample of more than SVM_ROWS rows.
+    Kernel and linear models have at most MAX_CATEGORIES one-hot columns for a categorical column, and kernel SVMs are
+    fitted on a sample of more than SVM_ROWS rows.
     """
     if 2 * facts.n_categorical <= facts.d and facts.n <= SVM_ROWS:
         return ORDER
     is_tree = {name: "trees" in name or "forest" in name or "boosting" in name for name in ORDER}
-    is_machine = {name: "machine" in name for name in ORDER}
-    return tuple(sorted(ORDER, key=lambda name: (not is_tree[name], is_machine[name])))  # stable
+    is_svm = {name: "machine" in name for name in ORDER}
+    return tuple(sorted(ORDER, key=lambda name: (not is_tree[name], is_svm[name])))  # sorted is stable
 
 
 def _trees(facts: Facts) -> list[Member]:
@@ -178,7 +177,7 @@ def _others(facts: Facts) -> list[Member]:
 
 
 class Law(NamedTuple):
-    """Seconds for five folds: a n^b d^c K^e, with K = 1 for numbers and two classes; `a_class` is a for classes."""
+    """Seconds for five folds: a n^b d^c K^e, K = 1 for regression and two classes; `a_class` is a in classification."""
 
     a: float
     a_class: float
@@ -189,7 +188,7 @@ class Law(NamedTuple):
 
 LAWS = {
     "gradient boosting": Law(7e-4, 3.5e-4, 0.56, 1.14, 0.6),
-    "random forest": Law(3.5e-5, 2.1e-5, 0.56, 0.21, 0.1),  # a tree, as below
+    "random forest": Law(3.5e-5, 2.1e-5, 0.56, 0.21, 0.1),  # for each tree, as below
     "extra trees": Law(2.6e-5, 1.8e-5, 0.62, 0.2, 0.1),
     "AdaBoost": Law(1.2e-2, 4e-3, 0.66, 0.17, 0.5),
     "support vector machine": Law(3.5e-4, 1.8e-4, 0.93, 0.13, 0.6),  # C = 10; others in proportion to sqrt(C)
@@ -197,12 +196,11 @@ LAWS = {
     "mixture of experts": Law(6e-3, 7.5e-3, 0.49, 0.6, 0.4),
     "linear model": Law(2e-4, 4e-4, 0.6, 0.33, 0.6),
 }
-"""Fitted to CPU times on the public data of benchmarks/COMMITTEE.md; right to a factor of two or so, which is enough to
-choose by."""
+"""Fitted to CPU times on the public data of benchmarks/COMMITTEE.md; accurate to a factor of about two."""
 
 
 def cost(member: Member, facts: Facts) -> float:
-    """Seconds of a member on one thread for five folds and the answers, by its law."""
+    """Estimate the seconds of a member for five folds on one thread."""
     law = LAWS[member.algorithm]
     n_scores = facts.n_classes if facts.n_classes > 2 else 1
     seconds = (law.a_class if facts.n_classes else law.a) * facts.n**law.b * facts.d**law.c * n_scores**law.e
@@ -213,19 +211,19 @@ def cost(member: Member, facts: Facts) -> float:
     return float(seconds)
 
 
-# --- the choice ------------------------------------------------------------------------------------------------------
+# --- selection -------------------------------------------------------------------------------------------------------
 
 
 def choose_plan(facts: Facts, budget: float | None, n_folds: int | Literal["auto"]) -> Plan:
-    """The candidates that fit the budget one after the other, the first in any case."""
+    """Select candidates in order as long as they are within the budget; the first in any case."""
     listed = candidates(facts)
     if facts.n_classes == 1:
         listed = listed[:1]
-    most = max(USUAL_SECONDS, USUAL_TIMES * listed[0].cost) if budget is None else budget
+    limit = max(DEFAULT_SECONDS, DEFAULT_TIMES * listed[0].cost) if budget is None else budget
     chosen: list[Member] = []
     spent = 0.0
     for member in listed:
-        if not chosen or spent + member.cost <= most:
+        if not chosen or spent + member.cost <= limit:
             chosen.append(member)
             spent += member.cost
     return Plan(tuple(chosen), *_divisions(facts, n_folds))
@@ -240,7 +238,7 @@ def _divisions(facts: Facts, n_folds: int | Literal["auto"]) -> tuple[int, int]:
 
 
 def read_plan(given: Any, facts: Facts, n_folds: int | Literal["auto"]) -> Plan:
-    """The user's plan: a `Plan`, or a list of members and of names of candidates."""
+    """Read a plan given by the user: a `Plan`, or a list of members and of names of candidates."""
     if isinstance(given, Plan):
         plan = given
     else:
@@ -258,22 +256,26 @@ def _read_member(given: Any, known: Mapping[str, Member]) -> Member:
         return known[given]
     raise ValueError(
         f"members must be 'auto', a Plan, or a list of committee.committees._plan.Member and of names; got {given!r}. "
-        f"There are {', '.join(known)}."
+        f"The names are {', '.join(known)}."
     )
 
 
 def _check(plan: Plan, facts: Facts) -> None:
     if not plan.members:
-        raise ValueError("members is empty: name at least one, or take 'auto'.")
+        raise ValueError("members is empty: pass at least one, or 'auto'.")
     doubled = sorted({name for name in plan.names if plan.names.count(name) > 1})
     if doubled:
-        raise ValueError(f"Names of members must differ; {', '.join(doubled)} stands there more than once.")
+        raise ValueError(f"Names of members must be unique; {', '.join(doubled)} is repeated.")
     for member in plan.members:
         if member.algorithm not in ALGORITHMS:
-            raise ValueError(f"No algorithm is named {member.algorithm!r}; there are {', '.join(ALGORITHMS)}.")
+            raise ValueError(f"Unknown algorithm {member.algorithm!r}; the algorithms are {', '.join(ALGORITHMS)}.")
         if member.representation not in KINDS:
-            raise ValueError(f"No representation is named {member.representation!r}; there are {', '.join(KINDS)}.")
+            raise ValueError(
+                f"Unknown representation {member.representation!r}; the representations are {', '.join(KINDS)}."
+            )
         if member.columns is not None and not all(0 <= column < facts.d for column in member.columns):
             raise ValueError(f"The columns of {member.name!r} must lie in 0 .. {facts.d - 1}; got {member.columns}.")
         if not 0.0 < member.sample <= 1.0:
-            raise ValueError(f"The sample of {member.name!r} is a share of the rows, above 0 up to 1.")
+            raise ValueError(
+                f"The sample of {member.name!r} must be a fraction of the rows in (0, 1]; got {member.sample}."
+            )

@@ -1,12 +1,12 @@
-"""How the columns of a table become what a member takes (B-4: different representations).
+"""Representations of the columns of a table for the members.
 
-    "codes"      numbers as they are, categories as codes, nan where missing: for trees
-    "scaled"     numbers less their mean, divided by their deviation and cut at five deviations; a column of 0 and 1
-                 for every category; 0 where missing, with a column of its own that says so
-    "ranked"     the same with each number replaced by the normal quantile of its rank: no outliers, no skew
-    "landmarks"  features of a gaussian kernel over some landmarks of the scaled columns (`svm.nystroem`)
+    "codes"      numbers unchanged, categories as codes, nan for missing values: for trees
+    "scaled"     standardized numbers, clipped at five standard deviations; one-hot encoded categories; 0 for missing
+                 values, with an indicator column
+    "ranked"     the same with normal quantiles of the ranks in place of numbers: without outliers and skew
+    "landmarks"  Nystroem features of a gaussian kernel on the scaled columns (`svm.nystroem`)
 
-None looks at the target, so that all rows may describe the columns and out-of-fold answers stay honest.
+None depends on the target: they are fitted on all rows, and out-of-fold predictions remain unbiased.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Kind = Literal["codes", "scaled", "ranked", "landmarks"]
 KINDS: tuple[Kind, ...] = ("codes", "scaled", "ranked", "landmarks")
 
 LIMIT = 5.0
-"""Largest absolute value of a scaled number: one outlier must not decide the scale of a kernel or a coefficient."""
+"""Maximum absolute value of a scaled number, which limits the effect of outliers."""
 
 MAX_CATEGORIES = 40
-"""Number of categories of a column that have their own column, the most frequent ones."""
+"""Maximum number of one-hot columns of a categorical column, for the most frequent categories."""
 
 
 class Representation(NamedTuple):
-    """A fitted representation: call it on the table of codes [n, d]."""
+    """A fitted representation, called on a table of numbers and codes [n, d]."""
 
     kind: Kind
     encoder: TableEncoder | None = None
@@ -54,7 +54,7 @@ class Representation(NamedTuple):
 def fit_representation(
     kind: Kind, X: Floats, is_categorical: NDArray[np.bool_], *, n_landmarks: int = 100, seed: int = 0
 ) -> Representation:
-    """Learn scales, quantiles, categories and landmarks from the rows X [n, d] of numbers and codes.
+    """Fit a representation on rows X [n, d] of numbers and codes.
 
     >>> X = np.array([[1.0, 0.0], [3.0, 1.0], [np.nan, 0.0]])
     >>> fit_representation("scaled", X, np.array([False, True]))(X).round(2).tolist()
@@ -70,7 +70,7 @@ def fit_representation(
 
 
 def _columns(X: Floats, is_categorical: NDArray[np.bool_]) -> Columns:
-    """The columns of a table of codes; a category is known by its code."""
+    """The columns of a table of codes, with codes as categories."""
     n_codes = [int(np.max(X[:, f], initial=-1.0, where=~np.isnan(X[:, f]))) + 1 for f in np.flatnonzero(is_categorical)]
     codes = iter(Categories(tuple(range(n))) for n in n_codes)
     return Columns(X.shape[1], None, tuple(next(codes) if is_code else None for is_code in is_categorical))

@@ -1,11 +1,11 @@
-"""CommitteeClassifier and CommitteeRegressor: the best ensemble for a table in one call.
+"""Committees: ensembles of members of different kinds, selected by held-out predictions.
 
-    1. a plan chooses the members from the table's shape and the time (`plan`)
-    2. every member is fitted and judged on rows it did not learn from (`judging`)
-    3. the members' answers to these rows give the weights (`selection`); a member of no weight is dropped
-    4. the committee answers with the weighted mean of its members
+    1. a plan selects the members by the shape of the table and the time budget (`_plan`)
+    2. each member is fitted and predicts held-out rows (`_out_of_fold`)
+    3. weights are computed from these predictions (`selection`); members of small weight are dropped
+    4. the prediction is the weighted mean of the members
 
-A member that fails, or whose turn comes after the time is over, is left out with a warning.
+A member that fails, or that is not started within the time budget, is left out with a warning.
 """
 
 from __future__ import annotations
@@ -44,34 +44,34 @@ from committee.base.stacklevel import level_of_caller
 from committee.base.transaction import all_or_nothing
 from committee.calibration.prediction_intervals import PredictionIntervals
 from committee.combine.rules import class_votes, mean, mean_distribution, weighted_median
-from committee.committees._evidence import Seconds, diversity, error_of, join_steps
+from committee.committees._diagnostics import Seconds, diversity, error_of, selection_history
 from committee.committees._out_of_fold import (
     TEST,
     TRAIN,
     Fitted,
-    OfNoUseError,
+    NoGainError,
     Rows,
     Screen,
     Task,
     arrange,
     derived_seed,
-    judge,
+    fit_member,
     roles_of,
 )
 from committee.committees._plan import Facts, Member, Plan, choose_plan, read_plan
 from committee.committees._representations import Representation, fit_representation
 from committee.committees.selection import (
-    Judged,
+    HeldOutErrors,
     Loss,
     Selection,
     accumulate,
     bagged_selection,
     contributions,
+    drop_small_weights,
+    held_out_errors,
+    loss_derivative,
     loss_of,
-    make_judged,
     predicted_rows,
-    slope_of_loss,
-    without_idle,
 )
 from committee.records.history import History
 from committee.sampling.splits import Split, given_splits, k_folds, rows_to_split
@@ -89,27 +89,27 @@ from committee.voting.simplex_weights import simplex_weights
 Combine = Literal["greedy", "stack", "mean", "vote", "median"]
 
 OVERRUN, GRACE = 2.0, 3.0
-"""After so many times the budget, by the clock, and so many seconds more for imports and compilers, nobody is begun."""
+"""Factor of the time budget, and seconds added for imports and compilation, after which no member is started."""
 
-LATE = "out of time"
+OUT_OF_TIME = "out of time"
 
 SKIPPED = "skipped"
-"""Beginning of the status of a member that the first fold showed to be of no use."""
+"""Prefix of the status of a member that does not improve the committee by its first fold."""
 
 HELD_OUT = 0.1
-"""Share of a large table that judges."""
+"""Fraction of a large table that is held out."""
 
-IDLE = 0.02
-"""A member of less weight is dropped."""
+MIN_WEIGHT = 0.02
+"""Members of smaller weight are dropped."""
 
 LANDMARKS = 300
 
-SURE = 2.0
-"""Standard errors by which the loss must rise before a member is skipped."""
+N_STANDARD_ERRORS = 2.0
+"""Standard errors by which the loss must increase for a member to be skipped."""
 
 
 class Candidate(NamedTuple):
-    """A member after its turn: fitted and judged, or the reason why not."""
+    """A fitted member and its held-out predictions, or the reason why there are none."""
 
     member: Member
     fitted: Fitted | None
@@ -119,20 +119,36 @@ class Candidate(NamedTuple):
 
 
 class BaseCommittee(Estimator):
-    """Members, their weights and the evidence; a subclass reads the target and turns means into answers.
+    """Members, their weights and diagnostics; a subclass reads the target and predicts."""
 
-    Fitted attributes: ``plan_`` (what was run; with ``seed_`` it gives the same committee again), ``members_`` (a row
-    for every member of the plan: loss and error on rows it did not see, diversity, weight, seconds, status),
-    ``weights_`` and ``contributions_`` (by name: the rise of the loss without the member), ``history_`` (loss of the
-    selection step by step), ``fitted_members_``, ``loss_`` and ``error_`` of the committee on rows its members did not
-    see (the weights have seen them: a little too small). Losses are squared errors (for classes the Brier score, of the
-    shares of the votes where the committee votes), errors shares of wrong classes or root mean squared errors.
-    """
-
-    time_budget: float | None = param(positive, None, default=None, kw_only=False)
-    members: Literal["auto"] | Plan | Sequence[Member | str] = param(one_of("auto"), Plan, list, tuple, default="auto")
-    cv: Any = param(at_least(1), one_of("auto"), "cv_object", default="auto")
-    keep_dropped: bool = param("boolean", default=False)
+    time_budget: float | None = param(
+        positive,
+        None,
+        default=None,
+        kw_only=False,
+        doc="Seconds for the fit, from which the plan is selected by a cost model, not by measured time. None allows a "
+        "few times the cost of gradient boosting. Members that are not started within twice the budget (and three "
+        "seconds) are left out with a warning.",
+    )
+    members: Literal["auto"] | Plan | Sequence[Member | str] = param(
+        one_of("auto"),
+        Plan,
+        list,
+        tuple,
+        default="auto",
+        doc="The members: a `Plan`, or a list of `Member` objects and of names of standard members.",
+    )
+    cv: Any = param(
+        at_least(1),
+        one_of("auto"),
+        "cv_object",
+        default="auto",
+        doc="Number of folds, splitter, or iterable of (train, test); 1 holds out a tenth of the rows once. "
+        '"auto" is 5, and 1 above 50,000 rows.',
+    )
+    keep_dropped: bool = param(
+        "boolean", default=False, doc="Whether to keep members of weight zero, for `member_predictions`."
+    )
     categorical_features: Any = param(*CATEGORICAL_FEATURES, default="from_dtype")
     random_state: RandomState = param(*RANDOM_STATE, default=None)
     n_jobs: int | None = param(*N_JOBS, default=None)
@@ -140,8 +156,20 @@ class BaseCommittee(Estimator):
     combine: Any = fixed("greedy")
 
     columns_: Columns = fitted()
-    fitted_members_: dict[str, Fitted] = fitted()
-    weights_: dict[str, float] = fitted()
+    n_features_in_: int = fitted()
+    feature_names_in_: NDArray[Any] = fitted()
+    plan_: Plan = fitted(doc="The plan of the fitted members; with `seed_` it gives the same committee.")
+    seed_: int = fitted(doc="The seed of the fit.")
+    fitted_members_: dict[str, Fitted] = fitted(doc="The fitted members by name.")
+    weights_: dict[str, float] = fitted(doc="Weights of the members by name.")
+    contributions_: dict[str, float] = fitted(doc="Increase of the loss without each member, by name.")
+    history_: History = fitted(doc="A row for each step of the selection: the added member, and the loss.")
+    loss_: float = fitted(
+        doc="Held-out squared error of the committee, for classes the Brier score; optimistic, as the weights are "
+        "fitted on the same rows."
+    )
+    error_: float = fitted(doc="Held-out error, or root mean squared error, of the committee.")
+    seconds_: Seconds = fitted(doc="Fit time of each member.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -149,18 +177,24 @@ class BaseCommittee(Estimator):
         return tags
 
     def _read_target(self, y: Any, weight: Floats) -> tuple[NDArray[Any], int]:
-        """Targets as codes or numbers, and the number of classes (0 for numbers); sets what describes them."""
+        """Read class codes or values, and the number of classes (0 for regression); set `classes_`."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit and judge the members, and combine them.
+        """Fit the members and their weights.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, pandas, polars or Arrow table; categories and missing values are taken as they are.
-        y : targets of shape (n_samples,)
-        sample_weight : weights of the rows, optional; a whole weight counts as so many equal rows
+            NumPy array, pandas, polars or Arrow table, with categories and missing values.
+        y : array-like of shape (n_samples,)
+            Class labels, or values in regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. An integer weight w is equivalent to repeating the row w times.
+
+        Returns
+        -------
+        self
         """
         self._validate_params()
         with all_or_nothing(self):
@@ -173,14 +207,16 @@ class BaseCommittee(Estimator):
             else:
                 plan = read_plan(self.members, facts, n_folds)
             self.seed_ = int(member_seeds(self.random_state, 1)[0] >> np.uint64(33))
-            result = judge_members(
+            result = fit_members(
                 plan, rows, self.seed_, self.n_jobs, budget, type(self).__name__, self.verbose,
                 isinstance(self.members, str),
             )  # fmt: skip
-            begun = tuple(one.member for one in result if one.note != LATE and not one.note.startswith(SKIPPED))
-            self.plan_ = replace(plan, members=begun)
+            started = tuple(
+                one.member for one in result if one.note != OUT_OF_TIME and not one.note.startswith(SKIPPED)
+            )
+            self.plan_ = replace(plan, members=started)
             with one_blas_thread():
-                self._combine(result, rows)
+                self._select(result, rows)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -198,24 +234,24 @@ class BaseCommittee(Estimator):
         rows = self._weigh_classes(arrange(Rows(numbers, target, weight, columns.is_categorical, n_classes, roles)))
         if len(rows.y) < 2:
             raise ValueError(
-                f"n_samples = {len(rows.y)}: {type(self).__name__} learns from some rows and judges on others, so it "
-                "needs two at least."
+                f"n_samples = {len(rows.y)}: {type(self).__name__} needs at least two rows, for training and held-out "
+                "ones."
             )
         return rows
 
     def _weigh_classes(self, rows: Rows) -> Rows:
-        """The rows under the weights of their classes, where there are any."""
+        """Multiply the weights of the rows by those of their classes."""
         return rows
 
-    def _combine(self, result: Sequence[Candidate], rows: Rows) -> None:
-        """Weights from the answers to rows that were left out; what is kept, and the evidence."""
+    def _select(self, result: Sequence[Candidate], rows: Rows) -> None:
+        """Compute the weights from the held-out predictions; set members and diagnostics."""
         done = [candidate for candidate in result if candidate.fitted is not None]
         predictions = np.stack([candidate.predictions for candidate in done])
-        known = predicted_rows(predictions)
-        judged = make_judged(predictions, rows.y, rows.counts)
-        loss = self._make_loss(judged, predictions[:, known], rows.y[known])
-        selection = choose_weights(judged, self.combine, self.seed_, loss)
-        weights = without_idle(selection.weights, IDLE)
+        tested = predicted_rows(predictions)
+        held_out = held_out_errors(predictions, rows.y, rows.counts)
+        loss = self._make_loss(held_out, predictions[:, tested], rows.y[tested])
+        selection = choose_weights(held_out, self.combine, self.seed_, loss)
+        weights = drop_small_weights(selection.weights, MIN_WEIGHT)
         names = [candidate.member.name for candidate in done]
         used = {name: float(w) for name, w in zip(names, weights, strict=True) if w > 0.0}
         increases = contributions(loss, weights)
@@ -226,19 +262,19 @@ class BaseCommittee(Estimator):
             for candidate in done
             if candidate.fitted is not None and (self.keep_dropped or candidate.member.name in used)
         }
-        self.history_ = join_steps(selection.steps, names)
+        self.history_ = selection_history(selection.steps, names)
         self.loss_ = loss(weights)
-        together = self._join_some(predictions[:, known], weights)
-        self.error_ = error_of(together, rows.y[known], rows.counts[known])
-        self._keep_errors(together, rows.y[known], rows.counts[known])
-        self._evidence = _evidence(result, predictions, rows, np.diag(judged.gram()), weights, increases)
+        combined = self._combine_used(predictions[:, tested], weights)
+        self.error_ = error_of(combined, rows.y[tested], rows.counts[tested])
+        self._keep_errors(combined, rows.y[tested], rows.counts[tested])
+        self._member_scores = _member_scores(result, predictions, rows, np.diag(held_out.gram()), weights, increases)
         self.seconds_ = Seconds({candidate.member.name: candidate.seconds for candidate in result})
 
-    def _keep_errors(self, together: Floats, y: NDArray[Any], weight: Floats) -> None:
-        """What the committee's predictions of rows that its members did not see are good for besides."""
+    def _keep_errors(self, combined: Floats, y: NDArray[Any], weight: Floats) -> None:
+        """Store residuals of the held-out predictions."""
 
-    def _join(self, predictions: Floats, weights: Floats) -> Floats:
-        """Members' answers [M, n, K] or [M, n] as the committee's."""
+    def _combine_predictions(self, predictions: Floats, weights: Floats) -> Floats:
+        """Combine the members' predictions [M, n, K] or [M, n]."""
         if predictions.ndim == 3:
             if self.combine == "vote":
                 votes = class_votes(predictions.argmax(axis=2), predictions.shape[2], weights)
@@ -246,36 +282,44 @@ class BaseCommittee(Estimator):
             return mean_distribution(predictions, weights)
         return weighted_median(predictions, weights) if self.combine == "median" else mean(predictions, weights)
 
-    def _join_some(self, predictions: Floats, weights: Floats) -> Floats:
-        """As the committee of the members that have a weight answers."""
-        some = np.flatnonzero(weights)
-        return self._join(predictions[some], weights[some])
+    def _combine_used(self, predictions: Floats, weights: Floats) -> Floats:
+        """Combine the predictions of the members of nonzero weight."""
+        used = np.flatnonzero(weights)
+        return self._combine_predictions(predictions[used], weights[used])
 
-    def _make_loss(self, judged: Judged, predictions: Floats, y: NDArray[Any]) -> Loss:
-        """From the members' answers to the rows they are judged on."""
+    def _make_loss(self, held_out: HeldOutErrors, predictions: Floats, y: NDArray[Any]) -> Loss:
+        """The loss as a function of the weights, from the held-out predictions."""
         if self.combine not in ("vote", "median"):
-            return partial(loss_of, gram=judged.gram())
+            return partial(loss_of, gram=held_out.gram())
 
         def loss(weights: Floats) -> float:
-            together = self._join_some(predictions, weights)[np.newaxis]
-            return float(make_judged(together, y, judged.weight).gram()[0, 0])
+            combined = self._combine_used(predictions, weights)[np.newaxis]
+            return float(held_out_errors(combined, y, held_out.weight).gram()[0, 0])
 
         return loss
 
     @property
     def members_(self) -> History:
-        """A row for every member of the plan; print it, or convert it with ``to_pandas()`` or ``to_polars()``."""
+        """A row for each member of the plan: held-out loss and error, diversity, weight, contribution, time, status."""
         check_is_fitted(self, "weights_")
-        return History({**self._evidence, "seconds": self.seconds_.of(self._evidence["name"])})
+        return History({**self._member_scores, "seconds": self.seconds_.of(self._member_scores["name"])})
 
     def _table(self, X: Any) -> Floats:
         check_is_fitted(self, "weights_")
         return np.ascontiguousarray(read_table(self, X), np.float64)
 
     def member_predictions(self, X: Any) -> dict[str, Floats]:
-        """What each member that was kept answers, by name: class shares (n_samples, n_classes) or numbers (n_samples,).
+        """Predict by each member.
 
-        Members of no weight are among them with ``keep_dropped=True``.
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        predictions : dict
+            By name the class probabilities (n_samples, n_classes), or values (n_samples,). Members of weight zero are
+            included with `keep_dropped=True`.
         """
         table = self._table(X)
         return {name: fitted.predictions(table) for name, fitted in self.fitted_members_.items()}
@@ -284,10 +328,10 @@ class BaseCommittee(Estimator):
         table = self._table(X)
         weights = np.array(list(self.weights_.values()))
         predictions = np.stack([self.fitted_members_[name].predictions(table) for name in self.weights_])
-        return self._join(predictions, weights)
+        return self._combine_predictions(predictions, weights)
 
     def __len__(self) -> int:
-        """Number of members with a weight."""
+        """Number of members of nonzero weight."""
         check_is_fitted(self, "weights_")
         return len(self.weights_)
 
@@ -295,34 +339,34 @@ class BaseCommittee(Estimator):
 # --- fitting the members ---------------------------------------------------------------------------------------------
 
 
-def judge_members(
+def fit_members(
     plan: Plan, rows: Rows, seed: int, n_jobs: int | None, budget: float | None, label: str, verbose: int,
     may_skip: bool = False,
 ) -> list[Candidate]:  # fmt: skip
-    """Fit and evaluate one member after the other; those that fail or come too late are left out with a warning.
+    """Fit the members; those that fail or are not started in time are left out with a warning.
 
-    With `may_skip`, a member whose first fold shows that any weight of it would raise the loss is fitted no further.
+    With `may_skip`, a member is not fitted further if by its first fold any weight of it increases the loss.
     """
     repeats = make_repeats(plan, rows, seed)
-    known: dict[Any, Representation] = {}
+    representations: dict[Any, Representation] = {}
     result: list[Candidate] = []
-    began = time.perf_counter()
+    start = time.perf_counter()
     with progress(label, len(plan.members), verbose) as tick:
         for member in plan.members:
-            spent = time.perf_counter() - began
+            spent = time.perf_counter() - start
             is_late = budget is not None and spent > OVERRUN * budget + GRACE and any(done.fitted for done in result)
             if is_late:
-                result.append(Candidate(member, None, np.empty(0), 0.0, LATE))
+                result.append(Candidate(member, None, np.empty(0), 0.0, OUT_OF_TIME))
             else:
                 screen = _screen(result, rows) if may_skip else None
-                result.append(_judge_member(member, rows, repeats, known, seed, n_jobs, screen))
+                result.append(_fit_candidate(member, rows, repeats, representations, seed, n_jobs, screen))
             tick(member.name)
     _warn_of_missing(result, budget)
     return result
 
 
 def make_repeats(plan: Plan, rows: Rows, seed: int) -> list[list[Split]]:
-    """The folds, once or more often; or the given splits."""
+    """Make the folds for each repetition, or take the given splits."""
     if rows.roles is not None:
         columns = rows.roles.T
         return [[Split(np.flatnonzero(role == TRAIN), np.flatnonzero(role == TEST)) for role in columns]]
@@ -333,105 +377,103 @@ def make_repeats(plan: Plan, rows: Rows, seed: int) -> list[list[Split]]:
     return [k_folds(to_split, plan.n_folds, one, equal_rows="apart") for one in seeds]
 
 
-def _judge_member(
-    member: Member, rows: Rows, repeats: list[list[Split]], known: dict[Any, Representation], seed: int,
+def _fit_candidate(
+    member: Member, rows: Rows, repeats: list[list[Split]], representations: dict[Any, Representation], seed: int,
     n_jobs: int | None, screen: Screen | None = None,
 ) -> Candidate:  # fmt: skip
-    began = time.perf_counter()
+    start = time.perf_counter()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             columns = None if member.columns is None else np.array(member.columns, np.int64)
             key = (member.representation, member.columns)
-            if key not in known:
-                known[key] = _represent(member, rows, seed)
-            task = Task(member.algorithm, member.parameters, known[key], columns, member.sample,
+            if key not in representations:
+                representations[key] = _represent(member, rows, seed)
+            task = Task(member.algorithm, member.parameters, representations[key], columns, member.sample,
                         derived_seed(seed, member.name), n_jobs)  # fmt: skip
-            judged = judge(task, rows, repeats, screen)
-    except OfNoUseError as reason:
-        return Candidate(member, None, np.empty(0), time.perf_counter() - began, f"{SKIPPED}: {reason}")
+            fit = fit_member(task, rows, repeats, screen)
+    except NoGainError as reason:
+        return Candidate(member, None, np.empty(0), time.perf_counter() - start, f"{SKIPPED}: {reason}")
     except Exception as error:
         note = f"failed: {type(error).__name__}: {error}"
-        return Candidate(member, None, np.empty(0), time.perf_counter() - began, note)
+        return Candidate(member, None, np.empty(0), time.perf_counter() - start, note)
     notes = sorted({str(warning.message).split(":")[0] for warning in caught})
-    return Candidate(
-        member, judged.fitted, judged.predictions, time.perf_counter() - began, "; ".join(["done", *notes])
-    )
+    return Candidate(member, fit.fitted, fit.predictions, time.perf_counter() - start, "; ".join(["done", *notes]))
 
 
 def _screen(result: Sequence[Candidate], rows: Rows) -> Screen | None:
-    """A check of the next member's first fold against the committee of those done; None where there are none."""
+    """Make a check of the next member's first fold against the committee of the previous ones, if there are any."""
     predictions = [candidate.predictions for candidate in result if candidate.fitted is not None]
     if not predictions:
         return None
-    together = np.stack(predictions)
+    earlier = np.stack(predictions)
 
     def check(test: NDArray[np.int64], fold_predictions: Floats) -> None:
-        """Raise OfNoUseError if the loss rises with any weight of the member (`selection.slope_of_loss`)."""
-        every = np.concatenate([together[:, test], fold_predictions[np.newaxis]])
+        """Raise NoGainError if any weight of the member increases the loss (`selection.loss_derivative`)."""
+        every = np.concatenate([earlier[:, test], fold_predictions[np.newaxis]])
         if not predicted_rows(every).any():
             return
-        judged = make_judged(every, rows.y[test], rows.counts[test])
-        increase, error = slope_of_loss(judged)
-        if increase >= SURE * error:  # both are 0 where the committee makes no error on these rows
-            own, best = float(np.diag(judged.gram())[-1]), float(np.diag(judged.gram())[:-1].min())
-            raise OfNoUseError(f"loss {own:.3g} on the first fold (best member {best:.3g}), of no use to the committee")
+        held_out = held_out_errors(every, rows.y[test], rows.counts[test])
+        increase, error = loss_derivative(held_out)
+        if increase >= N_STANDARD_ERRORS * error:  # both are 0 for a committee without error
+            own, best = float(np.diag(held_out.gram())[-1]), float(np.diag(held_out.gram())[:-1].min())
+            raise NoGainError(f"loss {own:.3g} on the first fold (best member {best:.3g}), no gain for the committee")
 
     return check
 
 
 def _represent(member: Member, rows: Rows, seed: int) -> Representation:
-    seen = slice(None) if member.columns is None else list(member.columns)
+    columns = slice(None) if member.columns is None else list(member.columns)
     n_landmarks = max(2, min(LANDMARKS, len(rows.y) // 5))
     return fit_representation(
-        member.representation, rows.X[:, seen], rows.is_categorical[seen], n_landmarks=n_landmarks,
+        member.representation, rows.X[:, columns], rows.is_categorical[columns], n_landmarks=n_landmarks,
         seed=derived_seed(seed, "landmarks"),
     )  # fmt: skip
 
 
 def _warn_of_missing(result: Sequence[Candidate], budget: float | None) -> None:
     failed = [candidate for candidate in result if candidate.note.startswith("failed")]
-    late = [candidate.member.name for candidate in result if candidate.note == LATE]
+    late = [candidate.member.name for candidate in result if candidate.note == OUT_OF_TIME]
     if not any(candidate.fitted for candidate in result):
         raise ValueError(
             "No member could be fitted. " + " ".join(f"{one.member.name} {one.note}" for one in failed[:3])
         )
     for candidate in failed:
         warnings.warn(
-            f"The committee goes on without {candidate.member.name!r}: {candidate.note[8:]}",
+            f"The member {candidate.member.name!r} is left out, its fit failed: {candidate.note[8:]}",
             UserWarning,
             stacklevel=level_of_caller(),
         )
     if late:
         warnings.warn(
-            f"The time was over before {', '.join(late)} could be fitted: the committee goes on without. Give more "
-            f"than time_budget={budget:g}, or a plan of fewer members.", UserWarning, stacklevel=level_of_caller(),
+            f"The time budget was used up before {', '.join(late)} could be fitted, which are left out. Use more than "
+            f"time_budget={budget:g}, or fewer members.", UserWarning, stacklevel=level_of_caller(),
         )  # fmt: skip
 
 
-def choose_weights(judged: Judged, combine: Combine, seed: int, loss: Loss) -> Selection:
-    """Weights by the rule; equal ones for rules without a choice of members, whose steps show the loss."""
+def choose_weights(held_out: HeldOutErrors, combine: Combine, seed: int, loss: Loss) -> Selection:
+    """Compute the weights of a combination; equal ones for mean, vote and median."""
     if combine == "greedy":
-        return bagged_selection(judged, derived_seed(seed, "selection"))
+        return bagged_selection(held_out, derived_seed(seed, "selection"))
     if combine == "stack":
-        weights = simplex_weights(judged.errors, np.zeros(judged.errors.shape[1:]), judged.weight)
+        weights = simplex_weights(held_out.errors, np.zeros(held_out.errors.shape[1:]), held_out.weight)
     else:
-        weights = np.full(len(judged.errors), 1.0 / len(judged.errors))
+        weights = np.full(len(held_out.errors), 1.0 / len(held_out.errors))
     return Selection(weights, accumulate(loss, weights))
 
 
-def _evidence(
+def _member_scores(
     result: Sequence[Candidate], predictions: Floats, rows: Rows, losses: Floats, weights: Floats, increases: Floats
 ) -> dict[str, Any]:
-    """Columns of `members_` but for the seconds."""
-    is_done = np.array([candidate.fitted is not None for candidate in result])
+    """Columns of `members_` except the seconds."""
+    is_fitted = np.array([candidate.fitted is not None for candidate in result])
 
     def spread(values: Any) -> Floats:
         out = np.full(len(result), np.nan)
-        out[is_done] = values
+        out[is_fitted] = values
         return out
 
-    errors = [error_of(answer, rows.y, rows.counts) for answer in predictions]
+    errors = [error_of(own, rows.y, rows.counts) for own in predictions]
     return {
         "name": [candidate.member.name for candidate in result],
         "algorithm": [candidate.member.algorithm for candidate in result],
@@ -449,27 +491,16 @@ def _evidence(
 
 
 class CommitteeClassifier(ClassifierMixin, BaseCommittee):
-    """The best ensemble for a table of classes in one call.
+    """An ensemble of classifiers of different kinds, selected and weighted automatically.
 
     Gradient boosting, forests, support vector machines, linear models and mixtures of experts on several
-    representations of the columns are judged on the same rows left out, and combined by their answers to these.
+    representations of the columns predict held-out rows, and are combined by weights fitted to these predictions.
 
-    time_budget : seconds, or None
-        Chooses the plan through a model of costs (not the clock: the same table and budget give the same plan). None
-        takes the usual members, which together cost a few times as much as gradient boosting. Members whose turn comes
-        after twice the budget (and three seconds) are left out with a warning.
-    members : "auto", a Plan, or a list of names of usual members and of Member
-    combine : {"greedy", "stack", "mean", "vote"}
-        Bagged greedy selection with replacement; weights on the simplex of smallest loss; the plain mean of all
-        members' probabilities; the majority of their votes.
-    cv : int, "auto", splitter or iterable of (train, test), default="auto"
-        Number of folds, or the splits themselves; 1 holds a tenth of the rows out instead; "auto" is 5, and 1 on more
-        than 50,000 rows.
-    keep_dropped : keep members of no weight, for `member_predictions`
-    categorical_features : "from_dtype", or names or positions of columns that hold categories
-    class_weight : "balanced" (all classes count the same), a dict from class to weight, or None; multiplies the
-        weights of the rows, in the members' fits and in the loss that chooses their weights
-    random_state, n_jobs, verbose : as in scikit-learn; n_jobs changes no bit of the result
+    References
+    ----------
+    Caruana, R., Niculescu-Mizil, A., Crew, G. and Ksikes, A. (2004). Ensemble selection from libraries of models. ICML.
+
+    Breiman, L. (1996). Stacked regressions. Machine Learning 24, 49-64.
 
     Examples
     --------
@@ -482,7 +513,10 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
     """
 
     combine: Literal["greedy", "stack", "mean", "vote"] = param(
-        one_of("greedy", "stack", "mean", "vote"), default="greedy"
+        one_of("greedy", "stack", "mean", "vote"),
+        default="greedy",
+        doc="How the members are combined: weights by bagged greedy selection with replacement, weights of sum 1 with "
+        "the smallest loss, equal weights, or majority vote.",
     )
     class_weight: ClassWeight | None = param(*CLASS_WEIGHT, default=None)
 
@@ -497,7 +531,7 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
         return np.searchsorted(present, codes), len(present)
 
     def _weigh_classes(self, rows: Rows) -> Rows:
-        """After equal rows were counted: copies of a row in several folds would be learned and evaluated at once."""
+        """Multiply the weights by those of the classes, after equal rows are merged."""
         if self.class_weight is None:
             return rows
         factor = class_weights(self.class_weight, rows.y, self.classes_, rows.weight)
@@ -507,25 +541,31 @@ class CommitteeClassifier(ClassifierMixin, BaseCommittee):
         return rows._replace(weight=None if np.all(weight == weight[0]) else weight / weight.mean())
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of the classes: the weighted mean of the members', or the shares of their votes."""
+        """Predict class probabilities: the weighted mean of the members', or the fractions of the votes."""
         return self._prediction(X)
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of `predict_proba`."""
+        """Predict the logarithms of the class probabilities."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class."""
+        """Predict the most probable class."""
         codes = self._prediction(X).argmax(axis=1)
         return self.classes_[codes]
 
 
 class CommitteeRegressor(RegressorMixin, PredictionIntervals, BaseCommittee):
-    """The best ensemble for a table of numbers in one call.
+    """An ensemble of regressors of different kinds, selected and weighted automatically.
 
-    Parameters are those of `CommitteeClassifier`; `combine` may be "median" (the middle of all members) and not "vote",
-    and losses are squared errors.
+    Gradient boosting, forests, support vector machines, linear models and mixtures of experts on several
+    representations of the columns predict held-out rows, and are combined by weights fitted to these predictions.
+
+    References
+    ----------
+    Caruana, R., Niculescu-Mizil, A., Crew, G. and Ksikes, A. (2004). Ensemble selection from libraries of models. ICML.
+
+    Breiman, L. (1996). Stacked regressions. Machine Learning 24, 49-64.
 
     Examples
     --------
@@ -538,15 +578,18 @@ class CommitteeRegressor(RegressorMixin, PredictionIntervals, BaseCommittee):
     """
 
     combine: Literal["greedy", "stack", "mean", "median"] = param(
-        one_of("greedy", "stack", "mean", "median"), default="greedy"
+        one_of("greedy", "stack", "mean", "median"),
+        default="greedy",
+        doc="How the members are combined: weights by bagged greedy selection with replacement, weights of sum 1 with "
+        "the smallest loss, equal weights, or the median.",
     )
 
     def _read_target(self, y: Any, weight: Floats) -> tuple[NDArray[Any], int]:
         return read_one_target(y, weight.size, type(self).__name__), 0
 
-    def _keep_errors(self, together: Floats, y: NDArray[Any], weight: Floats) -> None:
-        self._keep_residuals(np.asarray(y, np.float64) - together, weight)
+    def _keep_errors(self, combined: Floats, y: NDArray[Any], weight: Floats) -> None:
+        self._keep_residuals(np.asarray(y, np.float64) - combined, weight)
 
     def predict(self, X: Any) -> Floats:
-        """The weighted mean of the members' numbers, or their weighted median."""
+        """Predict the weighted mean, or median, of the members' predictions."""
         return self._prediction(X)

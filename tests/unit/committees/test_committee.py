@@ -149,16 +149,16 @@ def test_vote_median_mean_and_stack() -> None:
     assert stack.loss_ <= min(mean.loss_, fitted(CommitteeRegressor).loss_) + 1e-12
 
 
-def judged_on(model: Any, y: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+def held_out_of(model: Any, y: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     """Fit; the members' answers to the rows left out by all of them, and these rows' targets."""
-    original, seen = module.judge_members, []
+    original, seen = module.fit_members, []
 
     def recording(plan: Any, rows: Any, *rest: Any) -> Any:
         result = original(plan, rows, *rest)
         seen.append((np.stack([candidate.predictions for candidate in result]), rows.y))
         return result
 
-    monkeypatch.setattr(module, "judge_members", recording)
+    monkeypatch.setattr(module, "fit_members", recording)
     model.fit(TABLE, y)
     (predictions, truth) = seen[0]
     known = ~np.isnan(predictions).reshape(len(predictions), len(truth), -1).any(axis=(0, 2))
@@ -168,7 +168,7 @@ def judged_on(model: Any, y: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any,
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_the_loss_of_a_vote_is_that_of_its_shares(n_folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = make(CommitteeClassifier, combine="vote", cv=n_folds)
-    predictions, truth = judged_on(model, CODES, monkeypatch)
+    predictions, truth = held_out_of(model, CODES, monkeypatch)
     votes = np.eye(3)[predictions.argmax(axis=2)]
     losses = [np.sum((votes[:t].mean(axis=0) - np.eye(3)[truth]) ** 2, axis=1).mean() for t in (1, 2, 3)]
     np.testing.assert_allclose(model.history_.loss, losses, rtol=1e-12)
@@ -182,7 +182,7 @@ def test_the_loss_of_a_vote_is_that_of_its_shares(n_folds: int, monkeypatch: pyt
 @pytest.mark.parametrize("n_folds", [1, 3])
 def test_the_loss_of_a_median_is_that_of_the_median(n_folds: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = make(CommitteeRegressor, combine="median", cv=n_folds)
-    predictions, truth = judged_on(model, NUMBERS, monkeypatch)
+    predictions, truth = held_out_of(model, NUMBERS, monkeypatch)
     losses = [np.mean((np.median(predictions[:t], axis=0) - truth) ** 2) for t in (1, 2, 3)]
     np.testing.assert_allclose(model.history_.loss, losses, rtol=1e-12)
     assert model.loss_ == pytest.approx(losses[-1], rel=1e-12)
@@ -203,7 +203,7 @@ def test_a_member_that_adds_nothing_is_dropped(cls: type[Any]) -> None:
 
 
 @each
-def test_the_evidence(cls: type[Any]) -> None:
+def test_the_diagnostics_of_the_members(cls: type[Any]) -> None:
     model = fitted(cls)
     table = model.members_
     assert table["name"].tolist() == model.plan_.names
@@ -233,7 +233,7 @@ def test_errors_out_of_fold_are_near_those_on_new_rows() -> None:
 @each
 def test_a_member_that_fails_is_left_out_with_a_warning(cls: type[Any]) -> None:
     bad = Member("bad", "extra trees", {"n_estimators": -1})
-    with pytest.warns(UserWarning, match="goes on without 'bad': InvalidParameterError"):
+    with pytest.warns(UserWarning, match="'bad' is left out.* InvalidParameterError"):
         model = make(cls, members=[bad, *FEW]).fit(TABLE, target(cls))
     np.testing.assert_array_equal(predictions_of(model), predictions_of(fitted(cls)))
     assert model.members_["status"][0].startswith("failed: ")
@@ -243,7 +243,7 @@ def test_a_member_that_fails_is_left_out_with_a_warning(cls: type[Any]) -> None:
 
 def test_members_after_the_time_are_left_out_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GRACE", 0.0)
-    with pytest.warns(UserWarning, match=r"time was over before trees, line .* more than time_budget=1e-06"):
+    with pytest.warns(UserWarning, match=r"time budget was used up before trees, line .* more than time_budget=1e-06"):
         model = make(CommitteeRegressor, time_budget=1e-6).fit(TABLE, NUMBERS)
     assert model.members_["status"].tolist() == ["done", "out of time", "out of time"]
     assert model.plan_.names == ["boosting"]  # what was run, so that it can be run again
@@ -255,7 +255,7 @@ def test_ctrl_c_is_no_failure_of_a_member(monkeypatch: pytest.MonkeyPatch) -> No
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "judge", interrupt)
+    monkeypatch.setattr(module, "fit_member", interrupt)
     model = make(CommitteeRegressor)
     before = dict(vars(model))
     with pytest.raises(KeyboardInterrupt):
@@ -302,13 +302,13 @@ def test_every_candidate_is_fitted_by_the_default() -> None:
 
 BAD_MEMBERS = [
     ([], "members is empty"),
-    (["nobody"], "got 'nobody'. There are gradient boosting"),
+    (["nobody"], "got 'nobody'. The names are gradient boosting"),
     ([3], "got 3"),
-    ([FEW[0], FEW[0]], "boosting stands there more than once"),
-    ([Member("a", "magic")], "No algorithm is named 'magic'"),
-    ([Member("a", "linear model", {}, "pictures")], "No representation is named 'pictures'"),  # type: ignore[arg-type]
+    ([FEW[0], FEW[0]], "boosting is repeated"),
+    ([Member("a", "magic")], "Unknown algorithm 'magic'"),
+    ([Member("a", "linear model", {}, "pictures")], "Unknown representation 'pictures'"),  # type: ignore[arg-type]
     ([Member("a", "linear model", columns=(4,))], r"columns of 'a' must lie in 0 .. 3"),
-    ([Member("a", "linear model", sample=0.0)], "share of the rows, above 0"),
+    ([Member("a", "linear model", sample=0.0)], "fraction of the rows"),
 ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from committee.committees._evidence import Seconds
+from committee.committees._diagnostics import Seconds
 from committee.records.history import History
 from committee.storage._decoding import Allowed, Decoder
 from committee.storage._encoding import Encoder

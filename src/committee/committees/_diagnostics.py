@@ -1,4 +1,4 @@
-"""What a fitted committee shows of its members: errors, diversity, steps of the selection, seconds."""
+"""Diagnostics of the members: errors, diversity, steps of the selection, fit times."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from committee.records.history import History
 
 
 class Seconds:
-    """How long every member took, by the clock.
-
-    Two fits of the same plan take different times and are the same committee: equality looks at the names alone.
-    """
+    """Fit times of the members; equality compares the names only, as times differ between equal fits."""
 
     __slots__ = ("_by_name",)
 
@@ -41,28 +38,27 @@ class Seconds:
 
 
 def error_of(predictions: Floats, y: NDArray[np.generic], weight: Floats) -> float:
-    """The share of wrong classes of shares [n, K], or the root mean squared error of numbers [n]; nan rows left out."""
-    known = ~np.isnan(predictions if predictions.ndim == 1 else predictions[:, 0])
-    if not known.any():
+    """Compute the error of probabilities [n, K], or the root mean squared error of values [n], without nan rows."""
+    is_predicted = ~np.isnan(predictions if predictions.ndim == 1 else predictions[:, 0])
+    if not is_predicted.any():
         return np.nan
-    predictions, truth, w = predictions[known], y[known], weight[known]
+    predictions, truth, w = predictions[is_predicted], y[is_predicted], weight[is_predicted]
     if predictions.ndim == 2:
         return float(np.average(predictions.argmax(axis=1) != truth, weights=w))
     return float(np.sqrt(np.average((predictions - np.asarray(truth, np.float64)) ** 2, weights=w)))
 
 
 def diversity(predictions: Floats, y: NDArray[np.generic], weights: Floats) -> Floats:
-    """How each member differs from the others that have a weight, nan where there is none.
+    """Compute the mean difference of each member from the others of nonzero weight, nan if there are none.
 
-    For classes the mean share of rows on which the two answer different classes, for numbers 1 less the mean
-    correlation of their errors.
+    It is the fraction of rows with different predicted classes, or 1 less the correlation of the errors.
     """
-    known = predicted_rows(predictions)
+    rows = predicted_rows(predictions)
     if predictions.ndim == 3:
-        codes = predictions[:, known].argmax(axis=2)
+        codes = predictions[:, rows].argmax(axis=2)
         apart = np.array([(codes != code).mean(axis=1) for code in codes])
     else:
-        apart = 1.0 - _correlations(predictions[:, known] - np.asarray(y, np.float64)[known])
+        apart = 1.0 - _correlations(predictions[:, rows] - np.asarray(y, np.float64)[rows])
     np.fill_diagonal(apart, np.nan)
     used = apart[:, weights > 0.0]
     counted = ~np.isnan(used)
@@ -72,15 +68,15 @@ def diversity(predictions: Floats, y: NDArray[np.generic], weights: Floats) -> F
 
 
 def _correlations(errors: Floats) -> Floats:
-    """Of errors [M, n], pair by pair; 0 where one of them is constant."""
+    """Correlations of the rows of errors [M, n]; 0 where one of them is constant."""
     centred = errors - errors.mean(axis=1, keepdims=True)
     norm = np.sqrt(np.sum(centred**2, axis=1))
     product = np.outer(norm, norm)
     return np.divide(centred @ centred.T, product, out=np.zeros_like(product), where=product > 0.0)
 
 
-def join_steps(steps: Sequence[Step], names: Sequence[str]) -> History:
-    """The steps of a selection as a history, members by name."""
+def selection_history(steps: Sequence[Step], names: Sequence[str]) -> History:
+    """Convert the steps of a selection to a history with the names of the members."""
     return History(
         {
             "step": [step.step for step in steps],

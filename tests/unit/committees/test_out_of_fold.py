@@ -1,4 +1,4 @@
-"""Members judged on rows they did not learn from."""
+"""Members held_out on rows they did not learn from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from committee.committees._out_of_fold import (
     Task,
     arrange,
     derived_seed,
-    judge,
+    fit_member,
 )
 from committee.committees._representations import Kind, fit_representation
 from committee.sampling.splits import Split, k_folds, rows_to_split
@@ -95,7 +95,7 @@ def test_answers_to_rows_left_out_know_nothing_of_their_targets(
     rows = make_rows(is_class)
     noise = np.random.default_rng(1).permutation(rows.y)
     rows = rows._replace(y=noise)
-    result = judge(task(rows, algorithm, kind, **parameters), rows, [folds_of(rows, 4, 0)])
+    result = fit_member(task(rows, algorithm, kind, **parameters), rows, [folds_of(rows, 4, 0)])
     new = result.fitted.predictions(X)
     if is_class:
         assert result.predictions.shape == new.shape == (N, 3)
@@ -113,7 +113,7 @@ def test_boosting_is_judged_by_the_folds_that_left_a_row_out() -> None:
     """The kept scores stand at the rows of their folds: each is what a run without the fold says."""
     rows = make_rows(False)
     folds = folds_of(rows, 4, 0)
-    result = judge(task(rows, "gradient boosting"), rows, [folds])
+    result = fit_member(task(rows, "gradient boosting"), rows, [folds])
     model = result.fitted.models[0]
     order = np.concatenate([test for _, test in folds])
     np.testing.assert_array_equal(result.predictions[order], model.held_out_scores_[:, 0])
@@ -123,7 +123,7 @@ def test_boosting_is_judged_by_the_folds_that_left_a_row_out() -> None:
 def test_a_large_table_is_judged_on_rows_held_out_once() -> None:
     rows = make_rows(True)
     for algorithm, kind in (("gradient boosting", "codes"), ("linear model", "scaled")):
-        result = judge(task(rows, algorithm, kind), rows, [folds_of(rows, 4, 0)[:1]])  # type: ignore[arg-type]
+        result = fit_member(task(rows, algorithm, kind), rows, [folds_of(rows, 4, 0)[:1]])  # type: ignore[arg-type]
         assert len(result.fitted.models) == 1
         assert np.sum(~np.isnan(result.predictions[:, 0])) == 30
 
@@ -131,18 +131,18 @@ def test_a_large_table_is_judged_on_rows_held_out_once() -> None:
 def test_repeated_folds_average_answers_and_models() -> None:
     rows = make_rows(True)
     repeats = [folds_of(rows, 3, seed) for seed in (0, 1)]
-    one, other = (judge(task(rows, "linear model", "scaled"), rows, [folds]) for folds in repeats)
-    both = judge(task(rows, "linear model", "scaled"), rows, repeats)
+    one, other = (fit_member(task(rows, "linear model", "scaled"), rows, [folds]) for folds in repeats)
+    both = fit_member(task(rows, "linear model", "scaled"), rows, repeats)
     np.testing.assert_allclose(both.predictions, 0.5 * (one.predictions + other.predictions), atol=1e-9)
     np.testing.assert_allclose(
         both.fitted.predictions(X), 0.5 * (one.fitted.predictions(X) + other.fitted.predictions(X))
     )
-    assert len(judge(task(rows, "gradient boosting", n_estimators=3), rows, repeats).fitted.models) == 2
+    assert len(fit_member(task(rows, "gradient boosting", n_estimators=3), rows, repeats).fitted.models) == 2
 
 
 def test_a_sample_keeps_every_class() -> None:
     rows = make_rows(True)
-    result = judge(task(rows, "support vector machine", "scaled", sample=0.2), rows, [folds_of(rows, 3, 0)])
+    result = fit_member(task(rows, "support vector machine", "scaled", sample=0.2), rows, [folds_of(rows, 3, 0)])
     for model in result.fitted.models:
         assert model.classes_.tolist() == [0, 1, 2]
         assert len(model.support_) <= 20
@@ -152,16 +152,16 @@ def test_a_class_that_a_fit_did_not_see_gets_no_share() -> None:
     y = np.where(np.arange(N) == 0, 3, CODES)
     rows = arrange(Rows(X, y, None, np.zeros(3, bool), 4))
     folds = folds_of(rows, 3, 0)
-    result = judge(task(rows, "linear model", "scaled"), rows, [folds])
+    result = fit_member(task(rows, "linear model", "scaled"), rows, [folds])
     assert result.fitted.predictions(X).shape == (N, 4)
-    assert result.predictions[rows.y == 3, 3].item() == 0.0  # nobody that judged it had seen its class
+    assert result.predictions[rows.y == 3, 3].item() == 0.0  # nobody that held_out it had seen its class
 
 
 def test_columns_that_a_member_sees() -> None:
     rows = make_rows(False)
     some = np.array([0])
     rep = fit_representation("scaled", rows.X[:, some], rows.is_categorical[some])
-    result = judge(Task("linear model", {}, rep, some, 1.0, 0, None), rows, [folds_of(rows, 3, 0)])
+    result = fit_member(Task("linear model", {}, rep, some, 1.0, 0, None), rows, [folds_of(rows, 3, 0)])
     other = X.copy()
     other[:, 1:] = 0.0
     np.testing.assert_array_equal(result.fitted.predictions(X), result.fitted.predictions(other))
